@@ -1,0 +1,25 @@
+"""Optional dependencies: check that one is there, and say how to get it if not."""
+
+from importlib.util import find_spec
+
+from seedproof.errors import MissingExtraError
+
+
+def require(module: str, *, extra: str, feature: str) -> None:
+    """Check that an optional dependency is installed.
+
+    It imports nothing: a plain import follows in the same function, where tools can see it.
+
+    Args:
+        module: Name of the module that is needed.
+        extra: The extra of seedproof that installs it.
+        feature: What needs it, for the message.
+
+    Raises:
+        MissingExtraError: It is not installed.
+    """
+    if find_spec(module) is None:
+        raise MissingExtraError(
+            f"{feature} needs {module}, which is not installed. "
+            f"Install it with: pip install 'seedproof[{extra}]'"
+        )

@@ -1,0 +1,46 @@
+"""`seedproof`: the verbs, and how errors leave the house."""
+
+import sys
+
+import typer
+from rich.console import Console
+
+from seedproof.cli.measure import measure
+from seedproof.errors import SeedproofError
+
+app = typer.Typer(
+    name="seedproof",
+    help="Find out what your model owes to its random seed.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: bool = typer.Option(False, "--version", help="Print the version and leave."),  # noqa: FBT001, FBT003
+) -> None:
+    if version:
+        import seedproof
+
+        typer.echo(seedproof.__version__)
+        raise typer.Exit
+
+
+app.command()(measure)
+
+
+def main() -> None:
+    """Run the command line; an error of ours is one line and exit code 2."""
+    try:
+        app()
+    except SeedproofError as error:
+        message = " ".join(str(error).split())
+        Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print(
+            f"error {error.code}: {message}"
+        )
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,166 @@
+"""Everything seedproof raises, each with a code that never changes its meaning.
+
+SeedproofError                      SP000
+├── InputError (ValueError)         SP100  what you gave cannot be measured
+│   ├── NotFoundError               SP101  no such file, folder or store
+│   ├── UnreadableError             SP102  the file is damaged or of another format
+│   ├── ColumnError                 SP103  a column is missing, doubled or unknown
+│   ├── EmptyInputError             SP104  no rows
+│   ├── TooFewRunsError             SP105  a flip needs two runs
+│   ├── DuplicateExampleError       SP106  a run holds the same example twice
+│   ├── MissingExampleError         SP107  runs hold different examples
+│   ├── LabelConflictError          SP108  runs disagree about the right answer
+│   ├── UnknownLabelError           SP109  a label is none of the classes
+│   ├── ProbabilityError            SP110  not a probability distribution
+│   ├── ShapeError                  SP111  array axes do not fit
+│   ├── DtypeError (TypeError)      SP112  values of the wrong type
+│   ├── ClassesError                SP113  too few or too many classes
+│   ├── MissingValueError           SP114  a run, id, prediction or probability is empty
+│   └── OptionError                 SP115  an argument or option has a value that is not allowed
+├── StoreError                      SP200  a store on disk cannot be used
+│   ├── DamagedStoreError           SP201  bytes differ from what was committed
+│   ├── SchemaVersionError          SP202  written by a newer seedproof
+│   └── RunExistsError              SP203  this run is committed already
+├── UnknownNameError (LookupError)  SP301  no metric, figure or engine of that name
+└── MissingExtraError (ImportError) SP401  an optional dependency is not installed
+"""
+
+from typing import ClassVar
+
+
+class SeedproofError(Exception):
+    """Whatever seedproof raises on purpose; its message is one line and says what to do."""
+
+    code: ClassVar[str] = "SP000"
+
+
+class InputError(SeedproofError, ValueError):
+    """What was given cannot be measured."""
+
+    code = "SP100"
+
+
+class NotFoundError(InputError, FileNotFoundError):
+    """No such file, folder or store."""
+
+    code = "SP101"
+
+
+class UnreadableError(InputError):
+    """A file is damaged, or not of the format that its name says."""
+
+    code = "SP102"
+
+
+class ColumnError(InputError, LookupError):
+    """A column is missing, doubled or unknown."""
+
+    code = "SP103"
+
+
+class EmptyInputError(InputError):
+    """There are no rows."""
+
+    code = "SP104"
+
+
+class TooFewRunsError(InputError):
+    """A flip needs two runs to disagree."""
+
+    code = "SP105"
+
+
+class DuplicateExampleError(InputError):
+    """A run holds the same example twice."""
+
+    code = "SP106"
+
+
+class MissingExampleError(InputError):
+    """Runs hold different examples."""
+
+    code = "SP107"
+
+
+class LabelConflictError(InputError):
+    """Runs disagree about the right answer of an example."""
+
+    code = "SP108"
+
+
+class UnknownLabelError(InputError):
+    """A label is none of the classes."""
+
+    code = "SP109"
+
+
+class ProbabilityError(InputError):
+    """A row of probabilities is not a distribution."""
+
+    code = "SP110"
+
+
+class ShapeError(InputError):
+    """The axes of an array do not fit."""
+
+    code = "SP111"
+
+
+class DtypeError(InputError, TypeError):
+    """Values are of the wrong type."""
+
+    code = "SP112"
+
+
+class ClassesError(InputError):
+    """Too few or too many classes."""
+
+    code = "SP113"
+
+
+class MissingValueError(InputError):
+    """A run, an id, a prediction or a probability is empty."""
+
+    code = "SP114"
+
+
+class OptionError(InputError):
+    """An argument or option has a value that is not allowed."""
+
+    code = "SP115"
+
+
+class StoreError(SeedproofError):
+    """A store on disk cannot be used."""
+
+    code = "SP200"
+
+
+class DamagedStoreError(StoreError, ValueError):
+    """Bytes on disk differ from those that were committed."""
+
+    code = "SP201"
+
+
+class SchemaVersionError(StoreError, ValueError):
+    """The store was written by a newer seedproof."""
+
+    code = "SP202"
+
+
+class RunExistsError(StoreError, FileExistsError):
+    """The run is committed already; records are never overwritten."""
+
+    code = "SP203"
+
+
+class UnknownNameError(SeedproofError, LookupError):
+    """There is no metric, figure or engine of that name."""
+
+    code = "SP301"
+
+
+class MissingExtraError(SeedproofError, ImportError):
+    """An optional dependency is not installed."""
+
+    code = "SP401"

@@ -1,0 +1,1 @@
+"""Measure: aligned records in, one streaming pass, frozen results with intervals out."""

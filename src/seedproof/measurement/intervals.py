@@ -1,0 +1,232 @@
+"""Intervals in closed form, from totals with one run left out. No resampling.
+
+A bootstrap over runs fails here: two copies of one run never flip, and a handful of runs makes it
+far too narrow. These forms need one pass and cover, see the docs page on intervals.
+"""
+
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Literal, TypeAlias
+
+import numpy as np
+from scipy.special import expit, logit, ndtri, stdtrit
+
+from seedproof.metrics.statistic import (
+    ExcessSpread,
+    Figure,
+    MeanOverExamples,
+    MeanOverPairs,
+    MeanOverRuns,
+    RootOfMean,
+    SpreadOverRuns,
+    Statistic,
+)
+from seedproof.typing import FloatArray
+
+CONFIDENCE = 0.95
+TAIL = (1 - CONFIDENCE) / 2
+NORMAL = float(ndtri(1 - TAIL))
+# Bonett's interval needs about ten values; below, a jackknife with Student's t is safer.
+BONETT_FROM = 10
+
+# An extrapolated bias was right to between 0.4 and 1.0 of itself over all simulated studies.
+BIAS_TAKEN = 0.75
+BIAS_DOUBT = 0.4
+
+Over: TypeAlias = Literal["runs × examples", "runs", "examples"]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value with its 95 % interval and what that interval is over.
+
+    `low`, `high` and `over` are None for a figure that has no interval.
+    """
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    over: Over | None = None
+
+    def __str__(self) -> str:
+        if self.low is None or self.high is None:
+            return f"{self.value:.4g}"
+        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}] over {self.over}"
+
+
+def student(n_runs: int) -> float:
+    """Student's quantile for a mean of so many runs."""
+    return float(stdtrit(n_runs - 1, 1 - TAIL))
+
+
+@singledispatch
+def estimate(statistic: Statistic) -> Estimate:
+    """The value of a finished metric with the interval that suits its kind."""
+    raise TypeError(f"no interval is known for a {type(statistic).__name__}")
+
+
+@estimate.register
+def _(statistic: Figure) -> Estimate:
+    return Estimate(statistic.value)
+
+
+@estimate.register
+def _(statistic: MeanOverExamples) -> Estimate:
+    over: Over = "examples" if statistic.without is None else "runs × examples"
+    largest = statistic.largest
+    if statistic.value <= 0.0 or statistic.value == largest:
+        return _at_the_edge(statistic, over)
+    if statistic.scale == "logit":
+        half_width = np.sqrt(_two_way_variance(statistic))
+        center = logit(statistic.value)
+        low, high = expit(center - half_width), expit(center + half_width)
+    else:
+        low, high = _log_interval(statistic)
+    high = float(high) if largest is None else min(float(high), largest)
+    return Estimate(statistic.value, float(low), high, over)
+
+
+def _log_interval(statistic: MeanOverExamples) -> tuple[float, float]:
+    """Symmetric on the log scale around the value, or around where its bias is expected to end."""
+    value, bias = statistic.value, statistic.bias_left
+    center = value + BIAS_TAKEN * bias
+    doubt = np.log1p(BIAS_DOUBT * abs(bias) / center)
+    half_width = np.sqrt(_two_way_variance(statistic) + doubt**2)
+    # People expect a value inside its own interval.
+    low = min(center * np.exp(-half_width), value)
+    high = max(center * np.exp(half_width), value)
+    return float(low), float(high)
+
+
+def _two_way_variance(statistic: MeanOverExamples) -> float:
+    """Squared half width: Student's part for the runs, the normal part for the examples."""
+    value, n = statistic.value, statistic.n_examples
+    slope = 1 / value if statistic.scale == "log" else 1 / (value * (1 - value))
+    examples = statistic.example_variance * slope**2
+    if statistic.without is None:
+        return NORMAL**2 * examples
+    n_runs = len(statistic.without)
+    # Half an example is the least that leaving out a run may leave.
+    floor = 0.5 / n
+    if statistic.scale == "log":
+        left_out = np.log(np.maximum(statistic.without, floor))
+    else:
+        left_out = logit(np.clip(statistic.without, floor, 1 - floor))
+    runs = jackknife_variance(left_out)
+    interaction = statistic.interaction_variance * slope**2
+    return student(n_runs) ** 2 * runs + NORMAL**2 * max(examples - interaction, 0.0)
+
+
+def jackknife_variance(left_out: FloatArray) -> float:
+    """Variance of an estimate from its values with one run left out, axes (runs)."""
+    n_runs = len(left_out)
+    return float((n_runs - 1) * np.var(left_out))
+
+
+def _at_the_edge(statistic: MeanOverExamples, over: Over) -> Estimate:
+    """The exact one-sided bound where every example has the same extreme value."""
+    if statistic.largest is None:
+        return Estimate(statistic.value)
+    reach = statistic.largest * (1 - TAIL ** (1 / statistic.n_examples))
+    if statistic.value <= 0.0:
+        return Estimate(0.0, 0.0, reach, over)
+    return Estimate(statistic.value, statistic.value - reach, statistic.value, over)
+
+
+@estimate.register
+def _(statistic: RootOfMean) -> Estimate:
+    inner = estimate(statistic.mean)
+
+    def root(mean: float | None) -> float | None:
+        return None if mean is None else float(np.sqrt(mean / statistic.divisor))
+
+    return Estimate(
+        float(np.sqrt(inner.value / statistic.divisor)),
+        root(inner.low),
+        root(inner.high),
+        inner.over,
+    )
+
+
+@estimate.register
+def _(statistic: MeanOverRuns) -> Estimate:
+    values = statistic.values
+    value = float(values.mean())
+    half_width = student(len(values)) * float(values.std(ddof=1)) / len(values) ** 0.5
+    return Estimate(value, max(value - half_width, 0.0), value + half_width, "runs")
+
+
+@estimate.register
+def _(statistic: SpreadOverRuns) -> Estimate:
+    value = float(statistic.values.std(ddof=1))
+    interval = _spread_interval(statistic.values)
+    return Estimate(value) if interval is None else Estimate(value, *interval, "runs")
+
+
+@estimate.register
+def _(statistic: ExcessSpread) -> Estimate:
+    def excess(spread: float) -> float:
+        return float(np.sqrt(max(spread**2 - statistic.known**2, 0.0)))
+
+    value = excess(float(statistic.values.std(ddof=1)))
+    interval = _spread_interval(statistic.values)
+    if interval is None:
+        return Estimate(value)
+    return Estimate(value, excess(interval[0]), excess(interval[1]), "runs")
+
+
+@estimate.register
+def _(statistic: MeanOverPairs) -> Estimate:
+    matrix = statistic.matrix
+    n_runs = len(matrix)
+    row_means = matrix.sum(axis=1) / (n_runs - 1)
+    value = float(row_means.mean())
+    if n_runs == 2 or value == 0.0:
+        return Estimate(value)
+    without = value - 2 * (row_means - value) / (n_runs - 2)
+    left_out = np.log(np.maximum(without, statistic.floor))
+    half_width = student(n_runs) * np.sqrt(jackknife_variance(left_out))
+    return Estimate(
+        value, float(value * np.exp(-half_width)), float(value * np.exp(half_width)), "runs"
+    )
+
+
+def _spread_interval(values: FloatArray) -> tuple[float, float] | None:
+    """Interval of a standard deviation over runs; None where the runs do not differ enough."""
+    n_runs = len(values)
+    spread = float(values.std(ddof=1))
+    if n_runs < 3 or spread <= 1e-12 * max(1.0, float(np.abs(values).max())):
+        return None
+    if n_runs < BONETT_FROM:
+        half_width = _jackknifed_log_spread(values)
+        if half_width is None:
+            return None
+    else:
+        return _bonett(values)
+    return float(spread * np.exp(-half_width)), float(spread * np.exp(half_width))
+
+
+def _jackknifed_log_spread(values: FloatArray) -> float | None:
+    n_runs = len(values)
+    squares = np.square(values - values.mean())
+    remaining = squares.sum() - squares * (n_runs / (n_runs - 1))
+    if (remaining <= 1e-12 * squares.sum()).any():
+        return None  # one run makes all of the spread: its logarithm is unbounded
+    left_out = 0.5 * np.log(remaining / (n_runs - 2))
+    return student(n_runs) * float(np.sqrt(jackknife_variance(left_out)))
+
+
+def _bonett(values: FloatArray) -> tuple[float, float]:
+    """Bonett (2006), Computational Statistics & Data Analysis 50:775: robust to heavy tails."""
+    n = len(values)
+    trim = 1 / (2 * np.sqrt(n - 4))
+    cut = int(trim * n)
+    middle = np.sort(values)[cut : n - cut].mean()
+    squares = float(np.square(values - values.mean()).sum())
+    kurtosis = n * float(np.power(values - middle, 4).sum()) / squares**2
+    factor = n / (n - NORMAL)
+    error = factor * np.sqrt(max(kurtosis - (n - 3) / n, 0.0) / (n - 1))
+    center = np.log(factor * squares / (n - 1))
+    return float(np.exp((center - NORMAL * error) / 2)), float(
+        np.exp((center + NORMAL * error) / 2)
+    )

@@ -1,0 +1,100 @@
+"""The measuring pass: shards in, partial results folded in order, figures with intervals out."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from seedproof.engines import Engine, Outcome, SerialEngine
+from seedproof.measurement.intervals import estimate
+from seedproof.measurement.result import Measurement
+from seedproof.measurement.tally import Tally
+from seedproof.metrics.accumulator import Need
+from seedproof.records.location import Location
+from seedproof.records.schema import Kind
+from seedproof.records.shards import ShardSource
+from seedproof.typing import Progress
+
+Part = TypeVar("Part")
+
+
+@dataclass(frozen=True)
+class MeasureShard:
+    """Measures one shard; frozen, so that it can travel to another process."""
+
+    source: ShardSource
+
+    def __call__(self, index: int) -> tuple[Tally, pa.Table]:
+        """Partial results of shard `index`, and the rows of its examples."""
+        source = self.source
+        tally = Tally(len(source.runs), len(source.classes), known(source))
+        return tally, tally.update(source.shard(index), source.classes)
+
+
+def known(source: ShardSource) -> frozenset[Need]:
+    """What is known beside predictions."""
+    needs: set[Need] = set()
+    if source.n_labeled:
+        needs.add("labels")
+    if source.kind is Kind.PROBS:
+        needs.add("probs")
+    return frozenset(needs)
+
+
+def measure_shards(
+    source: ShardSource,
+    examples_file: Location,
+    *,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+    notes: tuple[str, ...] = (),
+) -> Measurement:
+    """Every metric that the data allows, in one pass.
+
+    Args:
+        source: Aligned runs.
+        examples_file: Where the table of examples is written, as Parquet.
+        engine: Where shards are measured; here and now without one.
+        progress: Told how many shards are done.
+        notes: Passed on to the result.
+
+    Returns:
+        The same bytes whatever the engine, its workers and the order in which they finish.
+    """
+    whole = Tally(len(source.runs), len(source.classes), known(source))
+    outcomes = (engine or SerialEngine()).map(MeasureShard(source), range(source.n_shards))
+    writer: pq.ParquetWriter | None = None
+    with examples_file.open_write() as file:
+        for index, (part, rows) in enumerate(in_order(outcomes)):
+            whole.merge(part)
+            if writer is None:
+                writer = pq.ParquetWriter(file, rows.schema, compression="zstd")
+            writer.write_table(rows)
+            if progress is not None:
+                progress(index + 1, source.n_shards)
+        if writer is not None:
+            writer.close()
+    return Measurement(
+        runs=source.runs,
+        classes=source.classes,
+        n_examples=source.n_examples,
+        n_labeled=source.n_labeled,
+        kind=str(source.kind),
+        metrics={name: estimate(statistic) for name, statistic in whole.result().items()},
+        detail=whole.detail(),
+        examples_file=examples_file,
+        notes=notes,
+    )
+
+
+def in_order(outcomes: Iterator[Outcome[Part]]) -> Iterator[Part]:
+    """Results by index, whatever the order in which they come; early ones wait."""
+    waiting: dict[int, Part] = {}
+    following = 0
+    for outcome in outcomes:
+        waiting[outcome.index] = outcome.result
+        while following in waiting:
+            yield waiting.pop(following)
+            following += 1

@@ -1,0 +1,123 @@
+"""What measuring gives: figures with intervals, arrays behind them, one row an example."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from seedproof.measurement.intervals import Estimate
+from seedproof.metrics.accumulator import Detail
+from seedproof.records.location import Location
+
+FORMAT = 1
+OWN_COLUMNS = frozenset(
+    {
+        "example",
+        "label",
+        "consensus",
+        "consensus_share",
+        "flip_rate",
+        "label_entropy",
+        "label_entropy_corrected",
+        "correct_share",
+        "probability_mean",
+        "probability_sd",
+    }
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """How much the seed decided.
+
+    Args:
+        runs: Names of the runs, in canonical order.
+        classes: Names of the classes, in the order of their indices.
+        n_examples: How many examples every run predicted.
+        n_labeled: How many of them have a gold label.
+        kind: What was known: `probs`, `top` or `labels`.
+        metrics: Value and interval of each metric, in the order in which they are shown.
+        detail: Arrays behind the metrics: by run, by class, by bin.
+        examples_file: Parquet file with one row an example.
+        notes: What a person should know about how the input was read.
+    """
+
+    runs: tuple[str, ...]
+    classes: tuple[str, ...]
+    n_examples: int
+    n_labeled: int
+    kind: str
+    metrics: Mapping[str, Estimate]
+    detail: Detail
+    examples_file: Location
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n_runs(self) -> int:
+        """How many runs there are."""
+        return len(self.runs)
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return len(self.classes)
+
+    def examples(self) -> pa.Table:
+        """One row for each example, in the order of their ids."""
+        place = self.examples_file
+        return pq.read_table(place.path, filesystem=place.files)
+
+    def extras(self) -> tuple[str, ...]:
+        """Columns of the user's own that were carried along."""
+        place = self.examples_file
+        names = pq.read_schema(place.path, filesystem=place.files).names
+        return tuple(name for name in names if name not in OWN_COLUMNS)
+
+    def least_stable(self, n_examples: int) -> pa.Table:
+        """The examples on which runs disagree most, then those whose probability moves most."""
+        place = self.examples_file
+        worst: list[pa.Table] = []
+        with pq.ParquetFile(place.path, filesystem=place.files) as file:
+            keys = [
+                (name, "descending")
+                for name in ("flip_rate", "label_entropy", "probability_sd")
+                if name in file.schema_arrow.names
+            ]
+            for group in range(file.num_row_groups):
+                both = pa.concat_tables([*worst, file.read_row_group(group)])
+                worst = [both.sort_by([*keys, ("example", "ascending")]).slice(0, n_examples)]
+        return worst[0]
+
+    def summary(self) -> dict[str, Any]:
+        """Everything but the examples, as plain data.
+
+        It holds no path, time, host, engine or version, so equal predictions give equal bytes.
+        """
+        return {
+            "format": FORMAT,
+            "n_runs": self.n_runs,
+            "n_examples": self.n_examples,
+            "n_labeled": self.n_labeled,
+            "n_classes": self.n_classes,
+            "kind": self.kind,
+            "runs": list(self.runs),
+            "classes": list(self.classes),
+            "metrics": {name: asdict(value) for name, value in self.metrics.items()},
+            "detail": {name: _plain(values.tolist()) for name, values in self.detail.items()},
+            "notes": list(self.notes),
+        }
+
+    def to_json(self) -> str:
+        """The summary as it stands in `summary.json`."""
+        return json.dumps(self.summary(), ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _plain(values: Any) -> Any:  # noqa: ANN401 - nested lists of any depth
+    """Nested lists with None for what is not a number, which JSON cannot say."""
+    if isinstance(values, list):
+        return [_plain(value) for value in values]
+    return None if isinstance(values, float) and np.isnan(values) else values

@@ -1,0 +1,103 @@
+"""All families of metrics together: feed it shards, merge it, ask for the result."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from seedproof.metrics import FAMILIES, Accumulator, Batch
+from seedproof.metrics.accumulator import Detail, Need
+from seedproof.metrics.statistic import Statistic
+from seedproof.records.schema import UNLABELED
+from seedproof.records.shards import Shard
+
+# Batches of about this many probabilities stay in the processor's cache.
+BATCH_VALUES = 2**19
+MIN_BATCH_ROWS = 64
+
+
+class Tally:
+    """Partial results of every metric that the data allows.
+
+    Args:
+        n_runs: How many runs there are.
+        n_classes: How many classes there are.
+        has: What is known beside predictions.
+    """
+
+    def __init__(self, n_runs: int, n_classes: int, has: frozenset[Need]) -> None:
+        self.families: list[Accumulator] = [
+            family(n_runs, n_classes) for family in FAMILIES if family.needs <= has
+        ]
+        self._n_classes = n_classes
+
+    def update(self, shard: Shard, classes: tuple[str, ...]) -> pa.Table:
+        """Add one shard.
+
+        Args:
+            shard: Examples as all runs saw them.
+            classes: Names of the classes.
+
+        Returns:
+            One row for each of its examples.
+        """
+        columns: dict[str, list[np.ndarray]] = {}
+        for batch in batches(shard, self._n_classes):
+            for family in self.families:
+                family.update(batch)
+                for name, values in family.columns(batch).items():
+                    columns.setdefault(name, []).append(values)
+        return _examples(shard, {n: np.concatenate(v) for n, v in columns.items()}, classes)
+
+    def merge(self, other: "Tally") -> None:
+        """Add the examples of another part."""
+        for mine, theirs in zip(self.families, other.families, strict=True):
+            mine.merge(theirs)
+
+    def result(self) -> dict[str, Statistic]:
+        """Every metric over all examples so far, in the order in which they are shown."""
+        return {
+            name: statistic
+            for family in self.families
+            for name, statistic in family.result().items()
+        }
+
+    def detail(self) -> Detail:
+        """Every array behind the metrics."""
+        return {
+            name: values for family in self.families for name, values in family.detail().items()
+        }
+
+
+def batches(shard: Shard, n_classes: int) -> Iterator[Batch]:
+    """A shard in pieces whose size depends on its shape alone, never on the machine."""
+    n_runs = len(shard.probs or shard.predictions or ())
+    width = n_classes if shard.probs is not None else 1
+    n_rows = max(MIN_BATCH_ROWS, BATCH_VALUES // (n_runs * width))
+    for start in range(0, len(shard), n_rows):
+        rows = slice(start, start + n_rows)
+        labels = None if shard.labels is None else shard.labels[rows]
+        if shard.probs is not None:
+            yield Batch.from_probs(np.stack([values[rows] for values in shard.probs]), labels)
+        elif shard.predictions is not None:
+            predictions = np.stack([values[rows] for values in shard.predictions])
+            yield Batch(predictions, n_classes=n_classes, labels=labels)
+
+
+def _examples(shard: Shard, columns: Detail, classes: tuple[str, ...]) -> pa.Table:
+    """One row for each example of a shard, with class names instead of indices."""
+    names = pa.array(classes, pa.string())
+    table: dict[str, pa.Array | pa.ChunkedArray] = {"example": shard.ids}
+    if shard.labels is not None:
+        indices = pa.array(shard.labels, pa.int32(), mask=shard.labels == UNLABELED)
+        table["label"] = names.take(indices)
+    for name, values in columns.items():
+        if name == "consensus":
+            table[name] = names.take(pa.array(values, pa.int32()))
+        else:
+            table[name] = pa.array(values, mask=np.isnan(values))
+    if shard.extras is not None:
+        for name in shard.extras.column_names:
+            free = name if name not in table else f"extra.{name}"
+            table[free] = shard.extras.column(name)
+    return pa.table(table)

@@ -1,0 +1,26 @@
+"""Formulas: kernels over arrays, and mergeable accumulators that share them.
+
+A family of metrics is one file: its kernels take arrays, its accumulator takes batches.
+"""
+
+from seedproof.metrics.accumulator import Accumulator
+from seedproof.metrics.accuracy import Accuracy
+from seedproof.metrics.batch import Batch
+from seedproof.metrics.calibration import Calibration
+from seedproof.metrics.confidence import Confidence
+from seedproof.metrics.divergence import Divergence
+from seedproof.metrics.entropy import Entropy
+from seedproof.metrics.flips import Flips
+
+FAMILIES: tuple[type[Accumulator], ...] = (
+    Flips,
+    Entropy,
+    Accuracy,
+    Confidence,
+    Divergence,
+    Calibration,
+)
+
+METRIC_NAMES: tuple[str, ...] = tuple(name for family in FAMILIES for name in family.figures)
+
+__all__ = ["FAMILIES", "METRIC_NAMES", "Accumulator", "Batch"]

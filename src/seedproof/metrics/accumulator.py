@@ -1,0 +1,43 @@
+"""The seam every family of metrics fills: feed it batches, merge the parts, ask for the result."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias
+
+import numpy.typing as npt
+
+from seedproof.metrics.batch import Batch
+from seedproof.metrics.statistic import Statistic
+
+Need: TypeAlias = Literal["labels", "probs"]
+Detail: TypeAlias = Mapping[str, npt.NDArray[Any]]
+
+
+class Accumulator(Protocol):
+    """A family of metrics that share their sufficient statistics.
+
+    Its size never depends on the number of examples. Parts are merged in the order of the
+    examples, so the result has the same bytes however the work was divided.
+    """
+
+    figures: ClassVar[tuple[str, ...]]
+    needs: ClassVar[frozenset[Need]]
+    memory: ClassVar[str]
+
+    def __init__(self, n_runs: int, n_classes: int) -> None:
+        """Start with no examples."""
+
+    def update(self, batch: Batch) -> None:
+        """Add the examples of one batch."""
+
+    def merge(self, other: Self) -> None:
+        """Add the examples of another part."""
+
+    def result(self) -> Mapping[str, Statistic]:
+        """One statistic for each name in `figures`."""
+
+    def detail(self) -> Detail:
+        """Arrays behind the figures, for charts and tables: by run, by class, by bin."""
+
+    @staticmethod
+    def columns(batch: Batch) -> Detail:
+        """What this family says of each example, axes (examples)."""

@@ -1,0 +1,120 @@
+"""How often are the runs right, how far apart are they, and how much of that is chance?"""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from seedproof.metrics.accumulator import Detail, Need
+from seedproof.metrics.batch import Batch
+from seedproof.metrics.statistic import (
+    ExampleSums,
+    ExampleValues,
+    ExcessSpread,
+    RootOfMean,
+    SpreadOverRuns,
+    Statistic,
+)
+from seedproof.typing import BoolArray
+
+
+def accuracy(correct: BoolArray) -> ExampleValues:
+    """Share of the runs that are right, for each example.
+
+    Args:
+        correct: Whether each run is right, axes (runs, examples).
+
+    Returns:
+        Shares in [0, 1]. Higher is better.
+    """
+    n_runs = len(correct)
+    whole = correct.sum(axis=0, dtype=np.int64)
+    return ExampleValues(
+        whole,
+        whole - correct,
+        whole_denominator=n_runs,
+        without_denominator=n_runs - 1,
+    )
+
+
+def correctness_variance(correct: BoolArray) -> ExampleValues:
+    """Variance over runs of being right, for each example: p(1-p)·R/(R-1).
+
+    The accuracy of n examples that flip independently of each other has the variance mean/n.
+
+    Args:
+        correct: Whether each run is right, axes (runs, examples).
+
+    Returns:
+        Variances in [0, 0.5]; 0 where all runs are right or all are wrong.
+    """
+    n_runs = len(correct)
+    right = correct.sum(axis=0, dtype=np.int64)
+    without = None
+    if n_runs > 2:
+        right_left = right - correct
+        without = right_left * (n_runs - 1 - right_left)
+    return ExampleValues(
+        right * (n_runs - right),
+        without,
+        whole_denominator=n_runs * (n_runs - 1),
+        without_denominator=(n_runs - 1) * (n_runs - 2),
+    )
+
+
+class Accuracy:
+    """Accuracy, its spread over runs, and what independent flips would give."""
+
+    figures: ClassVar[tuple[str, ...]] = (
+        "accuracy",
+        "accuracy_sd",
+        "accuracy_sd_independent",
+        "accuracy_sd_excess",
+    )
+    needs: ClassVar[frozenset[Need]] = frozenset({"labels"})
+    memory: ClassVar[str] = "runs"
+
+    def __init__(self, n_runs: int, n_classes: int) -> None:
+        del n_classes
+        self._accuracy = ExampleSums()
+        self._variance = ExampleSums()
+        self._right = np.zeros(n_runs, dtype=np.int64)
+
+    def update(self, batch: Batch) -> None:
+        """Add the labeled examples of one batch."""
+        correct = batch.labeled.correct
+        self._accuracy.update(accuracy(correct))
+        self._variance.update(correctness_variance(correct))
+        self._right += correct.sum(axis=1)
+
+    def merge(self, other: "Accuracy") -> None:
+        """Add the examples of another part."""
+        self._accuracy.merge(other._accuracy)
+        self._variance.merge(other._variance)
+        self._right += other._right
+
+    def result(self) -> Mapping[str, Statistic]:
+        """Accuracy and the parts of its spread, over all labeled examples so far."""
+        n_examples = self._accuracy.n_examples
+        by_run = self._right / n_examples
+        independent = self._variance.mean_over_examples(largest=0.5)
+        return {
+            "accuracy": self._accuracy.mean_over_examples(scale="logit", largest=1.0),
+            "accuracy_sd": SpreadOverRuns(by_run),
+            "accuracy_sd_independent": RootOfMean(independent, divisor=n_examples),
+            "accuracy_sd_excess": ExcessSpread(
+                by_run, known=(independent.value / n_examples) ** 0.5
+            ),
+        }
+
+    def detail(self) -> Detail:
+        """Accuracy of each run."""
+        return {"accuracy_by_run": self._right / self._accuracy.n_examples}
+
+    @staticmethod
+    def columns(batch: Batch) -> Detail:
+        """Share of the runs that are right; NaN where the label is unknown."""
+        share = np.full(batch.n_examples, np.nan)
+        if batch.labels is not None:
+            share[batch.labels >= 0] = accuracy(batch.labeled.correct).values
+        return {"correct_share": share}

@@ -1,0 +1,115 @@
+"""Some examples as all runs saw them: what every kernel takes."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from seedproof.typing import BoolArray, FloatArray, IntArray
+
+UNLABELED = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Predictions of all runs for the same few examples.
+
+    What several kernels need (who agrees with whom, who is right) is computed once, when first
+    asked for, and kept with the batch.
+
+    Args:
+        predictions: Predicted class index, axes (runs, examples).
+        n_classes: How many classes there are, predicted here or not.
+        labels: Gold class index of each example, `UNLABELED` where unknown; None without labels.
+        probs: Probabilities, axes (runs, examples, classes); None for predictions alone.
+    """
+
+    predictions: IntArray
+    n_classes: int
+    labels: IntArray | None = None
+    probs: FloatArray | None = None
+
+    @classmethod
+    def from_probs(cls, probs: FloatArray, labels: IntArray | None = None) -> "Batch":
+        """The batch whose predictions are the most probable classes, the first one among equals."""
+        predictions = probs.argmax(axis=2).astype(np.int32)
+        return cls(predictions, n_classes=probs.shape[2], labels=labels, probs=probs)
+
+    @property
+    def n_runs(self) -> int:
+        """How many runs there are."""
+        return int(self.predictions.shape[0])
+
+    @property
+    def n_examples(self) -> int:
+        """How many examples are in this batch."""
+        return int(self.predictions.shape[1])
+
+    @cached_property
+    def _pairs(self) -> tuple[IntArray, IntArray]:
+        agreement = np.ones(self.predictions.shape, dtype=np.int32)
+        disagreements = np.zeros((self.n_runs, self.n_runs), dtype=np.int64)
+        for run_idx in range(self.n_runs - 1):
+            agree = self.predictions[run_idx] == self.predictions[run_idx + 1 :]
+            agreement[run_idx] += agree.sum(axis=0, dtype=np.int32)
+            agreement[run_idx + 1 :] += agree
+            disagreements[run_idx, run_idx + 1 :] = self.n_examples - agree.sum(axis=1)
+        return agreement, disagreements + disagreements.T
+
+    @property
+    def agreement(self) -> IntArray:
+        """How many runs, itself included, predict what this run predicts: (runs, examples)."""
+        return self._pairs[0]
+
+    @property
+    def disagreements(self) -> IntArray:
+        """On how many examples two runs differ: (runs, runs), symmetric, zero diagonal."""
+        return self._pairs[1]
+
+    @cached_property
+    def consensus(self) -> IntArray:
+        """The class most runs predict: (examples,). Among equals the smallest class index."""
+        votes_then_class = self.agreement.astype(np.int64) * self.n_classes - self.predictions
+        winner = votes_then_class.argmax(axis=0)
+        return np.asarray(np.take_along_axis(self.predictions, winner[None, :], axis=0)[0])
+
+    @cached_property
+    def labeled(self) -> "Batch":
+        """The examples whose gold label is known; this batch itself if all are."""
+        if self.labels is None:
+            return self._select(np.zeros(self.n_examples, dtype=np.bool_))
+        known = self.labels != UNLABELED
+        return self if known.all() else self._select(known)
+
+    def _select(self, chosen: BoolArray) -> "Batch":
+        return Batch(
+            self.predictions[:, chosen],
+            n_classes=self.n_classes,
+            labels=None if self.labels is None else self.labels[chosen],
+            probs=None if self.probs is None else self.probs[:, chosen],
+        )
+
+    @cached_property
+    def correct(self) -> BoolArray:
+        """Whether each run is right: (runs, examples). Only for a batch that is `labeled`."""
+        return np.asarray(self.predictions == self.labels)
+
+    @cached_property
+    def reference(self) -> IntArray:
+        """The class whose probability is followed: the gold label, else the consensus."""
+        if self.labels is None:
+            return self.consensus
+        return np.where(self.labels == UNLABELED, self.consensus, self.labels)
+
+    @cached_property
+    def reference_probs(self) -> FloatArray:
+        """Probability that each run gives to the `reference` class: (runs, examples), float64."""
+        return self.probs_of(self.reference)
+
+    def probs_of(self, classes: IntArray) -> FloatArray:
+        """Probability that each run gives to one class an example: (runs, examples), float64."""
+        if self.probs is None:
+            raise ValueError("this batch holds predictions alone, no probabilities")
+        index = np.broadcast_to(classes[None, :, None], (self.n_runs, self.n_examples, 1))
+        chosen = np.take_along_axis(self.probs, index, axis=2)[:, :, 0]
+        return chosen.astype(np.float64)

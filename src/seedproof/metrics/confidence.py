@@ -1,0 +1,99 @@
+"""How far does the probability of an answer move between runs?"""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from seedproof.metrics.accumulator import Detail, Need
+from seedproof.metrics.batch import Batch
+from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic
+from seedproof.typing import FloatArray
+
+N_BINS = 10
+
+
+def probability_sd(probs: FloatArray) -> ExampleValues:
+    """Standard deviation over runs of one probability an example.
+
+    Args:
+        probs: Probability of the class that is followed, axes (runs, examples).
+
+    Returns:
+        Standard deviations with R-1 in the denominator; at most 0.71.
+    """
+    n_runs = len(probs)
+    deviations = probs - probs.mean(axis=0)
+    # A rounded mean leaves a trace where all runs say exactly the same.
+    deviations[:, (probs == probs[0]).all(axis=0)] = 0.0
+    squares = np.square(deviations)
+    total = squares.sum(axis=0)
+    whole = np.sqrt(total / (n_runs - 1))
+    if n_runs == 2:
+        return ExampleValues(whole, None)
+    remaining = total - squares * (n_runs / (n_runs - 1))
+    without = np.sqrt(np.maximum(remaining, 0.0) / (n_runs - 2))
+    # Where one run makes nearly all of the spread, the subtraction has no digits left: the root of
+    # a rounding error of 1e-17 is 3e-9.
+    for run_idx, example_idx in np.argwhere(remaining < 1e-6 * total):
+        others = np.delete(probs[:, example_idx], run_idx)
+        same = bool((others == others[0]).all())
+        without[run_idx, example_idx] = 0.0 if same else others.std(ddof=1)
+    return ExampleValues(whole, without)
+
+
+class Confidence:
+    """Spread of the probability of the gold class, or of the consensus where no label is known."""
+
+    figures: ClassVar[tuple[str, ...]] = ("probability_sd",)
+    needs: ClassVar[frozenset[Need]] = frozenset({"probs"})
+    memory: ClassVar[str] = "runs"
+
+    def __init__(self, n_runs: int, n_classes: int) -> None:
+        del n_runs
+        self._largest = float(np.sqrt(0.5))
+        self._binary = n_classes == 2
+        self._spread = ExampleSums()
+        self._counts = np.zeros(N_BINS, dtype=np.int64)
+        self._sums = np.zeros(N_BINS)
+        self._squares = np.zeros(N_BINS)
+
+    def update(self, batch: Batch) -> None:
+        """Add the examples of one batch."""
+        values = probability_sd(batch.reference_probs)
+        self._spread.update(values)
+        # With two classes the curve runs over the probability of the second one, as published.
+        second = np.ones(batch.n_examples, dtype=np.int64)
+        followed = batch.probs_of(second) if self._binary else batch.reference_probs
+        place = np.clip(followed.mean(axis=0) * N_BINS, 0, N_BINS - 1).astype(np.int64)
+        self._counts += np.bincount(place, minlength=N_BINS)
+        self._sums += np.bincount(place, weights=values.whole, minlength=N_BINS)
+        self._squares += np.bincount(place, weights=np.square(values.whole), minlength=N_BINS)
+
+    def merge(self, other: "Confidence") -> None:
+        """Add the examples of another part."""
+        self._spread.merge(other._spread)
+        self._counts += other._counts
+        self._sums += other._sums
+        self._squares += other._squares
+
+    def result(self) -> Mapping[str, Statistic]:
+        """Mean spread over all examples so far."""
+        return {"probability_sd": self._spread.mean_over_examples(largest=self._largest)}
+
+    def detail(self) -> Detail:
+        """Mean spread in ten bins of the mean probability, with the spread's own spread."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = self._sums / self._counts
+            variance = np.maximum(self._squares / self._counts - mean**2, 0.0)
+            error = np.sqrt(variance / np.maximum(self._counts - 1, 1))
+        return {"sd_curve_count": self._counts, "sd_curve_mean": mean, "sd_curve_error": error}
+
+    @staticmethod
+    def columns(batch: Batch) -> Detail:
+        """Mean and standard deviation over runs of the followed probability."""
+        probs = batch.reference_probs
+        return {
+            "probability_mean": probs.mean(axis=0),
+            "probability_sd": probability_sd(probs).values,
+        }

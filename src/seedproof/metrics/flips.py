@@ -1,0 +1,114 @@
+"""Do two runs give the same answer? Flip rate, net flips, ambiguity, discrepancy."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from seedproof.metrics.accumulator import Detail, Need
+from seedproof.metrics.batch import Batch
+from seedproof.metrics.statistic import (
+    ExampleSums,
+    ExampleValues,
+    Figure,
+    MeanOverPairs,
+    Statistic,
+)
+from seedproof.typing import FloatArray, IntArray
+
+
+def flip_rate(agreement: IntArray) -> ExampleValues:
+    """Share of the pairs of runs that disagree, for each example.
+
+    Args:
+        agreement: How many runs predict what this run predicts, axes (runs, examples).
+
+    Returns:
+        Rates in [0, 1]; 0 where all runs agree. Unbiased in the number of runs.
+    """
+    n_runs = len(agreement)
+    opponents = n_runs - agreement.astype(np.int64)
+    whole = opponents.sum(axis=0)
+    without = whole - 2 * opponents if n_runs > 2 else None
+    return ExampleValues(
+        whole,
+        without,
+        whole_denominator=n_runs * (n_runs - 1),
+        without_denominator=(n_runs - 1) * (n_runs - 2),
+    )
+
+
+def net_flips(class_counts: IntArray) -> FloatArray:
+    """Total variation between the predicted-class shares of every two runs.
+
+    The least share of flips that would turn one run's class shares into the other's: flips that
+    do not cancel out, as when the decision threshold moves.
+
+    Args:
+        class_counts: How often each run predicts each class, axes (runs, classes).
+
+    Returns:
+        Matrix (runs, runs) in [0, 1], symmetric, zero diagonal.
+    """
+    shares = class_counts / class_counts.sum(axis=1, keepdims=True)
+    return np.stack([np.abs(shares - row).sum(axis=1) / 2 for row in shares])
+
+
+class Flips:
+    """Pairs of runs that disagree."""
+
+    figures: ClassVar[tuple[str, ...]] = (
+        "flip_rate",
+        "net_flip_rate",
+        "ambiguity",
+        "discrepancy",
+    )
+    needs: ClassVar[frozenset[Need]] = frozenset()
+    memory: ClassVar[str] = "runs² + runs × classes"
+
+    def __init__(self, n_runs: int, n_classes: int) -> None:
+        self._flips = ExampleSums()
+        self._disagreements = np.zeros((n_runs, n_runs), dtype=np.int64)
+        self._class_counts = np.zeros((n_runs, n_classes), dtype=np.int64)
+        self._ambiguous = 0
+
+    def update(self, batch: Batch) -> None:
+        """Add the examples of one batch."""
+        self._flips.update(flip_rate(batch.agreement))
+        self._disagreements += batch.disagreements
+        for run_idx, predicted in enumerate(batch.predictions):
+            self._class_counts[run_idx] += np.bincount(predicted, minlength=batch.n_classes)
+        self._ambiguous += int((batch.agreement[0] < batch.n_runs).sum())
+
+    def merge(self, other: "Flips") -> None:
+        """Add the examples of another part."""
+        self._flips.merge(other._flips)
+        self._disagreements += other._disagreements
+        self._class_counts += other._class_counts
+        self._ambiguous += other._ambiguous
+
+    def result(self) -> Mapping[str, Statistic]:
+        """Flip rate and its kin over all examples so far."""
+        n_examples = self._flips.n_examples
+        return {
+            "flip_rate": self._flips.mean_over_examples(largest=1.0),
+            "net_flip_rate": MeanOverPairs(net_flips(self._class_counts), floor=0.5 / n_examples),
+            "ambiguity": Figure(self._ambiguous / n_examples),
+            "discrepancy": Figure(float(self._disagreements.max()) / n_examples),
+        }
+
+    def detail(self) -> Detail:
+        """The disagreement matrix and how often each run predicts each class."""
+        return {
+            "flip_matrix": self._disagreements / self._flips.n_examples,
+            "class_shares": self._class_counts / self._flips.n_examples,
+        }
+
+    @staticmethod
+    def columns(batch: Batch) -> Detail:
+        """Flip rate, majority class and its share of the runs, for each example."""
+        return {
+            "consensus": batch.consensus,
+            "consensus_share": batch.agreement.max(axis=0) / batch.n_runs,
+            "flip_rate": flip_rate(batch.agreement).values,
+        }

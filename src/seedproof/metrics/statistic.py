@@ -1,0 +1,186 @@
+"""What is left of a metric once all examples were seen: enough for a value and its interval.
+
+Kernels give `ExampleValues`, `ExampleSums` adds them up over batches, and a finished metric is one
+of the frozen statistics below. How an interval is made from each is in `measurement.intervals`.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from seedproof.typing import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class ExampleValues:
+    """A quantity of each example, from all runs and from all runs but one.
+
+    Counts stay integers, so that their totals do not depend on the order of examples; the
+    denominators turn them into the quantity.
+
+    Args:
+        whole: From all runs, axes (examples).
+        without: From all runs but run r, axes (runs, examples); None where too few runs are left.
+        whole_denominator: What `whole` is to be divided by.
+        without_denominator: What `without` is to be divided by.
+    """
+
+    whole: IntArray | FloatArray
+    without: IntArray | FloatArray | None
+    whole_denominator: int = 1
+    without_denominator: int = 1
+
+    @property
+    def values(self) -> FloatArray:
+        """The quantity of each example: (examples,)."""
+        return np.asarray(self.whole / self.whole_denominator, dtype=np.float64)
+
+
+@dataclass(eq=False)
+class ExampleSums:
+    """Totals of `ExampleValues` over batches; the memory it takes is one number a run."""
+
+    n_examples: int = 0
+    total: float = 0
+    squares: float = 0.0
+    without: IntArray | FloatArray | None = None
+    interaction: float = 0.0
+    whole_denominator: int = 1
+    without_denominator: int = 1
+
+    def update(self, values: ExampleValues) -> None:
+        """Add the examples of one batch."""
+        self.whole_denominator = values.whole_denominator
+        self.without_denominator = values.without_denominator
+        self.n_examples += len(values.whole)
+        self.total += values.whole.sum().item()
+        self.squares += float(np.square(values.values).sum())
+        if values.without is not None:
+            left_out = values.without.sum(axis=1)
+            self.without = left_out if self.without is None else self.without + left_out
+            # Jackknife variance over runs of each example's own value.
+            n_runs = len(values.without)
+            per_example = np.var(values.without / values.without_denominator, axis=0)
+            self.interaction += float((n_runs - 1) * per_example.sum())
+
+    def merge(self, other: "ExampleSums") -> None:
+        """Add the totals of other examples."""
+        if other.n_examples == 0:
+            return
+        self.whole_denominator = other.whole_denominator
+        self.without_denominator = other.without_denominator
+        self.n_examples += other.n_examples
+        self.total += other.total
+        self.squares += other.squares
+        self.interaction += other.interaction
+        if other.without is not None:
+            self.without = other.without if self.without is None else self.without + other.without
+
+    @property
+    def mean(self) -> float:
+        """The mean over examples."""
+        return self.total / (self.n_examples * self.whole_denominator)
+
+    def mean_over_examples(
+        self, *, scale: "Scale" = "log", largest: float | None = None
+    ) -> "MeanOverExamples":
+        """The finished statistic, on the scale where its interval is symmetric."""
+        without = None
+        if self.without is not None:
+            without = self.without / (self.n_examples * self.without_denominator)
+        n = self.n_examples
+        spread = max(self.squares / n - self.mean**2, 0.0) / (n - 1) if n > 1 else 0.0
+        return MeanOverExamples(
+            value=self.mean,
+            n_examples=n,
+            without=without,
+            example_variance=spread,
+            interaction_variance=self.interaction / n**2,
+            scale=scale,
+            largest=largest,
+        )
+
+
+Scale: TypeAlias = Literal["log", "logit"]
+
+
+@dataclass(frozen=True, eq=False)
+class MeanOverExamples:
+    """A mean over examples of something that each example owes to all runs.
+
+    Args:
+        value: The mean.
+        n_examples: Over how many examples.
+        without: The mean with run r left out, axes (runs); None where that is undefined.
+        example_variance: Variance of the mean from drawing examples.
+        interaction_variance: Part of it that the runs' own variance counts as well.
+        scale: Where the interval is symmetric.
+        largest: The largest value one example can have; None if there is no such bound.
+        bias_left: What the truth is expected to exceed the value by because of few runs.
+    """
+
+    value: float
+    n_examples: int
+    without: FloatArray | None
+    example_variance: float
+    interaction_variance: float
+    scale: Scale = "log"
+    largest: float | None = None
+    bias_left: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class RootOfMean:
+    """`sqrt(mean / divisor)` of a mean over examples, such as an sd made of variances."""
+
+    mean: MeanOverExamples
+    divisor: float
+
+
+@dataclass(frozen=True, eq=False)
+class MeanOverRuns:
+    """The mean of one value a run."""
+
+    values: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class SpreadOverRuns:
+    """The standard deviation of one value a run."""
+
+    values: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class ExcessSpread:
+    """The standard deviation over runs that is left once a known part is taken off."""
+
+    values: FloatArray
+    known: float
+
+
+@dataclass(frozen=True, eq=False)
+class MeanOverPairs:
+    """The mean over pairs of runs of a symmetric matrix with zero diagonal."""
+
+    matrix: FloatArray
+    floor: float = field(default=0.0)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A value that has no population value to enclose, so that it gets no interval."""
+
+    value: float
+
+
+Statistic: TypeAlias = (
+    MeanOverExamples
+    | RootOfMean
+    | MeanOverRuns
+    | SpreadOverRuns
+    | ExcessSpread
+    | MeanOverPairs
+    | Figure
+)

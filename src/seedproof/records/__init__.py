@@ -1,0 +1,1 @@
+"""The hub: what a run leaves behind, as Parquet and JSON, and how other tables get there."""

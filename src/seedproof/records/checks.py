@@ -1,0 +1,78 @@
+"""What must hold of predictions before they become a record."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from seedproof.errors import DuplicateExampleError, InputError, ProbabilityError
+from seedproof.typing import FloatArray
+
+# Softmax outputs sum to one within rounding. Half precision has three digits.
+SUM_TOLERANCE = 1e-3
+HALF_SUM_TOLERANCE = 1e-2
+
+Where = Callable[[int], str]
+
+
+def check_probs(probs: FloatArray, where: Where, *, tolerance: float = SUM_TOLERANCE) -> None:
+    """Accept rows that are probability distributions.
+
+    Args:
+        probs: Axes (rows, classes).
+        where: Names a row for the message, such as "run '3', example 17".
+        tolerance: How far from one a row may sum to.
+
+    Raises:
+        ProbabilityError: Something is not finite, negative, above one, or does not sum to one.
+    """
+    # Sums in double precision: 10,000 float32 terms may stray by more than the tolerance.
+    sums = probs.sum(axis=1, dtype=np.float64)
+    fine = np.asarray(np.abs(sums - 1.0) <= tolerance)  # False for NaN and infinity
+    if fine.all() and probs.min(initial=0.0) >= 0.0:
+        return
+    negative = np.asarray((probs < 0.0).any(axis=1))
+    row = int(np.flatnonzero(~fine | negative)[0])
+    values = probs[row]
+    if not np.isfinite(values).all():
+        bad = values[~np.isfinite(values)][0]
+        raise ProbabilityError(
+            f"{where(row)} has the probability {bad}. Every probability must be a finite number: "
+            "look for a division by zero or an overflow before the softmax."
+        )
+    if negative[row]:
+        raise ProbabilityError(
+            f"{where(row)} has the probability {values.min():.6g}, which is below 0. "
+            "If these are logits, apply a softmax first."
+        )
+    raise ProbabilityError(
+        f"{where(row)} has probabilities that sum to {sums[row]:.6g}, not 1 (±{tolerance:g}). "
+        "If these are logits, apply a softmax first; if classes are missing, add their columns."
+    )
+
+
+def check_ascending(ids: pa.Array, before: object, where: Where) -> None:
+    """Accept ids that rise, without a repetition.
+
+    Args:
+        ids: Ids in canonical order.
+        before: The last id of the rows before; None at the start.
+        where: Names a row for the message.
+
+    Raises:
+        DuplicateExampleError: The same id comes twice.
+        InputError: The ids are not in canonical order.
+    """
+    if before is not None:
+        ids = pa.concat_arrays([pa.array([before], ids.type), ids])
+    rises = pc.less(ids[:-1], ids[1:]).to_numpy(zero_copy_only=False)
+    if rises.all():
+        return
+    row = int(np.flatnonzero(~rises)[0])
+    if ids[row].as_py() == ids[row + 1].as_py():
+        raise DuplicateExampleError(
+            f"{where(row + (before is None))} comes twice. "
+            "Give each run one row an example; if several runs share a name, rename them."
+        )
+    raise InputError(f"{where(row + (before is None))} is out of order: records are sorted by id.")

@@ -1,0 +1,256 @@
+"""Bring tables in any order into a store: one out-of-core sort by DuckDB, then our own writer.
+
+Everything in a text file is read as text and typed afterwards, because a guess from a sample fails
+late. Arrow batches go to `RunWriter`: DuckDB's own Parquet output chooses its own row groups.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from seedproof.errors import (
+    ColumnError,
+    DtypeError,
+    EmptyInputError,
+    NotFoundError,
+    UnreadableError,
+)
+from seedproof.records.columns import Columns, Roles
+from seedproof.records.location import Location
+from seedproof.records.scans import (
+    Scan,
+    json_path,
+    quote_name,
+    quote_text,
+    read_header,
+    run_names,
+    select,
+)
+from seedproof.records.sorted_rows import SortedRows
+from seedproof.typing import ArrowStream, Progress
+
+# DuckDB's share of the memory the user allows; the rest is for batches and the writer.
+DUCKDB_SHARE = 0.6
+TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
+JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
+PARQUET_SUFFIXES = (".parquet", ".pq")
+PACKED_SUFFIXES = (".gz", ".zst")
+INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
+
+
+class Ingest:
+    """Tables on their way into a store.
+
+    Args:
+        columns: What the user calls the columns.
+        memory: Bytes that may be used; DuckDB sorts out of core beyond its share.
+        scratch: An existing folder for what does not fit.
+    """
+
+    def __init__(self, *, columns: Columns, memory: int, scratch: Path) -> None:
+        self._columns = columns
+        self._scratch = scratch
+        self._tables = 0
+        self._db = duckdb.connect(
+            config={
+                "memory_limit": f"{int(memory * DUCKDB_SHARE)}B",
+                "temp_directory": str(scratch / "spill"),
+                # Nothing is fetched from anywhere.
+                "autoinstall_known_extensions": False,
+                "autoload_known_extensions": False,
+                # We sort ourselves, and order costs memory.
+                "preserve_insertion_order": False,
+            }
+        )
+
+    def run(
+        self,
+        tables: Sequence[Path | ArrowStream],
+        store: Location,
+        *,
+        progress: Progress | None = None,
+    ) -> tuple[str, ...]:
+        """Write all runs of the tables into a new store.
+
+        Args:
+            tables: One long table, or several; tables without a run column are one run each.
+            store: Where the store is made.
+            progress: Told how many rows are written.
+
+        Returns:
+            Notes: what a person should know about how the tables were read.
+        """
+        with _in_plain_words(tables):
+            scans = [self._scan(table) for table in tables]
+            roles = self._roles(scans)
+            notes = self._load(scans, roles)
+            rows = SortedRows(self._db, roles, half=any(scan.half for scan in scans))
+            kept, dropped = rows.constant_extras()
+            if dropped:
+                names = ", ".join(repr(name) for name in dropped)
+                notes.append(f"Left out, because it differs between runs of one example: {names}.")
+            rows.write(store, kept, progress)
+        return tuple(notes)
+
+    def _scan(self, table: Path | ArrowStream) -> Scan:
+        if not isinstance(table, os.PathLike):
+            return self._scan_stream(table)
+        path = Path(table)
+        if not path.is_file():
+            what = "a folder without a study.json" if path.is_dir() else "not a file"
+            raise NotFoundError(
+                f"{str(path)!r} is {what}. "
+                "Give a CSV, TSV, Parquet, JSONL or .npz file, or a store."
+            )
+        suffixes = [suffix.lower() for suffix in path.suffixes]
+        packed = bool(suffixes) and suffixes[-1] in PACKED_SUFFIXES
+        kind = suffixes[-2] if packed and len(suffixes) > 1 else (suffixes or [""])[-1]
+        if kind in TEXT_SUFFIXES:
+            return self._scanquote_text(path)
+        if kind in JSON_SUFFIXES:
+            return self._scan_json(path)
+        if kind in PARQUET_SUFFIXES:
+            return self._scan_parquet(path)
+        raise UnreadableError(
+            f"{path.name!r} has an ending that says no format. Known are .csv, .tsv, .parquet, "
+            ".jsonl (the text ones also with .gz or .zst) and .npz: rename it."
+        )
+
+    def _scanquote_text(self, path: Path) -> Scan:
+        header, separator = read_header(path)
+        types = dict.fromkeys(header, "VARCHAR")
+        if len(types) < len(header):
+            Roles.find(header, self._columns, table=path.name)  # says which column is there twice
+        fields = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in header)
+        sql = (
+            f"SELECT * FROM read_csv({self._path(path)}, auto_detect=false, header=true, "
+            f"delim={quote_text(separator)}, quote='\"', escape='\"', hive_partitioning=false, "
+            f"columns={{{fields}}})"
+        )
+        return Scan(path.name, sql, types)
+
+    def _scan_json(self, path: Path) -> Scan:
+        lines = f"read_ndjson_objects({self._path(path)}, hive_partitioning=false)"
+        found = self._db.sql(f"SELECT DISTINCT unnest(json_keys(json)) FROM {lines}").fetchall()
+        names = sorted(name for (name,) in found)
+        if not names:
+            raise EmptyInputError(f"{path.name} has no rows. Give one JSON object a line.")
+        for name in names:
+            if '"' in name:
+                raise ColumnError(
+                    f"{path.name} has a key with a quotation mark, {name!r}: rename it."
+                )
+        keys = ", ".join(
+            f"json->>{quote_text(json_path(name))} AS {quote_name(name)}" for name in names
+        )
+        return Scan(path.name, f"SELECT {keys} FROM {lines}", dict.fromkeys(names, "VARCHAR"))
+
+    def _scan_parquet(self, path: Path) -> Scan:
+        import pyarrow.parquet as pq
+
+        schema = pq.read_schema(path)
+        half = any(pa.types.is_float16(field.type) for field in schema)
+        sql = f"SELECT * FROM read_parquet({self._path(path)}, hive_partitioning=false)"
+        return Scan(path.name, sql, self._types(sql), half=half, rescans=True)
+
+    def _scan_stream(self, table: ArrowStream) -> Scan:
+        reader = pa.RecordBatchReader.from_stream(table)
+        half = any(pa.types.is_float16(field.type) for field in reader.schema)
+        if half:
+            fields = [
+                field.with_type(pa.float32()) if pa.types.is_float16(field.type) else field
+                for field in reader.schema
+            ]
+            reader = reader.cast(pa.schema(fields))
+        self._tables += 1
+        name = f"stream_{self._tables}"
+        self._db.register(name, reader)
+        # A stream can be read once only.
+        self._db.execute(f"CREATE TEMP TABLE held_{name} AS SELECT * FROM {name}")
+        self._db.unregister(name)
+        sql = f"SELECT * FROM held_{name}"
+        return Scan("The table", sql, self._types(sql), half=half, rescans=True)
+
+    def _types(self, sql: str) -> dict[str, str]:
+        relation = self._db.sql(sql)
+        return dict(zip(relation.columns, map(str, relation.types), strict=True))
+
+    def _path(self, path: Path) -> str:
+        """A file's name for DuckDB, which takes *, ? and [ for patterns."""
+        if any(sign in str(path) for sign in "*?["):
+            self._tables += 1
+            plain = self._scratch / f"input-{self._tables}{''.join(path.suffixes)}"
+            plain.symlink_to(path.absolute())
+            path = plain
+        return quote_text(str(path))
+
+    def _roles(self, scans: Sequence[Scan]) -> Roles:
+        found = [Roles.find(list(scan.types), self._columns, table=scan.title) for scan in scans]
+        first = found[0]
+        for scan, roles in zip(scans, found, strict=True):
+            if (roles.run is None) != (first.run is None) or roles.classes != first.classes:
+                raise ColumnError(
+                    f"{scans[0].title} and {scan.title} differ in their columns for runs or "
+                    "classes. Give all files the same columns."
+                )
+            if roles.label != first.label or roles.prediction != first.prediction:
+                raise ColumnError(
+                    f"{scans[0].title} and {scan.title} do not both have labels or predictions. "
+                    "Give all files the same columns."
+                )
+        if first.run is None and len(scans) == 1:
+            raise ColumnError(
+                f"{scans[0].title} has no column {self._columns.run!r} that says which training a "
+                f"row is from. It has: {', '.join(map(repr, list(scans[0].types)[:12]))}. "
+                "Name it with --run NAME, or give one file a run."
+            )
+        shared = [name for name in first.extras if all(name in roles.extras for roles in found)]
+        return Roles(**(vars(first) | {"extras": tuple(shared)}))
+
+    def _load(self, scans: Sequence[Scan], roles: Roles) -> list[str]:
+        """Make the table `rows`: r run, e example, l label, y prediction or p0…, x0… extras."""
+        names = run_names([scan.title for scan in scans])
+        integer_ids = all(scan.types[roles.example] in INTEGERS for scan in scans)
+        selects = [
+            select(scan, roles, name, integer_ids=integer_ids)
+            for scan, name in zip(scans, names, strict=True)
+        ]
+        made = "VIEW" if all(scan.rescans for scan in scans) else "TABLE"
+        self._db.execute(f"CREATE TEMP {made} rows AS {' UNION ALL '.join(selects)}")
+        notes = []
+        if roles.probs and all(self._columns.prediction in scan.types for scan in scans):
+            notes.append(
+                f"Both probabilities and {self._columns.prediction!r} were given: predictions are "
+                "taken from the probabilities, the most probable class of each row."
+            )
+        return notes
+
+
+@contextmanager
+def _in_plain_words(tables: Sequence[Path | ArrowStream]) -> Iterator[None]:
+    """Turn DuckDB's and Arrow's complaints into ours."""
+    names = ", ".join(
+        table.name if isinstance(table, Path) else "the table" for table in tables[:3]
+    )
+    try:
+        yield
+    except duckdb.ConversionException as error:
+        raise DtypeError(
+            f"{names}: {_reason(error)}. Probabilities must be numbers; if the column is no "
+            "probability, rename it or choose another --probs PREFIX."
+        ) from error
+    except duckdb.OutOfMemoryException as error:
+        raise UnreadableError(f"{names} needs more memory than allowed. Raise --memory.") from error
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        if isinstance(error, NotFoundError):
+            raise
+        raise UnreadableError(f"{names} cannot be read: {_reason(error)}.") from error
+
+
+def _reason(error: Exception) -> str:
+    line = str(error).strip().split("\n", maxsplit=1)[0]
+    return line.removeprefix("Conversion Error: ").removeprefix("Invalid Input Error: ").rstrip(".")

@@ -1,0 +1,121 @@
+"""A folder on any filesystem that pyarrow reaches: a local path or a URL."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.fs
+
+from seedproof.errors import NotFoundError, RunExistsError
+
+
+@dataclass(frozen=True)
+class Location:
+    """A place in a filesystem; `/` goes down, as with pathlib."""
+
+    files: pyarrow.fs.FileSystem
+    path: str
+
+    @classmethod
+    def of(cls, target: "str | os.PathLike[str] | Location") -> "Location":
+        """The location that a path or a URL (`s3://`, `gs://`, `file://`) names."""
+        if isinstance(target, Location):
+            return target
+        text = os.fspath(target)
+        if "://" not in text:
+            return cls(pyarrow.fs.LocalFileSystem(), Path(text).absolute().as_posix())
+        try:
+            files, path = pyarrow.fs.FileSystem.from_uri(text)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+            raise NotFoundError(
+                f"{text!r} is not a location that can be opened ({_first_line(error)}). "
+                "Give a local path, or a URL such as s3://bucket/folder."
+            ) from error
+        return cls(files, path.rstrip("/"))
+
+    def __truediv__(self, name: str) -> "Location":
+        return Location(self.files, f"{self.path}/{name}")
+
+    def __str__(self) -> str:
+        return self.path
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rsplit("/", 1)[-1]
+
+    @property
+    def is_local(self) -> bool:
+        """Whether this is on this machine's own filesystem."""
+        return isinstance(self.files, pyarrow.fs.LocalFileSystem)
+
+    def is_file(self) -> bool:
+        """Whether a file is here."""
+        return bool(self.files.get_file_info(self.path).type == pyarrow.fs.FileType.File)
+
+    def is_folder(self) -> bool:
+        """Whether a folder is here."""
+        return bool(self.files.get_file_info(self.path).type == pyarrow.fs.FileType.Directory)
+
+    def size(self) -> int:
+        """Size of the file in bytes."""
+        return int(self.files.get_file_info(self.path).size)
+
+    def folders(self) -> list["Location"]:
+        """The folders inside this one, by name; none if this one does not exist."""
+        selector = pyarrow.fs.FileSelector(self.path, allow_not_found=True)
+        found = self.files.get_file_info(selector)
+        inside = [info for info in found if info.type == pyarrow.fs.FileType.Directory]
+        return [self / info.base_name for info in sorted(inside, key=lambda info: info.base_name)]
+
+    def make_folder(self) -> None:
+        """Create this folder and those above it."""
+        self.files.create_dir(self.path, recursive=True)
+
+    def read_bytes(self, start: int = 0) -> bytes:
+        """The file's bytes from `start` on."""
+        with self.files.open_input_file(self.path) as file:
+            file.seek(start)
+            return bytes(file.read())
+
+    @contextmanager
+    def open_write(self) -> Iterator[pa.NativeFile]:
+        """The file, open for writing; an existing one is replaced."""
+        with self.files.open_output_stream(self.path) as file:
+            yield file
+
+    def create(self, content: bytes) -> None:
+        """Write a whole file at once, visible complete or not at all.
+
+        Locally an existing file is never replaced. Object stores have no exclusive creation: there
+        the last writer wins.
+
+        Args:
+            content: The file's bytes.
+
+        Raises:
+            RunExistsError: The file exists already.
+        """
+        if not self.is_local:
+            with self.open_write() as file:
+                file.write(content)
+            return
+        draft = Path(f"{self.path}.{uuid4().hex}")
+        draft.write_bytes(content)
+        try:
+            os.link(draft, self.path)
+        except FileExistsError as error:
+            raise RunExistsError(
+                f"{self.path} exists already. Records are never overwritten: "
+                "remove the run's folder first, or write to another store."
+            ) from error
+        finally:
+            draft.unlink()
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().split("\n", maxsplit=1)[0]

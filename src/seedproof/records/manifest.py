@@ -1,0 +1,125 @@
+"""The two JSON files of a store: `study.json`, and `run.json` as the commit of a run."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from seedproof.errors import DamagedStoreError, NotFoundError
+from seedproof.records.location import Location
+from seedproof.records.schema import check_version, digest, version_text
+
+
+@dataclass(frozen=True)
+class Part:
+    """One Parquet file of a run, as it was when the run was committed.
+
+    Args:
+        path: Where it is, below the run's folder.
+        rows: How many rows it has.
+        size: Its bytes.
+        digest: Digest of all its bytes.
+        footer_digest: Digest of its Parquet footer. Pages have checksums of their own, so a reader
+            that checks both needs no second reading of the file.
+        footer_size: Bytes of that footer, at the file's end.
+    """
+
+    path: str
+    rows: int
+    size: int
+    digest: str
+    footer_digest: str
+    footer_size: int
+
+
+@dataclass(frozen=True)
+class RunManifest:
+    """What one run left behind, and under which conditions.
+
+    Args:
+        run_id: Digest that names the run's folder.
+        name: What people call the run, such as its seed.
+        parts: The files of the run; a file that is not listed does not exist.
+        arm: The group of runs that differ only in seeds.
+        status: `finished`, `failed` or `killed`.
+        seeds: Seed of each source of randomness.
+        facts: Versions, hardware, timings, digest of the code: whatever was recorded.
+        scalars: Single numbers that the run logged.
+    """
+
+    run_id: str
+    name: str
+    parts: tuple[Part, ...] = ()
+    arm: str = "none"
+    status: str = "finished"
+    seeds: Mapping[str, int] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    scalars: Mapping[str, float] = field(default_factory=dict)
+
+    def commit(self, folder: Location) -> None:
+        """Write `run.json`: from now on the run exists."""
+        (folder / "run.json").create(_sealed(asdict(self)))
+
+    @classmethod
+    def load(cls, folder: Location) -> "RunManifest":
+        """The committed run in a folder."""
+        content = _unsealed(folder / "run.json")
+        parts = tuple(Part(**part) for part in content.pop("parts"))
+        return cls(parts=parts, **content)
+
+
+@dataclass(frozen=True)
+class StudyManifest:
+    """What all runs of a store share.
+
+    Args:
+        name: Name of the study.
+        rows_per_group: Rows of every row group but the last, the same for all runs.
+        plan: The seed plan; None where the runs came from elsewhere.
+    """
+
+    name: str
+    rows_per_group: int
+    plan: Mapping[str, Any] | None = None
+
+    def write(self, store: Location) -> None:
+        """Write `study.json`."""
+        (store / "study.json").create(_sealed(asdict(self)))
+
+    @classmethod
+    def load(cls, store: Location) -> "StudyManifest":
+        """The study of a store."""
+        return cls(**_unsealed(store / "study.json"))
+
+
+def _sealed(content: dict[str, Any]) -> bytes:
+    """JSON with its schema version and a digest of itself."""
+    content = {"schema": version_text(), **content}
+    content["digest"] = digest(_canonical(content))
+    return json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n"
+
+
+def _unsealed(place: Location) -> dict[str, Any]:
+    try:
+        content = json.loads(place.read_bytes())
+        seal = content.pop("digest")
+        version = content["schema"]
+    except FileNotFoundError as error:
+        raise NotFoundError(f"{place} does not exist. Is this a seedproof store?") from error
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        raise DamagedStoreError(
+            f"{place} is not what was written there ({type(error).__name__}). "
+            "Restore it from a copy, or make the run again."
+        ) from error
+    check_version(version, str(place))
+    if digest(_canonical(content)) != seal:
+        raise DamagedStoreError(
+            f"{place} was changed after it was written: its digest differs. "
+            "Restore it from a copy, or make the run again."
+        )
+    del content["schema"]
+    return dict(content)
+
+
+def _canonical(content: Mapping[str, Any]) -> bytes:
+    return json.dumps(content, sort_keys=True, separators=(",", ":")).encode()

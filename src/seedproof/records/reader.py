@@ -1,0 +1,313 @@
+"""Read a store: its runs, and their row groups side by side."""
+
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from seedproof.errors import (
+    DamagedStoreError,
+    InputError,
+    LabelConflictError,
+    MissingExampleError,
+    NotFoundError,
+    OptionError,
+    StoreError,
+    TooFewRunsError,
+)
+from seedproof.records.location import Location
+from seedproof.records.manifest import Part, RunManifest, StudyManifest
+from seedproof.records.schema import (
+    EXTRA_PREFIX,
+    UNLABELED,
+    Group,
+    Kind,
+    check_version,
+    digest,
+    floats_from_binary,
+    integers_from_binary,
+)
+from seedproof.records.shards import Shard, canonical_order
+from seedproof.records.writer import FOOTER_KEY
+from seedproof.typing import FloatArray, IntArray
+
+
+class Store:
+    """A folder of runs, on any filesystem.
+
+    Args:
+        location: The store's folder.
+
+    Raises:
+        NotFoundError: There is no store.
+    """
+
+    def __init__(self, location: Location) -> None:
+        self.location = location
+        self.study = StudyManifest.load(location)
+
+    @staticmethod
+    def is_at(location: Location) -> bool:
+        """Whether a location holds a store."""
+        return (location / "study.json").is_file()
+
+    @cached_property
+    def runs(self) -> tuple[RunManifest, ...]:
+        """Every committed run, by name; a folder without `run.json` is no run."""
+        folders = (self.location / "runs").folders()
+        found = [RunManifest.load(place) for place in folders if (place / "run.json").is_file()]
+        by_name = {(run.arm, run.name): run for run in found}
+        names = canonical_order([run.name for run in found])
+        arms = sorted({run.arm for run in found})
+        return tuple(by_name[arm, name] for arm in arms for name in names if (arm, name) in by_name)
+
+    def splits(self) -> tuple[str, ...]:
+        """Names of the data splits that some run has predictions for."""
+        return tuple(sorted({part.path.split("/")[1] for run in self.runs for part in run.parts}))
+
+    def shards(self, *, arm: str | None = None, split: str | None = None) -> "StoreShards":
+        """The finished runs of one arm on one split, aligned.
+
+        Args:
+            arm: Which arm; may be left out if there is only one.
+            split: Which split; may be left out if there is only one.
+
+        Returns:
+            A source of shards.
+
+        Raises:
+            TooFewRunsError: Fewer than two finished runs.
+        """
+        finished = [run for run in self.runs if run.status == "finished"]
+        arm = _only(arm, sorted({run.arm for run in finished}), "arm", "--arm")
+        split = _only(split, self.splits(), "split", "--split")
+        chosen = [run for run in finished if run.arm == arm]
+        if len(chosen) < 2:
+            raise TooFewRunsError(
+                f"A flip needs two runs to disagree, but study {self.study.name!r} has "
+                f"{len(chosen)} finished run(s). Give the predictions of at least 2 runs."
+            )
+        readers = [RunReader(self.location, run, split) for run in chosen]
+        return StoreShards(readers, self.study.rows_per_group)
+
+
+def _only(given: str | None, known: Sequence[str], noun: str, option: str) -> str:
+    if not known:
+        raise TooFewRunsError("The store has no finished run. Finish the study first.")
+    if given is None and len(known) > 1:
+        raise OptionError(
+            f"The store has {len(known)} {noun}s ({', '.join(known)}). Choose one with {option}."
+        )
+    if given is not None and given not in known:
+        raise OptionError(f"The store has no {noun} {given!r}. Known: {', '.join(known)}.")
+    return known[0] if given is None else given
+
+
+class RunReader:
+    """The predictions of one committed run on one split.
+
+    Args:
+        store: The store's folder.
+        run: The run's manifest.
+        split: Name of the data split.
+
+    Raises:
+        DamagedStoreError: A file differs from what was committed.
+    """
+
+    def __init__(self, store: Location, run: RunManifest, split: str) -> None:
+        self.run = run
+        self._folder = store / "runs" / run.run_id
+        prefix = f"predictions/{split}/"
+        self._parts = [part for part in run.parts if part.path.startswith(prefix)]
+        if not self._parts:
+            raise NotFoundError(f"Run {run.name!r} has no predictions for the split {split!r}.")
+        self._files: dict[int, pq.ParquetFile] = {}
+        footers = [self._footer(i) for i in range(len(self._parts))]
+        self.kind = Kind(footers[0]["kind"])
+        self.classes = tuple(footers[0]["classes"])
+        self.groups = [Group(*group) for footer in footers for group in footer["groups"]]
+        self._place = [
+            (part_idx, group_idx)
+            for part_idx, footer in enumerate(footers)
+            for group_idx in range(len(footer["groups"]))
+        ]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_files": {}}
+
+    def _footer(self, part_idx: int) -> dict[str, Any]:
+        content = self._open(part_idx).metadata.metadata[FOOTER_KEY.encode()]
+        footer: dict[str, Any] = json.loads(content)
+        check_version(footer["schema"], str(self._folder / self._parts[part_idx].path))
+        return footer
+
+    def _open(self, part_idx: int) -> pq.ParquetFile:
+        if part_idx not in self._files:
+            part = self._parts[part_idx]
+            place = self._folder / part.path
+            self._check(place, part)
+            self._files[part_idx] = pq.ParquetFile(
+                place.path, filesystem=place.files, page_checksum_verification=True
+            )
+        return self._files[part_idx]
+
+    def _check(self, place: Location, part: Part) -> None:
+        if not place.is_file():
+            raise DamagedStoreError(
+                f"{place} is missing, but run {self.run.name!r} lists it. "
+                "Restore it from a copy, or make the run again."
+            )
+        size = place.size()
+        if (
+            size != part.size
+            or digest(place.read_bytes(size - part.footer_size)) != part.footer_digest
+        ):
+            raise self._damaged(place)
+
+    def _damaged(self, place: Location) -> DamagedStoreError:
+        return DamagedStoreError(
+            f"{place} of run {self.run.name!r} differs from what was committed. "
+            "Restore it from a copy, or make the run again."
+        )
+
+    def read(self, group_idx: int, columns: Sequence[str]) -> pa.Table:
+        """Some columns of one row group.
+
+        Args:
+            group_idx: Which row group, counted over all parts.
+            columns: Names of the columns.
+
+        Returns:
+            Their rows.
+
+        Raises:
+            DamagedStoreError: A page's checksum differs.
+        """
+        part_idx, local_idx = self._place[group_idx]
+        try:
+            file = self._open(part_idx)
+            return file.read_row_group(local_idx, columns=list(columns), use_threads=False)
+        except (OSError, pa.ArrowException) as error:
+            raise self._damaged(self._folder / self._parts[part_idx].path) from error
+
+    @cached_property
+    def extras(self) -> tuple[str, ...]:
+        """Columns carried along, by the user's own names."""
+        names = self._open(0).schema_arrow.names
+        return tuple(n.removeprefix(EXTRA_PREFIX) for n in names if n.startswith(EXTRA_PREFIX))
+
+
+class StoreShards:
+    """Aligned runs of a store, as shards.
+
+    Args:
+        readers: The runs.
+        rows_per_group: Rows of every group but the last.
+
+    Raises:
+        MissingExampleError: The runs do not hold the same examples.
+        LabelConflictError: The runs do not have the same gold labels.
+    """
+
+    def __init__(self, readers: Sequence[RunReader], rows_per_group: int) -> None:
+        self._readers = list(readers)
+        first = self._readers[0]
+        self.runs = tuple(reader.run.name for reader in self._readers)
+        self.kind = first.kind
+        self._check_alike(rows_per_group)
+        lists = {reader.classes for reader in self._readers}
+        self._same_classes = len(lists) == 1
+        self.classes = first.classes
+        if not self._same_classes:
+            self.classes = tuple(canonical_order(sorted({name for one in lists for name in one})))
+
+    def _check_alike(self, rows_per_group: int) -> None:
+        first = self._readers[0]
+        for reader in self._readers[1:]:
+            names = f"runs {first.run.name!r} and {reader.run.name!r}"
+            if reader.kind is not first.kind:
+                raise InputError(f"The {names} hold {first.kind} and {reader.kind}: log one kind.")
+            if reader.kind is not Kind.LABELS and reader.classes != first.classes:
+                raise InputError(f"The {names} have different classes: log the same ones.")
+            if [g[:1] + g[2:3] for g in reader.groups] != [g[:1] + g[2:3] for g in first.groups]:
+                raise MissingExampleError(
+                    f"The {names} hold different examples. Log the same ids in every run."
+                )
+            if reader.classes == first.classes and [g.labels_digest for g in reader.groups] != [
+                g.labels_digest for g in first.groups
+            ]:
+                raise _conflict(first, reader)
+        if any(group.rows != rows_per_group for group in first.groups[:-1]):
+            raise StoreError("The row groups of the store are uneven. Write it with RunWriter.")
+
+    @property
+    def n_examples(self) -> int:
+        """Examples in all shards together."""
+        return sum(group.rows for group in self._readers[0].groups)
+
+    @property
+    def n_labeled(self) -> int:
+        """How many of them have a gold label."""
+        return sum(group.n_labeled for group in self._readers[0].groups)
+
+    @property
+    def n_shards(self) -> int:
+        """How many shards there are."""
+        return len(self._readers[0].groups)
+
+    def shard(self, index: int) -> Shard:
+        """Row group `index` of every run."""
+        first = self._readers[0]
+        extras = [EXTRA_PREFIX + name for name in first.extras]
+        facts = first.read(index, ["example", "label", *extras])
+        ids = pa.concat_arrays(facts.column("example").chunks)
+        labels = self._labels(facts, first) if self.n_labeled else None
+        if not self._same_classes and labels is not None:
+            self._compare_labels(index, labels)
+        carried = facts.select(extras).rename_columns(list(first.extras)) if extras else None
+        if self.kind is Kind.PROBS:
+            probs = [self._probs(reader, index) for reader in self._readers]
+            return Shard(index, ids, labels, probs=probs, predictions=None, extras=carried)
+        predictions = [self._predictions(reader, index) for reader in self._readers]
+        return Shard(index, ids, labels, probs=None, predictions=predictions, extras=carried)
+
+    def _probs(self, reader: RunReader, index: int) -> FloatArray:
+        return floats_from_binary(reader.read(index, ["probs"]).column("probs"))
+
+    def _predictions(self, reader: RunReader, index: int) -> IntArray:
+        if self.kind is Kind.TOP:
+            table = reader.read(index, ["top_classes", "top_probs"])
+            best = floats_from_binary(table.column("top_probs")).argmax(axis=1)
+            classes = integers_from_binary(table.column("top_classes"))
+            return np.take_along_axis(classes, best[:, None], axis=1)[:, 0]
+        column = reader.read(index, ["prediction"]).column("prediction")
+        return self._common(column.to_numpy(), reader)
+
+    def _labels(self, facts: pa.Table, reader: RunReader) -> IntArray:
+        column = facts.column("label").fill_null(UNLABELED)
+        return self._common(column.to_numpy(), reader)
+
+    def _common(self, indices: IntArray, reader: RunReader) -> IntArray:
+        """Class indices of one run as indices into the classes of all runs."""
+        if self._same_classes:
+            return indices
+        place = {name: i for i, name in enumerate(self.classes)}
+        table = np.array([*(place[name] for name in reader.classes), UNLABELED], dtype=np.int32)
+        return table[indices]
+
+    def _compare_labels(self, index: int, labels: IntArray) -> None:
+        for reader in self._readers[1:]:
+            if not np.array_equal(self._labels(reader.read(index, ["label"]), reader), labels):
+                raise _conflict(self._readers[0], reader)
+
+
+def _conflict(first: RunReader, second: RunReader) -> LabelConflictError:
+    return LabelConflictError(
+        f"The runs {first.run.name!r} and {second.run.name!r} have different gold labels. "
+        "An example has one right answer: log the same labels in every run."
+    )

@@ -1,0 +1,116 @@
+"""One input table as a query: what it is called, which columns it has, how each is typed."""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from seedproof.errors import DtypeError, EmptyInputError, UnreadableError
+from seedproof.records.columns import Roles
+
+HEADER_BYTES = 4 * 2**20
+
+
+@dataclass(frozen=True)
+class Scan:
+    """One input as DuckDB sees it.
+
+    Args:
+        title: What to call it in messages.
+        sql: The query for all its rows.
+        types: DuckDB's type of each column.
+        half: Whether it holds half-precision floats.
+        rescans: Whether reading it again costs little.
+    """
+
+    title: str
+    sql: str
+    types: dict[str, str]
+    half: bool = False
+    rescans: bool = False
+
+
+def select(scan: Scan, roles: Roles, run_name: str, *, integer_ids: bool) -> str:
+    """The query that gives one input's columns their short names and types."""
+
+    def text(column: str) -> str:
+        kind = scan.types[column]
+        if kind in {"FLOAT", "DOUBLE"}:
+            # pandas turns integers into floats as soon as one is missing.
+            whole = f"{quote_name(column)} = trunc({quote_name(column)})"
+            return (
+                f"CASE WHEN {whole} THEN CAST(CAST({quote_name(column)} AS BIGINT) AS VARCHAR) "
+                f"ELSE CAST({quote_name(column)} AS VARCHAR) END"
+            )
+        if kind == "BOOLEAN":
+            return f"CAST(CAST({quote_name(column)} AS INTEGER) AS VARCHAR)"
+        return f"CAST({quote_name(column)} AS VARCHAR)"
+
+    run = quote_text(run_name) if roles.run is None else text(roles.run)
+    example = f"CAST({quote_name(roles.example)} AS BIGINT)" if integer_ids else text(roles.example)
+    parts = [f"{run} AS r", f"{example} AS e"]
+    if roles.label is not None:
+        parts.append(f"{text(roles.label)} AS l")
+    if roles.prediction is not None:
+        parts.append(f"{text(roles.prediction)} AS y")
+    for index, column in enumerate(roles.probs):
+        if scan.types[column].startswith(("STRUCT", "MAP")) or scan.types[column].endswith("]"):
+            raise DtypeError(
+                f"The column {column!r} holds {scan.types[column]}, not probabilities."
+            )
+        parts.append(f"CAST(CAST({quote_name(column)} AS DOUBLE) AS FLOAT) AS p{index}")
+    parts += [f"CAST({quote_name(name)} AS VARCHAR) AS x{i}" for i, name in enumerate(roles.extras)]
+    return f"SELECT {', '.join(parts)} FROM ({scan.sql})"
+
+
+def read_header(path: Path) -> tuple[list[str], str]:
+    """Column names of a text table, and what separates them."""
+    try:
+        with pa.input_stream(str(path)) as stream:
+            start = stream.read(HEADER_BYTES)
+    except OSError as error:
+        raise UnreadableError(
+            f"{path.name} cannot be unpacked: it is damaged, or not packed."
+        ) from error
+    try:
+        # The cut may fall into the middle of a character.
+        text = start.decode("utf-8-sig", errors="strict" if len(start) < HEADER_BYTES else "ignore")
+    except UnicodeDecodeError as error:
+        raise UnreadableError(
+            f"{path.name} is not UTF-8 text (byte {error.start}). Save it as UTF-8."
+        ) from error
+    if "\0" in text[:1000]:
+        raise UnreadableError(f"{path.name} is not a text table: it holds binary data.")
+    if not text.strip():
+        raise EmptyInputError(f"{path.name} is empty. Give a header line and one row a prediction.")
+    separators = "\t" if ".tsv" in path.suffixes else ",;\t|"
+    headers = {sign: next(csv.reader(io.StringIO(text), delimiter=sign), []) for sign in separators}
+    separator = max(separators, key=lambda sign: len(headers[sign]))
+    return headers[separator], separator
+
+
+def run_names(titles: Sequence[str]) -> list[str]:
+    """Names of runs that are one file each: the file's name without its endings, if that tells."""
+    stems = [title.split(".")[0] for title in titles]
+    names = stems if len(set(stems)) == len(stems) else list(titles)
+    if len(set(names)) < len(names):
+        return [f"{index}-{name}" for index, name in enumerate(names)]
+    return names
+
+
+def quote_name(column: str) -> str:
+    """A column's name in SQL."""
+    return '"' + column.replace('"', '""') + '"'
+
+
+def json_path(key: str) -> str:
+    """Where a key of a JSON object is, for DuckDB."""
+    return f'$."{key}"'
+
+
+def quote_text(value: str) -> str:
+    """A text in SQL."""
+    return "'" + value.replace("'", "''") + "'"

@@ -1,0 +1,187 @@
+"""What a record of predictions looks like: columns, order, row groups."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import blake2b
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from seedproof.errors import SchemaVersionError
+from seedproof.typing import FloatArray, IntArray
+
+# Readers accept every minor version up to their own; another major version is refused.
+SCHEMA_VERSION = (1, 0)
+
+GROUP_BYTES = 4 * 2**20
+MAX_GROUP_ROWS = 2**17
+UNLABELED = -1
+
+# Columns that a user gave beside the predictions carry this before their name.
+EXTRA_PREFIX = "extra."
+
+Values: TypeAlias = FloatArray | IntArray | tuple[IntArray, FloatArray]
+
+
+class Group(NamedTuple):
+    """What the footer says of one row group."""
+
+    rows: int
+    n_labeled: int
+    ids_digest: str
+    labels_digest: str
+
+
+class Kind(StrEnum):
+    """What a run says of each example."""
+
+    PROBS = "probs"  # a probability for every class
+    TOP = "top"  # the most probable classes with their probabilities
+    LABELS = "labels"  # the predicted class alone
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which columns a record of predictions has.
+
+    Args:
+        kind: Full probabilities, the top few, or the predicted class alone.
+        classes: Names of the classes, in the order of their indices.
+        text_ids: Whether example ids are text; int64 otherwise.
+        n_top: How many classes are kept, for `Kind.TOP`.
+        extras: Further columns that are carried along, with their types.
+    """
+
+    kind: Kind
+    classes: tuple[str, ...]
+    text_ids: bool = False
+    n_top: int = 0
+    extras: tuple[tuple[str, pa.DataType], ...] = ()
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes that the values of one row take."""
+        width = {Kind.PROBS: len(self.classes), Kind.TOP: 2 * self.n_top, Kind.LABELS: 1}
+        return 4 * width[self.kind]
+
+    @property
+    def rows_per_group(self) -> int:
+        """Rows of a group of about 4 MB."""
+        return max(1, min(MAX_GROUP_ROWS, GROUP_BYTES // self.row_bytes))
+
+    @property
+    def value_columns(self) -> tuple[str, ...]:
+        """The columns that hold what the run says."""
+        return {
+            Kind.PROBS: ("probs",),
+            Kind.TOP: ("top_classes", "top_probs"),
+            Kind.LABELS: ("prediction",),
+        }[self.kind]
+
+    def arrow(self) -> pa.Schema:
+        """The Parquet file's columns."""
+        fields = [
+            pa.field("example", pa.string() if self.text_ids else pa.int64(), nullable=False),
+            pa.field("label", pa.int32()),
+        ]
+        if self.kind is Kind.PROBS:
+            fields.append(pa.field("probs", pa.binary(4 * len(self.classes)), nullable=False))
+        elif self.kind is Kind.TOP:
+            fields.append(pa.field("top_classes", pa.binary(4 * self.n_top), nullable=False))
+            fields.append(pa.field("top_probs", pa.binary(4 * self.n_top), nullable=False))
+        else:
+            fields.append(pa.field("prediction", pa.int32(), nullable=False))
+        fields.extend(pa.field(EXTRA_PREFIX + name, kind) for name, kind in self.extras)
+        return pa.schema(fields)
+
+    def table(
+        self,
+        ids: pa.Array,
+        labels: IntArray,
+        values: Values,
+        extras: Sequence[pa.Array | pa.ChunkedArray] = (),
+    ) -> pa.Table:
+        """Rows in the layout's columns; probabilities are not copied if float32 already."""
+        columns = [ids, pa.array(labels, pa.int32(), mask=labels == UNLABELED)]
+        if isinstance(values, tuple):
+            columns.append(_as_binary(values[0], "<i4"))
+            columns.append(_as_binary(values[1], "<f4"))
+        elif self.kind is Kind.PROBS:
+            columns.append(_as_binary(values, "<f4"))
+        else:
+            columns.append(pa.array(values, pa.int32()))
+        return pa.Table.from_arrays([*columns, *extras], schema=self.arrow())
+
+
+def _as_binary(values: FloatArray | IntArray, dtype: str) -> pa.Array:
+    block = np.ascontiguousarray(values, dtype=dtype)
+    width = block.shape[1] * block.itemsize
+    return pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(width), len(block), [None, pa.py_buffer(block)]
+    )
+
+
+def floats_from_binary(column: pa.ChunkedArray) -> FloatArray:
+    """The rows of a fixed-size binary column as float32 (rows, values), without a copy."""
+    data, n_rows = _bytes_of(column)
+    return np.frombuffer(data, "<f4").reshape(n_rows, -1)
+
+
+def integers_from_binary(column: pa.ChunkedArray) -> IntArray:
+    """The rows of a fixed-size binary column as int32 (rows, values), without a copy."""
+    data, n_rows = _bytes_of(column)
+    return np.frombuffer(data, "<i4").reshape(n_rows, -1)
+
+
+def _bytes_of(column: pa.ChunkedArray) -> tuple[pa.Buffer, int]:
+    array = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+    width = array.type.byte_width
+    return array.buffers()[1].slice(array.offset * width, len(array) * width), len(array)
+
+
+def ids_digest(ids: pa.Array) -> str:
+    """Digest of the ids of one row group; equal digests mean equal ids in equal order."""
+    if pa.types.is_integer(ids.type):
+        return digest(ids.to_numpy(zero_copy_only=False).astype("<i8").tobytes())
+    bounds = np.frombuffer(ids.buffers()[1], "<i4")[ids.offset : ids.offset + len(ids) + 1]
+    text = ids.buffers()[2]
+    content = b"" if text is None else text[int(bounds[0]) : int(bounds[-1])].to_pybytes()
+    # The lengths keep ("a", "bc") and ("ab", "c") apart.
+    return digest(np.diff(bounds).tobytes() + content)
+
+
+def labels_digest(labels: IntArray) -> str:
+    """Digest of the gold labels of one row group."""
+    return digest(labels.astype("<i4").tobytes())
+
+
+def digest(content: bytes) -> str:
+    """Sixteen bytes of BLAKE2b, as hexadecimal text."""
+    return blake2b(content, digest_size=16).hexdigest()
+
+
+def version_text() -> str:
+    """The schema version that this library writes."""
+    return f"{SCHEMA_VERSION[0]}.{SCHEMA_VERSION[1]}"
+
+
+def check_version(text: object, where: str) -> None:
+    """Accept a schema version that this library can read.
+
+    Args:
+        text: The version as written, such as "1.0".
+        where: What carries it, for the message.
+
+    Raises:
+        SchemaVersionError: Another major version, or a newer minor one.
+    """
+    match str(text).split("."):
+        case [major, minor] if major.isdigit() and minor.isdigit():
+            if int(major) == SCHEMA_VERSION[0] and int(minor) <= SCHEMA_VERSION[1]:
+                return
+    raise SchemaVersionError(
+        f"{where} has schema version {text!r}, and this seedproof reads up to {version_text()}. "
+        "Upgrade seedproof, or measure with the version that wrote it."
+    )

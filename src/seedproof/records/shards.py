@@ -1,0 +1,78 @@
+"""The same examples of all runs, side by side: what the measuring pass reads."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from seedproof.records.schema import Kind
+from seedproof.typing import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Shard:
+    """Row group `index` of every run.
+
+    Args:
+        index: Which one; partial results are folded in this order.
+        ids: Example ids, int64 or text.
+        labels: Gold class indices, -1 where unknown; None if no example has one.
+        probs: For each run (rows, classes), float32; None where only predictions are known.
+        predictions: For each run (rows), class indices; None where probabilities are known.
+        extras: Further columns, by the user's own names.
+    """
+
+    index: int
+    ids: pa.Array
+    labels: IntArray | None
+    probs: list[FloatArray] | None
+    predictions: list[IntArray] | None
+    extras: pa.Table | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+class ShardSource(Protocol):
+    """Aligned runs, cut into shards in a way that no worker count can change."""
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """Names of the runs, in canonical order."""
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the classes, in the order of their indices."""
+
+    @property
+    def kind(self) -> Kind:
+        """What is known of each example."""
+
+    @property
+    def n_examples(self) -> int:
+        """Examples in all shards together."""
+
+    @property
+    def n_labeled(self) -> int:
+        """How many of them have a gold label."""
+
+    @property
+    def n_shards(self) -> int:
+        """How many shards there are."""
+
+    def shard(self, index: int) -> Shard:
+        """Read one shard."""
+
+
+def canonical_order(names: list[str]) -> list[str]:
+    """Names in an order that does not depend on where they came from: numbers by value."""
+    if all(is_integer(name) for name in names):
+        return sorted(names, key=int)
+    return sorted(names, key=lambda name: name.encode())
+
+
+def is_integer(text: str) -> bool:
+    """Whether text is an integer as people write it, without leading zeros, that fits int64."""
+    digits = text.removeprefix("-")
+    plain = digits.isascii() and digits.isdigit() and len(digits) <= 18
+    return plain and (digits[0] != "0" or text == "0")

@@ -1,0 +1,239 @@
+"""Write one run: aligned row groups with digests, then `run.json` as the commit."""
+
+import json
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from types import TracebackType
+from typing import Any, Self
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from seedproof.records.checks import SUM_TOLERANCE, check_ascending, check_probs
+from seedproof.records.location import Location
+from seedproof.records.manifest import Part, RunManifest
+from seedproof.records.schema import (
+    UNLABELED,
+    Group,
+    Kind,
+    Layout,
+    Values,
+    digest,
+    ids_digest,
+    labels_digest,
+    version_text,
+)
+from seedproof.typing import IntArray
+
+FOOTER_KEY = "seedproof"
+# About 1 GB of probabilities a file: few files, and none that is awkward to copy.
+GROUPS_PER_PART = 256
+
+
+class RunWriter:
+    """Writes the predictions of one run, in canonical order, and commits it.
+
+    Rows arrive in batches of any size and leave in row groups of one size. Nothing exists for a
+    reader before `commit`.
+
+    Args:
+        store: The store's folder.
+        run: Name and conditions of the run; its parts are filled in here.
+        layout: Columns of the record.
+        rows_per_group: From the study, the same for all its runs.
+        split: Name of the data split.
+        tolerance: How far from one the probabilities of a row may sum to.
+    """
+
+    def __init__(
+        self,
+        store: Location,
+        run: RunManifest,
+        layout: Layout,
+        *,
+        rows_per_group: int,
+        split: str = "all",
+        tolerance: float = SUM_TOLERANCE,
+    ) -> None:
+        self.run = run
+        self.n_rows = 0
+        self.groups: list[Group] = []
+        self._layout = layout
+        self._rows_per_group = rows_per_group
+        self._split = split
+        self._tolerance = tolerance
+        self._folder = store / "runs" / run.run_id
+        # Two attempts at one run must not write into each other's files.
+        self._attempt = uuid4().hex[:8]
+        self._waiting: list[pa.Table] = []
+        self._n_waiting = 0
+        self._last_id: object = None
+        self._parts: list[Part] = []
+        self._part: _PartWriter | None = None
+
+    def write(
+        self,
+        ids: pa.Array,
+        labels: IntArray,
+        values: Values,
+        extras: Sequence[pa.Array | pa.ChunkedArray] = (),
+    ) -> None:
+        """Add rows.
+
+        Args:
+            ids: Example ids, ascending and without repetition over all calls.
+            labels: Gold class indices, -1 where unknown.
+            values: Probabilities (rows, classes); or class indices and probabilities of the top
+                few, (rows, top) each; or predicted class indices (rows).
+            extras: The columns of the layout's extras.
+        """
+        if len(ids) == 0:
+            return
+
+        def where(row: int) -> str:
+            return f"Example {ids[row].as_py()!r} of run {self.run.name!r}"
+
+        check_ascending(ids, self._last_id, where)
+        if self._layout.kind is Kind.PROBS:
+            check_probs(np.asarray(values), where, tolerance=self._tolerance)
+        self._last_id = ids[-1].as_py()
+        self._waiting.append(self._layout.table(ids, labels, values, extras))
+        self._n_waiting += len(ids)
+        while self._n_waiting >= self._rows_per_group:
+            self._flush(self._rows_per_group)
+
+    def _flush(self, n_rows: int) -> None:
+        waiting = pa.concat_tables(self._waiting)
+        table = waiting.slice(0, n_rows).combine_chunks()
+        self._waiting = [waiting.slice(n_rows)]
+        self._n_waiting -= n_rows
+        ids = table.column("example").chunk(0)
+        labels = table.column("label").chunk(0).fill_null(UNLABELED).to_numpy(zero_copy_only=False)
+        n_labeled = int((labels != UNLABELED).sum())
+        self.groups.append(Group(n_rows, n_labeled, ids_digest(ids), labels_digest(labels)))
+        if self._part is None:
+            self._part = self._open_part()
+        self._part.write(table, self.groups[-1])
+        self.n_rows += n_rows
+        if self._part.n_groups == GROUPS_PER_PART:
+            self._close_part()
+
+    def _open_part(self) -> "_PartWriter":
+        name = f"part-{self._attempt}-{len(self._parts):05}.parquet"
+        return _PartWriter(self._folder, f"predictions/{self._split}/{name}", self._layout)
+
+    def _close_part(self) -> None:
+        if self._part is not None:
+            self._parts.append(self._part.close())
+            self._part = None
+
+    def commit(self) -> RunManifest:
+        """Write what is waiting, then `run.json`: from now on the run exists."""
+        if self._n_waiting:
+            self._flush(self._n_waiting)
+        self._close_part()
+        facts: Mapping[str, Any] = vars(self.run) | {"parts": tuple(self._parts)}
+        committed = RunManifest(**facts)
+        committed.commit(self._folder)
+        return committed
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Commit, unless something went wrong: then the run does not exist."""
+        if kind is None:
+            self.commit()
+        elif self._part is not None:
+            self._part.close()
+
+
+class _PartWriter:
+    """One Parquet file, with digests of its row groups in the footer."""
+
+    def __init__(self, folder: Location, path: str, layout: Layout) -> None:
+        self.n_groups = 0
+        self._path = path
+        self._place = folder / path
+        self._layout = layout
+        self._groups: list[Group] = []
+        (folder / path.rsplit("/", 1)[0]).make_folder()
+        self._file = _HashingFile(self._place)
+        values = set(layout.value_columns)
+        names = layout.arrow().names
+        self._parquet = pq.ParquetWriter(
+            pa.PythonFile(self._file, mode="w"),
+            layout.arrow(),
+            # Probabilities hardly compress; reading them plain is what the pass waits for.
+            compression={name: "none" if name in values else "zstd" for name in names},
+            use_dictionary=[name for name in names if name not in values and name != "example"],
+            write_statistics=["example"],
+            write_page_checksum=True,
+            store_schema=False,
+        )
+
+    def write(self, table: pa.Table, group: Group) -> None:
+        self._parquet.write_table(table, row_group_size=len(table))
+        self._groups.append(group)
+        self.n_groups += 1
+
+    def close(self) -> Part:
+        footer = {
+            "schema": version_text(),
+            "kind": self._layout.kind,
+            "classes": self._layout.classes,
+            "groups": self._groups,
+        }
+        self._parquet.add_key_value_metadata({FOOTER_KEY: json.dumps(footer, ensure_ascii=False)})
+        self._parquet.close()
+        self._file.close()
+        size = self._file.size
+        # A Parquet file ends in its footer, the footer's length as 4 bytes, and "PAR1".
+        tail = self._place.read_bytes(size - 8)
+        footer_size = int.from_bytes(tail[:4], "little") + 8
+        return Part(
+            path=self._path,
+            rows=sum(group.rows for group in self._groups),
+            size=size,
+            digest=self._file.digest,
+            footer_digest=digest(self._place.read_bytes(size - footer_size)),
+            footer_size=footer_size,
+        )
+
+
+class _HashingFile:
+    """A file to write to that knows the digest of what went through it."""
+
+    def __init__(self, place: Location) -> None:
+        self.size = 0
+        self.closed = False
+        self._hash = blake2b(digest_size=16)
+        self._stream = place.files.open_output_stream(place.path)
+
+    @property
+    def digest(self) -> str:
+        return self._hash.hexdigest()
+
+    def write(self, content: bytes) -> int:
+        self._hash.update(content)
+        self._stream.write(content)
+        self.size += len(content)
+        return len(content)
+
+    def tell(self) -> int:
+        return self.size
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self._stream.close()

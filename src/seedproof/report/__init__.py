@@ -1,0 +1,1 @@
+"""Show: results wrapped for people, as words, tables and files."""

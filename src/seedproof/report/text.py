@@ -1,0 +1,79 @@
+"""The view for a terminal: sentences, then the table. Plain text where there is no terminal."""
+
+import textwrap
+from dataclasses import dataclass
+from io import StringIO
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from seedproof.report.view import View
+
+PLAIN_WIDTH = 80
+# Longer lines are hard to read, however wide the terminal.
+MAX_LINE = 100
+
+
+@dataclass(frozen=True)
+class _Sentence:
+    """Prose that keeps a value and its unit on one line, which rich's own wrapping does not."""
+
+    text: str
+    style: str = ""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = min(options.max_width, MAX_LINE)
+        yield Text(textwrap.fill(self.text, width, break_long_words=False), style=self.style)
+
+
+def render(view: View) -> RenderableType:
+    """What a terminal shows."""
+    parts: list[RenderableType] = [Text(view.title, style="dim"), Text("")]
+    for sentence in view.sentences:
+        parts += [_Sentence(sentence), Text("")]
+    parts.append(_figures(view))
+    if view.unstable:
+        parts += [Text(""), _examples(view)]
+    if view.notes:
+        parts += [Text(""), *(_Sentence(f"Note: {note}", style="dim") for note in view.notes)]
+    return Group(*parts)
+
+
+def _figures(view: View) -> Table:
+    table = _table()
+    table.add_column("metric", style="bold", no_wrap=True)
+    table.add_column("value", justify="right", no_wrap=True)
+    table.add_column("95 % interval", no_wrap=True)
+    table.add_column("over", style="dim", no_wrap=True)
+    for row in view.rows:
+        table.add_row(row.name, row.value, row.interval, row.over)
+    return table
+
+
+def _examples(view: View) -> Table:
+    """The least stable examples; ids and texts are a user's words, so they are never markup."""
+    labeled = any(example.label is not None for example in view.unstable)
+    shown = list(view.unstable[0].shown)
+    table = _table()
+    for name in ("least stable", "most runs say", "runs", *(["label"] if labeled else []), *shown):
+        table.add_column(Text(name), overflow="ellipsis", no_wrap=True)
+    for example in view.unstable:
+        cells = [example.example, example.consensus, example.votes]
+        cells += [example.label or ""] if labeled else []
+        cells += [example.shown[name] for name in shown]
+        table.add_row(*(Text(" ".join(cell.split())) for cell in cells))
+    return table
+
+
+def _table() -> Table:
+    return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+
+
+def as_text(view: View) -> str:
+    """The same without colors, 80 columns wide."""
+    console = Console(file=StringIO(), width=PLAIN_WIDTH, color_system=None, force_terminal=False)
+    console.print(render(view))
+    output = console.file
+    text = output.getvalue() if isinstance(output, StringIO) else ""
+    return "\n".join(line.rstrip() for line in text.splitlines())

@@ -1,0 +1,1 @@
+"""For tests of seedproof and of what is built on it: simulated studies with a known truth."""

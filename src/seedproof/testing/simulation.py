@@ -1,0 +1,134 @@
+"""Studies whose truth is known, to see whether intervals cover it.
+
+Every example has logits, every run shifts some of them by its own effect, and the prediction is
+drawn from the softmax: a better run raises the gold class everywhere (`quality`), or a run raises
+the first class everywhere, so that its threshold moves (`threshold`). Two runs are independent
+given the example, so all true values are one-dimensional integrals over the run effect.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from seedproof.measurement.intervals import Estimate, estimate
+from seedproof.metrics.accuracy import Accuracy
+from seedproof.metrics.batch import Batch
+from seedproof.metrics.entropy import Entropy
+from seedproof.metrics.flips import Flips
+from seedproof.typing import FloatArray, IntArray
+
+FIGURES = ("flip_rate", "label_entropy_corrected", "accuracy", "accuracy_sd")
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """How simulated studies are made.
+
+    Args:
+        n_runs: Runs a study.
+        n_examples: Examples a study.
+        n_classes: Classes.
+        effect: What a run's effect moves. Accuracies are about normal with `quality`, and skewed
+            with `threshold`, because a threshold that moves either way loses.
+        run_sd: Standard deviation of the normal run effect, in logits.
+        bad_share: Share of the runs that are bad.
+        bad_shift: What a bad run adds to its effect, in logits.
+        logit_sd: Standard deviation of an example's logits: larger means surer models.
+    """
+
+    n_runs: int
+    n_examples: int
+    n_classes: int = 2
+    effect: Literal["quality", "threshold"] = "quality"
+    run_sd: float = 0.5
+    bad_share: float = 0.0
+    bad_shift: float = -2.0
+    logit_sd: float = 3.0
+
+    def draw(self, rng: np.random.Generator) -> Batch:
+        """One study: new examples, new runs."""
+        logits = self._logits(self.n_examples, rng)
+        labels = _choose(logits, rng)
+        effects = rng.normal(0.0, self.run_sd, self.n_runs)
+        effects += self.bad_shift * (rng.random(self.n_runs) < self.bad_share)
+        predictions = np.stack([_choose(self._shift(logits, labels, e), rng) for e in effects])
+        return Batch(predictions, n_classes=self.n_classes, labels=labels)
+
+    def truth(self, rng: np.random.Generator, n_population: int = 200_000) -> dict[str, float]:
+        """The values that the intervals should cover, by quadrature over the run effect."""
+        logits = self._logits(n_population, rng)
+        labels = _choose(logits, rng)
+        nodes, weights = self._quadrature()
+        marginal = np.zeros_like(logits)
+        right, within = np.zeros(len(nodes)), np.zeros(len(nodes))
+        for node_idx, (node, weight) in enumerate(zip(nodes, weights, strict=True)):
+            probs = _softmax(self._shift(logits, labels, node))
+            marginal += weight * probs
+            gold = np.take_along_axis(probs, labels[:, None], axis=1)
+            right[node_idx] = gold.mean()
+            within[node_idx] = (gold * (1 - gold)).mean()
+        accuracy = float(weights @ right)
+        variance = weights @ (right - accuracy) ** 2 + weights @ within / self.n_examples
+        return {
+            "flip_rate": float((1 - np.square(marginal).sum(axis=1)).mean()),
+            "label_entropy_corrected": float(-(marginal * np.log(marginal)).sum(axis=1).mean()),
+            "accuracy": accuracy,
+            "accuracy_sd": float(np.sqrt(variance)),
+        }
+
+    def _logits(self, n_examples: int, rng: np.random.Generator) -> FloatArray:
+        return rng.normal(0.0, self.logit_sd, (n_examples, self.n_classes))
+
+    def _shift(self, logits: FloatArray, labels: IntArray, effect: float) -> FloatArray:
+        shifted = logits.copy()
+        moved = labels if self.effect == "quality" else np.zeros_like(labels)
+        shifted[np.arange(len(labels)), moved] += effect
+        return shifted
+
+    def _quadrature(self) -> tuple[FloatArray, FloatArray]:
+        nodes, weights = np.polynomial.hermite_e.hermegauss(40)
+        weights = weights / weights.sum()
+        normal = nodes * self.run_sd
+        return (
+            np.concatenate([normal, normal + self.bad_shift]),
+            np.concatenate([weights * (1 - self.bad_share), weights * self.bad_share]),
+        )
+
+
+def _softmax(logits: FloatArray) -> FloatArray:
+    raised = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+
+def _choose(logits: FloatArray, rng: np.random.Generator) -> IntArray:
+    return np.asarray((logits + rng.gumbel(size=logits.shape)).argmax(axis=1))
+
+
+def estimates(batch: Batch) -> dict[str, Estimate]:
+    """The figures of `FIGURES`, measured from one study."""
+    found: dict[str, Estimate] = {}
+    for family in (Flips, Entropy, Accuracy):
+        accumulator = family(batch.n_runs, batch.n_classes)
+        accumulator.update(batch)
+        found |= {name: estimate(value) for name, value in accumulator.result().items()}
+    return found
+
+
+def coverage(
+    simulation: Simulation,
+    *,
+    n_studies: int,
+    rng: np.random.Generator,
+    measure: Callable[[Batch], dict[str, Estimate]] = estimates,
+) -> dict[str, float]:
+    """Share of simulated studies whose interval holds the true value, for each figure."""
+    truth = simulation.truth(rng)
+    hits = dict.fromkeys(FIGURES, 0)
+    for _ in range(n_studies):
+        found = measure(simulation.draw(rng))
+        for name in FIGURES:
+            low, high = found[name].low, found[name].high
+            hits[name] += low is not None and high is not None and low <= truth[name] <= high
+    return {name: count / n_studies for name, count in hits.items()}

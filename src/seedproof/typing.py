@@ -1,0 +1,27 @@
+"""Array aliases and protocols that appear in public signatures.
+
+Axes are always in the order (runs, examples, classes); what is absent is left out.
+"""
+
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+IntArray: TypeAlias = npt.NDArray[np.integer[Any]]
+FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+
+
+class ArrowStream(Protocol):
+    """A table of any library that speaks the Arrow C stream interface (pandas, polars, pyarrow)."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Hand over the rows as an Arrow stream capsule."""
+
+
+class Progress(Protocol):
+    """Called as work goes on, so that somebody can watch."""
+
+    def __call__(self, done: int, total: int) -> None:
+        """Say that `done` of `total` pieces are finished."""
