@@ -1,5 +1,6 @@
 """From a table in any order to the runs of a store: checked, sorted out of core, aligned."""
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn
@@ -22,7 +23,7 @@ from seedproof.records.columns import Roles
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.schema import UNLABELED, Group, Kind, Layout, Values, digest
-from seedproof.records.shards import canonical_order
+from seedproof.records.shards import canonical_order, is_integer
 from seedproof.records.writer import RunWriter
 from seedproof.typing import IntArray, Progress
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     import duckdb
 
 MAX_CLASSES = 1_000_000
+WHOLE_TEXT = re.compile(r"^(-?\d+)(\.0*)?$")
 INTEGER_TEXT = "0|-?[1-9][0-9]{0,17}"
 
 
@@ -114,12 +116,10 @@ class SortedRows:
                 f"There are more than {MAX_CLASSES:,} different predictions. Multi-label and "
                 "regression outputs are not measured; map free text to answers first."
             )
-        if self._roles.classes:
-            classes = self._roles.classes
-        else:
-            classes = tuple(canonical_order(sorted({_whole(name, spelled) for name in spelled})))
+        whole = _spellings(spelled)
+        classes = self._roles.classes or tuple(canonical_order(sorted(set(whole.values()))))
         place = {name: i for i, name in enumerate(classes)}
-        spelling = {name: place.get(name, place.get(_whole(name, spelled))) for name in spelled}
+        spelling = {name: place.get(name, place.get(whole[name])) for name in spelled}
         unknown = sorted(name for name, index in spelling.items() if index is None)
         if unknown:
             shown = ", ".join(classes[:5]) + (", …" if len(classes) > 5 else "")
@@ -194,7 +194,7 @@ class SortedRows:
     def _by_run(
         self, extras: Sequence[int], layout: Layout
     ) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]:
-        integer_runs = self._runs == sorted(self._runs, key=_number)
+        integer_runs = all(is_integer(name) for name in self._runs)
         values = [f"p{i}" for i in range(len(self._roles.probs))] or ["y"]
         labels = ["l"] if self._roles.label else []
         further = [f"x{index}" for index in extras]
@@ -285,17 +285,7 @@ class SortedRows:
         )
 
 
-def _whole(name: str, names: set[str]) -> str:
-    """The name without ".0" if all names are whole numbers: "1" and "1.0" are one class."""
-    head, dot, tail = name.partition(".")
-    if dot and tail.strip("0") == "" and head.removeprefix("-").isdigit():
-        numeric = all(n.partition(".")[0].removeprefix("-").isdigit() for n in names)
-        return head if numeric else name
-    return name
-
-
-def _number(name: str) -> tuple[int, str]:
-    try:
-        return int(name), ""
-    except ValueError:
-        return 0, name
+def _spellings(names: set[str]) -> dict[str, str]:
+    """Class of each name: where all are numbers, "1" and "1.0" are one class."""
+    numeric = all(WHOLE_TEXT.match(name) for name in names)
+    return {name: WHOLE_TEXT.sub(r"\1", name) if numeric else name for name in names}

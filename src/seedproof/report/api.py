@@ -1,10 +1,12 @@
 """`sp.measure`: predictions in, a report out."""
 
 import os
+import shutil
+import weakref
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -45,14 +47,13 @@ class Report:
 
     Args:
         measurement: The figures.
-        scratch: A temporary folder that lives as long as the report.
+        scratch: A temporary folder to be removed together with the report.
     """
 
-    def __init__(
-        self, measurement: Measurement, scratch: "TemporaryDirectory[str] | None" = None
-    ) -> None:
+    def __init__(self, measurement: Measurement, scratch: Path | None = None) -> None:
         self.measurement = measurement
-        self._scratch = scratch
+        if scratch is not None:
+            weakref.finalize(self, shutil.rmtree, scratch, ignore_errors=True)
 
     def __getitem__(self, name: str) -> Estimate:
         metrics = self.measurement.metrics
@@ -155,21 +156,25 @@ def measure(
     Raises:
         InputError: The predictions cannot be measured; the message says why and what to do.
     """
-    scratch = TemporaryDirectory(prefix="seedproof-")
-    folder = Path(scratch.name)
-    with TemporaryDirectory(prefix="seedproof-") as working:
-        source, notes = _open(
-            target,
-            arrays={"labels": labels, "ids": ids, "classes": classes, "runs": runs},
-            columns=columns or Columns(),
-            choice={"arm": arm, "split": split},
-            memory=parse_memory(memory),
-            working=Path(working),
-            progress=progress,
-        )
-        result = measure_shards(
-            source, Location.of(folder / "examples.parquet"), progress=progress, notes=notes
-        )
+    limit = parse_memory(memory)
+    scratch = Path(mkdtemp(prefix="seedproof-"))
+    try:
+        with TemporaryDirectory(prefix="seedproof-") as working:
+            source, notes = _open(
+                target,
+                arrays={"labels": labels, "ids": ids, "classes": classes, "runs": runs},
+                columns=columns or Columns(),
+                choice={"arm": arm, "split": split},
+                memory=limit,
+                working=Path(working),
+                progress=progress,
+            )
+            result = measure_shards(
+                source, Location.of(scratch / "examples.parquet"), progress=progress, notes=notes
+            )
+    except BaseException:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
     return Report(result, scratch)
 
 

@@ -1,0 +1,70 @@
+"""How often do the 95 % intervals hold the truth? Simulated studies, printed as Markdown.
+
+    python benchmarks/coverage.py --studies 500 > coverage.md
+
+Takes about 20 minutes on one core. The docs page on intervals shows its output.
+"""
+
+import argparse
+from itertools import product
+
+import numpy as np
+
+from seedproof.testing.simulation import FIGURES, Simulation, coverage
+
+# Logits that make a model right in about 80 % of the cases, by the number of classes.
+LOGIT_SD = {2: 3.0, 10: 8.0}
+
+
+def rows(
+    title: str, simulations: list[Simulation], n_studies: int, rng: np.random.Generator
+) -> None:
+    """Print one table.
+
+    Args:
+        title: Its heading.
+        simulations: One row each.
+        n_studies: Simulated studies a row.
+        rng: Where chance comes from.
+    """
+    print(f"\n### {title}\n", flush=True)
+    print(f"| runs | examples | classes | {' | '.join(f'`{name}`' for name in FIGURES)} |")
+    print("|---" * (3 + len(FIGURES)) + "|", flush=True)
+    for one in simulations:
+        found = coverage(one, n_studies=n_studies, rng=rng)
+        shares = " | ".join(f"{100 * found[name]:.1f} %" for name in FIGURES)
+        print(f"| {one.n_runs} | {one.n_examples:,} | {one.n_classes} | {shares} |", flush=True)
+
+
+def main() -> None:
+    """Print all tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--studies", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    rng = np.random.default_rng(options.seed)
+
+    def grid(**settings: object) -> list[Simulation]:
+        return [
+            Simulation(n_runs, n, k, logit_sd=LOGIT_SD[k], **settings)  # type: ignore[arg-type]
+            for n_runs, n, k in product((5, 10, 50), (500, 5000), (2, 10))
+        ]
+
+    rows("Normal run effects: some runs are better than others", grid(), options.studies, rng)
+    small = [(n_runs, 2000, k) for n_runs in (5, 10, 50) for k in (2, 10)]
+    for title, settings in (
+        (
+            "Normal run effects on the threshold, which make accuracies skewed",
+            {"effect": "threshold"},
+        ),
+        ("No run effects: examples flip independently", {"run_sd": 0.0}),
+        ("One run in ten is bad", {"bad_share": 0.1}),
+    ):
+        simulations = [Simulation(*size, logit_sd=LOGIT_SD[size[2]], **settings) for size in small]
+        rows(title, simulations, options.studies, rng)
+    unsure = [Simulation(n_runs, 2000, 10, logit_sd=2.0) for n_runs in (5, 10, 50)]
+    rows("A very unsure model, right in about 40 % of the cases", unsure, options.studies, rng)
+
+
+if __name__ == "__main__":
+    main()

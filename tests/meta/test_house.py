@@ -1,0 +1,120 @@
+"""What the whole house promises: names, imports, sizes, cards."""
+
+import importlib
+import json
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import seedproof
+from seedproof.metrics import METRIC_NAMES
+
+SOURCE = Path(seedproof.__file__).parent
+HEAVY = ("torch", "ray", "pyarrow", "altair", "duckdb", "scipy", "pandas")
+CALLS = {
+    "Columns": lambda: seedproof.Columns(run="seed").run == "seed",
+    "Estimate": lambda: seedproof.Estimate(0.5).low is None,
+    "Report": lambda: seedproof.Report.__name__ == "Report",
+    "SeedproofError": lambda: issubclass(seedproof.SeedproofError, Exception),
+    "__version__": lambda: seedproof.__version__ >= "0",
+    "measure": lambda: seedproof.measure([[0, 1], [1, 1]])["flip_rate"].value == 0.5,
+}
+
+
+def _modules():
+    return [info.name for info in pkgutil.walk_packages([str(SOURCE)], prefix="seedproof.")]
+
+
+def test_facade_names_survive_the_import_of_every_submodule():
+    """Importing a submodule never rebinds a public name; each one works twice."""
+    for module in _modules():
+        importlib.import_module(module)
+
+    for name in seedproof.__all__:
+        assert CALLS[name]()
+        assert CALLS[name]()
+
+
+def test_no_facade_name_is_a_subpackage():
+    """A function and a package of one name would overwrite each other."""
+    packages = {info.name for info in pkgutil.iter_modules([str(SOURCE)])}
+
+    assert packages.isdisjoint(seedproof.__all__)
+
+
+def test_facade_lists_what_it_offers_and_refuses_the_rest():
+    """`dir` shows the public names, and a typo is an AttributeError."""
+    assert dir(seedproof) == sorted(seedproof.__all__)
+    with pytest.raises(AttributeError, match="mesure"):
+        _ = seedproof.mesure
+
+
+def test_importing_seedproof_loads_nothing_heavy():
+    """A fresh interpreter that imports seedproof has none of its dependencies loaded."""
+    code = (
+        "import json, sys, time; start = time.perf_counter(); import seedproof; "
+        "print(json.dumps([time.perf_counter() - start, sorted(sys.modules)]))"
+    )
+    runs = [
+        json.loads(subprocess.check_output([sys.executable, "-c", code], text=True))
+        for _ in range(3)
+    ]
+
+    seconds, modules = min(runs)
+    assert not set(HEAVY) & set(modules)
+    assert seconds < 0.2
+
+
+def test_measuring_loads_no_torch():
+    """Measuring arrays needs no torch, and no `scipy.stats`, which costs seconds."""
+    code = (
+        "import sys, seedproof; seedproof.measure([[0, 1], [1, 1]]); "
+        "print([m for m in ('torch', 'ray', 'altair', 'scipy.stats') if m in sys.modules])"
+    )
+
+    loaded = subprocess.check_output([sys.executable, "-c", code], text=True)
+
+    assert loaded.strip() == "[]"
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: p.name)
+def test_no_source_file_is_over_500_lines(path):
+    """What is longer does two things."""
+    assert len(path.read_text().splitlines()) <= 500
+
+
+def test_half_of_the_source_files_are_under_200_lines():
+    """The median file fits on a few screens."""
+    sizes = sorted(len(p.read_text().splitlines()) for p in SOURCE.rglob("*.py"))
+
+    assert sizes[len(sizes) // 2] <= 200
+
+
+def test_every_metric_has_a_card_and_every_card_a_metric():
+    """The docs and the report show a card for each figure."""
+    cards = {path.stem for path in (SOURCE / "metrics" / "cards").glob("*.md")}
+
+    assert cards == set(METRIC_NAMES)
+
+
+def test_error_codes_are_unique_and_drawn_in_the_tree():
+    """Each error class has its own code, and the docstring of `errors` shows it."""
+    errors = importlib.import_module("seedproof.errors")
+    classes = [c for c in vars(errors).values() if isinstance(c, type)]
+
+    codes = [c.code for c in classes]
+
+    assert len(set(codes)) == len(codes)
+    for one in classes:
+        assert one.__name__ in errors.__doc__
+        assert one.code in errors.__doc__
+
+
+def test_no_module_has_a_name_that_says_nothing():
+    """There is no drawer for things without a place."""
+    names = {part for module in _modules() for part in module.split(".")}
+
+    assert names.isdisjoint({"utils", "util", "helpers", "common", "misc"})

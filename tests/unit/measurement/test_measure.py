@@ -1,0 +1,150 @@
+"""The pass: shards in any order, the same bytes out."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from seedproof.engines import Outcome, SerialEngine
+from seedproof.measurement.measure import MeasureShard, in_order, measure_shards
+from seedproof.measurement.tally import batches
+from seedproof.records import arrays, schema
+from seedproof.records.arrays import ArrayShards
+from seedproof.records.location import Location
+
+
+class ShuffledEngine:
+    """Finishes its tasks in a random order, and sends task and results through pickle."""
+
+    def __init__(self, rng):
+        self._rng = rng
+
+    def map(self, task, items):
+        """Do the task for every item, in an order of its own."""
+        travelled = pickle.loads(pickle.dumps(task))  # noqa: S301 - our own bytes
+        items = list(items)
+        for index in self._rng.permutation(len(items)):
+            result = travelled(items[index])
+            yield Outcome(int(index), pickle.loads(pickle.dumps(result)))  # noqa: S301
+
+
+def _probs(rng, n_runs=5, n_examples=400, n_classes=3):
+    logits = 2 * rng.normal(size=(1, n_examples, n_classes))
+    logits = logits + rng.normal(size=(n_runs, n_examples, n_classes))
+    raised = np.exp(logits)
+    return (raised / raised.sum(axis=2, keepdims=True)).astype(np.float32)
+
+
+@pytest.fixture
+def small_groups(monkeypatch):
+    """Row groups of a few rows, so that small data has many shards."""
+    monkeypatch.setattr(schema, "GROUP_BYTES", 600)
+
+
+@pytest.fixture
+def probs():
+    """Five runs, 400 examples, three classes."""
+    return _probs(np.random.default_rng(7))
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_the_order_in_which_tasks_end_does_not_show(probs, tmp_path):
+    """An engine that ends its tasks in random order gives the same summary and examples."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 400)
+    source = ArrayShards(probs, labels=labels)
+    assert source.n_shards == 8
+
+    one = measure_shards(source, Location.of(tmp_path / "a.parquet"), engine=SerialEngine())
+    others = [
+        measure_shards(source, Location.of(tmp_path / "b.parquet"), engine=ShuffledEngine(rng))
+        for _ in range(3)
+    ]
+
+    assert {other.to_json() for other in others} == {one.to_json()}
+    assert all(other.examples().equals(one.examples()) for other in others)
+
+
+def test_shards_change_no_figure_beyond_rounding(probs, tmp_path, monkeypatch):
+    """Cut into eight shards or one, counts agree exactly and sums to the last digits."""
+    whole = measure_shards(ArrayShards(probs), Location.of(tmp_path / "a.parquet"))
+    monkeypatch.setattr(schema, "GROUP_BYTES", 600)
+    cut = measure_shards(ArrayShards(probs), Location.of(tmp_path / "b.parquet"))
+
+    assert cut.metrics["flip_rate"].value == whole.metrics["flip_rate"].value
+    for name, estimate in whole.metrics.items():
+        # Float sums in another grouping: a few units in the last place.
+        assert cut.metrics[name].value == pytest.approx(estimate.value, rel=1e-12)
+        if estimate.low is not None:
+            assert cut.metrics[name].low == pytest.approx(estimate.low, rel=1e-10)
+
+
+def test_early_results_wait_for_their_turn():
+    """Results are handed on by index."""
+    outcomes = (Outcome(index, f"part {index}") for index in (2, 0, 3, 1))
+
+    assert list(in_order(outcomes)) == ["part 0", "part 1", "part 2", "part 3"]
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_progress_counts_shards(probs, tmp_path):
+    """Whoever watches is told of every shard."""
+    seen = []
+
+    measure_shards(
+        ArrayShards(probs),
+        Location.of(tmp_path / "a.parquet"),
+        progress=lambda done, total: seen.append((done, total)),
+    )
+
+    assert seen == [(i + 1, 8) for i in range(8)]
+
+
+def test_a_batch_is_small_whatever_the_shard(probs):
+    """Batches depend on the number of runs and classes alone."""
+    shard = ArrayShards(probs).shard(0)
+
+    sizes = [batch.n_examples for batch in batches(shard, 3)]
+
+    assert sum(sizes) == 400
+    assert arrays.Layout(schema.Kind.PROBS, ("a", "b")).rows_per_group == schema.MAX_GROUP_ROWS
+
+
+def test_without_labels_the_label_free_metrics_still_come(probs, tmp_path):
+    """No labels: flips, entropy, divergence and the consensus class's spread."""
+    result = measure_shards(ArrayShards(probs), Location.of(tmp_path / "a.parquet"))
+
+    assert {"flip_rate", "label_entropy", "probability_sd", "predictive_kl"} <= set(result.metrics)
+    assert not {"accuracy", "ece", "nll"} & set(result.metrics)
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_the_task_measures_one_shard(probs):
+    """A shard gives its own partial results and one row for each of its examples."""
+    _, rows = MeasureShard(ArrayShards(probs))(2)
+
+    assert rows.num_rows == 50
+    assert rows.column("example")[0].as_py() == 100
+
+
+def test_summary_holds_no_nan_and_nothing_of_the_machine(probs, tmp_path):
+    """Empty bins are null, and no path or time is in the summary."""
+    result = measure_shards(ArrayShards(probs), Location.of(tmp_path / "a.parquet"))
+
+    text = result.to_json()
+
+    assert "NaN" not in text
+    assert str(tmp_path) not in text
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_least_stable_come_first_and_ties_by_id(tmp_path):
+    """The examples on which runs split evenly lead, over all shards."""
+    predictions = np.zeros((4, 2000), dtype=int)
+    predictions[:2, [1999, 3]] = 1
+    predictions[0, 700] = 1
+    result = measure_shards(ArrayShards(predictions), Location.of(tmp_path / "a.parquet"))
+
+    worst = result.least_stable(4)
+
+    assert worst.column("example").to_pylist() == [3, 1999, 700, 0]

@@ -1,0 +1,92 @@
+"""The report object: what a person asks of it in a notebook."""
+
+import json
+
+import numpy as np
+import pytest
+
+import seedproof as sp
+from seedproof.errors import DtypeError, OptionError, UnknownNameError
+from seedproof.report.api import parse_memory
+
+
+@pytest.fixture
+def report():
+    """Three runs over four examples."""
+    return sp.measure([[0, 1, 1, 0], [0, 1, 0, 0], [0, 1, 1, 0]], labels=[0, 1, 1, 1])
+
+
+def test_a_figure_by_name(report):
+    """One of three pairs agrees on example 2: (2/3) / 4."""
+    assert report["flip_rate"].value == pytest.approx(1 / 6)
+    assert report["flip_rate"].over == "runs × examples"
+
+
+def test_an_unknown_figure_lists_the_known_ones(report):
+    """A typo is answered with the names there are."""
+    with pytest.raises(UnknownNameError, match=r"'fliprate'.*flip_rate, net_flip_rate"):
+        _ = report["fliprate"]
+
+
+def test_examples_have_one_row_each(report):
+    """The table is in the order of the ids, with class names."""
+    table = report.examples
+
+    assert table.column("example").to_pylist() == [0, 1, 2, 3]
+    assert table.column("consensus").to_pylist() == ["0", "1", "1", "0"]
+    assert table.column("correct_share").to_pylist() == pytest.approx([1, 1, 2 / 3, 0])
+
+
+def test_saved_files_hold_what_the_report_says(report, tmp_path):
+    """`save` writes the summary and the examples."""
+    report.save(tmp_path / "out")
+
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary == json.loads(report.to_json())
+    assert summary["n_runs"] == 3
+    assert (tmp_path / "out" / "examples.parquet").stat().st_size > 0
+
+
+def test_text_fits_eighty_columns(report):
+    """`print(report)` is made for a narrow terminal."""
+    assert max(map(len, str(report).splitlines())) <= 80
+    assert "flip_rate" in str(report)
+
+
+def test_repr_is_one_line(report):
+    """A notebook's list of reports stays readable."""
+    assert repr(report).startswith("<Report of 3 runs, 4 examples: 0.1667 [")
+
+
+def test_flip_matrix_is_symmetric(report):
+    """Run 1 differs from the others on one example of four."""
+    expected = np.array([[0, 0.25, 0], [0.25, 0, 0.25], [0, 0.25, 0]])
+
+    np.testing.assert_array_equal(report.flip_matrix, expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("4GB", 4 * 10**9), ("500 MB", 5 * 10**8), (10**9, 10**9), ("1GiB", 10**9)]
+)
+def test_memory_is_read_with_its_unit(text, size):
+    """Sizes as people write them."""
+    assert parse_memory(text) == size
+
+
+@pytest.mark.parametrize("text", ["banana", "1", "-4GB", "nanGB", "infGB", ""])
+def test_memory_that_makes_no_sense_is_refused(text):
+    """Less than 100 MB cannot work, and words are no sizes."""
+    with pytest.raises(OptionError, match="--memory"):
+        parse_memory(text)
+
+
+def test_a_thing_that_is_no_data_is_refused():
+    """A dict is neither an array nor a table."""
+    with pytest.raises(DtypeError, match="dict cannot be measured"):
+        sp.measure({"probs": 1})
+
+
+def test_array_options_do_not_go_with_files(tmp_path):
+    """Labels of a table are a column."""
+    with pytest.raises(OptionError, match="labels go with arrays"):
+        sp.measure(str(tmp_path / "x.csv"), labels=[0, 1])
