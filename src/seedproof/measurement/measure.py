@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from seedproof.engines import Engine, Outcome, SerialEngine
+from seedproof.errors import EmptyInputError
 from seedproof.measurement.intervals import estimate
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.tally import Tally
@@ -76,6 +77,8 @@ def measure_shards(
                 progress(index + 1, source.n_shards)
         if writer is not None:
             writer.close()
+    if whole.worst is None:
+        raise EmptyInputError("There are no examples to measure.")
     return Measurement(
         runs=source.runs,
         classes=source.classes,
@@ -84,6 +87,7 @@ def measure_shards(
         kind=str(source.kind),
         metrics={name: estimate(statistic) for name, statistic in whole.result().items()},
         detail=whole.detail(),
+        worst=whole.worst,
         examples_file=examples_file,
         notes=notes,
     )

@@ -14,6 +14,8 @@ from seedproof.metrics.accumulator import Detail
 from seedproof.records.location import Location
 
 FORMAT = 1
+# Thousands of counts that serve a chart and nobody else.
+ONLY_DRAWN = frozenset({"confidence_map"})
 OWN_COLUMNS = frozenset(
     {
         "example",
@@ -26,6 +28,8 @@ OWN_COLUMNS = frozenset(
         "correct_share",
         "probability_mean",
         "probability_sd",
+        "predictions",
+        "probs",
     }
 )
 
@@ -42,6 +46,7 @@ class Measurement:
         kind: What was known: `probs`, `top` or `labels`.
         metrics: Value and interval of each metric, in the order in which they are shown.
         detail: Arrays behind the metrics: by run, by class, by bin.
+        worst: The least stable examples, at most 500, with what each run said of them.
         examples_file: Parquet file with one row an example.
         notes: What a person should know about how the input was read.
     """
@@ -53,6 +58,7 @@ class Measurement:
     kind: str
     metrics: Mapping[str, Estimate]
     detail: Detail
+    worst: pa.Table
     examples_file: Location
     notes: tuple[str, ...] = ()
 
@@ -73,24 +79,7 @@ class Measurement:
 
     def extras(self) -> tuple[str, ...]:
         """Columns of the user's own that were carried along."""
-        place = self.examples_file
-        names = pq.read_schema(place.path, filesystem=place.files).names
-        return tuple(name for name in names if name not in OWN_COLUMNS)
-
-    def least_stable(self, n_examples: int) -> pa.Table:
-        """The examples on which runs disagree most, then those whose probability moves most."""
-        place = self.examples_file
-        worst: list[pa.Table] = []
-        with pq.ParquetFile(place.path, filesystem=place.files) as file:
-            keys = [
-                (name, "descending")
-                for name in ("flip_rate", "label_entropy", "probability_sd")
-                if name in file.schema_arrow.names
-            ]
-            for group in range(file.num_row_groups):
-                both = pa.concat_tables([*worst, file.read_row_group(group)])
-                worst = [both.sort_by([*keys, ("example", "ascending")]).slice(0, n_examples)]
-        return worst[0]
+        return tuple(name for name in self.worst.column_names if name not in OWN_COLUMNS)
 
     def summary(self) -> dict[str, Any]:
         """Everything but the examples, as plain data.
@@ -107,7 +96,11 @@ class Measurement:
             "runs": list(self.runs),
             "classes": list(self.classes),
             "metrics": {name: asdict(value) for name, value in self.metrics.items()},
-            "detail": {name: _plain(values.tolist()) for name, values in self.detail.items()},
+            "detail": {
+                name: _plain(values.tolist())
+                for name, values in self.detail.items()
+                if name not in ONLY_DRAWN
+            },
             "notes": list(self.notes),
         }
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
+from seedproof.measurement.worst import least_stable, with_votes
 from seedproof.metrics import FAMILIES, Accumulator, Batch
 from seedproof.metrics.accumulator import Detail, Need
 from seedproof.metrics.statistic import Statistic
@@ -29,6 +30,7 @@ class Tally:
         self.families: list[Accumulator] = [
             family(n_runs, n_classes) for family in FAMILIES if family.needs <= has
         ]
+        self.worst: pa.Table | None = None
         self._n_classes = n_classes
 
     def update(self, shard: Shard, classes: tuple[str, ...]) -> pa.Table:
@@ -47,10 +49,19 @@ class Tally:
                 family.update(batch)
                 for name, values in family.columns(batch).items():
                     columns.setdefault(name, []).append(values)
-        return _examples(shard, {n: np.concatenate(v) for n, v in columns.items()}, classes)
+        table = _examples(shard, {n: np.concatenate(v) for n, v in columns.items()}, classes)
+        self._keep(with_votes(table, shard, self._n_classes))
+        return table
+
+    def _keep(self, rows: pa.Table | None) -> None:
+        """Remember the least stable examples, and forget what no longer belongs to them."""
+        if rows is not None:
+            known = [] if self.worst is None else [self.worst]
+            self.worst = least_stable(pa.concat_tables([*known, rows])).combine_chunks()
 
     def merge(self, other: "Tally") -> None:
         """Add the examples of another part."""
+        self._keep(other.worst)
         for mine, theirs in zip(self.families, other.families, strict=True):
             mine.merge(theirs)
 

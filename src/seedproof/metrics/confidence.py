@@ -7,10 +7,16 @@ import numpy as np
 
 from seedproof.metrics.accumulator import Detail, Need
 from seedproof.metrics.batch import Batch
+from seedproof.metrics.entropy import HIGH_ENTROPY, label_entropy
 from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic
-from seedproof.typing import FloatArray
+from seedproof.typing import FloatArray, IntArray
 
 N_BINS = 10
+# The map of mean against spread: columns of the mean, rows of the spread up to its largest value.
+MAP_COLUMNS = 60
+MAP_ROWS = 40
+LARGEST_SD = float(np.sqrt(0.5))
+AGREEMENTS = ("all runs agree", "some differ", "close to a coin toss")
 
 
 def probability_sd(probs: FloatArray) -> ExampleValues:
@@ -42,6 +48,13 @@ def probability_sd(probs: FloatArray) -> ExampleValues:
     return ExampleValues(whole, without)
 
 
+def agreement_class(batch: Batch) -> IntArray:
+    """Index into `AGREEMENTS` of each example: 0 all agree, 1 some differ, 2 close to a toss."""
+    differs = batch.agreement[0] < batch.n_runs
+    high = label_entropy(batch.agreement).whole > HIGH_ENTROPY
+    return np.asarray(differs.astype(np.int64) + high)
+
+
 class Confidence:
     """Spread of the probability of the gold class, or of the consensus where no label is known."""
 
@@ -51,12 +64,12 @@ class Confidence:
 
     def __init__(self, n_runs: int, n_classes: int) -> None:
         del n_runs
-        self._largest = float(np.sqrt(0.5))
         self._binary = n_classes == 2
         self._spread = ExampleSums()
         self._counts = np.zeros(N_BINS, dtype=np.int64)
         self._sums = np.zeros(N_BINS)
         self._squares = np.zeros(N_BINS)
+        self._map = np.zeros((len(AGREEMENTS), MAP_ROWS, MAP_COLUMNS), dtype=np.int64)
 
     def update(self, batch: Batch) -> None:
         """Add the examples of one batch."""
@@ -70,8 +83,18 @@ class Confidence:
         self._sums += np.bincount(place, weights=values.whole, minlength=N_BINS)
         self._squares += np.bincount(place, weights=np.square(values.whole), minlength=N_BINS)
 
+        self._add_to_map(batch, values.values)
+
+    def _add_to_map(self, batch: Batch, spread: FloatArray) -> None:
+        mean = batch.reference_probs.mean(axis=0)
+        column = np.clip(mean * MAP_COLUMNS, 0, MAP_COLUMNS - 1).astype(np.int64)
+        row = np.clip(spread / LARGEST_SD * MAP_ROWS, 0, MAP_ROWS - 1).astype(np.int64)
+        place = (agreement_class(batch) * MAP_ROWS + row) * MAP_COLUMNS + column
+        self._map += np.bincount(place, minlength=self._map.size).reshape(self._map.shape)
+
     def merge(self, other: "Confidence") -> None:
         """Add the examples of another part."""
+        self._map += other._map
         self._spread.merge(other._spread)
         self._counts += other._counts
         self._sums += other._sums
@@ -79,15 +102,25 @@ class Confidence:
 
     def result(self) -> Mapping[str, Statistic]:
         """Mean spread over all examples so far."""
-        return {"probability_sd": self._spread.mean_over_examples(largest=self._largest)}
+        return {"probability_sd": self._spread.mean_over_examples(largest=LARGEST_SD)}
 
     def detail(self) -> Detail:
-        """Mean spread in ten bins of the mean probability, with the spread's own spread."""
+        """Where the spread is.
+
+        Returns:
+            Mean spread in ten bins of the mean probability, with its standard error; counts of
+            examples by agreement, spread and mean.
+        """
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = self._sums / self._counts
             variance = np.maximum(self._squares / self._counts - mean**2, 0.0)
             error = np.sqrt(variance / np.maximum(self._counts - 1, 1))
-        return {"sd_curve_count": self._counts, "sd_curve_mean": mean, "sd_curve_error": error}
+        return {
+            "sd_curve_count": self._counts,
+            "sd_curve_mean": mean,
+            "sd_curve_error": error,
+            "confidence_map": self._map,
+        }
 
     @staticmethod
     def columns(batch: Batch) -> Detail:

@@ -16,6 +16,10 @@ from seedproof.metrics.statistic import (
 )
 from seedproof.typing import FloatArray, IntArray
 
+# The table of swaps takes classes² numbers: beyond this many classes it is left out.
+MAX_SWAP_CLASSES = 1000
+N_SWAPS = 20
+
 
 def flip_rate(agreement: IntArray) -> ExampleValues:
     """Share of the pairs of runs that disagree, for each example.
@@ -64,13 +68,16 @@ class Flips:
         "discrepancy",
     )
     needs: ClassVar[frozenset[Need]] = frozenset()
-    memory: ClassVar[str] = "runs² + runs × classes"
+    memory: ClassVar[str] = "runs² + runs × classes + classes²"
 
     def __init__(self, n_runs: int, n_classes: int) -> None:
         self._flips = ExampleSums()
         self._disagreements = np.zeros((n_runs, n_runs), dtype=np.int64)
         self._class_counts = np.zeros((n_runs, n_classes), dtype=np.int64)
-        self._ambiguous = 0
+        self._majorities = np.zeros(n_runs + 1, dtype=np.int64)
+        self._swaps: IntArray | None = None
+        if 2 < n_classes <= MAX_SWAP_CLASSES:
+            self._swaps = np.zeros((n_classes, n_classes), dtype=np.int64)
 
     def update(self, batch: Batch) -> None:
         """Add the examples of one batch."""
@@ -78,14 +85,23 @@ class Flips:
         self._disagreements += batch.disagreements
         for run_idx, predicted in enumerate(batch.predictions):
             self._class_counts[run_idx] += np.bincount(predicted, minlength=batch.n_classes)
-        self._ambiguous += int((batch.agreement[0] < batch.n_runs).sum())
+        majority = batch.agreement.max(axis=0)
+        self._majorities += np.bincount(majority, minlength=len(self._majorities))
+        if self._swaps is not None:
+            differs = batch.predictions != batch.consensus
+            consensus = np.broadcast_to(batch.consensus, differs.shape)
+            pairs = consensus[differs] * np.int64(batch.n_classes) + batch.predictions[differs]
+            counts = np.bincount(pairs, minlength=self._swaps.size)
+            self._swaps += counts.reshape(self._swaps.shape)
 
     def merge(self, other: "Flips") -> None:
         """Add the examples of another part."""
         self._flips.merge(other._flips)
         self._disagreements += other._disagreements
         self._class_counts += other._class_counts
-        self._ambiguous += other._ambiguous
+        self._majorities += other._majorities
+        if self._swaps is not None and other._swaps is not None:
+            self._swaps += other._swaps
 
     def result(self) -> Mapping[str, Statistic]:
         """Flip rate and its kin over all examples so far."""
@@ -93,16 +109,29 @@ class Flips:
         return {
             "flip_rate": self._flips.mean_over_examples(largest=1.0),
             "net_flip_rate": MeanOverPairs(net_flips(self._class_counts), floor=0.5 / n_examples),
-            "ambiguity": Figure(self._ambiguous / n_examples),
+            "ambiguity": Figure(1 - int(self._majorities[-1]) / n_examples),
             "discrepancy": Figure(float(self._disagreements.max()) / n_examples),
         }
 
     def detail(self) -> Detail:
-        """The disagreement matrix and how often each run predicts each class."""
-        return {
+        """What stands behind the flips.
+
+        Returns:
+            The disagreement matrix; how often each run predicts each class; how many examples have
+            a majority of so many runs; the classes that stand in for each other most.
+        """
+        found = {
             "flip_matrix": self._disagreements / self._flips.n_examples,
             "class_shares": self._class_counts / self._flips.n_examples,
+            "majority_counts": self._majorities,
         }
+        if self._swaps is not None:
+            both_ways = np.triu(self._swaps + self._swaps.T, k=1)
+            largest = np.argsort(-both_ways, axis=None, kind="stable")[:N_SWAPS]
+            largest = largest[both_ways.ravel()[largest] > 0]
+            found["swap_classes"] = np.stack(np.unravel_index(largest, both_ways.shape), axis=1)
+            found["swap_counts"] = both_ways.ravel()[largest]
+        return found
 
     @staticmethod
     def columns(batch: Batch) -> Detail:

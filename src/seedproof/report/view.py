@@ -200,9 +200,8 @@ def _limits(measurement: Measurement) -> list[str]:
 
 
 def _unstable(measurement: Measurement, show: Sequence[str]) -> tuple[Unstable, ...]:
-    found = [
-        row for row in measurement.least_stable(N_UNSTABLE).to_pylist() if row["flip_rate"] > 0
-    ]
+    first = measurement.worst.slice(0, N_UNSTABLE).to_pylist()
+    found = [row for row in first if row["flip_rate"] > 0]
     return tuple(
         Unstable(
             example=str(row["example"]),

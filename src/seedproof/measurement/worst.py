@@ -1,0 +1,61 @@
+"""The least stable examples: a short list with what every run said of them."""
+
+import numpy as np
+import pyarrow as pa
+
+from seedproof.metrics.batch import Batch
+from seedproof.records.shards import Shard
+
+N_KEPT = 500
+ORDER = [
+    ("flip_rate", "descending"),
+    ("label_entropy", "descending"),
+    ("probability_sd", "descending"),
+    ("example", "ascending"),
+]
+
+
+def least_stable(table: pa.Table, n_kept: int = N_KEPT) -> pa.Table:
+    """The rows on which runs disagree most, then those whose probability moves most.
+
+    Args:
+        table: One row for each example.
+        n_kept: How many rows to keep.
+
+    Returns:
+        At most so many rows, the least stable first, ties by id.
+    """
+    keys = [key for key in ORDER if key[0] in table.column_names]
+    return table.sort_by(keys).slice(0, n_kept)
+
+
+def with_votes(examples: pa.Table, shard: Shard, n_classes: int) -> pa.Table:
+    """The least stable rows of a shard, with the prediction and the probability of each run.
+
+    Args:
+        examples: One row for each example of the shard.
+        shard: The shard.
+        n_classes: How many classes there are.
+
+    Returns:
+        At most `N_KEPT` rows; `predictions` are class indices, `probs` follow the gold class or,
+        without a label, the consensus.
+    """
+    numbered = examples.append_column("row", pa.array(np.arange(len(examples))))
+    chosen = least_stable(numbered)
+    rows = chosen.column("row").to_numpy()
+    table = chosen.drop_columns("row")
+    labels = None if shard.labels is None else shard.labels[rows]
+    if shard.probs is not None:
+        batch = Batch.from_probs(np.stack([values[rows] for values in shard.probs]), labels)
+        table = table.append_column("probs", _lists(batch.reference_probs.T, pa.float32()))
+    else:
+        predictions = np.stack([values[rows] for values in shard.predictions or ()])
+        batch = Batch(predictions, n_classes=n_classes, labels=labels)
+    return table.append_column("predictions", _lists(batch.predictions.T, pa.int32()))
+
+
+def _lists(values: np.ndarray, kind: pa.DataType) -> pa.Array:
+    """Rows of an array as Arrow lists of one length."""
+    flat = pa.array(values.ravel(), kind)
+    return pa.FixedSizeListArray.from_arrays(flat, values.shape[1])

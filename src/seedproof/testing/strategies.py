@@ -1,0 +1,173 @@
+"""Hypothesis strategies: predictions and probabilities of several runs, of every awkward kind.
+
+Half of the arrays are built by Hypothesis, number by number, and shrink well: constant, tied, with
+exact zeros and ones. The other half come from a seeded generator and look like real predictions.
+"""
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from seedproof.metrics.batch import UNLABELED, Batch
+from seedproof.typing import FloatArray, IntArray
+
+Labels: TypeAlias = Literal["none", "some", "all"]
+
+MAX_RUNS = 8
+MAX_EXAMPLES = 30
+MAX_CLASSES = 6
+
+
+def class_counts() -> st.SearchStrategy[int]:
+    """How many classes there are: 2 to 6."""
+    return st.integers(2, MAX_CLASSES)
+
+
+@st.composite
+def predictions(
+    draw: st.DrawFn,
+    *,
+    n_classes: int = 3,
+    min_runs: int = 2,
+    max_runs: int = MAX_RUNS,
+    min_examples: int = 1,
+    max_examples: int = MAX_EXAMPLES,
+) -> IntArray:
+    """Predicted classes of several runs, axes (runs, examples).
+
+    Args:
+        draw: Given by Hypothesis.
+        n_classes: Classes are 0 to one less than this.
+        min_runs: Fewest runs.
+        max_runs: Most runs.
+        min_examples: Fewest examples.
+        max_examples: Most examples.
+
+    Returns:
+        Class indices as int64.
+    """
+    n_runs = draw(st.integers(min_runs, max_runs))
+    n_examples = draw(st.integers(min_examples, max_examples))
+    return draw(_predictions((n_runs, n_examples), n_classes))
+
+
+@st.composite
+def probabilities(
+    draw: st.DrawFn,
+    *,
+    n_classes: int = 3,
+    min_runs: int = 2,
+    max_runs: int = MAX_RUNS,
+    min_examples: int = 1,
+    max_examples: int = MAX_EXAMPLES,
+) -> FloatArray:
+    """Predicted distributions of several runs, axes (runs, examples, classes).
+
+    Exact zeros, exact ones, ties and identical runs are among them.
+
+    Args:
+        draw: Given by Hypothesis.
+        n_classes: How many classes there are.
+        min_runs: Fewest runs.
+        max_runs: Most runs.
+        min_examples: Fewest examples.
+        max_examples: Most examples.
+
+    Returns:
+        Probabilities as float64 or float32; rows sum to one up to rounding.
+    """
+    n_runs = draw(st.integers(min_runs, max_runs))
+    n_examples = draw(st.integers(min_examples, max_examples))
+    return draw(_probabilities((n_runs, n_examples, n_classes)))
+
+
+@st.composite
+def labels(draw: st.DrawFn, *, n_examples: int, n_classes: int, known: Labels = "all") -> IntArray:
+    """Gold classes of so many examples, axes (examples).
+
+    Args:
+        draw: Given by Hypothesis.
+        n_examples: How many examples there are.
+        n_classes: How many classes there are.
+        known: With "some", any number of labels but all are `UNLABELED`.
+
+    Returns:
+        Class indices as int64.
+
+    Raises:
+        ValueError: `known` is "none".
+    """
+    if known == "none":
+        raise ValueError("unlabeled batches have no array of labels; draw a batch instead")
+    gold = draw(arrays(np.int64, n_examples, elements=st.integers(0, n_classes - 1)))
+    if known == "some":
+        hidden = draw(arrays(np.bool_, n_examples))
+        hidden[draw(st.integers(0, n_examples - 1))] = False
+        gold[hidden] = UNLABELED
+    return gold
+
+
+@st.composite
+def batches(
+    draw: st.DrawFn,
+    *,
+    known: Labels | None = None,
+    with_probs: bool | None = None,
+    min_runs: int = 2,
+    max_runs: int = MAX_RUNS,
+    min_examples: int = 1,
+    max_examples: int = MAX_EXAMPLES,
+) -> Batch:
+    """Batches of 2 to 6 classes, with or without labels and probabilities.
+
+    Args:
+        draw: Given by Hypothesis.
+        known: Which labels are known; any of the three without it. At least one label is known
+            with "some".
+        with_probs: Whether there are probabilities; either way without it.
+        min_runs: Fewest runs.
+        max_runs: Most runs.
+        min_examples: Fewest examples.
+        max_examples: Most examples.
+
+    Returns:
+        A batch.
+    """
+    n_classes = draw(class_counts())
+    n_runs = draw(st.integers(min_runs, max_runs))
+    n_examples = draw(st.integers(min_examples, max_examples))
+    kinds: tuple[Labels, ...] = ("none", "some", "all") if known is None else (known,)
+    kind = draw(st.sampled_from(kinds))
+    gold = None
+    if kind != "none":
+        gold = draw(labels(n_examples=n_examples, n_classes=n_classes, known=kind))
+    if draw(st.booleans()) if with_probs is None else with_probs:
+        probs = draw(_probabilities((n_runs, n_examples, n_classes)))
+        return Batch.from_probs(probs, gold)
+    predicted = draw(_predictions((n_runs, n_examples), n_classes))
+    return Batch(predicted, n_classes=n_classes, labels=gold)
+
+
+@st.composite
+def _predictions(draw: st.DrawFn, shape: tuple[int, int], n_classes: int) -> IntArray:
+    if draw(st.booleans()):
+        return draw(arrays(np.int64, shape, elements=st.integers(0, n_classes - 1)))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    usual = rng.integers(0, n_classes, shape[1])
+    flipped = rng.random(shape) < rng.random(shape[1])
+    return np.where(flipped, rng.integers(0, n_classes, shape), usual)
+
+
+@st.composite
+def _probabilities(draw: st.DrawFn, shape: tuple[int, int, int]) -> FloatArray:
+    if draw(st.booleans()):
+        parts = draw(arrays(np.int64, shape, elements=st.integers(0, 20))).astype(np.float64)
+        parts[parts.sum(axis=2) == 0] = 1.0  # nothing was drawn: all classes alike
+    else:
+        rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+        usual = rng.normal(0.0, draw(st.sampled_from([0.5, 3.0])), shape[1:])
+        parts = np.exp(usual + rng.normal(0.0, draw(st.sampled_from([0.0, 0.1, 1.0])), shape))
+    probs: FloatArray = parts / parts.sum(axis=2, keepdims=True)
+    return probs.astype(draw(st.sampled_from(["float64", "float32"])))
