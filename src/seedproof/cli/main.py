@@ -6,6 +6,7 @@ import typer
 from rich.console import Console
 
 from seedproof.cli.measure import measure
+from seedproof.cli.report import report
 from seedproof.errors import SeedproofError
 
 app = typer.Typer(
@@ -30,6 +31,7 @@ def _root(
 
 
 app.command()(measure)
+app.command()(report)
 
 
 def main() -> None:

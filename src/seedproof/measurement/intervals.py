@@ -26,6 +26,8 @@ from seedproof.typing import FloatArray
 CONFIDENCE = 0.95
 TAIL = (1 - CONFIDENCE) / 2
 NORMAL = float(ndtri(1 - TAIL))
+# An sd of fewer values than this is known so badly that an interval would say nothing.
+SPREAD_FROM = 5
 # Bonett's interval needs about ten values; below, a jackknife with Student's t is safer.
 BONETT_FROM = 10
 
@@ -73,17 +75,19 @@ def _(statistic: Figure) -> Estimate:
 @estimate.register
 def _(statistic: MeanOverExamples) -> Estimate:
     over: Over = "examples" if statistic.without is None else "runs × examples"
-    largest = statistic.largest
-    if statistic.value <= 0.0 or statistic.value == largest:
+    value, largest = statistic.value, statistic.largest
+    if value <= 0.0 or (largest is not None and abs(value - largest) < 1e-12):
         return _at_the_edge(statistic, over)
     if statistic.scale == "logit":
         half_width = np.sqrt(_two_way_variance(statistic))
-        center = logit(statistic.value)
+        center = logit(value)
         low, high = expit(center - half_width), expit(center + half_width)
     else:
         low, high = _log_interval(statistic)
-    high = float(high) if largest is None else min(float(high), largest)
-    return Estimate(statistic.value, float(low), high, over)
+    if largest is not None:
+        high = min(high, max(largest, value))
+    # Rounding may leave an interval without width beside its value.
+    return Estimate(value, float(min(low, value)), float(max(high, value)), over)
 
 
 def _log_interval(statistic: MeanOverExamples) -> tuple[float, float]:
@@ -106,8 +110,8 @@ def _two_way_variance(statistic: MeanOverExamples) -> float:
     if statistic.without is None:
         return NORMAL**2 * examples
     n_runs = len(statistic.without)
-    # Half an example is the least that leaving out a run may leave.
-    floor = 0.5 / n
+    # Half an example is the least that leaving out a run may leave of a count.
+    floor = 0.5 / n if statistic.is_count else 0.5 / n * value
     if statistic.scale == "log":
         left_out = np.log(np.maximum(statistic.without, floor))
     else:
@@ -127,10 +131,11 @@ def _at_the_edge(statistic: MeanOverExamples, over: Over) -> Estimate:
     """The exact one-sided bound where every example has the same extreme value."""
     if statistic.largest is None:
         return Estimate(statistic.value)
-    reach = statistic.largest * (1 - TAIL ** (1 / statistic.n_examples))
-    if statistic.value <= 0.0:
+    value, largest = statistic.value, statistic.largest
+    reach = largest * (1 - TAIL ** (1 / statistic.n_examples))
+    if value <= 0.0:
         return Estimate(0.0, 0.0, reach, over)
-    return Estimate(statistic.value, statistic.value - reach, statistic.value, over)
+    return Estimate(value, min(largest - reach, value), max(largest, value), over)
 
 
 @estimate.register
@@ -153,12 +158,13 @@ def _(statistic: MeanOverRuns) -> Estimate:
     values = statistic.values
     value = float(values.mean())
     half_width = student(len(values)) * float(values.std(ddof=1)) / len(values) ** 0.5
-    return Estimate(value, max(value - half_width, 0.0), value + half_width, "runs")
+    low, high = max(value - half_width, 0.0), min(value + half_width, statistic.largest)
+    return Estimate(value, low, high, "runs")
 
 
 @estimate.register
 def _(statistic: SpreadOverRuns) -> Estimate:
-    value = float(statistic.values.std(ddof=1))
+    value = _spread(statistic.values)
     interval = _spread_interval(statistic.values)
     return Estimate(value) if interval is None else Estimate(value, *interval, "runs")
 
@@ -168,7 +174,7 @@ def _(statistic: ExcessSpread) -> Estimate:
     def excess(spread: float) -> float:
         return float(np.sqrt(max(spread**2 - statistic.known**2, 0.0)))
 
-    value = excess(float(statistic.values.std(ddof=1)))
+    value = excess(_spread(statistic.values))
     interval = _spread_interval(statistic.values)
     if interval is None:
         return Estimate(value)
@@ -186,23 +192,25 @@ def _(statistic: MeanOverPairs) -> Estimate:
     without = value - 2 * (row_means - value) / (n_runs - 2)
     left_out = np.log(np.maximum(without, statistic.floor))
     half_width = student(n_runs) * np.sqrt(jackknife_variance(left_out))
-    return Estimate(
-        value, float(value * np.exp(-half_width)), float(value * np.exp(half_width)), "runs"
-    )
+    low, high = float(value * np.exp(-half_width)), float(value * np.exp(half_width))
+    return Estimate(value, low, min(high, statistic.largest), "runs")
+
+
+def _spread(values: FloatArray) -> float:
+    """Standard deviation; exactly 0 for equal values, where a rounded mean leaves a trace."""
+    return 0.0 if np.ptp(values) == 0.0 else float(values.std(ddof=1))
 
 
 def _spread_interval(values: FloatArray) -> tuple[float, float] | None:
     """Interval of a standard deviation over runs; None where the runs do not differ enough."""
-    n_runs = len(values)
-    spread = float(values.std(ddof=1))
-    if n_runs < 3 or spread <= 1e-12 * max(1.0, float(np.abs(values).max())):
+    spread = _spread(values)
+    if len(values) < SPREAD_FROM or spread <= 1e-12 * float(np.abs(values).max()):
         return None
-    if n_runs < BONETT_FROM:
-        half_width = _jackknifed_log_spread(values)
-        if half_width is None:
-            return None
-    else:
+    if len(values) >= BONETT_FROM:
         return _bonett(values)
+    half_width = _jackknifed_log_spread(values)
+    if half_width is None:
+        return None
     return float(spread * np.exp(-half_width)), float(spread * np.exp(half_width))
 
 

@@ -97,9 +97,11 @@ class Accuracy:
         """Accuracy and the parts of its spread, over all labeled examples so far."""
         n_examples = self._accuracy.n_examples
         by_run = self._right / n_examples
-        independent = self._variance.mean_over_examples(largest=0.5)
+        independent = self._variance.mean_over_examples(largest=0.5, is_count=True)
         return {
-            "accuracy": self._accuracy.mean_over_examples(scale="logit", largest=1.0),
+            "accuracy": self._accuracy.mean_over_examples(
+                scale="logit", largest=1.0, is_count=True
+            ),
             "accuracy_sd": SpreadOverRuns(by_run),
             "accuracy_sd_independent": RootOfMean(independent, divisor=n_examples),
             "accuracy_sd_excess": ExcessSpread(

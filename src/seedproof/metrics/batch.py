@@ -5,9 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
+from seedproof.records.schema import UNLABELED
 from seedproof.typing import BoolArray, FloatArray, IntArray
-
-UNLABELED = -1
 
 
 @dataclass(frozen=True, eq=False)

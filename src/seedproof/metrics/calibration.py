@@ -163,9 +163,9 @@ class Calibration:
         """Means over runs and spreads over runs, over all labeled examples so far."""
         by_run = self._by_run()
         return {
-            "ece": MeanOverRuns(by_run["ece"]),
+            "ece": MeanOverRuns(by_run["ece"], largest=1.0),
             "ece_sd": SpreadOverRuns(by_run["ece"]),
-            "mce": MeanOverRuns(by_run["mce"]),
+            "mce": MeanOverRuns(by_run["mce"], largest=1.0),
             "mce_sd": SpreadOverRuns(by_run["mce"]),
             "nll": self._nll.mean_over_examples(),
             "nll_sd": SpreadOverRuns(by_run["nll"]),

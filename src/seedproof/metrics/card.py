@@ -51,8 +51,9 @@ def card(name: str) -> Card:
         UnknownNameError: There is no such card.
     """
     folder = files("seedproof.metrics") / "cards"
-    if f"{name}.md" not in {entry.name for entry in folder.iterdir()}:
-        raise UnknownNameError(f"There is no metric card {name!r}.")
+    known = sorted(entry.name.removesuffix(".md") for entry in folder.iterdir())
+    if name not in known:
+        raise UnknownNameError(f"There is no metric {name!r}. Known: {', '.join(known)}.")
     text = (folder / f"{name}.md").read_text(encoding="utf-8")
     head = _HEAD.match(text)
     if head is None:

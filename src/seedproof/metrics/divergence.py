@@ -42,7 +42,7 @@ def predictive_kl(probs: FloatArray) -> ExampleValues:
     cross = np.einsum("ik,ik->i", prob_sum, log_sum)
     whole = (n_runs * own_sum - cross) / (n_runs * (n_runs - 1))
     if n_runs == 2:
-        return ExampleValues(np.maximum(whole, 0.0), None)
+        return ExampleValues(_without_rounding(whole), None)
     cross_left = (
         cross
         - np.einsum("rik,ik->ri", probs, log_sum)
@@ -50,7 +50,7 @@ def predictive_kl(probs: FloatArray) -> ExampleValues:
         + own
     )
     without = ((n_runs - 1) * (own_sum - own) - cross_left) / ((n_runs - 1) * (n_runs - 2))
-    return ExampleValues(np.maximum(whole, 0.0), np.maximum(without, 0.0))
+    return ExampleValues(_without_rounding(whole), _without_rounding(without))
 
 
 def predictive_js(probs: FloatArray) -> ExampleValues:
@@ -71,14 +71,19 @@ def predictive_js(probs: FloatArray) -> ExampleValues:
     entropy_sum = entropy.sum(axis=0)
     mean = total / n_runs
     of_mean = -np.einsum("ik,ik->i", mean, np.log(mean))
-    whole = np.maximum(of_mean - entropy_sum / n_runs, 0.0) * (n_runs / (n_runs - 1))
+    whole = _without_rounding(of_mean - entropy_sum / n_runs) * (n_runs / (n_runs - 1))
     if n_runs == 2:
         return ExampleValues(whole, None)
     # The subtraction may leave a rounding error below zero where a probability is tiny.
     mean_left = np.maximum((total - probs) / (n_runs - 1), EPSILON / 2)
     of_mean_left = -np.einsum("rik,rik->ri", mean_left, np.log(mean_left))
     gap = of_mean_left - (entropy_sum - entropy) / (n_runs - 1)
-    return ExampleValues(whole, np.maximum(gap, 0.0) * ((n_runs - 1) / (n_runs - 2)))
+    return ExampleValues(whole, _without_rounding(gap) * ((n_runs - 1) / (n_runs - 2)))
+
+
+def _without_rounding(values: FloatArray) -> FloatArray:
+    """Divergences are differences of sums of order one: below 1e-13 lies only rounding."""
+    return np.where(values < 1e-13, 0.0, values)
 
 
 class Divergence:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import zeta
+from scipy.special import entr, zeta
 
 from seedproof.metrics.accumulator import Detail, Need
 from seedproof.metrics.batch import Batch
@@ -42,8 +42,7 @@ def label_entropy(agreement: IntArray) -> ExampleValues:
 def label_entropy_corrected(agreement: IntArray) -> ExampleValues:
     """Label entropy without most of the bias of few runs: the jackknife.
 
-    R·H - (R-1)·mean_r H(without r). A true 0.562 reads about 0.53 from five runs, where the
-    plug-in reads 0.44.
+    R·H - (R-1)·mean_r H(without r).
 
     Args:
         agreement: How many runs predict what this run predicts, axes (runs, examples).
@@ -64,17 +63,18 @@ def label_entropy_corrected(agreement: IntArray) -> ExampleValues:
     return ExampleValues(whole, without)
 
 
-def entropy_beyond(agreement_counts: IntArray) -> float:
+def entropy_beyond(agreement_counts: IntArray, n_classes: int) -> float:
     """Mean entropy if runs without end were made, extrapolated from the runs there are.
 
     With T_k = the chance that a run's answer is met in none of k other runs, the entropy is
     sum over k ≥ 1 of T_k / k (Zhang 2012). R runs give T_1 to T_(R-1) without bias; beyond, they
     are continued by the power law through the last two. The entropy that seldom-met answers add is
-    what the jackknife still misses.
+    what the jackknife still misses. It is never more than the flip rate, T_1, allows.
 
     Args:
         agreement_counts: How many times n of the R runs agreed, n = 0..R, counted for each run and
             example.
+        n_classes: How many classes there are.
 
     Returns:
         A mean entropy in nats, seldom below the truth.
@@ -89,10 +89,35 @@ def entropy_beyond(agreement_counts: IntArray) -> float:
         novel[k] = chance @ met_by_none
     seen = float((novel[1:] / np.arange(1, n_runs)).sum())
     last, before = novel[-1], novel[-2]
-    if last <= 0.0 or last == before:
-        return seen if last <= 0.0 else np.inf
+    if last <= 0.0:
+        return seen
+    limit = entropy_limit(float(novel[1]), n_classes)
+    if last == before:
+        return limit
     exponent = np.log(before / last) / np.log((n_runs - 1) / (n_runs - 2))
-    return seen + float(last * (n_runs - 1) ** exponent * zeta(1 + exponent, n_runs))
+    rest = float(last * (n_runs - 1) ** exponent * zeta(1 + exponent, n_runs))
+    return min(seen + rest, limit)
+
+
+def entropy_limit(flip_rate: float, n_classes: int) -> float:
+    """The largest mean entropy that a flip rate allows.
+
+    One class with the probability p and all others alike have the largest entropy for their flip
+    rate, 1 - p² - (1-p)²/(K-1); that entropy is concave in the flip rate, so the bound holds for
+    means over examples as well.
+
+    Args:
+        flip_rate: Share of the pairs of runs that disagree.
+        n_classes: How many classes there are.
+
+    Returns:
+        Nats, at most ln K.
+    """
+    if flip_rate >= 1 - 1 / n_classes:
+        return float(np.log(n_classes))
+    inside = 1 - n_classes * (1 - (1 - flip_rate) * (n_classes - 1))
+    p = (1 + np.sqrt(max(inside, 0.0))) / n_classes
+    return float(entr(p) + entr(1 - p) + (1 - p) * np.log(n_classes - 1))
 
 
 @dataclass(frozen=True)
@@ -133,6 +158,13 @@ def _entropy(log_counts: FloatArray, n_runs: int) -> FloatArray:
     return np.where(entropy < 1e-9, 0.0, entropy)
 
 
+def _largest_entropy(n_runs: int, n_classes: int) -> float:
+    """Entropy of the votes if they are spread as evenly as they can be."""
+    votes = np.array([len(part) for part in np.array_split(np.arange(n_runs), n_classes)])
+    shares = votes[votes > 0] / n_runs
+    return float(-(shares * np.log(shares)).sum())
+
+
 class Entropy:
     """Label entropy over runs."""
 
@@ -146,8 +178,9 @@ class Entropy:
     bins: ClassVar[int] = 20
 
     def __init__(self, n_runs: int, n_classes: int) -> None:
+        self._n_classes = n_classes
         self._largest = float(np.log(n_classes))
-        self._top = float(np.log(min(n_runs, n_classes)))
+        self._top = _largest_entropy(n_runs, n_classes)
         self._plain = ExampleSums()
         self._corrected = ExampleSums()
         self._agreement_counts = np.zeros(n_runs + 1, dtype=np.int64)
@@ -163,7 +196,7 @@ class Entropy:
             batch.agreement.ravel(), minlength=len(self._agreement_counts)
         )
         self._high += int((entropy.whole > HIGH_ENTROPY).sum())
-        top = max(self._top, 1e-9)
+        top = float(np.log(min(batch.n_runs, batch.n_classes))) or 1.0
         place = np.minimum(entropy.whole / top * self.bins, self.bins - 1).astype(np.int64)
         self._histogram += np.bincount(place, minlength=self.bins)
 
@@ -177,12 +210,12 @@ class Entropy:
 
     def result(self) -> Mapping[str, Statistic]:
         """Mean entropies and the share of high ones, over all examples so far."""
-        corrected = self._corrected.mean_over_examples(largest=self._largest)
+        corrected = self._corrected.mean_over_examples(largest=self._largest, is_count=True)
         if corrected.without is not None:
-            beyond = min(entropy_beyond(self._agreement_counts), self._largest)
+            beyond = entropy_beyond(self._agreement_counts, self._n_classes)
             corrected = replace(corrected, bias_left=beyond - corrected.value)
         return {
-            "label_entropy": self._plain.mean_over_examples(largest=self._largest),
+            "label_entropy": self._plain.mean_over_examples(largest=self._top, is_count=True),
             "label_entropy_corrected": corrected,
             "high_entropy_share": Figure(self._high / self._plain.n_examples),
         }

@@ -18,7 +18,7 @@ from seedproof.typing import FloatArray, IntArray
 
 # The table of swaps takes classes² numbers: beyond this many classes it is left out.
 MAX_SWAP_CLASSES = 1000
-N_SWAPS = 20
+N_LISTED = 20
 
 
 def flip_rate(agreement: IntArray) -> ExampleValues:
@@ -107,9 +107,11 @@ class Flips:
         """Flip rate and its kin over all examples so far."""
         n_examples = self._flips.n_examples
         return {
-            "flip_rate": self._flips.mean_over_examples(largest=1.0),
-            "net_flip_rate": MeanOverPairs(net_flips(self._class_counts), floor=0.5 / n_examples),
-            "ambiguity": Figure(1 - int(self._majorities[-1]) / n_examples),
+            "flip_rate": self._flips.mean_over_examples(largest=1.0, is_count=True),
+            "net_flip_rate": MeanOverPairs(
+                net_flips(self._class_counts), floor=0.5 / n_examples, largest=1.0
+            ),
+            "ambiguity": Figure((n_examples - int(self._majorities[-1])) / n_examples),
             "discrepancy": Figure(float(self._disagreements.max()) / n_examples),
         }
 
@@ -117,17 +119,20 @@ class Flips:
         """What stands behind the flips.
 
         Returns:
-            The disagreement matrix; how often each run predicts each class; how many examples have
-            a majority of so many runs; the classes that stand in for each other most.
+            The disagreement matrix; the classes whose share differs most between runs, with each
+            run's share; how many examples have a majority of so many runs; the classes that stand
+            in for each other most.
         """
+        moving = np.argsort(-np.ptp(self._class_counts, axis=0), kind="stable")[:N_LISTED]
         found = {
             "flip_matrix": self._disagreements / self._flips.n_examples,
-            "class_shares": self._class_counts / self._flips.n_examples,
+            "drift_classes": moving,
+            "drift_shares": self._class_counts[:, moving] / self._flips.n_examples,
             "majority_counts": self._majorities,
         }
         if self._swaps is not None:
             both_ways = np.triu(self._swaps + self._swaps.T, k=1)
-            largest = np.argsort(-both_ways, axis=None, kind="stable")[:N_SWAPS]
+            largest = np.argsort(-both_ways, axis=None, kind="stable")[:N_LISTED]
             largest = largest[both_ways.ravel()[largest] > 0]
             found["swap_classes"] = np.stack(np.unravel_index(largest, both_ways.shape), axis=1)
             found["swap_counts"] = both_ways.ravel()[largest]

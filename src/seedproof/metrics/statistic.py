@@ -4,7 +4,7 @@ Kernels give `ExampleValues`, `ExampleSums` adds them up over batches, and a fin
 of the frozen statistics below. How an interval is made from each is in `measurement.intervals`.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -83,9 +83,18 @@ class ExampleSums:
         return self.total / (self.n_examples * self.whole_denominator)
 
     def mean_over_examples(
-        self, *, scale: "Scale" = "log", largest: float | None = None
+        self, *, scale: "Scale" = "log", largest: float | None = None, is_count: bool = False
     ) -> "MeanOverExamples":
-        """The finished statistic, on the scale where its interval is symmetric."""
+        """The finished statistic.
+
+        Args:
+            scale: Where its interval is symmetric.
+            largest: The largest value one example can have.
+            is_count: Whether an example is affected or not.
+
+        Returns:
+            What an interval can be made from.
+        """
         without = None
         if self.without is not None:
             without = self.without / (self.n_examples * self.without_denominator)
@@ -99,6 +108,7 @@ class ExampleSums:
             interaction_variance=self.interaction / n**2,
             scale=scale,
             largest=largest,
+            is_count=is_count,
         )
 
 
@@ -118,6 +128,7 @@ class MeanOverExamples:
         scale: Where the interval is symmetric.
         largest: The largest value one example can have; None if there is no such bound.
         bias_left: What the truth is expected to exceed the value by because of few runs.
+        is_count: Whether an example is affected or not, so that half an example is next to none.
     """
 
     value: float
@@ -128,6 +139,7 @@ class MeanOverExamples:
     scale: Scale = "log"
     largest: float | None = None
     bias_left: float = 0.0
+    is_count: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,9 +152,10 @@ class RootOfMean:
 
 @dataclass(frozen=True, eq=False)
 class MeanOverRuns:
-    """The mean of one value a run."""
+    """The mean of one value a run, none above `largest`."""
 
     values: FloatArray
+    largest: float = np.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,10 +175,17 @@ class ExcessSpread:
 
 @dataclass(frozen=True, eq=False)
 class MeanOverPairs:
-    """The mean over pairs of runs of a symmetric matrix with zero diagonal."""
+    """The mean over pairs of runs of a symmetric matrix with zero diagonal.
+
+    Args:
+        matrix: Axes (runs, runs).
+        floor: What the mean without a run counts at least, so that its logarithm exists.
+        largest: The largest value a pair can have.
+    """
 
     matrix: FloatArray
-    floor: float = field(default=0.0)
+    floor: float
+    largest: float = np.inf
 
 
 @dataclass(frozen=True)

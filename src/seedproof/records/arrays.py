@@ -1,6 +1,6 @@
 """Runs that are in memory already, as shards."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from seedproof.errors import (
 )
 from seedproof.records.checks import HALF_SUM_TOLERANCE, SUM_TOLERANCE, check_probs
 from seedproof.records.schema import UNLABELED, Kind, Layout
-from seedproof.records.shards import Shard, canonical_order
+from seedproof.records.shards import Shard, canonical_order, is_integer
 from seedproof.typing import IntArray
 
 
@@ -28,7 +28,8 @@ class ArrayShards:
     Args:
         values: Probabilities (runs, examples, classes), or predicted classes (runs, examples) as
             integers or text.
-        labels: Gold class of each example; negative, NaN or None where unknown.
+        labels: Gold class of each example, as index or name; NaN, None, or a negative number that
+            is no class where unknown.
         ids: Id of each example; its position without them.
         classes: Names of the classes; their indices without them.
         runs: Names of the runs; their positions without them.
@@ -87,7 +88,8 @@ class ArrayShards:
         if self.kind is Kind.LABELS:
             predictions = [values[chosen] for values in self._values]
             return Shard(index, ids, labels, probs=None, predictions=predictions)
-        probs = [np.ascontiguousarray(values[chosen], dtype=np.float32) for values in self._values]
+        with np.errstate(over="ignore"):  # beyond float32 is infinite, and refused below
+            probs = [np.ascontiguousarray(v[chosen], dtype=np.float32) for v in self._values]
         for name, values in zip(self.runs, probs, strict=True):
 
             def where(row: int, name: str = name) -> str:
@@ -119,7 +121,10 @@ def _as_array(values: npt.ArrayLike | Sequence[npt.ArrayLike]) -> npt.NDArray[np
             "Give the predictions of at least 2 runs; axes are (runs, examples, classes)."
         )
     if array.shape[1] == 0:
-        raise EmptyInputError("There are no examples. Axes are (runs, examples, classes).")
+        raise EmptyInputError(
+            f"There are no examples in an array of shape {array.shape}. "
+            "Give axes (runs, examples, classes)."
+        )
     return array
 
 
@@ -141,13 +146,18 @@ def _check_axes(array: npt.NDArray[np.generic]) -> None:
             "(runs, examples)."
         )
     raise ShapeError(
-        f"An array of shape {array.shape} and type {array.dtype} is neither probabilities (runs, "
-        "examples, classes) nor predicted classes (runs, examples)."
+        f"An array of shape {array.shape} and type {array.dtype} cannot be measured. Give "
+        "probabilities (runs, examples, classes) or predicted classes (runs, examples)."
     )
 
 
+def _column(values: npt.ArrayLike) -> npt.NDArray[np.generic]:
+    """One value an example; numpy would turn a list of texts and NaN into texts alone."""
+    return np.asarray(values, dtype=object if isinstance(values, list | tuple) else None)
+
+
 def _as_labels(labels: npt.ArrayLike, n_examples: int) -> npt.NDArray[np.generic]:
-    gold = np.asarray(labels)
+    gold = _column(labels)
     if gold.shape != (n_examples,):
         raise ShapeError(
             f"Labels have shape {gold.shape}, but there are {n_examples} examples. "
@@ -156,19 +166,33 @@ def _as_labels(labels: npt.ArrayLike, n_examples: int) -> npt.NDArray[np.generic
     return gold
 
 
-def _text(values: npt.NDArray[np.generic]) -> list[str | None]:
-    """Class names as text; whole floats lose their ".0", and what is missing becomes None."""
+def _name(value: object) -> str | None:
+    """A class or id as text; whole floats lose their ".0", and what is missing becomes None."""
+    # pandas has its own NA, which is neither; we never import pandas.
+    if value is None or type(value).__name__ == "NAType" or value != value:  # noqa: PLR0124
+        return None
+    if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
+        value = int(value)
+    return str(value)
+
+
+def _label_names(gold: npt.NDArray[np.generic], classes: Collection[str]) -> list[str | None]:
+    """Labels as text; None where unknown, which a negative number says if it is no class."""
 
     def one(value: object) -> str | None:
-        if value is None or (isinstance(value, float) and np.isnan(value)):
-            return None
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
-        if isinstance(value, bool):
-            value = int(value)
-        return None if value == -1 else str(value)
+        name = _name(value)
+        negative = isinstance(value, int | float) and value < 0
+        return None if negative and name not in classes else name
 
-    return [one(value) for value in values.tolist()]
+    return [one(value) for value in gold.tolist()]
+
+
+def _places(classes: Sequence[str]) -> dict[str, int]:
+    """Index of each class, by its name; by its index as well, unless names are numbers, too."""
+    by_name = {name: i for i, name in enumerate(classes)}
+    if any(is_integer(name) for name in classes):
+        return by_name
+    return {str(i): i for i in range(len(classes))} | by_name
 
 
 def _class_names(classes: Sequence[str] | None, n_classes: int) -> tuple[str, ...]:
@@ -177,40 +201,40 @@ def _class_names(classes: Sequence[str] | None, n_classes: int) -> tuple[str, ..
             f"There is {n_classes} class. Probabilities need at least two: for a binary model give "
             "both, np.stack([1 - p, p], axis=-1)."
         )
-    names = tuple(str(i) for i in range(n_classes)) if classes is None else tuple(map(str, classes))
-    if len(names) != n_classes or len(set(names)) != n_classes:
-        raise ClassesError(
-            f"{len(set(names))} different class names were given for {n_classes} classes. "
-            "Give one name for each."
-        )
-    return names
+    return _unique(
+        range(n_classes) if classes is None else classes, n_classes, "class", ClassesError
+    )
 
 
 def _run_names(runs: Sequence[str] | None, n_runs: int) -> tuple[str, ...]:
-    names = tuple(str(i) for i in range(n_runs)) if runs is None else tuple(map(str, runs))
-    if len(names) != n_runs or len(set(names)) != n_runs:
-        raise ShapeError(
-            f"{len(set(names))} different run names were given for {n_runs} runs. "
+    return _unique(range(n_runs) if runs is None else runs, n_runs, "run", ShapeError)
+
+
+def _unique(given: Sequence[object], n: int, noun: str, error: type[Exception]) -> tuple[str, ...]:
+    names = tuple(map(str, given))
+    if len(names) != n or len(set(names)) != n:
+        raise error(
+            f"{len(set(names))} different {noun} names were given, and {n} are needed. "
             "Give one name for each."
         )
     return names
 
 
 def _label_indices(gold: npt.NDArray[np.generic], classes: tuple[str, ...]) -> IntArray:
-    if np.issubdtype(gold.dtype, np.integer) and classes == tuple(map(str, range(len(classes)))):
-        indices = gold.astype(np.int64)
-        if indices.max(initial=0) < len(classes):
-            return np.where(indices < 0, UNLABELED, indices).astype(np.int32)
-    place = {name: i for i, name in enumerate(classes)} | {None: UNLABELED}
-    names = _text(gold)
-    unknown = next((name for name in names if name not in place), None)
+    plain = classes == tuple(map(str, range(len(classes))))
+    if plain and np.issubdtype(gold.dtype, np.integer) and gold.max(initial=0) < len(classes):
+        return np.where(np.less(gold, 0), UNLABELED, gold).astype(np.int32)
+    place = _places(classes)
+    names = _label_names(gold, place)
+    unknown = next((name for name in names if name is not None and name not in place), None)
     if unknown is not None:
         shown = ", ".join(classes[:5]) + (", …" if len(classes) > 5 else "")
         raise UnknownLabelError(
             f"The label {unknown!r} is none of the {len(classes)} classes ({shown}). "
-            "Labels are class indices, or names given with `classes`."
+            "Give class indices, or names that are in `classes`."
         )
-    return np.array([place[name] for name in names], dtype=np.int32)
+    codes = [UNLABELED if name is None else place[name] for name in names]
+    return np.array(codes, dtype=np.int32)
 
 
 def _encode(
@@ -220,31 +244,24 @@ def _encode(
 ) -> tuple[tuple[str, ...], IntArray, IntArray | None]:
     """Predicted classes as indices into the sorted class names."""
     found, positions = np.unique(array, return_inverse=True)
-    names = [str(int(value) if isinstance(value, bool) else value) for value in found.tolist()]
-    gold_names = [] if gold is None else _text(gold)
-    known = {name for name in gold_names if name is not None}
+    names = [str(_name(value)) for value in found.tolist()]
+    gold_names = [] if gold is None else _label_names(gold, {*names, *map(str, classes or ())})
+    known = sorted({name for name in gold_names if name is not None})
     if classes is None:
-        everything = tuple(canonical_order(sorted(known.union(names))))
+        everything = tuple(canonical_order(sorted({*known, *names})))
+        place = {name: i for i, name in enumerate(everything)}
     else:
-        everything = tuple(map(str, classes))
-        if all(name.isdigit() for name in names) and not set(names) <= set(everything):
-            # Indices into the class names.
-            names = [everything[int(n)] if int(n) < len(everything) else n for n in names]
-            gold_names = [
-                everything[int(n)] if n is not None and n.isdigit() and int(n) < len(everything)
-                else n
-                for n in gold_names
-            ]  # fmt: skip
-    place = {name: i for i, name in enumerate(everything)}
-    for name in [*names, *(name for name in gold_names if name is not None)]:
+        everything = _unique(classes, len(classes), "class", ClassesError)
+        place = _places(everything)
+    for name in (*names, *known):
         if name not in place:
             raise UnknownLabelError(
                 f"{name!r} is none of the {len(everything)} classes that were named. "
                 "Add it to `classes`, or leave `classes` out."
             )
-    if known and known.isdisjoint(names):
+    if known and {place[name] for name in known}.isdisjoint(place[name] for name in names):
         raise UnknownLabelError(
-            f"No label is ever predicted: labels such as {min(known)!r}, predictions such as "
+            f"No label is ever predicted: labels such as {known[0]!r}, predictions such as "
             f"{names[0]!r}. Write both in the same way."
         )
     codes = np.array([place[name] for name in names], dtype=np.int32)
@@ -258,18 +275,23 @@ def _encode(
 def _as_ids(ids: npt.ArrayLike | None, n_examples: int) -> pa.Array:
     if ids is None:
         return pa.array(np.arange(n_examples, dtype=np.int64))
-    given = np.asarray(ids)
+    given = _column(ids)
     if given.shape != (n_examples,):
         raise ShapeError(
             f"Ids have shape {given.shape}, but there are {n_examples} examples. "
             f"Give one id an example, shape ({n_examples},)."
         )
-    if np.issubdtype(given.dtype, np.integer):
+    if np.issubdtype(given.dtype, np.signedinteger):
         return pa.array(given.astype(np.int64))
-    values = given.tolist()
-    if any(value is None for value in values):
-        raise MissingValueError("An id is missing. Give every example an id, or leave `ids` out.")
-    return pa.array([str(value) for value in values], pa.string())
+    names = [_name(value) for value in given.tolist()]
+    if None in names:
+        raise MissingValueError(
+            f"The id of example {names.index(None)} is missing. "
+            "Give every example an id, or leave `ids` out."
+        )
+    if all(is_integer(str(name)) for name in names):
+        return pa.array([int(str(name)) for name in names], pa.int64())
+    return pa.array(names, pa.string())
 
 
 def _sorting(ids: pa.Array) -> IntArray:

@@ -6,8 +6,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from seedproof.errors import DuplicateExampleError, InputError, ProbabilityError
-from seedproof.typing import FloatArray
+from seedproof.errors import (
+    DuplicateExampleError,
+    InputError,
+    MissingValueError,
+    ProbabilityError,
+    UnknownLabelError,
+)
+from seedproof.typing import FloatArray, IntArray
 
 # Softmax outputs sum to one within rounding. Half precision has three digits.
 SUM_TOLERANCE = 1e-3
@@ -28,7 +34,8 @@ def check_probs(probs: FloatArray, where: Where, *, tolerance: float = SUM_TOLER
         ProbabilityError: Something is not finite, negative, above one, or does not sum to one.
     """
     # Sums in double precision: 10,000 float32 terms may stray by more than the tolerance.
-    sums = probs.sum(axis=1, dtype=np.float64)
+    with np.errstate(invalid="ignore"):  # infinities of both signs; refused below
+        sums = probs.sum(axis=1, dtype=np.float64)
     fine = np.asarray(np.abs(sums - 1.0) <= tolerance)  # False for NaN and infinity
     if fine.all() and probs.min(initial=0.0) >= 0.0:
         return
@@ -52,6 +59,28 @@ def check_probs(probs: FloatArray, where: Where, *, tolerance: float = SUM_TOLER
     )
 
 
+def check_classes(indices: IntArray, n_classes: int, where: Where, *, least: int = 0) -> None:
+    """Accept indices of classes.
+
+    Args:
+        indices: Axes (rows) or (rows, top).
+        n_classes: How many classes there are.
+        where: Names a row for the message.
+        least: Smallest index that is allowed; -1 where a label may be unknown.
+
+    Raises:
+        UnknownLabelError: An index is none of a class.
+    """
+    wrong = (indices < least) | (indices >= n_classes)
+    if not wrong.any():
+        return
+    row = int(np.argwhere(wrong)[0][0])
+    raise UnknownLabelError(
+        f"{where(row)} has the class index {indices[wrong][0]}, but there are {n_classes} classes. "
+        f"Give indices from {least} to {n_classes - 1}."
+    )
+
+
 def check_ascending(ids: pa.Array, before: object, where: Where) -> None:
     """Accept ids that rise, without a repetition.
 
@@ -61,9 +90,14 @@ def check_ascending(ids: pa.Array, before: object, where: Where) -> None:
         where: Names a row for the message.
 
     Raises:
+        MissingValueError: An id is null.
         DuplicateExampleError: The same id comes twice.
         InputError: The ids are not in canonical order.
     """
+    if ids.null_count:
+        raise MissingValueError(
+            f"{where(pc.index(ids.is_null(), value=True).as_py())} has no id. Give it one."
+        )
     if before is not None:
         ids = pa.concat_arrays([pa.array([before], ids.type), ids])
     rises = pc.less(ids[:-1], ids[1:]).to_numpy(zero_copy_only=False)

@@ -77,10 +77,11 @@ class Roles:
         ):
             if wanted != usual:
                 _require(names, wanted, option, "what was asked for", table)
+        roles = {columns.run, columns.example, columns.label, columns.prediction}
         by_class = {
             name.removeprefix(columns.probs): name
             for name in names
-            if name.startswith(columns.probs) and name != columns.probs
+            if name.startswith(columns.probs) and name != columns.probs and name not in roles
         }
         if not by_class and columns.prediction not in names:
             raise ColumnError(

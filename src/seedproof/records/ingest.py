@@ -17,6 +17,7 @@ from seedproof.errors import (
     DtypeError,
     EmptyInputError,
     NotFoundError,
+    SeedproofError,
     UnreadableError,
 )
 from seedproof.records.columns import Columns, Roles
@@ -35,10 +36,20 @@ from seedproof.typing import ArrowStream, Progress
 
 # DuckDB's share of the memory the user allows; the rest is for batches and the writer.
 DUCKDB_SHARE = 0.6
+# What a thread of DuckDB should have, by its own documentation.
+THREAD_BYTES = 125 * 10**6
+# Bytes of text that are read at a time; DuckDB's own 32 MB would not fit into a small share.
+BUFFER_BYTES = 8 * 10**6
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 PARQUET_SUFFIXES = (".parquet", ".pq")
 PACKED_SUFFIXES = (".gz", ".zst")
+CSV_CAUSES = (
+    ("Expected Number of Columns", "has more or fewer fields than the header"),
+    ("Value with unterminated quote", "has a quote that does not close"),
+    ("Invalid unicode", "is not UTF-8"),
+    ("Maximum line size", "is longer than 2 MB"),
+)
 INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 
 
@@ -55,9 +66,11 @@ class Ingest:
         self._columns = columns
         self._scratch = scratch
         self._tables = 0
+        share = int(memory * DUCKDB_SHARE)
         self._db = duckdb.connect(
             config={
-                "memory_limit": f"{int(memory * DUCKDB_SHARE)}B",
+                "memory_limit": f"{share}B",
+                "threads": max(1, min(os.cpu_count() or 1, share // THREAD_BYTES)),
                 "temp_directory": str(scratch / "spill"),
                 # Nothing is fetched from anywhere.
                 "autoinstall_known_extensions": False,
@@ -66,6 +79,8 @@ class Ingest:
                 "preserve_insertion_order": False,
             }
         )
+        # It would go to stdout, where nothing but the result belongs.
+        self._db.execute("SET enable_progress_bar = false")
 
     def run(
         self,
@@ -110,7 +125,7 @@ class Ingest:
         packed = bool(suffixes) and suffixes[-1] in PACKED_SUFFIXES
         kind = suffixes[-2] if packed and len(suffixes) > 1 else (suffixes or [""])[-1]
         if kind in TEXT_SUFFIXES:
-            return self._scanquote_text(path)
+            return self._scan_text(path)
         if kind in JSON_SUFFIXES:
             return self._scan_json(path)
         if kind in PARQUET_SUFFIXES:
@@ -120,16 +135,20 @@ class Ingest:
             ".jsonl (the text ones also with .gz or .zst) and .npz: rename it."
         )
 
-    def _scanquote_text(self, path: Path) -> Scan:
+    def _refuse_doubles(self, names: Sequence[str], title: str) -> None:
+        """DuckDB renames a column that is there twice; we say which one it is."""
+        if len(set(names)) < len(names):
+            Roles.find(names, self._columns, table=title)
+
+    def _scan_text(self, path: Path) -> Scan:
         header, separator = read_header(path)
+        self._refuse_doubles(header, path.name)
         types = dict.fromkeys(header, "VARCHAR")
-        if len(types) < len(header):
-            Roles.find(header, self._columns, table=path.name)  # says which column is there twice
         fields = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in header)
         sql = (
             f"SELECT * FROM read_csv({self._path(path)}, auto_detect=false, header=true, "
             f"delim={quote_text(separator)}, quote='\"', escape='\"', hive_partitioning=false, "
-            f"columns={{{fields}}})"
+            f"buffer_size={BUFFER_BYTES}, columns={{{fields}}})"
         )
         return Scan(path.name, sql, types)
 
@@ -140,9 +159,10 @@ class Ingest:
         if not names:
             raise EmptyInputError(f"{path.name} has no rows. Give one JSON object a line.")
         for name in names:
-            if '"' in name:
+            if '"' in name or not name:
                 raise ColumnError(
-                    f"{path.name} has a key with a quotation mark, {name!r}: rename it."
+                    f"{path.name} has the key {name!r}, which is empty or holds a quotation mark. "
+                    "Rename it."
                 )
         keys = ", ".join(
             f"json->>{quote_text(json_path(name))} AS {quote_name(name)}" for name in names
@@ -153,12 +173,14 @@ class Ingest:
         import pyarrow.parquet as pq
 
         schema = pq.read_schema(path)
+        self._refuse_doubles(schema.names, path.name)
         half = any(pa.types.is_float16(field.type) for field in schema)
         sql = f"SELECT * FROM read_parquet({self._path(path)}, hive_partitioning=false)"
         return Scan(path.name, sql, self._types(sql), half=half, rescans=True)
 
     def _scan_stream(self, table: ArrowStream) -> Scan:
         reader = pa.RecordBatchReader.from_stream(table)
+        self._refuse_doubles(reader.schema.names, "The table")
         half = any(pa.types.is_float16(field.type) for field in reader.schema)
         if half:
             fields = [
@@ -183,7 +205,9 @@ class Ingest:
         """A file's name for DuckDB, which takes *, ? and [ for patterns."""
         if any(sign in str(path) for sign in "*?["):
             self._tables += 1
-            plain = self._scratch / f"input-{self._tables}{''.join(path.suffixes)}"
+            known = (*TEXT_SUFFIXES, *JSON_SUFFIXES, *PARQUET_SUFFIXES, *PACKED_SUFFIXES)
+            endings = "".join(suffix for suffix in path.suffixes if suffix.lower() in known)
+            plain = self._scratch / f"input-{self._tables}{endings}"
             plain.symlink_to(path.absolute())
             path = plain
         return quote_text(str(path))
@@ -238,19 +262,40 @@ def _in_plain_words(tables: Sequence[Path | ArrowStream]) -> Iterator[None]:
     )
     try:
         yield
-    except duckdb.ConversionException as error:
-        raise DtypeError(
-            f"{names}: {_reason(error)}. Probabilities must be numbers; if the column is no "
-            "probability, rename it or choose another --probs PREFIX."
-        ) from error
-    except duckdb.OutOfMemoryException as error:
-        raise UnreadableError(f"{names} needs more memory than allowed. Raise --memory.") from error
     except (duckdb.Error, pa.ArrowException, OSError) as error:
-        if isinstance(error, NotFoundError):
+        if isinstance(error, SeedproofError):
             raise
-        raise UnreadableError(f"{names} cannot be read: {_reason(error)}.") from error
+        raise _translated(error, names) from error
+    except RuntimeError as error:
+        if "Query interrupted" in str(error):  # what DuckDB makes of Ctrl-C
+            raise KeyboardInterrupt from error
+        raise
+
+
+def _translated(error: Exception, names: str) -> SeedproofError:
+    # DuckDB's errors come through Arrow as OSError: only the text says what they are.
+    if "Conversion Error: " in str(error):
+        return DtypeError(
+            f"{names}: {_reason(error)}. Probabilities must be numbers from 0 to 1; if the column "
+            "is no probability, rename it or choose another --probs PREFIX."
+        )
+    if "Out of Memory Error: " in str(error):
+        return UnreadableError(f"{names} needs more memory than allowed. Raise --memory.")
+    return UnreadableError(
+        f"{names} cannot be read: {_reason(error)}. Look whether it is complete and of the format "
+        "that its name says, or save it again."
+    )
 
 
 def _reason(error: Exception) -> str:
-    line = str(error).strip().split("\n", maxsplit=1)[0]
-    return line.removeprefix("Conversion Error: ").removeprefix("Invalid Input Error: ").rstrip(".")
+    first, *others = str(error).strip().split("\n")
+    if "CSV Error on Line: " in first:
+        # What follows quotes the line, which may be private, and DuckDB's own options.
+        number = first.rpartition(" ")[2]
+        causes = (said for line in others for sign, said in CSV_CAUSES if line.startswith(sign))
+        return f"line {number} {next(causes, 'is not valid')}"
+    if "CSV Parser state machine" in first:
+        return "its line ends are mixed, or its quotes do not match"
+    return (
+        first.removeprefix("Conversion Error: ").removeprefix("Invalid Input Error: ").rstrip(".")
+    )

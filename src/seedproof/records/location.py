@@ -105,6 +105,7 @@ class Location:
                 file.write(content)
             return
         draft = Path(f"{self.path}.{uuid4().hex}")
+        draft.parent.mkdir(parents=True, exist_ok=True)
         draft.write_bytes(content)
         try:
             os.link(draft, self.path)

@@ -105,7 +105,15 @@ def _unsealed(place: Location) -> dict[str, Any]:
         seal = content.pop("digest")
         version = content["schema"]
     except FileNotFoundError as error:
-        raise NotFoundError(f"{place} does not exist. Is this a seedproof store?") from error
+        raise NotFoundError(
+            f"{place} does not exist. Give the folder or URL of a seedproof store."
+        ) from error
+    except OSError as error:
+        reason = str(error).split("\n", maxsplit=1)[0].rstrip(".")
+        raise NotFoundError(
+            f"{place} cannot be opened ({reason}). Look at the address, the network and the "
+            "permissions."
+        ) from error
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise DamagedStoreError(
             f"{place} is not what was written there ({type(error).__name__}). "

@@ -59,11 +59,10 @@ class Store:
     def runs(self) -> tuple[RunManifest, ...]:
         """Every committed run, by name; a folder without `run.json` is no run."""
         folders = (self.location / "runs").folders()
-        found = [RunManifest.load(place) for place in folders if (place / "run.json").is_file()]
-        by_name = {(run.arm, run.name): run for run in found}
-        names = canonical_order([run.name for run in found])
-        arms = sorted({run.arm for run in found})
-        return tuple(by_name[arm, name] for arm in arms for name in names if (arm, name) in by_name)
+        found = [_load_run(place) for place in folders if (place / "run.json").is_file()]
+        names = canonical_order(sorted({run.name for run in found}))
+        rank = {name: i for i, name in enumerate(names)}
+        return tuple(sorted(found, key=lambda run: (run.arm, rank[run.name], run.run_id)))
 
     def splits(self) -> tuple[str, ...]:
         """Names of the data splits that some run has predictions for."""
@@ -93,6 +92,16 @@ class Store:
             )
         readers = [RunReader(self.location, run, split) for run in chosen]
         return StoreShards(readers, self.study.rows_per_group)
+
+
+def _load_run(folder: Location) -> RunManifest:
+    run = RunManifest.load(folder)
+    if run.run_id != folder.name:
+        raise DamagedStoreError(
+            f"{folder} holds the run {run.run_id!r}, which belongs into a folder of that name. "
+            "Rename the folder, or remove it if it is a copy."
+        )
+    return run
 
 
 def _only(given: str | None, known: Sequence[str], noun: str, option: str) -> str:
@@ -191,9 +200,13 @@ class RunReader:
         part_idx, local_idx = self._place[group_idx]
         try:
             file = self._open(part_idx)
-            return file.read_row_group(local_idx, columns=list(columns), use_threads=False)
+            rows = file.read_row_group(local_idx, columns=list(columns), use_threads=False)
         except (OSError, pa.ArrowException) as error:
             raise self._damaged(self._folder / self._parts[part_idx].path) from error
+        # Checksums cover what is in a page, not its header, which says how much that is.
+        if len(rows) != self.groups[group_idx].rows:
+            raise self._damaged(self._folder / self._parts[part_idx].path)
+        return rows
 
     @cached_property
     def extras(self) -> tuple[str, ...]:
@@ -238,9 +251,13 @@ class StoreShards:
                 raise MissingExampleError(
                     f"The {names} hold different examples. Log the same ids in every run."
                 )
-            if reader.classes == first.classes and [g.labels_digest for g in reader.groups] != [
-                g.labels_digest for g in first.groups
-            ]:
+            # Digests are of indices: with other classes, names are compared when they are read.
+            alike = reader.classes == first.classes
+            if any(
+                mine.n_labeled != theirs.n_labeled
+                or (alike and mine.labels_digest != theirs.labels_digest)
+                for mine, theirs in zip(first.groups, reader.groups, strict=True)
+            ):
                 raise _conflict(first, reader)
         if any(group.rows != rows_per_group for group in first.groups[:-1]):
             raise StoreError("The row groups of the store are uneven. Write it with RunWriter.")

@@ -37,17 +37,21 @@ def select(scan: Scan, roles: Roles, run_name: str, *, integer_ids: bool) -> str
     """The query that gives one input's columns their short names and types."""
 
     def text(column: str) -> str:
-        kind = scan.types[column]
-        if kind in {"FLOAT", "DOUBLE"}:
-            # pandas turns integers into floats as soon as one is missing.
-            whole = f"{quote_name(column)} = trunc({quote_name(column)})"
-            return (
-                f"CASE WHEN {whole} THEN CAST(CAST({quote_name(column)} AS BIGINT) AS VARCHAR) "
-                f"ELSE CAST({quote_name(column)} AS VARCHAR) END"
+        kind, name = scan.types[column], quote_name(column)
+        if _is_nested(kind):
+            raise DtypeError(
+                f"The column {column!r} of {scan.title} holds several values a row. Give one; "
+                "multi-label predictions are not measured."
             )
+        if kind in {"FLOAT", "DOUBLE"}:
+            # pandas turns integers into floats as soon as one is missing. NaN is missing, too.
+            whole = f"CASE WHEN {name} = trunc({name}) THEN TRY_CAST({name} AS BIGINT) END"
+            found = f"coalesce(CAST({whole} AS VARCHAR), CAST({name} AS VARCHAR))"
+            # Not isnan: DuckDB answers that from Parquet's statistics, which leave NaN out.
+            return f"nullif({found}, 'nan')"
         if kind == "BOOLEAN":
-            return f"CAST(CAST({quote_name(column)} AS INTEGER) AS VARCHAR)"
-        return f"CAST({quote_name(column)} AS VARCHAR)"
+            return f"CAST(CAST({name} AS INTEGER) AS VARCHAR)"
+        return f"CAST({name} AS VARCHAR)"
 
     run = quote_text(run_name) if roles.run is None else text(roles.run)
     example = f"CAST({quote_name(roles.example)} AS BIGINT)" if integer_ids else text(roles.example)
@@ -57,13 +61,18 @@ def select(scan: Scan, roles: Roles, run_name: str, *, integer_ids: bool) -> str
     if roles.prediction is not None:
         parts.append(f"{text(roles.prediction)} AS y")
     for index, column in enumerate(roles.probs):
-        if scan.types[column].startswith(("STRUCT", "MAP")) or scan.types[column].endswith("]"):
+        if _is_nested(scan.types[column]):
             raise DtypeError(
-                f"The column {column!r} holds {scan.types[column]}, not probabilities."
+                f"The column {column!r} of {scan.title} holds several values a row. "
+                "Give one probability, and a column for each class."
             )
         parts.append(f"CAST(CAST({quote_name(column)} AS DOUBLE) AS FLOAT) AS p{index}")
     parts += [f"CAST({quote_name(name)} AS VARCHAR) AS x{i}" for i, name in enumerate(roles.extras)]
     return f"SELECT {', '.join(parts)} FROM ({scan.sql})"
+
+
+def _is_nested(kind: str) -> bool:
+    return kind.startswith(("STRUCT", "MAP", "UNION")) or kind.endswith("]")
 
 
 def read_header(path: Path) -> tuple[list[str], str]:
@@ -73,7 +82,7 @@ def read_header(path: Path) -> tuple[list[str], str]:
             start = stream.read(HEADER_BYTES)
     except OSError as error:
         raise UnreadableError(
-            f"{path.name} cannot be unpacked: it is damaged, or not packed."
+            f"{path.name} cannot be unpacked: it is damaged, or not packed. Save it again."
         ) from error
     try:
         # The cut may fall into the middle of a character.
@@ -83,13 +92,28 @@ def read_header(path: Path) -> tuple[list[str], str]:
             f"{path.name} is not UTF-8 text (byte {error.start}). Save it as UTF-8."
         ) from error
     if "\0" in text[:1000]:
-        raise UnreadableError(f"{path.name} is not a text table: it holds binary data.")
+        raise UnreadableError(
+            f"{path.name} is not a text table: it holds binary data. Save it as UTF-8 text."
+        )
     if not text.strip():
         raise EmptyInputError(f"{path.name} is empty. Give a header line and one row a prediction.")
-    separators = "\t" if ".tsv" in path.suffixes else ",;\t|"
-    headers = {sign: next(csv.reader(io.StringIO(text), delimiter=sign), []) for sign in separators}
+    separators = "\t" if ".tsv" in path.name.lower() else ",;\t|"
+    headers = {sign: _first_row(text, sign) for sign in separators}
     separator = max(separators, key=lambda sign: len(headers[sign]))
-    return headers[separator], separator
+    if not headers[separator]:
+        raise UnreadableError(
+            f"{path.name} has no header: its first line is empty, or a quote in it never closes. "
+            "Give the names of the columns in the first line."
+        )
+    # pandas writes its index under an empty name.
+    return [name or f"column{i}" for i, name in enumerate(headers[separator])], separator
+
+
+def _first_row(text: str, separator: str) -> list[str]:
+    try:
+        return next(csv.reader(io.StringIO(text, newline=""), delimiter=separator), [])
+    except csv.Error:  # one field of more than 131,072 characters: this does not separate them
+        return []
 
 
 def run_names(titles: Sequence[str]) -> list[str]:

@@ -103,20 +103,21 @@ class Layout:
         values: Values,
         extras: Sequence[pa.Array | pa.ChunkedArray] = (),
     ) -> pa.Table:
-        """Rows in the layout's columns; probabilities are not copied if float32 already."""
-        columns = [ids, pa.array(labels, pa.int32(), mask=labels == UNLABELED)]
+        """Rows in the layout's columns, copied: they may wait while the caller reuses its arrays."""
+        gold = np.array(labels, dtype=np.int32)
+        columns = [ids, pa.array(gold, pa.int32(), mask=gold == UNLABELED)]
         if isinstance(values, tuple):
             columns.append(_as_binary(values[0], "<i4"))
             columns.append(_as_binary(values[1], "<f4"))
         elif self.kind is Kind.PROBS:
             columns.append(_as_binary(values, "<f4"))
         else:
-            columns.append(pa.array(values, pa.int32()))
+            columns.append(pa.array(np.array(values, dtype=np.int32), pa.int32()))
         return pa.Table.from_arrays([*columns, *extras], schema=self.arrow())
 
 
 def _as_binary(values: FloatArray | IntArray, dtype: str) -> pa.Array:
-    block = np.ascontiguousarray(values, dtype=dtype)
+    block = np.array(values, dtype=dtype, order="C")
     width = block.shape[1] * block.itemsize
     return pa.FixedSizeBinaryArray.from_buffers(
         pa.binary(width), len(block), [None, pa.py_buffer(block)]
@@ -125,20 +126,18 @@ def _as_binary(values: FloatArray | IntArray, dtype: str) -> pa.Array:
 
 def floats_from_binary(column: pa.ChunkedArray) -> FloatArray:
     """The rows of a fixed-size binary column as float32 (rows, values), without a copy."""
-    data, n_rows = _bytes_of(column)
-    return np.frombuffer(data, "<f4").reshape(n_rows, -1)
+    return np.frombuffer(_bytes_of(column), "<f4").reshape(-1, column.type.byte_width // 4)
 
 
 def integers_from_binary(column: pa.ChunkedArray) -> IntArray:
     """The rows of a fixed-size binary column as int32 (rows, values), without a copy."""
-    data, n_rows = _bytes_of(column)
-    return np.frombuffer(data, "<i4").reshape(n_rows, -1)
+    return np.frombuffer(_bytes_of(column), "<i4").reshape(-1, column.type.byte_width // 4)
 
 
-def _bytes_of(column: pa.ChunkedArray) -> tuple[pa.Buffer, int]:
+def _bytes_of(column: pa.ChunkedArray) -> pa.Buffer:
     array = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
     width = array.type.byte_width
-    return array.buffers()[1].slice(array.offset * width, len(array) * width), len(array)
+    return array.buffers()[1].slice(array.offset * width, len(array) * width)
 
 
 def ids_digest(ids: pa.Array) -> str:

@@ -58,8 +58,9 @@ class SortedRows:
         self._classes, self._spelling = self._find_classes()
 
     def _one(self, sql: str, *parameters: object) -> tuple[object, ...]:
-        found = self._db.execute(sql, parameters).fetchone()
-        return () if found is None else tuple(found)
+        # A result that is not read to its end would block the connection.
+        found = self._db.execute(sql, parameters).fetchall()
+        return tuple(found[0]) if found else ()
 
     def _count_rows(self) -> int:
         n_rows, no_run, no_id, no_value = self._db.execute(
@@ -138,16 +139,21 @@ class SortedRows:
 
     def constant_extras(self) -> tuple[list[int], list[str]]:
         """Which further columns say the same in all runs of an example, and which do not."""
-        kept, dropped = [], []
-        for index, name in enumerate(self._roles.extras):
-            differs = self._one(
-                f"SELECT 1 FROM rows GROUP BY e HAVING count(DISTINCT x{index}) > 1 LIMIT 1"
-            )
-            if differs:
-                dropped.append(name)
-            else:
-                kept.append(index)
-        return kept, dropped
+        names = self._roles.extras
+        if not names:
+            return [], []
+        # Digests, because DuckDB cannot spill counts of distinct texts to disk.
+        digests = [
+            f"CASE WHEN x{i} IS NOT NULL THEN hash(x{i}) END AS h{i}" for i in range(len(names))
+        ]
+        differ = [f"min(h{i}) < max(h{i}) AS d{i}" for i in range(len(names))]
+        any_differ = [f"coalesce(bool_or(d{i}), false)" for i in range(len(names))]
+        found = self._one(
+            f"SELECT {', '.join(any_differ)} FROM (SELECT {', '.join(differ)} "
+            f"FROM (SELECT e, {', '.join(digests)} FROM rows) GROUP BY e)"
+        )
+        kept = [index for index, differs in enumerate(found) if not differs]
+        return kept, [name for name, differs in zip(names, found, strict=True) if differs]
 
     def write(self, store: Location, extras: Sequence[int], progress: Progress | None) -> None:
         """Write every run into a new store.
@@ -165,10 +171,25 @@ class SortedRows:
         )
         store.make_folder()
         StudyManifest("ingested", layout.rows_per_group).write(store)
+        with self._sorted(extras, layout) as reader:
+            alike = self._write_runs(store, layout, reader, extras, progress)
+        # DuckDB answers no question while the reader is open.
+        if not alike:
+            self._explain_difference()
+
+    def _write_runs(
+        self,
+        store: Location,
+        layout: Layout,
+        reader: pa.RecordBatchReader,
+        extras: Sequence[int],
+        progress: Progress | None,
+    ) -> bool:
+        """Whether all runs hold the same examples and labels; stops at the first that does not."""
         bare = Layout(self._kind, self._classes, text_ids=self._text_ids)
         first: list[Group] = []
         done = 0
-        for name, batches in self._by_run(extras, layout):
+        for name, batches in self._by_run(reader):
             # What belongs to the example is kept once, with the first run.
             is_first = not first
             run = RunManifest(run_id=digest(name.encode()), name=name)
@@ -189,11 +210,10 @@ class SortedRows:
             if is_first:
                 first = writer.groups
             elif writer.groups != first:
-                self._explain_difference()
+                return False
+        return True
 
-    def _by_run(
-        self, extras: Sequence[int], layout: Layout
-    ) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]:
+    def _sorted(self, extras: Sequence[int], layout: Layout) -> pa.RecordBatchReader:
         integer_runs = all(is_integer(name) for name in self._runs)
         values = [f"p{i}" for i in range(len(self._roles.probs))] or ["y"]
         labels = ["l"] if self._roles.label else []
@@ -204,8 +224,12 @@ class SortedRows:
             f"SELECT r, {', '.join([example, *labels, *values, *further])} FROM rows "
             f"ORDER BY {order}, {'e' if self._text_ids else 'CAST(e AS BIGINT)'}"
         )
-        batch_rows = max(1024, layout.rows_per_group // 4)
-        pieces = self._pieces(self._db.sql(query).to_arrow_reader(batch_rows))
+        return self._db.sql(query).to_arrow_reader(max(1024, layout.rows_per_group // 4))
+
+    def _by_run(
+        self, reader: pa.RecordBatchReader
+    ) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]:
+        pieces = self._pieces(reader)
         piece = next(pieces, None)
         while piece is not None:
             name = piece.column("r")[0].as_py()
@@ -261,9 +285,10 @@ class SortedRows:
     def _explain_difference(self) -> NoReturn:
         """Say which example is missing where, or which label differs."""
         lacking = self._one(
-            "SELECT r, total - n, total "
-            "FROM (SELECT r, count(DISTINCT e) AS n FROM rows GROUP BY r), "
-            "(SELECT count(DISTINCT e) AS total FROM rows) WHERE n < total ORDER BY n, r LIMIT 1"
+            "SELECT r, total - n, total FROM (SELECT r, count(*) AS n "
+            "FROM (SELECT DISTINCT r, e FROM rows) GROUP BY r), "
+            "(SELECT count(*) AS total FROM (SELECT DISTINCT e FROM rows)) "
+            "WHERE n < total ORDER BY n, r LIMIT 1"
         )
         if lacking:
             run, n_missing, total = lacking
@@ -272,11 +297,11 @@ class SortedRows:
             )
             raise MissingExampleError(
                 f"Run {run!r} lacks {n_missing} of {total} examples, such as {example!r}. "
-                " Give every run the same examples."
+                "Give every run the same examples."
             )
         conflict = self._one(
             "SELECT e, min(coalesce(l, '')), max(coalesce(l, '')) FROM rows "
-            "GROUP BY e HAVING count(DISTINCT coalesce(l, '')) > 1 ORDER BY e LIMIT 1"
+            "GROUP BY e HAVING min(coalesce(l, '')) < max(coalesce(l, '')) ORDER BY e LIMIT 1"
         )
         example, one, other = conflict
         raise LabelConflictError(

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from seedproof.records.checks import SUM_TOLERANCE, check_ascending, check_probs
+from seedproof.records.checks import SUM_TOLERANCE, check_ascending, check_classes, check_probs
 from seedproof.records.location import Location
 from seedproof.records.manifest import Part, RunManifest
 from seedproof.records.schema import (
@@ -95,9 +95,14 @@ class RunWriter:
         def where(row: int) -> str:
             return f"Example {ids[row].as_py()!r} of run {self.run.name!r}"
 
+        n_classes = len(self._layout.classes)
         check_ascending(ids, self._last_id, where)
+        check_classes(labels, n_classes, where, least=UNLABELED)
         if self._layout.kind is Kind.PROBS:
             check_probs(np.asarray(values), where, tolerance=self._tolerance)
+        else:
+            predicted = values[0] if isinstance(values, tuple) else values
+            check_classes(np.asarray(predicted), n_classes, where)
         self._last_id = ids[-1].as_py()
         self._waiting.append(self._layout.table(ids, labels, values, extras))
         self._n_waiting += len(ids)
@@ -161,6 +166,7 @@ class _PartWriter:
     def __init__(self, folder: Location, path: str, layout: Layout) -> None:
         self.n_groups = 0
         self._path = path
+        self._folder = folder
         self._place = folder / path
         self._layout = layout
         self._groups: list[Group] = []
@@ -187,6 +193,8 @@ class _PartWriter:
     def close(self) -> Part:
         footer = {
             "schema": version_text(),
+            # Two runs of one shape have equal footers without it, and could trade their files.
+            "part": f"{self._folder.name}/{self._path}",
             "kind": self._layout.kind,
             "classes": self._layout.classes,
             "groups": self._groups,

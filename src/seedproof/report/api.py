@@ -4,6 +4,7 @@ import os
 import shutil
 import weakref
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
@@ -12,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.fs
 
 from seedproof.errors import (
     ColumnError,
@@ -30,7 +32,8 @@ from seedproof.records.arrays import ArrayShards
 from seedproof.records.columns import Columns
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
-from seedproof.records.shards import ShardSource
+from seedproof.records.scans import run_names
+from seedproof.records.shards import ShardSource, canonical_order
 from seedproof.report.text import as_text
 from seedproof.report.view import View, build_view
 from seedproof.typing import ArrowStream, FloatArray, Progress
@@ -97,21 +100,106 @@ class Report:
         """The summary as JSON text."""
         return self.measurement.to_json()
 
-    def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write `summary.json` and `examples.parquet` into a folder.
+    def to_html(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        show: Sequence[str] = (),
+        command: str | None = None,
+    ) -> str:
+        """The page that a colleague reads: one file that loads nothing and sends nothing.
+
+        Args:
+            path: Where to write it; None writes nothing.
+            show: Further columns of your own to show with examples, such as a text.
+            command: The command that made it, for the box at its end.
+
+        Returns:
+            The page.
+        """
+        from seedproof.report.html import render_page
+
+        page = render_page(self.measurement, show=show, command=command)
+        if path is not None:
+            with Location.of(path).open_write() as file:
+                file.write(page.encode())
+        return page
+
+    def to_png(self, figure: str, path: str | os.PathLike[str] | None = None) -> bytes:
+        """One chart as a PNG picture, drawn without a browser.
+
+        Args:
+            figure: Its name, such as "flip_matrix".
+            path: Where to write it; None writes nothing.
+
+        Returns:
+            The picture.
+        """
+        return self.picture(figure, "png", path)
+
+    def picture(
+        self, figure: str, file_format: str, path: str | os.PathLike[str] | None = None
+    ) -> bytes:
+        """One chart as a picture for a paper, drawn without a browser.
+
+        Args:
+            figure: Its name, such as "flip_matrix".
+            file_format: `png`, `svg` or `pdf`.
+            path: Where to write it; None writes nothing.
+
+        Returns:
+            The picture.
+        """
+        from seedproof.report import charts
+        from seedproof.report.figures import build_figures
+
+        chosen = charts.find(build_figures(self.measurement), figure)
+        content = charts.picture(chosen, file_format)
+        if path is not None:
+            with Location.of(path).open_write() as file:
+                file.write(content)
+        return content
+
+    def _repr_html_(self) -> str:
+        from seedproof.report.html import render_short
+
+        return render_short(self.measurement)
+
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        show: Sequence[str] = (),
+        command: str | None = None,
+    ) -> None:
+        """Write `report.html`, `summary.json` and `examples.parquet` into a folder.
 
         Args:
             folder: Where to; it is made if need be.
+            show: Further columns of your own to show with examples, such as a text.
+            command: The command that made it, for the box at the page's end.
         """
         place = Location.of(folder)
-        place.make_folder()
         source = self.measurement.examples_file
         target = place / "examples.parquet"
-        if source.path != target.path:
-            with target.open_write() as file:
-                file.write(source.read_bytes())
-        with (place / "summary.json").open_write() as file:
-            file.write(self.to_json().encode())
+        try:
+            place.make_folder()
+            if source.path != target.path:
+                pyarrow.fs.copy_files(
+                    source.path,
+                    target.path,
+                    source_filesystem=source.files,
+                    destination_filesystem=target.files,
+                )
+            with (place / "summary.json").open_write() as file:
+                file.write(self.to_json().encode())
+            with (place / "report.html").open_write() as file:
+                file.write(self.to_html(show=show, command=command).encode())
+        except OSError as error:
+            reason = str(error).split("\n", maxsplit=1)[0].rstrip(".")
+            raise OptionError(
+                f"{str(folder)!r} cannot be written to ({reason}). Give a folder."
+            ) from error
 
     def __str__(self) -> str:
         return as_text(self.view())
@@ -212,22 +300,20 @@ def _open(
     progress: Progress | None,
 ) -> tuple[ShardSource, tuple[str, ...]]:
     """Whatever the target is, as shards, with notes on how it was read."""
+    kind = _kind(target)
+    _refuse_what_has_no_effect(kind, arrays=arrays, columns=columns, choice=choice)
     tables: list[Path | ArrowStream]
-    match _kind(target):
+    match kind:
         case "array":
             return ArrayShards(target, **arrays), ()  # type: ignore[arg-type] # checked inside
-        case "stream":
+        case "store":
+            return Store(Location.of(_paths(target)[0])).shards(**choice), ()
+        case "npz":
+            return _open_npz([Path(path) for path in _paths(target)]), ()
+        case "dataframe":
             tables = [target]  # type: ignore[list-item] # it has __arrow_c_stream__
         case _:
-            paths = _paths(target)
-            if len(paths) == 1 and _is_store(paths[0]):
-                return Store(Location.of(paths[0])).shards(**choice), ()
-            if any(str(path).lower().endswith(".npz") for path in paths):
-                return _open_npz([Path(path) for path in paths]), ()
-            tables = [Path(path) for path in paths]
-    given = [name for name, value in arrays.items() if value is not None]
-    if given:
-        raise OptionError(f"{', '.join(given)} go with arrays; a table has columns for them.")
+            tables = [Path(path) for path in _paths(target)]
     from seedproof.records.ingest import Ingest
 
     store = Location.of(working / "store")
@@ -238,20 +324,39 @@ def _open(
 
 
 def _kind(target: Target) -> str:
-    if isinstance(target, str | os.PathLike):
-        return "paths"
-    if isinstance(target, list | tuple) and target:
-        first = target[0]
-        if isinstance(first, str | os.PathLike):
-            return "paths"
+    names_files = isinstance(target, list | tuple) and any(
+        isinstance(one, str | os.PathLike) for one in target[:1]
+    )
+    if isinstance(target, str | os.PathLike) or names_files:
+        paths = _paths(target)
+        if len(paths) == 1 and _is_store(paths[0]):
+            return "store"
+        return "npz" if any(path.lower().endswith(".npz") for path in paths) else "table"
     if hasattr(target, "__arrow_c_stream__"):
-        return "stream"
+        return "dataframe"
     if hasattr(target, "__array__") or isinstance(target, list | tuple):
         return "array"
     raise DtypeError(
         f"A {type(target).__name__} cannot be measured. "
         "Give an array, a dataframe, a path or a store."
     )
+
+
+def _refuse_what_has_no_effect(
+    kind: str, *, arrays: dict[str, Any], columns: Columns, choice: dict[str, str | None]
+) -> None:
+    """Whoever gives an option expects it to do something."""
+    usual = vars(Columns())
+    for fits, given in (
+        (("array",), [name for name, value in arrays.items() if value is not None]),
+        (("table", "dataframe"), [n for n, value in vars(columns).items() if value != usual[n]]),
+        (("store",), [name for name, value in choice.items() if value is not None]),
+    ):
+        if given and kind not in fits:
+            raise OptionError(
+                f"{', '.join(given)} go with {'s and '.join(fits)}s, but this is of the kind "
+                f"{kind!r}. Leave them out."
+            )
 
 
 def _paths(target: Target) -> list[str]:
@@ -280,26 +385,43 @@ def _open_npz(paths: list[Path]) -> ArrayShards:
     key = "probs" if "probs" in first else "predictions"
     for path, content in zip(paths, loaded, strict=True):
         if key not in content or content[key].shape != first[key].shape:
-            raise ShapeError(f"{path.name} and {paths[0].name} hold arrays of different shapes.")
+            raise ShapeError(
+                f"{path.name} and {paths[0].name} hold arrays of different shapes. "
+                "Give every run the same examples and classes."
+            )
         for name in ("labels", "ids", "classes"):
-            if not np.array_equal(content.get(name, 0), first.get(name, 0)):
-                raise InputError(f"{path.name} and {paths[0].name} have different {name}.")
+            if not _are_equal(content.get(name), first.get(name)):
+                raise InputError(
+                    f"{path.name} and {paths[0].name} have different {name}. "
+                    "Give the same ones in every file."
+                )
+    by_name = dict(zip(run_names([path.name for path in paths]), loaded, strict=True))
+    names = canonical_order(list(by_name))
     return ArrayShards(
-        np.stack([content[key] for content in loaded]),
+        np.stack([by_name[name][key] for name in names]),
         labels=first.get("labels"),
         ids=first.get("ids"),
         classes=None if "classes" not in first else first["classes"].tolist(),
-        runs=[path.stem for path in paths],
+        runs=names,
     )
+
+
+def _are_equal(one: npt.NDArray[Any] | None, other: npt.NDArray[Any] | None) -> bool:
+    """Whether two arrays say the same; NaN, which stands for a missing label, equals itself."""
+    if one is None or other is None:
+        return one is other
+    if one.shape != other.shape:
+        return False
+    return bool(((one == other) | ((one != one) & (other != other))).all())  # noqa: PLR0124
 
 
 def _load_npz(path: Path) -> dict[str, npt.NDArray[Any]]:
     if not path.is_file():
-        raise NotFoundError(f"{str(path)!r} is not a file.")
+        raise NotFoundError(f"{str(path)!r} is not a file. Give an .npz file.")
     try:
-        with np.load(path, allow_pickle=False) as content:
+        with path.open("rb") as file, np.lib.npyio.NpzFile(file, allow_pickle=False) as content:
             found = dict(content)
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+    except (ValueError, OSError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
         raise UnreadableError(
             f"{path.name} is not an .npz file that can be read without pickle: it is damaged, or "
             "holds Python objects. Save plain arrays with np.savez."
@@ -307,6 +429,6 @@ def _load_npz(path: Path) -> dict[str, npt.NDArray[Any]]:
     if "probs" not in found and "predictions" not in found:
         raise ColumnError(
             f"{path.name} has neither 'probs' nor 'predictions'. "
-            f"It has: {', '.join(found) or 'no array'}."
+            f"It has: {', '.join(found) or 'no array'}. Save it under one of these names."
         )
     return found

@@ -11,12 +11,13 @@ from rich.text import Text
 from seedproof.report.view import View
 
 PLAIN_WIDTH = 80
+N_UNSTABLE = 5
 # Longer lines are hard to read, however wide the terminal.
 MAX_LINE = 100
 
 
 @dataclass(frozen=True)
-class _Sentence:
+class _Prose:
     """Prose that keeps a value and its unit on one line, which rich's own wrapping does not."""
 
     text: str
@@ -31,12 +32,12 @@ def render(view: View) -> RenderableType:
     """What a terminal shows."""
     parts: list[RenderableType] = [Text(view.title, style="dim"), Text("")]
     for sentence in view.sentences:
-        parts += [_Sentence(sentence), Text("")]
+        parts += [_Prose(sentence.text), Text("")]
     parts.append(_figures(view))
     if view.unstable:
         parts += [Text(""), _examples(view)]
     if view.notes:
-        parts += [Text(""), *(_Sentence(f"Note: {note}", style="dim") for note in view.notes)]
+        parts += [Text(""), *(_Prose(f"Note: {note}", style="dim") for note in view.notes)]
     return Group(*parts)
 
 
@@ -53,13 +54,14 @@ def _figures(view: View) -> Table:
 
 def _examples(view: View) -> Table:
     """The least stable examples; ids and texts are a user's words, so they are never markup."""
-    labeled = any(example.label is not None for example in view.unstable)
+    labeled = any(example.label is not None for example in view.unstable[:N_UNSTABLE])
     shown = list(view.unstable[0].shown)
+    n_runs = sum(count for _, count in view.unstable[0].votes)
     table = _table()
     for name in ("least stable", "most runs say", "runs", *(["label"] if labeled else []), *shown):
         table.add_column(Text(name), overflow="ellipsis", no_wrap=True)
-    for example in view.unstable:
-        cells = [example.example, example.consensus, example.votes]
+    for example in view.unstable[:N_UNSTABLE]:
+        cells = [example.example, example.consensus, f"{example.votes[0][1]} of {n_runs}"]
         cells += [example.label or ""] if labeled else []
         cells += [example.shown[name] for name in shown]
         table.add_row(*(Text(" ".join(cell.split())) for cell in cells))

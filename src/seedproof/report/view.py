@@ -1,24 +1,20 @@
-"""What is said about a measurement, as plain data: sentences first, then rows.
+"""A measurement as plain data: words first, then key figures, every figure, unstable examples."""
 
-Every sentence has a condition. Where it does not hold the weaker sentence is said, never a stronger
-one.
-"""
-
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
+from typing import Any
 
 from seedproof.errors import ColumnError
 from seedproof.measurement.intervals import Estimate
 from seedproof.measurement.result import Measurement
-from seedproof.metrics.card import Unit, card
+from seedproof.metrics.card import card
+from seedproof.report import words
+from seedproof.report.numbers import number, sign
+from seedproof.report.words import Sentence
 
-NO_BREAK = "\N{NO-BREAK SPACE}"
-MINUS = "\N{MINUS SIGN}"
-# Fewer runs than this support no verdict on a spread.
-VERDICT_RUNS = 5
-N_UNSTABLE = 5
+N_DOTS = 100
+MAX_VOTES = 3
 
 
 @dataclass(frozen=True)
@@ -31,6 +27,30 @@ class Row:
     interval: str
     over: str
     better: str
+    card: str
+
+
+@dataclass(frozen=True)
+class KeyFigure:
+    """One of the few figures that stand first.
+
+    Args:
+        title: What it is.
+        value: The number, without its unit.
+        unit: What follows the number.
+        interval: Its interval, or nothing.
+        meaning: What it says, in one sentence.
+        bar: Low end, value and high end of the interval on a scale from 0 to 1; None without.
+        mark: A reference on the same scale, such as what chance would give.
+    """
+
+    title: str
+    value: str
+    unit: str
+    interval: str
+    meaning: str
+    bar: tuple[float, float, float] | None
+    mark: float | None = None
 
 
 @dataclass(frozen=True)
@@ -41,15 +61,25 @@ class Unstable:
         example: Its id.
         label: Its gold class, if known.
         consensus: The class that most runs predict.
-        votes: How many of the runs do, such as "6 of 10".
+        votes: Class and number of runs, the most frequent first; rare ones together as "other".
+        flip_rate: Share of the pairs of runs that disagree.
+        entropy: Entropy of the votes.
+        mean: Mean over runs of the probability that is followed.
+        sd: Its standard deviation.
+        probs: That probability for each run.
         shown: Further columns that were asked for, by name.
     """
 
     example: str
     label: str | None
     consensus: str
-    votes: str
-    shown: dict[str, str]
+    votes: tuple[tuple[str, int], ...]
+    flip_rate: float
+    entropy: float
+    mean: float | None
+    sd: float | None
+    probs: tuple[float, ...]
+    shown: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -58,14 +88,20 @@ class View:
 
     Args:
         title: What was measured, in one line.
+        headline: The verdict, in one sentence.
         sentences: What a person wants to know first.
+        dots: Of a hundred examples: all runs agree, some differ, close to a coin toss.
+        key_figures: The few figures that stand first.
         rows: Every figure.
         unstable: The examples on which runs disagree most; none if no run disagrees.
         notes: How the input was read, and what limits the figures.
     """
 
     title: str
-    sentences: tuple[str, ...]
+    headline: str
+    sentences: tuple[Sentence, ...]
+    dots: tuple[int, int, int]
+    key_figures: tuple[KeyFigure, ...]
     rows: tuple[Row, ...]
     unstable: tuple[Unstable, ...]
     notes: tuple[str, ...]
@@ -90,128 +126,104 @@ def build_view(measurement: Measurement, *, show: Sequence[str] = ()) -> View:
             raise ColumnError(
                 f"There is no further column {name!r} to show. Carried along: {known}."
             )
-    sentences = [
-        _answers(measurement),
-        _accuracy(measurement),
-        _confidence(measurement),
-        _calibration(measurement),
-    ]
     return View(
-        title=_title(measurement),
-        sentences=tuple(sentence for sentence in sentences if sentence),
+        title=words.title(measurement),
+        headline=words.headline(measurement),
+        sentences=words.sentences(measurement),
+        dots=_dots(measurement),
+        key_figures=_key_figures(measurement),
         rows=tuple(_row(name, value) for name, value in measurement.metrics.items()),
         unstable=_unstable(measurement, show),
-        notes=(*measurement.notes, *_limits(measurement)),
+        notes=(*measurement.notes, *words.limits(measurement)),
     )
 
 
-def _title(measurement: Measurement) -> str:
-    labeled = ""
-    if 0 < measurement.n_labeled < measurement.n_examples:
-        labeled = f" ({measurement.n_labeled:,} labeled)"
-    elif not measurement.n_labeled:
-        labeled = " (no labels)"
-    return (
-        f"{measurement.n_runs} runs · {measurement.n_examples:,} examples{labeled} · "
-        f"{measurement.n_classes:,} classes"
-    )
+def _dots(measurement: Measurement) -> tuple[int, int, int]:
+    """Shares as hundredths that add up, rounded by largest remainder."""
+    differ = measurement.metrics["ambiguity"].value
+    high = measurement.metrics["high_entropy_share"].value
+    exact = [N_DOTS * share for share in (1 - differ, differ - high, high)]
+    whole = [int(share) for share in exact]
+    by_remainder = sorted(range(3), key=lambda i: whole[i] - exact[i])
+    for index in by_remainder[: N_DOTS - sum(whole)]:
+        whole[index] += 1
+    return whole[0], whole[1], whole[2]
 
 
-def _answers(measurement: Measurement) -> str:
-    flips = measurement.metrics["flip_rate"]
-    if flips.value == 0.0 and flips.high is not None:
-        return (
-            f"No prediction flipped between the {measurement.n_runs} runs; a true flip rate of up "
-            f"to {number(flips.high, 'percent')}{NO_BREAK}% would look the same."
-        )
-    touched = measurement.metrics["ambiguity"].value
-    return (
-        f"Retraining flips {bracketed(flips, 'percent')} of the predictions; "
-        f"{number(touched, 'percent')}{NO_BREAK}% of the examples are touched by at least one of "
-        f"{measurement.n_runs} runs."
-    )
-
-
-def _accuracy(measurement: Measurement) -> str | None:
+def _key_figures(measurement: Measurement) -> tuple[KeyFigure, ...]:
     metrics = measurement.metrics
-    if "accuracy" not in metrics:
-        return None
-    spread, independent = metrics["accuracy_sd"], metrics["accuracy_sd_independent"]
-    start = (
-        f"Accuracy {number(metrics['accuracy'].value, 'percent')} ± "
-        f"{number(spread.value, 'percent')} over runs"
-    )
-    if spread.low is None or measurement.n_runs < VERDICT_RUNS:
-        return f"{start}; {measurement.n_runs} runs are too few to say what that spread is made of."
-    start += f"; flips spread at random would give ± {number(independent.value, 'percent')}"
-    if spread.low <= independent.value:
-        return f"{start}; as far as {measurement.n_runs} runs can tell, there is no more than that."
-    net = metrics["net_flip_rate"].value / metrics["flip_rate"].value
-    if net > 0.5:
-        return f"{start}: examples move together, mostly because {_drift(measurement)}."
-    return f"{start}: examples move together, because some runs are better than others."
-
-
-def _drift(measurement: Measurement) -> str:
-    """Which class is predicted more by some runs than by others."""
-    shares = measurement.detail["class_shares"]
-    moved = int(np.argmax(np.ptp(shares, axis=0)))
-    if measurement.n_classes == 2:
-        moved = 1
-    low, high = float(shares[:, moved].min()), float(shares[:, moved].max())
-    return (
-        f"the share of {measurement.classes[moved]!r} predictions drifts from {_short(low)} to "
-        f"{_short(high)}"
-    )
-
-
-def _confidence(measurement: Measurement) -> str | None:
-    if "probability_sd" not in measurement.metrics:
-        return None
-    followed = "right answer" if measurement.n_labeled else "answer most runs give"
-    spread = bracketed(measurement.metrics["probability_sd"], "probability")
-    return f"The probability of the {followed} moves by {spread} between runs (standard deviation)."
-
-
-def _calibration(measurement: Measurement) -> str | None:
-    if "ece" not in measurement.metrics:
-        return None
-    by_run = measurement.detail["ece_by_run"]
-    low, high = number(float(by_run.min()), "percent"), number(float(by_run.max()), "percent")
-    return (
-        f"One run shows a calibration error anywhere from {low} to {high}{NO_BREAK}%; "
-        f"their mean is {bracketed(measurement.metrics['ece'], 'percent')}."
-    )
-
-
-def _limits(measurement: Measurement) -> list[str]:
-    limits = []
-    if measurement.n_runs == 2:
-        limits.append(
-            "With two runs intervals are over examples only: another pair may differ more."
+    n_pairs = measurement.n_runs * (measurement.n_runs - 1) // 2
+    pairs = "the one pair of runs" if n_pairs == 1 else f"{n_pairs:,} pairs of runs"
+    found = [
+        _key("flip_rate", metrics, f"of the answers differ between two runs; mean of {pairs}.")
+    ]
+    if "accuracy_sd" in metrics:
+        independent = metrics["accuracy_sd_independent"].value
+        chance = f"independent flips would give {number(independent, 'points')}"
+        found.append(
+            _key("accuracy_sd", metrics, f"standard deviation over runs; {chance}.", independent)
         )
-    elif measurement.n_runs < VERDICT_RUNS:
-        limits.append(f"{measurement.n_runs} runs say little; make at least 8 for verdicts.")
-    if not measurement.n_labeled:
-        limits.append("No labels were given, so accuracy and calibration are left out.")
-    if measurement.kind != "probs":
-        limits.append("No probabilities were given, so confidence and calibration are left out.")
-    return limits
+    else:
+        found.append(_key("label_entropy_corrected", metrics, "mean entropy of the runs' answers."))
+    touched = f"of the examples get another answer from at least one of {measurement.n_runs} runs."
+    found.append(_key("ambiguity", metrics, touched))
+    if "probability_sd" in metrics:
+        found.append(
+            _key("probability_sd", metrics, "standard deviation of one probability over runs.")
+        )
+    else:
+        found.append(
+            _key("discrepancy", metrics, "of the answers differ between the two runs least alike.")
+        )
+    return tuple(found)
+
+
+def _key(
+    name: str, metrics: Mapping[str, Estimate], meaning: str, reference: float | None = None
+) -> KeyFigure:
+    about, estimate = card(name), metrics[name]
+    bar, mark, interval = None, None, ""
+    if estimate.low is not None and estimate.high is not None:
+        scale = 1.25 * max(estimate.high, reference or 0.0) or 1.0
+        bar = (estimate.low / scale, estimate.value / scale, estimate.high / scale)
+        mark = None if reference is None else reference / scale
+        interval = f"[{number(estimate.low, about.unit)}, {number(estimate.high, about.unit)}]"
+    unit = {"percent": "%", "points": "points", "nats": "nats"}.get(about.unit, "")
+    value = number(estimate.value, about.unit)
+    return KeyFigure(about.title, value, unit, interval, meaning, bar, mark)
 
 
 def _unstable(measurement: Measurement, show: Sequence[str]) -> tuple[Unstable, ...]:
-    first = measurement.worst.slice(0, N_UNSTABLE).to_pylist()
-    found = [row for row in first if row["flip_rate"] > 0]
+    found = [row for row in measurement.worst.to_pylist() if row["flip_rate"] > 0]
     return tuple(
         Unstable(
             example=str(row["example"]),
             label=row.get("label"),
             consensus=row["consensus"],
-            votes=f"{round(row['consensus_share'] * measurement.n_runs)} of {measurement.n_runs}",
-            shown={name: str(row[name]) for name in show},
+            votes=_votes(row["predictions"], measurement.classes),
+            flip_rate=row["flip_rate"],
+            entropy=row["label_entropy"],
+            mean=row.get("probability_mean"),
+            sd=row.get("probability_sd"),
+            probs=tuple(row.get("probs") or ()),
+            shown={name: _text(row[name]) for name in show},
         )
         for row in found
     )
+
+
+def _votes(predictions: Sequence[int], classes: Sequence[str]) -> tuple[tuple[str, int], ...]:
+    """How many runs say what, the most frequent first, ties by class."""
+    counts = sorted(Counter(predictions).items(), key=lambda item: (-item[1], item[0]))
+    named = [(classes[index], count) for index, count in counts]
+    if len(named) <= MAX_VOTES:
+        return tuple(named)
+    rest = sum(count for _, count in named[MAX_VOTES:])
+    return (*named[:MAX_VOTES], ("other", rest))
+
+
+def _text(value: Any) -> str:  # noqa: ANN401 - a user's own column
+    return "" if value is None else str(value)
 
 
 def _row(name: str, value: Estimate) -> Row:
@@ -222,33 +234,9 @@ def _row(name: str, value: Estimate) -> Row:
     return Row(
         name=name,
         title=about.title,
-        value=number(value.value, about.unit) + _sign(about.unit),
+        value=number(value.value, about.unit) + sign(about.unit),
         interval=interval,
         over=value.over or "",
         better=about.better,
+        card=about.text,
     )
-
-
-def bracketed(value: Estimate, unit: Unit) -> str:
-    """A value with its unit and interval, such as "9.0 % [5.7, 14.0]"."""
-    text = number(value.value, unit) + _sign(unit)
-    if value.low is None or value.high is None:
-        return text
-    return f"{text} [{number(value.low, unit)}, {number(value.high, unit)}]"
-
-
-def number(value: float, unit: Unit) -> str:
-    """A value in its unit, with as many digits as its size needs."""
-    scaled = 100 * value if unit in {"percent", "points"} else value
-    digits = {"percent": 1, "points": 2, "probability": 3, "nats": 3, "score": 3}[unit]
-    is_tiny = 0 < abs(scaled) < 10**-digits
-    text = f"{scaled:.1g}" if is_tiny else f"{scaled:.{digits}f}"
-    return text.replace("-", MINUS, 1) if text.startswith("-") else text
-
-
-def _sign(unit: Unit) -> str:
-    return f"{NO_BREAK}%" if unit == "percent" else ""
-
-
-def _short(share: float) -> str:
-    return f"{share:.2f}".removeprefix("0")

@@ -10,10 +10,12 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from seedproof.metrics.batch import UNLABELED, Batch
+from seedproof.metrics.batch import Batch
+from seedproof.records.schema import UNLABELED
 from seedproof.typing import FloatArray, IntArray
 
-Labels: TypeAlias = Literal["none", "some", "all"]
+Known: TypeAlias = Literal["some", "all"]
+Labels: TypeAlias = Literal["none"] | Known
 
 MAX_RUNS = 8
 MAX_EXAMPLES = 30
@@ -84,23 +86,18 @@ def probabilities(
 
 
 @st.composite
-def labels(draw: st.DrawFn, *, n_examples: int, n_classes: int, known: Labels = "all") -> IntArray:
+def labels(draw: st.DrawFn, *, n_examples: int, n_classes: int, known: Known = "all") -> IntArray:
     """Gold classes of so many examples, axes (examples).
 
     Args:
         draw: Given by Hypothesis.
         n_examples: How many examples there are.
         n_classes: How many classes there are.
-        known: With "some", any number of labels but all are `UNLABELED`.
+        known: With "some", any number of labels but not all are `UNLABELED`.
 
     Returns:
         Class indices as int64.
-
-    Raises:
-        ValueError: `known` is "none".
     """
-    if known == "none":
-        raise ValueError("unlabeled batches have no array of labels; draw a batch instead")
     gold = draw(arrays(np.int64, n_examples, elements=st.integers(0, n_classes - 1)))
     if known == "some":
         hidden = draw(arrays(np.bool_, n_examples))

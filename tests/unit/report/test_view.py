@@ -6,11 +6,11 @@ import pytest
 import seedproof as sp
 from seedproof.errors import ColumnError
 from seedproof.measurement.intervals import Estimate
-from seedproof.report.view import bracketed, number
+from seedproof.report.numbers import bracketed, number
 
 
 def _text(values, **options):
-    return " ".join(sp.measure(values, **options).view().sentences)
+    return " ".join(s.text for s in sp.measure(values, **options).view().sentences)
 
 
 def _drifting(rng, n_examples=2000):

@@ -1,0 +1,63 @@
+"""Options that several verbs share: what the targets are, and what their columns are called."""
+
+import shlex
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+if TYPE_CHECKING:
+    from seedproof.report.api import Report
+
+Targets: TypeAlias = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="TARGET...",
+        help="A table (CSV, TSV, Parquet, JSONL), several (one a run), an .npz, or a store.",
+        show_default=False,
+    ),
+]
+Show: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(help="A further column, such as text, to show for the least stable examples."),
+]
+Run: TypeAlias = Annotated[str, typer.Option(help="Column: which training a row is from.")]
+Example: TypeAlias = Annotated[str, typer.Option(help="Column of the example ids.")]
+Label: TypeAlias = Annotated[str, typer.Option(help="Column of the gold classes.")]
+Prediction: TypeAlias = Annotated[str, typer.Option(help="Column of predicted classes.")]
+Probs: TypeAlias = Annotated[str, typer.Option(help="What probability columns begin with.")]
+Arm: TypeAlias = Annotated[str | None, typer.Option(help="Which arm of a store.")]
+Split: TypeAlias = Annotated[str | None, typer.Option(help="Which split of a store.")]
+Memory: TypeAlias = Annotated[str, typer.Option(help="What sorting a table may use.")]
+
+
+def measured(
+    targets: Sequence[str],
+    *,
+    columns: tuple[str, str, str, str, str],
+    arm: str | None,
+    split: str | None,
+    memory: str,
+) -> "Report":
+    """The report of the targets, with a progress bar where somebody can see it."""
+    from rich.console import Console
+
+    from seedproof.cli.progress import watching
+    from seedproof.records.columns import Columns
+    from seedproof.report import api
+
+    with watching(Console(stderr=True)) as progress:
+        return api.measure(
+            list(targets),
+            columns=Columns(*columns),
+            arm=arm,
+            split=split,
+            memory=memory,
+            progress=progress,
+        )
+
+
+def command_line() -> str:
+    """The command as it was typed, for the page's box on how it was made."""
+    return shlex.join(["seedproof", *sys.argv[1:]])

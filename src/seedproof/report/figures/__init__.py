@@ -1,0 +1,68 @@
+"""What the charts show, as plain data: aggregated before it is drawn, whatever the size."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from seedproof.measurement.result import Measurement
+from seedproof.report.figures.accuracy import accuracy_by_run
+from seedproof.report.figures.base import Figure
+from seedproof.report.figures.calibration import ece_by_run, reliability
+from seedproof.report.figures.confidence import confidence_map, sd_by_confidence
+from seedproof.report.figures.flips import flip_matrix
+from seedproof.report.figures.votes import votes
+from seedproof.report.numbers import NO_BREAK, number
+from seedproof.report.words import spread_cause
+
+__all__ = ["Figure", "build_figures", "section_titles"]
+
+
+def build_figures(measurement: Measurement) -> tuple[Figure, ...]:
+    """Every chart that the data allows, in the order of the page."""
+    found: list[Figure] = []
+    if "accuracy" in measurement.metrics:
+        found.append(accuracy_by_run(measurement))
+    found.append(flip_matrix(measurement))
+    found.append(votes(measurement))
+    if "probability_sd" in measurement.metrics:
+        found.append(confidence_map(measurement))
+        found.append(sd_by_confidence(measurement))
+    if "ece" in measurement.metrics:
+        found.extend(reliability(measurement))
+        found.append(ece_by_run(measurement))
+    return tuple(found)
+
+
+def section_titles(measurement: Measurement, figures: Sequence[Figure]) -> dict[str, str]:
+    """A finding for each section, no stronger than what was computed."""
+    titles: dict[str, str] = {}
+    if "accuracy" in measurement.metrics:
+        titles["Accuracy"] = {
+            "drift": "Runs draw the line between classes in different places",
+            "runs": "Some runs are better than others",
+            None: "No more than chance is shown between runs",
+        }[spread_cause(measurement)]
+        if measurement.metrics["accuracy_sd"].low is None:
+            titles["Accuracy"] = "What each run gets right"
+    off_diagonal = measurement.detail["flip_matrix"][~np.eye(measurement.n_runs, dtype=bool)]
+    low, high = (number(float(x), "percent") for x in (off_diagonal.min(), off_diagonal.max()))
+    span = f"{low} to {high}" if low != high else low
+    titles["Flips"] = f"Two runs disagree on {span}{NO_BREAK}% of the examples"
+    if "probability_sd" in measurement.metrics:
+        titles["Confidence"] = _confidence_title(figures)
+    if "ece" in measurement.metrics:
+        ece = measurement.detail["ece_by_run"]
+        apart = float(ece.max()) > 1.5 * float(ece.min())
+        titles["Calibration"] = (
+            "One run's calibration is not the recipe's" if apart else "Runs are calibrated alike"
+        )
+    return titles
+
+
+def _confidence_title(figures: Sequence[Figure]) -> str:
+    rows = next(figure for figure in figures if figure.name == "sd_by_confidence").rows
+    middle = [row["sd"] for row in rows if 0.2 < row["x"] < 0.8]
+    ends = [row["sd"] for row in rows if row["x"] < 0.1 or row["x"] > 0.9]
+    if middle and ends and min(middle) > 2 * max(ends):
+        return "Doubtful examples move most, sure ones hardly at all"
+    return "How far a probability moves between runs"

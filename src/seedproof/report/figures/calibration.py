@@ -1,0 +1,121 @@
+"""Is a confidence what it says, and does that depend on the run?"""
+
+from typing import Any
+
+import numpy as np
+
+from seedproof.measurement.intervals import NORMAL
+from seedproof.measurement.result import Measurement
+from seedproof.report.figures.base import MAX_NAMED_RUNS, Figure
+from seedproof.report.numbers import NO_BREAK
+
+# Shares from fewer examples say more about chance than about the run.
+MIN_BIN = 10
+
+
+def reliability(measurement: Measurement) -> list[Figure]:
+    """Share right against confidence, one line a run; predicted classes apart if they are two."""
+    count = measurement.detail["reliability_count"]
+    n_groups = count.shape[1]
+    return [_reliability(measurement, group, n_groups) for group in range(n_groups)]
+
+
+def _reliability(measurement: Measurement, group: int, n_groups: int) -> Figure:
+    count = measurement.detail["reliability_count"][:, group]
+    right = measurement.detail["reliability_right"][:, group]
+    confidence = measurement.detail["reliability_confidence"][:, group]
+    rows: list[dict[str, Any]] = []
+    for i in np.flatnonzero((count >= MIN_BIN).sum(axis=0) >= 2):
+        enough = np.flatnonzero(count[:, i] >= MIN_BIN)
+        shares = right[enough, i] / count[enough, i]
+        x = float(confidence[enough, i].sum() / count[enough, i].sum())
+        mean = float(right[enough, i].sum() / count[enough, i].sum())
+        rows.append(
+            {
+                "kind": "all",
+                "x": round(x, 4),
+                "right": round(mean, 4),
+                "low": round(float(shares.min()), 4),
+                "high": round(float(shares.max()), 4),
+                "count": int(count[:, i].mean()),
+            }
+        )
+        if measurement.n_runs <= MAX_NAMED_RUNS:
+            rows.extend(
+                {
+                    "kind": "one",
+                    "run": measurement.runs[r],
+                    "x": round(x, 4),
+                    "right": round(float(share), 4),
+                }
+                for r, share in zip(enough, shares, strict=True)
+            )
+    summary = [row for row in rows if row["kind"] == "all"]
+    name = measurement.classes[group]
+    return Figure(
+        name=f"reliability_{group}" if n_groups > 1 else "reliability",
+        section="Calibration",
+        title=f"When the answer is “{name}”" if n_groups > 1 else "Share right by confidence",
+        takeaway=_widest(summary),
+        reading=f"Bins with fewer than {MIN_BIN} examples of a run are left out.",
+        rows=rows,
+        facts={
+            "x": "confidence in the answer",
+            "y": "share right",
+            "start": 1 / measurement.n_classes,
+        },
+        legend=[
+            ("line", "accent", "all runs together"),
+            ("thin", "accent-2", "one run"),
+            ("band", "accent-soft", "lowest to highest run"),
+            ("dash", "ink-3", "perfectly calibrated"),
+        ],
+        header=("confidence", "share right", "lowest to highest run", "examples a run"),
+        numbers=[
+            (
+                f"{r['x']:.2f}",
+                f"{r['right']:.2f}",
+                f"{r['low']:.2f}–{r['high']:.2f}",
+                f"{r['count']:,}",
+            )
+            for r in summary
+        ],
+    )
+
+
+def _widest(rows: list[dict[str, Any]]) -> str:
+    """The bin whose runs are farthest apart, with what chance alone would give."""
+    if not rows:
+        return "No bin holds enough examples."
+    row = max(rows, key=lambda one: one["high"] - one["low"])
+    chance = 2 * NORMAL * np.sqrt(row["right"] * (1 - row["right"]) / max(row["count"], 1))
+    return (
+        f"An answer given with {row['x']:.2f} confidence is right in {100 * row['low']:.0f} to "
+        f"{100 * row['high']:.0f}{NO_BREAK}% of the cases, depending on the run; with "
+        f"{row['count']:,} examples chance alone would spread 95 of 100 runs over "
+        f"{100 * chance:.0f} points."
+    )
+
+
+def ece_by_run(measurement: Measurement) -> Figure:
+    """Calibration error of each run on one line."""
+    values = 100 * measurement.detail["ece_by_run"]
+    rows: list[dict[str, Any]] = [
+        {"run": name, "ece": round(float(value), 4)}
+        for name, value in zip(measurement.runs, values, strict=True)
+    ]
+    low, high = int(values.argmin()), int(values.argmax())
+    return Figure(
+        name="ece_by_run",
+        section="Calibration",
+        title="Expected calibration error, one mark a run",
+        takeaway=(
+            f"From {values[low]:.1f}{NO_BREAK}% (run {measurement.runs[low]}) to "
+            f"{values[high]:.1f}{NO_BREAK}% (run {measurement.runs[high]})."
+        ),
+        reading="The tall tick is the mean.",
+        rows=rows,
+        facts={"mean": float(values.mean()), "axis": "ECE of one run, %"},
+        header=("run", "ECE, %"),
+        numbers=[(row["run"], f"{row['ece']:.2f}") for row in rows],
+    )

@@ -1,0 +1,126 @@
+"""How far a probability moves between runs, and where."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from seedproof.measurement.intervals import NORMAL
+from seedproof.measurement.result import Measurement
+from seedproof.metrics.confidence import AGREEMENTS, LARGEST_SD
+from seedproof.metrics.entropy import HIGH_ENTROPY
+from seedproof.report.figures.base import Figure
+
+# Up to so many examples the map draws points, beyond it counts in a grid.
+MAX_POINTS = 2500
+
+
+def confidence_map(measurement: Measurement) -> Figure:
+    """Mean against spread of one probability an example: points if they are few, else counts."""
+    followed = "right answer" if measurement.n_labeled else "answer most runs give"
+    drawn = measurement.n_examples <= MAX_POINTS
+    rows = _points(measurement) if drawn else _cells(measurement)
+    counted = "" if drawn else " Darker cells hold more examples, on a logarithmic scale."
+    return Figure(
+        name="confidence_map",
+        section="Confidence",
+        title="Confidence and variability, " + ("one point an example" if drawn else "by count"),
+        takeaway="The arch is the seed's reach.",
+        reading=(
+            "Left: wrong in every run; right: right in every run; middle: decided by the seed."
+            if measurement.n_labeled
+            else "Right: every run is sure; further left and up: runs differ."
+        )
+        + counted,
+        rows=rows,
+        facts={
+            "kind": "points" if drawn else "cells",
+            "x": f"mean probability of the {followed}, over {measurement.n_runs} runs",
+            "y": "standard deviation over runs",
+        },
+        legend=[
+            ("dot", "quiet", "all runs agree"),
+            ("dot", "accent", "some differ"),
+            ("diamond", "alert-mark", f"label entropy above {HIGH_ENTROPY}"),
+        ],
+    )
+
+
+def _points(measurement: Measurement) -> list[dict[str, Any]]:
+    place = measurement.examples_file
+    names = ["example", "probability_mean", "probability_sd", "flip_rate", "label_entropy"]
+    table = pq.read_table(place.path, filesystem=place.files, columns=names)
+    return [
+        {
+            "example": str(row["example"]),
+            "mean": round(row["probability_mean"], 4),
+            "sd": round(row["probability_sd"], 4),
+            "group": AGREEMENTS[int(row["flip_rate"] > 0) + (row["label_entropy"] > HIGH_ENTROPY)],
+        }
+        for row in table.to_pylist()
+    ]
+
+
+def _cells(measurement: Measurement) -> list[dict[str, Any]]:
+    counts = measurement.detail["confidence_map"]
+    total = counts.sum(axis=0)
+    leading = counts.argmax(axis=0)
+    n_rows, n_columns = total.shape
+    top = max(float(total.max()), 2.0)
+    return [
+        {
+            "x": column / n_columns,
+            "x2": (column + 1) / n_columns,
+            "y": row * LARGEST_SD / n_rows,
+            "y2": (row + 1) * LARGEST_SD / n_rows,
+            "count": int(total[row, column]),
+            "strength": round(0.25 + 0.75 * float(np.log(total[row, column]) / np.log(top)), 3),
+            "group": AGREEMENTS[int(leading[row, column])],
+        }
+        for row, column in np.argwhere(total > 0)
+    ]
+
+
+def sd_by_confidence(measurement: Measurement) -> Figure:
+    """Spread of the probability in ten bins of its mean, with a band over examples."""
+    count = measurement.detail["sd_curve_count"]
+    mean, error = measurement.detail["sd_curve_mean"], measurement.detail["sd_curve_error"]
+    width = 1 / len(count)
+    rows = [
+        {
+            "x": round((i + 0.5) * width, 4),
+            "sd": float(mean[i]),
+            "low": max(float(mean[i] - NORMAL * error[i]), 0.0),
+            "high": float(mean[i] + NORMAL * error[i]),
+            "count": int(count[i]),
+        }
+        for i in range(len(count))
+        if count[i] > 0
+    ]
+    peak = max(rows, key=lambda row: row["sd"])
+    if measurement.n_classes == 2:
+        followed = f"“{measurement.classes[1]}”"
+    else:
+        followed = "the right answer" if measurement.n_labeled else "the consensus"
+    return Figure(
+        name="sd_by_confidence",
+        section="Confidence",
+        title="Spread by confidence",
+        takeaway=f"Near {peak['x']:.2f} a probability moves by ± {peak['sd']:.2f} between runs.",
+        reading="Shaded: 95 % over examples. Small figures: examples in the bin.",
+        rows=rows,
+        facts={
+            "x": f"mean probability of {followed}, over runs (ten bins)",
+            "y": "sd of the probability",
+        },
+        header=("mean probability", "sd", "95 % over examples", "examples"),
+        numbers=[
+            (
+                f"{r['x'] - width / 2:.1f}–{r['x'] + width / 2:.1f}",
+                f"{r['sd']:.3f}",
+                f"{r['low']:.3f}–{r['high']:.3f}",
+                f"{r['count']:,}",
+            )
+            for r in rows
+        ],
+    )

@@ -1,0 +1,99 @@
+"""How the runs vote on an example."""
+
+from typing import Any
+
+import numpy as np
+
+from seedproof.measurement.result import Measurement
+from seedproof.metrics.confidence import AGREEMENTS
+from seedproof.metrics.entropy import HIGH_ENTROPY
+from seedproof.report.figures.base import Figure
+from seedproof.report.numbers import NO_BREAK, number
+
+
+def votes(measurement: Measurement) -> Figure:
+    """How the runs vote on an example: by split for two classes, by entropy for more."""
+    if measurement.n_classes == 2 and measurement.n_runs <= 20:
+        return _splits(measurement)
+    return _entropies(measurement)
+
+
+def _splits(measurement: Measurement) -> Figure:
+    n_runs = measurement.n_runs
+    counts = measurement.detail["majority_counts"]
+    rows: list[dict[str, Any]] = []
+    for majority in range(n_runs, (n_runs + 1) // 2 - 1, -1):
+        share = majority / n_runs
+        entropy = -sum(p * np.log(p) for p in (share, 1 - share) if p > 0)
+        group = 0 if majority == n_runs else 1 + int(entropy > HIGH_ENTROPY)
+        percent = 100 * float(counts[majority]) / measurement.n_examples
+        rows.append(
+            {
+                "split": f"{majority} : {n_runs - majority}",
+                "percent": percent,
+                "count": int(counts[majority]),
+                "group": AGREEMENTS[group],
+                "text": f"{percent:.1f} % ({int(counts[majority]):,})",
+            }
+        )
+    return Figure(
+        name="votes",
+        section="Flips",
+        title="How the runs vote on an example",
+        takeaway=_agreeing(measurement),
+        reading="One bar for each way in which the runs split between the two classes.",
+        rows=rows,
+        facts={"kind": "splits", "axis": "% of examples"},
+        legend=_agreement_legend(),
+        header=("runs", "examples", "% of examples"),
+        numbers=[(r["split"], f"{r['count']:,}", f"{r['percent']:.2f}") for r in rows],
+    )
+
+
+def _entropies(measurement: Measurement) -> Figure:
+    counts = measurement.detail["entropy_histogram"]
+    top = float(np.log(min(measurement.n_runs, measurement.n_classes)))
+    width = top / len(counts)
+    rows = [
+        {
+            "low": i * width,
+            "high": (i + 1) * width,
+            "count": int(count),
+            "percent": 100 * int(count) / measurement.n_examples,
+            "group": AGREEMENTS[2 if i * width > HIGH_ENTROPY else 1 if i else 0],
+        }
+        for i, count in enumerate(counts)
+    ]
+    return Figure(
+        name="votes",
+        section="Flips",
+        title="How far the runs are from agreeing on an example",
+        takeaway=_agreeing(measurement),
+        reading=(
+            "Label entropy of each example: 0 if all runs agree, 0.69 if half of them say one "
+            "thing and half another. The axis is logarithmic."
+        ),
+        rows=[row for row in rows if row["count"]],
+        facts={"kind": "entropy", "axis": "label entropy", "top": top},
+        legend=_agreement_legend(),
+        header=("entropy", "examples", "% of examples"),
+        numbers=[
+            (f"{r['low']:.2f}–{r['high']:.2f}", f"{r['count']:,}", f"{r['percent']:.2f}")
+            for r in rows
+        ],
+    )
+
+
+def _agreeing(measurement: Measurement) -> str:
+    agree = 1 - measurement.metrics["ambiguity"].value
+    high = measurement.metrics["high_entropy_share"].value
+    return (
+        f"{number(agree, 'percent')}{NO_BREAK}% of the examples get one answer from all runs; "
+        f"{number(high, 'percent')}{NO_BREAK}% have an entropy above {HIGH_ENTROPY}."
+    )
+
+
+def _agreement_legend() -> list[tuple[str, str, str]]:
+    colors = ("quiet", "accent", "alert-mark")
+    texts = ("all runs agree", "some differ", f"label entropy above {HIGH_ENTROPY}")
+    return [("band", color, text) for color, text in zip(colors, texts, strict=True)]

@@ -1,0 +1,139 @@
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const root = document.documentElement;
+
+  // Light or dark: what the system prefers, until the button is pressed.
+  const theme = document.getElementById("theme");
+  const setDark = (dark) => {
+    root.classList.toggle("dark", dark);
+    theme.textContent = dark ? "Light" : "Dark";
+    theme.setAttribute("aria-pressed", String(dark));
+  };
+  setDark(window.matchMedia("(prefers-color-scheme: dark)").matches);
+  theme.addEventListener("click", () => setDark(!root.classList.contains("dark")));
+
+  // Charts. The expression interpreter (`ast`) needs no eval, so the page's policy forbids it.
+  const options = { mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false };
+  const drawn = data.figures.map(async (figure) => {
+    const place = document.getElementById("c-" + figure.name);
+    await vegaEmbed(place, figure.spec, { ...options, tooltip: { disableDefaultStyle: true } });
+    const svg = place.querySelector("svg");
+    if (svg) svg.setAttribute("aria-hidden", "true");
+    if (figure.points.length) readable(place, figure.points);
+  });
+  Promise.all(drawn).then(() => { document.body.dataset.charts = String(drawn.length); });
+
+  // Arrow keys walk through the marks of a chart and say each in words.
+  function readable(place, points) {
+    const line = document.createElement("p");
+    line.className = "reading";
+    line.setAttribute("role", "status");
+    place.after(line);
+    place.tabIndex = 0;
+    place.setAttribute("role", "group");
+    place.setAttribute("aria-roledescription", "chart; arrow keys read its values");
+    let at = -1;
+    place.addEventListener("focus", () => { if (at < 0) line.textContent = "← → read the values"; });
+    place.addEventListener("blur", () => { line.textContent = ""; at = -1; });
+    place.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -points.length, End: points.length }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      at = Math.min(Math.max(at + step, 0), points.length - 1);
+      line.textContent = `${at + 1} of ${points.length}: ${points[at]}`;
+    });
+  }
+
+  // The table of unstable examples: everything a user gave enters as text, never as markup.
+  const table = document.getElementById("examples");
+  if (!table) return;
+  const body = table.tBodies[0];
+  const search = document.getElementById("search");
+  const order = document.getElementById("order");
+  const count = document.getElementById("count");
+  const more = document.getElementById("more");
+  const first = window.matchMedia("(max-width: 640px)").matches ? 6 : 12;
+  let size = first;
+  let [key, down] = order.value.split(" ");
+  down = down === "down";
+  const words = data.examples.map((row) => [row.example, row.label, row.consensus, ...Object.values(row.shown)].join("\n").toLowerCase());
+
+  const element = (name, className, text) => {
+    const made = document.createElement(name);
+    if (className) made.className = className;
+    if (text !== undefined) made.textContent = text;
+    return made;
+  };
+  const svgElement = (name, attributes) => {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [attribute, value] of Object.entries(attributes)) made.setAttribute(attribute, value);
+    return made;
+  };
+  const cell = (name, className, content) => {
+    const made = element("td", className);
+    if (name) made.dataset.name = name;
+    made.append(...content);
+    return made;
+  };
+
+  function line(row) {
+    const made = element("tr");
+    const texts = Object.values(row.shown).map((text) => element("span", "text", text));
+    made.append(cell("", "", [...texts, element("span", texts.length ? "id" : "", texts.length ? "#" + row.example : row.example)]));
+    const bar = element("div", "votes");
+    for (const [, votes] of row.votes) {
+      const part = element("i");
+      part.style.flex = String(votes);
+      bar.append(part);
+    }
+    made.append(cell("", "", [bar, element("span", "tally", row.votes.map(([name, votes]) => `${votes} ${name}`).join(" / "))]));
+    if (data.has_probs) {
+      const strip = svgElement("svg", { viewBox: "0 0 140 20", class: "strip", role: "img", "aria-label": "probabilities of the runs: " + row.probs.map((p) => p.toFixed(2)).join(", ") });
+      strip.append(svgElement("line", { x1: 2, x2: 138, y1: 18, y2: 18, class: "base" }), svgElement("line", { x1: 70, x2: 70, y1: 2, y2: 18, class: "half" }));
+      for (const p of row.probs) strip.append(svgElement("line", { x1: 2 + 136 * p, x2: 2 + 136 * p, y1: 5, y2: 18 }));
+      made.append(cell("", "", [strip]));
+    }
+    if (data.has_labels) {
+      const parts = [row.label === null ? "–" : row.label];
+      if (row.label !== null && row.label !== row.consensus) parts.push(element("span", "wrong", "majority wrong"));
+      made.append(cell("right answer", "", parts));
+    }
+    made.append(cell("entropy", "n", [row.entropy.toFixed(2)]));
+    if (data.has_probs) made.append(cell("mean", "n", [row.mean.toFixed(2)]), cell("sd", "n", [row.sd.toFixed(2)]));
+    return made;
+  }
+
+  const collator = new Intl.Collator("en", { numeric: true });
+  const compare = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : collator.compare(String(a ?? ""), String(b ?? "")));
+
+  function show() {
+    const wanted = search.value.trim().toLowerCase();
+    const found = data.examples.map((row, i) => [row, i]).filter(([, i]) => words[i].includes(wanted));
+    found.sort(([a, i], [b, j]) => (down ? -1 : 1) * compare(a[key], b[key]) || i - j);
+    body.replaceChildren(...found.slice(0, size).map(([row]) => line(row)));
+    count.textContent = `${Math.min(size, found.length)} of ${found.length} shown`;
+    more.hidden = found.length <= size;
+    for (const head of table.tHead.rows[0].cells) {
+      const button = head.querySelector("button");
+      if (button && button.dataset.key === key) head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      else head.removeAttribute("aria-sort");
+    }
+  }
+  search.addEventListener("input", () => { size = first; show(); });
+  order.addEventListener("change", () => {
+    const [name, direction] = order.value.split(" ");
+    key = name;
+    down = direction === "down";
+    show();
+  });
+  more.addEventListener("click", () => { size += 20; show(); });
+  table.tHead.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (!button) return;
+    down = button.dataset.key === key ? !down : !["example", "label"].includes(button.dataset.key);
+    key = button.dataset.key;
+    show();
+  });
+  show();
+})();

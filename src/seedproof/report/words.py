@@ -1,0 +1,155 @@
+"""What is said about a measurement. Every sentence has a condition.
+
+Where it does not hold the weaker sentence is said, never a blank, never a stronger one.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from seedproof.measurement.result import Measurement
+from seedproof.report.numbers import NO_BREAK, bracketed, number, short
+
+# Fewer runs than this support no verdict on a spread.
+VERDICT_RUNS = 5
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One line of thought, under the topic that it is about."""
+
+    topic: str
+    text: str
+
+
+def title(measurement: Measurement) -> str:
+    """What was measured, in one line."""
+    labeled = ""
+    if 0 < measurement.n_labeled < measurement.n_examples:
+        labeled = f" ({measurement.n_labeled:,} labeled)"
+    elif not measurement.n_labeled:
+        labeled = " (no labels)"
+    return (
+        f"{measurement.n_runs} runs · {measurement.n_examples:,} examples{labeled} · "
+        f"{measurement.n_classes:,} classes"
+    )
+
+
+def headline(measurement: Measurement) -> str:
+    """The verdict on the answers, as sharp as its interval allows."""
+    flips = measurement.metrics["flip_rate"]
+    if flips.low is None or flips.high is None or flips.value == 0.0:
+        return "No answer changed with the seed."
+    per, out_of = (100, "100") if flips.value >= 0.01 else (1000, "1,000")
+    if flips.high - flips.low <= 2 * flips.value:
+        return f"Another seed changes about {max(round(per * flips.value), 1)} in {out_of} answers."
+    low, high = round(per * flips.low), round(per * flips.high)
+    return f"Another seed changes between {low} and {high} in {out_of} answers."
+
+
+def sentences(measurement: Measurement) -> tuple[Sentence, ...]:
+    """What a person wants to know first."""
+    found = {
+        "Answers": _answers(measurement),
+        "Accuracy": _accuracy(measurement),
+        "Confidence": _confidence(measurement),
+        "Calibration": _calibration(measurement),
+    }
+    return tuple(Sentence(topic, text) for topic, text in found.items() if text is not None)
+
+
+def _answers(measurement: Measurement) -> str:
+    flips = measurement.metrics["flip_rate"]
+    if flips.value == 0.0 and flips.high is not None:
+        return (
+            f"No prediction flipped between the {measurement.n_runs} runs; a true flip rate of up "
+            f"to {number(flips.high, 'percent')}{NO_BREAK}% would look the same."
+        )
+    touched = measurement.metrics["ambiguity"].value
+    return (
+        f"Retraining flips {bracketed(flips, 'percent')} of the predictions; "
+        f"{number(touched, 'percent')}{NO_BREAK}% of the examples are touched by at least one of "
+        f"{measurement.n_runs} runs."
+    )
+
+
+def _accuracy(measurement: Measurement) -> str | None:
+    metrics = measurement.metrics
+    if "accuracy" not in metrics:
+        return None
+    spread, independent = metrics["accuracy_sd"], metrics["accuracy_sd_independent"]
+    start = (
+        f"Accuracy {number(metrics['accuracy'].value, 'percent')} ± "
+        f"{number(spread.value, 'percent')} over runs"
+    )
+    if spread.low is None or measurement.n_runs < VERDICT_RUNS:
+        return f"{start}; {measurement.n_runs} runs are too few to say what that spread is made of."
+    start += f"; flips spread at random would give ± {number(independent.value, 'percent')}"
+    match spread_cause(measurement):
+        case "drift":
+            return f"{start}: examples move together, mostly because {_drift(measurement)}."
+        case "runs":
+            return f"{start}: examples move together, because some runs are better than others."
+        case _:
+            known = f"as far as {measurement.n_runs} runs can tell"
+            return f"{start}; {known}, there is no more than that."
+
+
+def spread_cause(measurement: Measurement) -> str | None:
+    """What makes accuracies differ beyond chance.
+
+    Returns:
+        "drift" if most flips are net flips of the class shares, "runs" if not, None if the interval
+        of the spread does not exclude chance or the runs are too few.
+    """
+    metrics = measurement.metrics
+    spread = metrics["accuracy_sd"]
+    if spread.low is None or measurement.n_runs < VERDICT_RUNS:
+        return None
+    if spread.low <= metrics["accuracy_sd_independent"].value:
+        return None
+    return "drift" if metrics["net_flip_rate"].value > metrics["flip_rate"].value / 2 else "runs"
+
+
+def _drift(measurement: Measurement) -> str:
+    """Which class is predicted more by some runs than by others."""
+    moving, shares = measurement.detail["drift_classes"], measurement.detail["drift_shares"]
+    place = int(np.flatnonzero(moving == 1)[0]) if measurement.n_classes == 2 else 0
+    low, high = float(shares[:, place].min()), float(shares[:, place].max())
+    name = measurement.classes[int(moving[place])]
+    return f"the share of {name!r} predictions drifts from {short(low)} to {short(high)}"
+
+
+def _confidence(measurement: Measurement) -> str | None:
+    if "probability_sd" not in measurement.metrics:
+        return None
+    followed = "right answer" if measurement.n_labeled else "answer most runs give"
+    spread = bracketed(measurement.metrics["probability_sd"], "probability")
+    return f"The probability of the {followed} moves by {spread} between runs (standard deviation)."
+
+
+def _calibration(measurement: Measurement) -> str | None:
+    if "ece" not in measurement.metrics:
+        return None
+    by_run = measurement.detail["ece_by_run"]
+    low, high = number(float(by_run.min()), "percent"), number(float(by_run.max()), "percent")
+    return (
+        f"One run shows a calibration error anywhere from {low} to {high}{NO_BREAK}%; "
+        f"their mean is {bracketed(measurement.metrics['ece'], 'percent')}."
+    )
+
+
+def limits(measurement: Measurement) -> tuple[str, ...]:
+    """What these runs cannot tell."""
+    found = []
+    if measurement.n_runs == 2:
+        found.append(
+            "With two runs intervals are over examples only: another pair may differ more."
+        )
+    elif measurement.n_runs < VERDICT_RUNS:
+        found.append(f"{measurement.n_runs} runs say little; make at least 8 for verdicts.")
+    if not measurement.n_labeled:
+        found.append("No labels were given, so accuracy and calibration are left out.")
+    if measurement.kind != "probs":
+        found.append("No probabilities were given, so confidence and calibration are left out.")
+    return tuple(found)

@@ -1,0 +1,228 @@
+"""The page in a real browser: drawn, quiet, searchable, safe, accessible."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import seedproof as sp
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "predictions.csv"
+EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+
+
+class Opened:
+    """A page with what it said and asked for while it was opened."""
+
+    def __init__(self, page):
+        self.page = page
+        self.messages = []
+        self.requests = []
+        page.on("console", lambda message: self.messages.append(message.text))
+        page.on("pageerror", lambda error: self.messages.append(str(error)))
+        page.on("dialog", lambda dialog: self.messages.append(f"dialog {dialog.message}"))
+        page.on("request", lambda request: self.requests.append(request.url))
+
+
+@pytest.fixture
+def open_page(browser, tmp_path):
+    """Write a report's page, open it, and wait for its charts."""
+    contexts = []
+
+    def opened(report, *, width=1280, scheme="light", show=()):
+        path = tmp_path / "report.html"
+        report.to_html(path, show=show, command="seedproof measure predictions.csv")
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        contexts.append(context)
+        found = Opened(context.new_page())
+        found.page.goto(path.as_uri())
+        found.page.wait_for_function("document.body.dataset.charts !== undefined", timeout=20_000)
+        return found
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+def _probs(seed, n_runs, n_examples, n_classes):
+    rng = np.random.default_rng(seed)
+    logits = 3 * rng.normal(size=(1, n_examples, n_classes))
+    raised = np.exp(logits + rng.normal(size=(n_runs, n_examples, n_classes)))
+    return raised / raised.sum(axis=2, keepdims=True)
+
+
+def _labels(seed, n_examples, n_classes):
+    return np.random.default_rng(seed).integers(0, n_classes, n_examples)
+
+
+SHAPES = {
+    "two-classes": lambda: sp.measure(str(EXAMPLE)),
+    "150-classes": lambda: sp.measure(_probs(1, 6, 400, 150), labels=_labels(1, 400, 150)),
+    "labels-only": lambda: sp.measure(_probs(2, 8, 300, 4).argmax(2), labels=_labels(2, 300, 4)),
+    "no-labels": lambda: sp.measure(_probs(3, 8, 300, 3)),
+    "two-runs": lambda: sp.measure(_probs(4, 2, 300, 2), labels=_labels(4, 300, 2)),
+    "200-runs": lambda: sp.measure(_probs(5, 200, 200, 3), labels=_labels(5, 200, 3)),
+    "no-flips": lambda: sp.measure(np.repeat(_probs(6, 1, 50, 2), 4, axis=0)),
+    "many-examples": lambda: sp.measure(_probs(7, 5, 20_000, 3), labels=_labels(7, 20_000, 3)),
+    "one-class": lambda: sp.measure(np.zeros((3, 20), dtype=int)),
+}
+
+
+@pytest.fixture(scope="session", params=SHAPES)
+def shape(request):
+    """A report of every shape of data."""
+    return SHAPES[request.param]()
+
+
+def _serious(page, axe):
+    """What axe-core calls serious or critical; it runs outside the page's own policy."""
+    session = page.context.new_cdp_session(page)
+    session.send("Runtime.evaluate", {"expression": axe})
+    found = session.send(
+        "Runtime.evaluate",
+        {
+            "expression": "axe.run().then(r => JSON.stringify(r.violations))",
+            "awaitPromise": True,
+            "returnByValue": True,
+        },
+    )
+    violations = json.loads(found["result"]["value"])
+    return [
+        (one["id"], [node["html"][:120] for node in one["nodes"]][:3])
+        for one in violations
+        if one["impact"] in {"serious", "critical"}
+    ]
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_every_shape_is_drawn_quietly_and_accessibly(shape, open_page, axe, width, scheme):
+    """Every chart is drawn, nothing is logged or requested, nothing overflows, axe is content."""
+    opened = open_page(shape, width=width, scheme=scheme)
+
+    page = opened.page
+    empty = page.evaluate(
+        "[...document.querySelectorAll('.plot')].filter(p => !p.querySelector('svg path')).length"
+    )
+    assert opened.messages == []
+    assert len(opened.requests) == 1  # the file itself
+    assert page.locator(".plot").count() == int(page.evaluate("document.body.dataset.charts"))
+    assert empty == 0
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert _serious(page, axe) == []
+
+
+def test_search_narrows_the_table(open_page):
+    """What is typed filters the examples, and the count says so."""
+    page = open_page(SHAPES["two-classes"]()).page
+
+    page.fill("#search", "1102")
+
+    assert page.locator("#examples tbody tr").count() == 1
+    assert page.locator("#count").inner_text() == "1 of 1 shown"
+
+
+def test_a_header_sorts_and_sorts_back(open_page):
+    """A click sorts by the column, a second one the other way."""
+    page = open_page(SHAPES["two-classes"]()).page
+    button = page.locator("th button", has_text="Sd")
+
+    button.click()
+    falling = page.locator("#examples tbody tr td:last-child").all_inner_texts()
+    button.click()
+    rising = page.locator("#examples tbody tr td:last-child").all_inner_texts()
+
+    assert falling == sorted(falling, reverse=True)
+    assert rising == sorted(rising)
+    assert page.locator("th[aria-sort=ascending]").inner_text().startswith("Sd")
+
+
+def test_more_rows_on_demand(open_page):
+    """Twelve rows first, twenty more at a click."""
+    page = open_page(SHAPES["two-classes"]()).page
+
+    page.click("#more")
+
+    assert page.locator("#examples tbody tr").count() == 32
+
+
+def test_hostile_words_stay_words(open_page, axe):
+    """Ids, classes, runs and texts full of markup are shown as they are, and run nothing."""
+    names = [f"{EVIL}{i}" for i in range(4)]
+    rows = [
+        {"run": f"{EVIL}{r}", "example": names[e], "label": EVIL, "prediction": p, "text": EVIL}
+        for r, votes in enumerate(["aabb", "abab", "aaab"])
+        for e, p in enumerate(EVIL if v == "a" else "</script>" for v in votes)
+    ]
+    report = sp.measure(pa.Table.from_pylist(rows))
+
+    opened = open_page(report, show=["text"])
+
+    assert opened.messages == []
+    assert len(opened.requests) == 1
+    assert EVIL in opened.page.locator("#examples").inner_text()
+    assert opened.page.locator("img").count() == 0
+    assert _serious(opened.page, axe) == []
+
+
+def test_texts_are_absent_unless_asked_for(open_page):
+    """Without `show` a text is not even in the file."""
+    rows = [
+        {"run": r, "example": e, "prediction": str((r + e) % 2), "text": "a secret"}
+        for r in range(3)
+        for e in range(4)
+    ]
+
+    opened = open_page(sp.measure(pa.Table.from_pylist(rows)))
+
+    assert "a secret" not in opened.page.content()
+
+
+def test_dark_and_light_at_a_press(open_page):
+    """The button turns the page over and says what it will do next."""
+    page = open_page(SHAPES["two-classes"](), scheme="dark").page
+    assert page.evaluate("document.documentElement.classList.contains('dark')")
+
+    page.click("#theme")
+
+    assert not page.evaluate("document.documentElement.classList.contains('dark')")
+    assert page.inner_text("#theme") == "Dark"
+
+
+def test_charts_are_read_with_arrow_keys(open_page):
+    """A focused chart says its values one after the other."""
+    page = open_page(SHAPES["two-classes"]()).page
+
+    page.focus("#c-accuracy_by_run")
+    page.keyboard.press("ArrowRight")
+    first = page.inner_text("#c-accuracy_by_run + .reading")
+    page.keyboard.press("End")
+    last = page.inner_text("#c-accuracy_by_run + .reading")
+
+    assert first.startswith("1 of 10: run 6, accuracy, % 85.17")
+    assert last.startswith("10 of 10: run 8")
+
+
+def test_the_policy_forbids_eval_and_everything_outside(open_page):
+    """The page cannot evaluate text as code, even if somebody smuggled some in."""
+    page = open_page(SHAPES["two-classes"]()).page
+
+    policy = page.get_attribute("meta[http-equiv=Content-Security-Policy]", "content")
+
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe-eval" not in policy
+    assert "'unsafe-inline'" not in policy.split("script-src")[1].split(";")[0]
+
+
+def test_print_is_light_and_short(open_page, tmp_path):
+    """Printed from a dark page: a PDF of a few light pages."""
+    page = open_page(SHAPES["two-classes"](), scheme="dark").page
+    page.emulate_media(media="print")
+
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.pdf(path=str(tmp_path / "report.pdf"), prefer_css_page_size=True)
+
+    n_pages = (tmp_path / "report.pdf").read_bytes().count(b"/Type /Page\n")
+    assert background == "rgb(255, 255, 255)"
+    assert 1 <= n_pages <= 6

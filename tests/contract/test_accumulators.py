@@ -1,0 +1,206 @@
+"""What every family of metrics promises, whoever wrote it."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from seedproof.measurement.intervals import Estimate, estimate
+from seedproof.metrics import FAMILIES, METRIC_NAMES, Batch
+from seedproof.metrics.card import card
+
+
+def study(needs=frozenset({"labels", "probs"}), *, seed=0, n_runs=4, n_examples=20, n_classes=3):
+    """A batch that holds what is needed and nothing else."""
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet(np.ones(n_classes), size=(n_runs, n_examples))
+    labels = rng.integers(0, n_classes, n_examples) if "labels" in needs else None
+    if "probs" in needs:
+        return Batch.from_probs(probs, labels)
+    return Batch(probs.argmax(axis=2), n_classes=n_classes, labels=labels)
+
+
+def fed(family, *batches, n_runs=4, n_classes=3):
+    """An accumulator after some batches."""
+    accumulator = family(n_runs, n_classes)
+    for batch in batches:
+        accumulator.update(batch)
+    return accumulator
+
+
+def estimates_of(accumulator):
+    """Value and interval of each figure; they compare exactly."""
+    return {name: estimate(value) for name, value in accumulator.result().items()}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+class TestAccumulator:
+    """The contract, for each family."""
+
+    def test_it_names_its_figures(self, family):
+        """At least one, none twice, all lowercase names."""
+        assert family.figures
+        assert len(set(family.figures)) == len(family.figures)
+        assert all(name.isidentifier() and name.islower() for name in family.figures)
+
+    def test_every_figure_has_a_card(self, family):
+        """The docs and the report show it."""
+        for name in family.figures:
+            assert card(name).name == name
+
+    def test_it_declares_what_it_needs_and_how_much_it_keeps(self, family):
+        """The measuring pass chooses families by their needs."""
+        assert family.needs <= {"labels", "probs"}
+        assert family.memory
+        assert "examples" not in family.memory
+
+    def test_the_result_has_exactly_the_figures_in_their_order(self, family):
+        """Reports are laid out by the declaration."""
+        assert tuple(fed(family, study()).result()) == family.figures
+
+    def test_every_figure_has_an_estimate(self, family):
+        """A finite value, inside its interval where it has one."""
+        for found in estimates_of(fed(family, study())).values():
+            assert isinstance(found, Estimate)
+            assert np.isfinite(found.value)
+            assert (found.low is None) == (found.high is None) == (found.over is None)
+            if found.low is not None:
+                assert found.low <= found.value <= found.high
+
+    def test_what_it_needs_is_enough(self, family):
+        """Nothing beyond the declaration is touched."""
+        batch = study(family.needs)
+
+        assert tuple(fed(family, batch).result()) == family.figures
+        family.columns(batch)
+
+    @pytest.mark.parametrize("n_classes", [2, 7])
+    @pytest.mark.parametrize("n_runs", [2, 3, 12])
+    def test_any_number_of_runs_and_classes_works(self, family, n_runs, n_classes):
+        """From two runs and two classes on."""
+        batch = study(n_runs=n_runs, n_classes=n_classes)
+
+        accumulator = fed(family, batch, n_runs=n_runs, n_classes=n_classes)
+
+        assert all(np.isfinite(found.value) for found in estimates_of(accumulator).values())
+
+    def test_one_example_is_enough(self, family):
+        """No division by n - 1 escapes."""
+        found = estimates_of(fed(family, study(n_examples=1)))
+
+        assert all(np.isfinite(value.value) for value in found.values())
+
+    def test_columns_have_one_value_an_example(self, family):
+        """They become columns of the table of examples."""
+        for values in family.columns(study(n_examples=13)).values():
+            assert values.shape == (13,)
+
+    @pytest.mark.parametrize("needs", [frozenset({"probs"}), frozenset({"probs", "labels"})])
+    def test_columns_do_not_depend_on_the_batch(self, family, needs):
+        """Each example is described by its own predictions."""
+        batch = study(needs)
+        labels = batch.labels
+        halves = [
+            Batch.from_probs(batch.probs[:, rows], None if labels is None else labels[rows])
+            for rows in (slice(0, 7), slice(7, 20))
+        ]
+
+        whole = family.columns(batch)
+
+        for name, values in whole.items():
+            parts = np.concatenate([family.columns(half)[name] for half in halves])
+            np.testing.assert_array_equal(parts, values)
+
+    def test_detail_holds_arrays(self, family):
+        """They are written as lists, so they must be small and numeric."""
+        for values in fed(family, study()).detail().values():
+            assert isinstance(values, np.ndarray)
+            assert values.dtype.kind in "if"
+            assert values.size < 10_000
+
+    def test_its_size_does_not_grow_with_the_examples(self, family):
+        """1000 batches leave what 10 leave: the foundation must carry 10^9 examples."""
+        batch = study()
+        few = fed(family, *[batch] * 10)
+        many = fed(family, *[batch] * 1000)
+
+        sizes = len(pickle.dumps(few)), len(pickle.dumps(many))
+
+        # Longer integers take a few bytes more.
+        assert sizes[1] == pytest.approx(sizes[0], rel=0.03)
+
+    def test_a_pickled_copy_is_the_same(self, family):
+        """Parts travel between processes."""
+        accumulator = fed(family, study(seed=1), study(seed=2))
+
+        copy = pickle.loads(pickle.dumps(accumulator))  # noqa: S301 - our own bytes
+
+        assert estimates_of(copy) == estimates_of(accumulator)
+
+    def test_an_empty_part_changes_nothing(self, family):
+        """Merged from either side, to the last bit."""
+        expected = estimates_of(fed(family, study()))
+
+        after, before = fed(family, study()), family(4, 3)
+        after.merge(family(4, 3))
+        before.merge(fed(family, study()))
+
+        assert estimates_of(after) == expected
+        assert estimates_of(before) == expected
+
+    def test_merging_does_not_change_the_other_part(self, family):
+        """The part may be merged again, and goes on counting on its own."""
+        part = fed(family, study(seed=1))
+        expected = estimates_of(part)
+        whole = family(4, 3)
+
+        whole.merge(part)
+        whole.update(study(seed=2))
+
+        assert estimates_of(part) == expected
+
+    def test_asking_does_not_change_the_answer(self, family):
+        """Results may be read while the work goes on."""
+        accumulator = fed(family, study(seed=1))
+
+        accumulator.result()
+        accumulator.detail()
+        accumulator.update(study(seed=2))
+
+        assert estimates_of(accumulator) == estimates_of(fed(family, study(seed=1), study(seed=2)))
+
+    def test_updating_does_not_change_the_batch(self, family):
+        """The same batch is handed to every family."""
+        batch, fresh = study(), study()
+
+        fed(family, batch)
+        family.columns(batch)
+
+        np.testing.assert_array_equal(batch.predictions, fresh.predictions)
+        np.testing.assert_array_equal(batch.probs, fresh.probs)
+        np.testing.assert_array_equal(batch.labels, fresh.labels)
+
+
+@pytest.mark.parametrize("family", [family for family in FAMILIES if "probs" in family.needs])
+def test_families_that_need_probabilities_refuse_predictions_alone(family):
+    """They say what is missing instead of inventing it."""
+    with pytest.raises(ValueError, match="probabilities"):
+        fed(family, study(frozenset({"labels"})))
+
+
+def test_no_figure_belongs_to_two_families():
+    """A name means one thing."""
+    assert len(set(METRIC_NAMES)) == len(METRIC_NAMES)
+
+
+@pytest.mark.parametrize("part", ["detail", "columns"])
+def test_no_two_families_share_the_name_of_an_array(part):
+    """All of them end up in one mapping, where one would hide the other."""
+    batch = study()
+    names = [
+        name
+        for family in FAMILIES
+        for name in (fed(family, batch).detail() if part == "detail" else family.columns(batch))
+    ]
+
+    assert len(set(names)) == len(names)

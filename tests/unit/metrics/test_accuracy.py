@@ -1,0 +1,233 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from torchmetrics.functional.classification import multiclass_accuracy
+
+from seedproof.measurement.intervals import estimate
+from seedproof.metrics.accuracy import Accuracy, accuracy, correctness_variance
+from seedproof.metrics.batch import Batch
+from seedproof.records.schema import UNLABELED
+from seedproof.testing import oracles
+
+# Three runs, four examples: right on 3, 2 and 4 of them.
+LABELS = np.array([0, 1, 2, 0])
+SMALL = np.array([[0, 1, 2, 1], [0, 2, 1, 0], [0, 1, 2, 0]])
+
+
+def accuracy_of(predictions, labels, n_classes=3):
+    """The family after one batch."""
+    family = Accuracy(len(predictions), n_classes)
+    family.update(Batch(predictions, n_classes=n_classes, labels=labels))
+    return family
+
+
+def values_of(predictions, labels, n_classes=3):
+    """The value of each figure."""
+    result = accuracy_of(predictions, labels, n_classes).result()
+    return {name: estimate(statistic).value for name, statistic in result.items()}
+
+
+def random_study(seed, shape=(6, 80), n_classes=4):
+    """Predictions that are right on most examples, and the labels."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, n_classes, shape[1])
+    wrong = rng.random(shape) < rng.uniform(0.1, 0.4, (shape[0], 1))
+    return np.where(wrong, rng.integers(0, n_classes, shape), labels), labels
+
+
+def test_accuracy_by_hand():
+    """Runs are right on 3, 2 and 4 of 4 examples: 9/12."""
+    assert values_of(SMALL, LABELS)["accuracy"] == 0.75
+
+
+def test_accuracy_sd_by_hand():
+    """Accuracies 0.75, 0.5, 1.0 have the mean 0.75 and the variance (0 + 1/16 + 1/16)/2."""
+    assert values_of(SMALL, LABELS)["accuracy_sd"] == pytest.approx(0.25, rel=1e-15)
+
+
+def test_accuracy_sd_independent_by_hand():
+    """Shares right are 1, 2/3, 2/3, 2/3: each 2/3·1/3·3/2 = 1/3; √(3·(1/3)/16) = 1/4."""
+    values = values_of(SMALL, LABELS)
+
+    assert values["accuracy_sd_independent"] == pytest.approx(0.25, rel=1e-15)
+
+
+def test_excess_by_hand():
+    """Two runs that are right on all or on none of 4 examples: sd² = 1/2, independent² = 1/8."""
+    predictions = np.array([[0, 1, 2, 0], [1, 2, 0, 1]])
+
+    values = values_of(predictions, LABELS)
+
+    assert values["accuracy_sd"] == pytest.approx(math.sqrt(1 / 2))
+    assert values["accuracy_sd_independent"] == pytest.approx(math.sqrt(1 / 8))
+    assert values["accuracy_sd_excess"] == pytest.approx(math.sqrt(3 / 8))
+
+
+def test_there_is_no_excess_where_runs_are_closer_than_chance():
+    """Runs that are wrong on one other example each have equal accuracies: excess 0, no root."""
+    predictions = np.array([[1, 1, 2, 0], [0, 2, 2, 0], [0, 1, 0, 0]])
+
+    values = values_of(predictions, LABELS)
+
+    assert values["accuracy_sd"] == 0
+    assert values["accuracy_sd_independent"] > 0
+    assert values["accuracy_sd_excess"] == 0
+
+
+def test_accuracy_of_each_run_by_hand():
+    """The mean of the runs is what `accuracy` says, their spread what `accuracy_sd` says."""
+    by_run = accuracy_of(SMALL, LABELS).detail()["accuracy_by_run"]
+
+    assert by_run.tolist() == [0.75, 0.5, 1.0]
+
+
+def test_columns_by_hand():
+    """The share of the runs that are right; not a number where nobody knows."""
+    labels = np.array([0, UNLABELED, 2, 0])
+
+    shares = Accuracy.columns(Batch(SMALL, n_classes=3, labels=labels))["correct_share"]
+
+    np.testing.assert_allclose(shares, [1, np.nan, 2 / 3, 2 / 3], rtol=1e-15)
+
+
+def test_columns_without_labels_are_empty_numbers():
+    """Every example still has its row."""
+    shares = Accuracy.columns(Batch(SMALL, n_classes=3))["correct_share"]
+
+    assert np.isnan(shares).tolist() == [True] * 4
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_accuracy_of_each_run_is_that_of_torchmetrics(seed):
+    """Micro-averaged, as people report it."""
+    predictions, labels = random_study(seed)
+
+    expected = [
+        multiclass_accuracy(
+            torch.from_numpy(run), torch.from_numpy(labels), num_classes=4, average="micro"
+        ).item()
+        for run in predictions
+    ]
+
+    by_run = accuracy_of(predictions, labels, 4).detail()["accuracy_by_run"]
+    np.testing.assert_allclose(by_run, expected, rtol=1e-6)  # theirs is float32
+
+
+@pytest.mark.parametrize("shape", [(2, 1), (2, 30), (3, 40), (9, 25)])
+def test_figures_equal_the_loops(shape):
+    """Accuracy and its spreads from counts are those of one run and one example at a time."""
+    predictions, labels = random_study(5, shape)
+    by_run = oracles.slow_accuracy_by_run(predictions, labels)
+    independent = oracles.slow_accuracy_sd_independent(predictions, labels)
+
+    values = values_of(predictions, labels, 4)
+
+    # Rounding of about 40 additions; that of the excess is of its square.
+    assert values["accuracy"] == pytest.approx(by_run.mean(), rel=1e-13)
+    assert values["accuracy_sd"] == pytest.approx(oracles.slow_sd(by_run), abs=1e-14)
+    assert values["accuracy_sd_independent"] == pytest.approx(independent, rel=1e-13)
+    excess = max(0.0, oracles.slow_sd(by_run) ** 2 - independent**2)
+    assert values["accuracy_sd_excess"] ** 2 == pytest.approx(excess, abs=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_two_classes_make_the_independent_sd_a_matter_of_flips(seed):
+    """With two classes a flip is a change of being right: √(flip rate / 2n)."""
+    predictions, labels = random_study(seed, n_classes=2)
+    flips = oracles.slow_flip_rate(predictions).mean()
+
+    values = values_of(predictions, labels, 2)
+
+    expected = math.sqrt(flips / (2 * len(labels)))
+    assert values["accuracy_sd_independent"] == pytest.approx(expected, rel=1e-13)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_more_classes_make_it_a_matter_of_pairs_of_which_one_is_right(seed):
+    """√(c/2n), c the share of examples on which exactly one of two runs is right."""
+    predictions, labels = random_study(seed, n_classes=5)
+    half_right = oracles.slow_half_right(predictions, labels)
+
+    values = values_of(predictions, labels, 5)
+
+    assert half_right < oracles.slow_flip_rate(predictions).mean()
+    expected = math.sqrt(half_right / (2 * len(labels)))
+    assert values["accuracy_sd_independent"] == pytest.approx(expected, rel=1e-13)
+
+
+def test_identical_runs_have_no_spread():
+    """Exactly 0, whatever their accuracy."""
+    predictions, labels = random_study(0, (1, 30))
+
+    values = values_of(np.repeat(predictions, 7, axis=0), labels, 4)
+
+    assert 0 < values.pop("accuracy") < 1
+    assert set(values.values()) == {0.0}
+
+
+@pytest.mark.parametrize("n_runs", [2, 3, 5, 10])
+def test_runs_that_are_equally_good_have_no_spread(n_runs):
+    """Exactly 0 at any accuracy, although the mean of 0.05 three times is not 0.05."""
+    labels = np.zeros(20, dtype=int)
+
+    for n_wrong in range(21):
+        predictions = np.repeat([np.arange(20) < n_wrong], n_runs, axis=0).astype(int)
+        assert values_of(predictions, labels, 2)["accuracy_sd"] == 0.0, n_wrong
+
+
+@pytest.mark.parametrize(("answer", "expected"), [(0, 0.0), (1, 1.0)])
+def test_accuracy_reaches_its_bounds(answer, expected):
+    """All wrong is 0, all right is 1, without rounding."""
+    values = values_of(np.full((7, 30), answer), np.ones(30, dtype=int))
+
+    assert values["accuracy"] == expected
+
+
+def test_unlabeled_examples_do_not_count():
+    """An example without label is neither right nor wrong."""
+    predictions, labels = random_study(2)
+    labels[::3] = UNLABELED
+    known = labels != UNLABELED
+
+    assert values_of(predictions, labels, 4) == values_of(predictions[:, known], labels[known], 4)
+
+
+def test_batches_without_any_label_add_nothing():
+    """A stretch of unlabeled rows in a labeled study is passed over."""
+    family = accuracy_of(SMALL, LABELS)
+    before = family.result()
+
+    family.update(Batch(SMALL, n_classes=3))
+    family.update(Batch(SMALL, n_classes=3, labels=np.full(4, UNLABELED)))
+
+    assert family.result()["accuracy"].value == before["accuracy"].value
+    assert family.result()["accuracy"].n_examples == 4
+
+
+def test_kernels_give_one_value_an_example():
+    """Shares of right runs and their variances, before any mean is taken."""
+    correct = SMALL == LABELS
+
+    np.testing.assert_allclose(accuracy(correct).values, [1, 2 / 3, 2 / 3, 2 / 3], rtol=1e-15)
+    np.testing.assert_allclose(correctness_variance(correct).values, [0, 1 / 3, 1 / 3, 1 / 3])
+
+
+def test_correctness_variance_is_at_most_one_half():
+    """Reached by two runs of which one is right."""
+    assert correctness_variance(np.array([[True], [False]])).values.tolist() == [0.5]
+
+
+def test_of_two_runs_only_the_accuracy_can_do_without_one():
+    """One run has an accuracy but no variance."""
+    correct = np.array([[True], [False]])
+
+    assert accuracy(correct).without.tolist() == [[0], [1]]
+    assert correctness_variance(correct).without is None
+
+
+def test_labels_of_another_length_are_refused():
+    """Three labels for four examples fit nowhere."""
+    with pytest.raises((ValueError, IndexError)):
+        accuracy_of(SMALL, LABELS[:3])

@@ -1,0 +1,310 @@
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import entr
+
+from seedproof.measurement.intervals import estimate
+from seedproof.metrics.batch import Batch
+from seedproof.metrics.entropy import (
+    Entropy,
+    entropy_beyond,
+    entropy_limit,
+    label_entropy,
+    label_entropy_corrected,
+)
+from seedproof.testing import oracles
+
+TRUE_ENTROPY = -(0.25 * math.log(0.25) + 0.75 * math.log(0.75))  # 0.562
+
+
+def votes(*counts):
+    """One example whose classes get so many runs each."""
+    return np.repeat(np.arange(len(counts)), counts)[:, None]
+
+
+def agreement_of(predictions):
+    """What the kernels take."""
+    return Batch(predictions, n_classes=int(predictions.max()) + 1).agreement
+
+
+def entropy_of(predictions, n_classes=4):
+    """The family after one batch."""
+    entropy = Entropy(len(predictions), n_classes)
+    entropy.update(Batch(predictions, n_classes=n_classes))
+    return entropy
+
+
+def values_of(predictions, n_classes=4):
+    """The value of each figure."""
+    result = entropy_of(predictions, n_classes).result()
+    return {name: estimate(statistic).value for name, statistic in result.items()}
+
+
+def random_predictions(seed, shape=(6, 80), n_classes=4):
+    """Runs that agree with a usual answer on most examples."""
+    rng = np.random.default_rng(seed)
+    usual = rng.integers(0, n_classes, shape[1])
+    return np.where(rng.random(shape) < 0.3, rng.integers(0, n_classes, shape), usual)
+
+
+def expected_over_studies(kernel, n_runs, shares):
+    """Mean of a kernel over all studies of runs that say 1 with given chances, by enumeration."""
+    counts = np.arange(n_runs + 1)
+    predictions = (np.arange(n_runs)[:, None] < counts).astype(int)
+    chance = stats.binom.pmf(counts[:, None], n_runs, shares).mean(axis=1)
+    return float(kernel(agreement_of(predictions)).values @ chance)
+
+
+@pytest.mark.parametrize(("counts", "expected"), [((90, 5, 5), 0.394), ((75, 25), 0.562)])
+def test_published_entropies(counts, expected):
+    """Findings 2023: 90/5/5 → -(.9 ln .9 + 2·.05 ln .05) = 0.394; 75/25 → 0.562."""
+    assert values_of(votes(*counts))["label_entropy"] == pytest.approx(expected, abs=5e-4)
+
+
+def test_entropy_by_hand():
+    """Answers 0, 0, 1, 1 have entropy ln 2, answers 0, 1, 2, 3 have ln 4: ln √8 on average."""
+    predictions = np.array([[0, 0], [0, 1], [1, 2], [1, 3]])
+
+    assert values_of(predictions)["label_entropy"] == pytest.approx(1.5 * math.log(2), rel=1e-14)
+
+
+def test_corrected_entropy_by_hand():
+    """2 v 1 of 3 runs: 3·0.6365 - 2·(2·ln 2 + 0)/3 = 0.9853, where ln 2 is a 1 v 1 left over."""
+    whole = math.log(3) - 2 / 3 * math.log(2)
+
+    expected = 3 * whole - 2 * (2 * math.log(2) / 3)
+
+    assert expected == pytest.approx(0.9853, abs=5e-5)
+    assert values_of(votes(2, 1))["label_entropy_corrected"] == pytest.approx(expected, rel=1e-13)
+
+
+def test_corrected_entropy_of_two_runs_is_twice_the_plug_in():
+    """One run alone has no entropy, so 2·H - 1·0."""
+    values = values_of(np.array([[0, 0], [0, 1]]))
+
+    assert values["label_entropy_corrected"] == pytest.approx(2 * values["label_entropy"])
+
+
+@pytest.mark.parametrize(("n_runs", "plug_in"), [(5, 0.442), (10, 0.507), (50, 0.552)])
+def test_the_plug_in_reads_a_true_0_562_low(n_runs, plug_in):
+    """Over all binomial studies of 75/25: 0.442, 0.507, 0.552 from 5, 10, 50 runs."""
+    read = expected_over_studies(label_entropy, n_runs, np.array([0.25]))
+
+    assert pytest.approx(0.562, abs=5e-4) == TRUE_ENTROPY
+    assert read == pytest.approx(plug_in, abs=5e-4)
+
+
+@pytest.mark.parametrize("n_runs", [5, 10, 50])
+def test_the_jackknife_reads_a_true_0_562_to_two_percent(n_runs):
+    """Its bias at 75/25 is +1.4, +1.3, +0.0 %, where the plug-in has -21, -10, -2 %."""
+    read = expected_over_studies(label_entropy_corrected, n_runs, np.array([0.25]))
+
+    assert read == pytest.approx(TRUE_ENTROPY, rel=0.015)
+
+
+@pytest.mark.parametrize(
+    ("n_runs", "plug_in_bias", "corrected_bias"),
+    [(5, -0.26, -0.05), (10, -0.15, -0.02), (50, -0.03, 0.0)],
+)
+def test_bias_where_most_examples_are_sure(n_runs, plug_in_bias, corrected_bias):
+    """With normal logits of sd 5, FACTS: plug-in -26, -15, -3 %, jackknife -5, -2, 0 %."""
+    quantiles = (np.arange(2000) + 0.5) / 2000
+    shares = 1 / (1 + np.exp(-5 * stats.norm.ppf(quantiles)))
+    truth = stats.entropy(np.stack([shares, 1 - shares])).mean()
+
+    plain = expected_over_studies(label_entropy, n_runs, shares) / truth - 1
+    corrected = expected_over_studies(label_entropy_corrected, n_runs, shares) / truth - 1
+
+    # FACTS rounds to whole percents and does not state its population: one point either way.
+    assert plain == pytest.approx(plug_in_bias, abs=0.01)
+    assert corrected == pytest.approx(corrected_bias, abs=0.01)
+
+
+@pytest.mark.parametrize("shape", [(2, 30), (3, 30), (6, 80), (25, 40)])
+def test_entropy_equals_that_of_scipy(shape):
+    """Table look-ups by agreement give the textbook entropy of the label counts."""
+    predictions = random_predictions(1, shape)
+    counts = np.stack([np.bincount(column, minlength=4) for column in predictions.T])
+
+    values = label_entropy(agreement_of(predictions)).values
+
+    # ln R - S/R cancels digits: an absolute tolerance, 1e-14 is 50 roundings.
+    np.testing.assert_allclose(values, stats.entropy(counts, axis=1), atol=1e-14)
+
+
+@pytest.mark.parametrize("shape", [(2, 30), (3, 30), (6, 40), (12, 20)])
+def test_corrected_entropy_equals_deleting_each_run(shape):
+    """The jackknife from tables is the jackknife by literally deleting runs."""
+    predictions = random_predictions(2, shape)
+
+    values = label_entropy_corrected(agreement_of(predictions)).values
+
+    # R·H multiplies rounding by the number of runs.
+    expected = oracles.slow_label_entropy_corrected(predictions)
+    np.testing.assert_allclose(values, expected, atol=1e-13)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_corrected_entropy_is_never_below_the_plug_in(seed):
+    """Entropy is concave, so leaving out a run never raises it on average."""
+    agreement = agreement_of(random_predictions(seed))
+
+    assert (label_entropy_corrected(agreement).values >= label_entropy(agreement).values).all()
+
+
+@pytest.mark.parametrize("n_runs", [2, 3, 7, 64])
+def test_identical_runs_have_no_entropy(n_runs):
+    """Exactly 0, although ln R - S/R is rounded."""
+    predictions = np.repeat(random_predictions(0, (1, 30)), n_runs, axis=0)
+
+    assert set(values_of(predictions).values()) == {0.0}
+
+
+def test_entropy_is_at_most_the_logarithm_of_the_runs():
+    """Every run another class: ln R, although there are more classes."""
+    assert values_of(votes(1, 1, 1, 1), 9)["label_entropy"] == pytest.approx(math.log(4))
+
+
+@pytest.mark.parametrize(
+    ("counts", "high"), [((75, 25), 1.0), ((76, 24), 0.0), ((3, 1), 1.0), ((4, 1), 0.0)]
+)
+def test_high_entropy_starts_at_75_against_25(counts, high):
+    """75/25 has 0.562 and is above 0.56; 76/24 has 0.551 and is not."""
+    assert values_of(votes(*counts))["high_entropy_share"] == high
+
+
+def test_high_entropy_share_equals_the_loop():
+    """The share counts examples, not entropy."""
+    predictions = random_predictions(4)
+
+    expected = oracles.slow_high_entropy_share(predictions)
+
+    assert 0 < expected < 1
+    assert values_of(predictions)["high_entropy_share"] == expected
+
+
+def test_histogram_holds_every_example_once():
+    """Bins reach up to the largest entropy possible, which falls into the last one."""
+    predictions = np.concatenate([random_predictions(5, (4, 30)), votes(1, 1, 1, 1)], axis=1)
+
+    histogram = entropy_of(predictions).detail()["entropy_histogram"]
+
+    assert histogram.sum() == 31
+    assert histogram[0] == sum(len(set(column)) == 1 for column in predictions.T.tolist())
+    assert histogram[-1] >= 1
+
+
+def test_columns_are_the_entropies_of_each_example():
+    """Both entropies, one value an example."""
+    predictions = random_predictions(6)
+
+    columns = Entropy.columns(Batch(predictions, n_classes=4))
+
+    assert columns.keys() == {"label_entropy", "label_entropy_corrected"}
+    expected = oracles.slow_label_entropy(predictions)
+    np.testing.assert_allclose(columns["label_entropy"], expected, atol=1e-14)
+    expected = oracles.slow_label_entropy_corrected(predictions)
+    np.testing.assert_allclose(columns["label_entropy_corrected"], expected, atol=1e-13)
+
+
+def test_of_two_runs_none_can_be_left_out():
+    """One run has no entropy to compare with."""
+    agreement = agreement_of(votes(1, 1))
+
+    assert label_entropy(agreement).without is None
+    assert label_entropy_corrected(agreement).without is None
+
+
+# ---------------------------------------------------------------------- runs without end
+
+
+def beyond(predictions, n_classes=10**6):
+    """The extrapolated entropy of some predictions; so many classes limit nothing."""
+    n_runs = len(predictions)
+    counts = np.bincount(agreement_of(predictions).ravel(), minlength=n_runs + 1)
+    return entropy_beyond(counts, n_classes)
+
+
+def test_entropy_beyond_adds_up_how_often_a_run_is_alone():
+    """Sum over k of T_k/k, T_k counted over all choices of k other runs.
+
+    Where no answer is given by one run alone, nothing is extrapolated.
+    """
+    predictions = np.concatenate([votes(3, 2), votes(2, 3), votes(5), votes(5)], axis=1)
+
+    expected = sum(oracles.slow_novelty(predictions, k) / k for k in range(1, 5))
+
+    assert beyond(predictions) == pytest.approx(expected, rel=1e-13)
+
+
+def test_entropy_beyond_continues_by_the_power_law_of_the_last_two():
+    """The tail sum over k ≥ R of T_(R-1)·((R-1)/k)^a / k, added up term by term."""
+    predictions = random_predictions(8, (6, 60))
+    novelty = [oracles.slow_novelty(predictions, k) for k in range(1, 6)]
+    exponent = math.log(novelty[3] / novelty[4]) / math.log(5 / 4)
+    k = np.arange(6, 200_000)
+    tail = float((novelty[4] * (5 / k) ** exponent / k).sum())
+
+    expected = sum(share / k for k, share in enumerate(novelty, start=1)) + tail
+
+    # The sum stops at 200,000 terms; its rest is below T·(R/k)^a/a.
+    rest = novelty[4] * (5 / 200_000) ** exponent / exponent
+    assert beyond(predictions) == pytest.approx(expected + rest, rel=1e-4)
+
+
+def test_entropy_beyond_is_what_the_flips_allow_where_novelty_does_not_fall():
+    """If every answer that is not unanimous is alone, only the flip rate says where it ends.
+
+    One pair in five disagrees: 2q(1-q) = 0.2 has q = 0.1127, and its entropy is 0.352.
+    """
+    predictions = np.concatenate([votes(4, 1), votes(5)], axis=1)
+
+    assert beyond(predictions, n_classes=2) == pytest.approx(0.352, abs=5e-4)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 7])
+def test_no_distribution_exceeds_the_entropy_that_its_flips_allow(n_classes):
+    """The limit is reached by one class against equal others, and by no random distribution."""
+    rng = np.random.default_rng(11)
+    shares = rng.dirichlet(np.full(n_classes, 0.5), size=3000)
+    flips, entropies = 1 - np.square(shares).sum(axis=1), entr(shares).sum(axis=1)
+    extreme = np.r_[0.8, np.full(n_classes - 1, 0.2 / (n_classes - 1))]
+
+    limits = np.array([entropy_limit(flip, n_classes) for flip in flips])
+
+    assert (entropies <= limits + 1e-12).all()
+    # A mean over examples keeps to the limit of the mean flip rate.
+    assert entropies.mean() <= entropy_limit(flips.mean(), n_classes)
+    reached = entropy_limit(1 - np.square(extreme).sum(), n_classes)
+    assert reached == pytest.approx(entr(extreme).sum(), rel=1e-12)
+
+
+def test_the_largest_flip_rate_allows_the_largest_entropy():
+    """Ten classes that are all alike: flips 0.9, entropy ln 10."""
+    assert entropy_limit(0.9, 10) == pytest.approx(math.log(10))
+
+
+def test_entropy_beyond_is_zero_where_all_runs_agree():
+    """Nothing new was met, nothing new is expected."""
+    assert beyond(votes(6)) == 0.0
+
+
+def test_entropy_beyond_has_the_truth_of_many_runs():
+    """Zhang's sum over k of the chance to be alone among k, over k, is the entropy."""
+    rng = np.random.default_rng(9)
+    predictions = (rng.random((60, 400)) < 0.25).astype(int)
+
+    # The sampling error of 24,000 answers is about 0.003; a few more are allowed.
+    assert beyond(predictions) == pytest.approx(TRUE_ENTROPY, abs=0.01)
+
+
+def test_the_corrected_entropy_knows_its_bias_left():
+    """It is the distance to the extrapolated entropy, which never exceeds ln K."""
+    predictions = random_predictions(10, (5, 60))
+
+    corrected = entropy_of(predictions).result()["label_entropy_corrected"]
+
+    reach = beyond(predictions, n_classes=4)
+    assert corrected.bias_left == pytest.approx(reach - corrected.value, rel=1e-12)
