@@ -46,8 +46,7 @@ class Tally:
         columns: dict[str, list[np.ndarray]] = {}
         for batch in batches(shard, self._n_classes):
             for family in self.families:
-                family.update(batch)
-                for name, values in family.columns(batch).items():
+                for name, values in family.update(batch).items():
                     columns.setdefault(name, []).append(values)
         table = _examples(shard, {n: np.concatenate(v) for n, v in columns.items()}, classes)
         self._keep(with_votes(table, shard, self._n_classes))

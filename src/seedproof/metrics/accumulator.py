@@ -26,8 +26,8 @@ class Accumulator(Protocol):
     def __init__(self, n_runs: int, n_classes: int) -> None:
         """Start with no examples."""
 
-    def update(self, batch: Batch) -> None:
-        """Add the examples of one batch."""
+    def update(self, batch: Batch) -> Detail:
+        """Add the examples of one batch; returns what is said of each, axes (examples)."""
 
     def merge(self, other: Self) -> None:
         """Add the examples of another part."""
@@ -37,7 +37,3 @@ class Accumulator(Protocol):
 
     def detail(self) -> Detail:
         """Arrays behind the figures, for charts and tables: by run, by class, by bin."""
-
-    @staticmethod
-    def columns(batch: Batch) -> Detail:
-        """What this family says of each example, axes (examples)."""

@@ -80,12 +80,18 @@ class Accuracy:
         self._variance = ExampleSums()
         self._right = np.zeros(n_runs, dtype=np.int64)
 
-    def update(self, batch: Batch) -> None:
-        """Add the labeled examples of one batch."""
-        correct = batch.labeled.correct
-        self._accuracy.update(accuracy(correct))
-        self._variance.update(correctness_variance(correct))
-        self._right += correct.sum(axis=1)
+    def update(self, batch: Batch) -> Detail:
+        """Add one batch; returns the share of the runs that are right, NaN where unlabeled."""
+        labeled = batch.labeled
+        shares = accuracy(labeled.correct)
+        self._accuracy.update(shares)
+        contested = correctness_variance(labeled.correct[:, labeled.contested])
+        self._variance.update(contested, n_zeros=labeled.n_examples - len(labeled.contested))
+        self._right += labeled.correct.sum(axis=1)
+        columns = np.full(batch.n_examples, np.nan)
+        if batch.labels is not None:
+            columns[batch.labels >= 0] = shares.values
+        return {"correct_share": columns}
 
     def merge(self, other: "Accuracy") -> None:
         """Add the examples of another part."""
@@ -112,11 +118,3 @@ class Accuracy:
     def detail(self) -> Detail:
         """Accuracy of each run."""
         return {"accuracy_by_run": self._right / self._accuracy.n_examples}
-
-    @staticmethod
-    def columns(batch: Batch) -> Detail:
-        """Share of the runs that are right; NaN where the label is unknown."""
-        share = np.full(batch.n_examples, np.nan)
-        if batch.labels is not None:
-            share[batch.labels >= 0] = accuracy(batch.labeled.correct).values
-        return {"correct_share": share}

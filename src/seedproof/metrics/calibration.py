@@ -109,33 +109,31 @@ class Calibration:
         self._nll, self._nll_by_run = ExampleSums(), np.zeros(n_runs)
         self._brier, self._brier_by_run = ExampleSums(), np.zeros(n_runs)
 
-    def update(self, batch: Batch) -> None:
-        """Add the labeled examples of one batch."""
+    def update(self, batch: Batch) -> Detail:
+        """Add the labeled examples of one batch; says nothing of single examples."""
         batch = batch.labeled
         if batch.probs is None or batch.labels is None:
             raise ValueError("calibration needs probabilities and labels")
-        self._add_bins(batch.predictions, batch.probs.max(axis=2), batch.correct)
+        self._add_bins(batch.predictions, batch.confidence, batch.correct)
         losses = nll(batch.reference_probs)
         self._nll.update(_mean_of_runs(losses))
         self._nll_by_run += losses.sum(axis=1)
         scores = brier(batch.probs, batch.labels)
         self._brier.update(_mean_of_runs(scores))
         self._brier_by_run += scores.sum(axis=1)
+        return {}
 
     def _add_bins(self, predictions: IntArray, confidence: FloatArray, correct: BoolArray) -> None:
-        n_runs, n_groups, _ = self._counts.shape
-        place = confidence_bins(confidence.astype(np.float64))
+        n_runs, n_groups, _ = shape = self._counts.shape
+        place = confidence_bins(confidence) + np.arange(n_runs)[:, None] * (n_groups * N_BINS)
         if n_groups > 1:
-            place = place + N_BINS * predictions
-        size = n_groups * N_BINS
-        for run_idx in range(n_runs):
-            where = place[run_idx]
-            counts = np.bincount(where, minlength=size)
-            right = np.bincount(where[correct[run_idx]], minlength=size)
-            sums = np.bincount(where, weights=confidence[run_idx], minlength=size)
-            self._counts[run_idx] += counts.reshape(n_groups, N_BINS)
-            self._right[run_idx] += right.reshape(n_groups, N_BINS)
-            self._confidence[run_idx] += sums.reshape(n_groups, N_BINS)
+            place += N_BINS * predictions
+        flat = place.ravel()
+        size = self._counts.size
+        self._counts += np.bincount(flat, minlength=size).reshape(shape)
+        self._right += np.bincount(flat[correct.ravel()], minlength=size).reshape(shape)
+        sums = np.bincount(flat, weights=confidence.ravel(), minlength=size)
+        self._confidence += sums.reshape(shape)
 
     def merge(self, other: "Calibration") -> None:
         """Add the examples of another part."""
@@ -181,9 +179,3 @@ class Calibration:
             "reliability_right": self._right,
             "reliability_confidence": self._confidence,
         }
-
-    @staticmethod
-    def columns(batch: Batch) -> Detail:
-        """Nothing for the table of examples."""
-        del batch
-        return {}

@@ -50,9 +50,10 @@ def probability_sd(probs: FloatArray) -> ExampleValues:
 
 def agreement_class(batch: Batch) -> IntArray:
     """Index into `AGREEMENTS` of each example: 0 all agree, 1 some differ, 2 close to a toss."""
-    differs = batch.agreement[0] < batch.n_runs
-    high = label_entropy(batch.agreement).whole > HIGH_ENTROPY
-    return np.asarray(differs.astype(np.int64) + high)
+    found = np.zeros(batch.n_examples, dtype=np.int64)
+    high = label_entropy(batch.contested_agreement).whole > HIGH_ENTROPY
+    found[batch.contested] = 1 + high
+    return found
 
 
 class Confidence:
@@ -71,22 +72,22 @@ class Confidence:
         self._squares = np.zeros(N_BINS)
         self._map = np.zeros((len(AGREEMENTS), MAP_ROWS, MAP_COLUMNS), dtype=np.int64)
 
-    def update(self, batch: Batch) -> None:
-        """Add the examples of one batch."""
+    def update(self, batch: Batch) -> Detail:
+        """Add one batch; returns mean and standard deviation over runs of each probability."""
         values = probability_sd(batch.reference_probs)
         self._spread.update(values)
+        mean = batch.reference_probs.mean(axis=0)
         # With two classes the curve runs over the probability of the second one, as published.
-        second = np.ones(batch.n_examples, dtype=np.int64)
-        followed = batch.probs_of(second) if self._binary else batch.reference_probs
-        place = np.clip(followed.mean(axis=0) * N_BINS, 0, N_BINS - 1).astype(np.int64)
+        followed = np.where(batch.reference == 1, mean, 1 - mean) if self._binary else mean
+        place = np.clip(followed * N_BINS, 0, N_BINS - 1).astype(np.int64)
         self._counts += np.bincount(place, minlength=N_BINS)
         self._sums += np.bincount(place, weights=values.whole, minlength=N_BINS)
         self._squares += np.bincount(place, weights=np.square(values.whole), minlength=N_BINS)
 
-        self._add_to_map(batch, values.values)
+        self._add_to_map(batch, mean, values.values)
+        return {"probability_mean": mean, "probability_sd": values.values}
 
-    def _add_to_map(self, batch: Batch, spread: FloatArray) -> None:
-        mean = batch.reference_probs.mean(axis=0)
+    def _add_to_map(self, batch: Batch, mean: FloatArray, spread: FloatArray) -> None:
         column = np.clip(mean * MAP_COLUMNS, 0, MAP_COLUMNS - 1).astype(np.int64)
         row = np.clip(spread / LARGEST_SD * MAP_ROWS, 0, MAP_ROWS - 1).astype(np.int64)
         place = (agreement_class(batch) * MAP_ROWS + row) * MAP_COLUMNS + column
@@ -120,13 +121,4 @@ class Confidence:
             "sd_curve_mean": mean,
             "sd_curve_error": error,
             "confidence_map": self._map,
-        }
-
-    @staticmethod
-    def columns(batch: Batch) -> Detail:
-        """Mean and standard deviation over runs of the followed probability."""
-        probs = batch.reference_probs
-        return {
-            "probability_mean": probs.mean(axis=0),
-            "probability_sd": probability_sd(probs).values,
         }

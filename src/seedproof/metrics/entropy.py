@@ -187,18 +187,26 @@ class Entropy:
         self._high = 0
         self._histogram = np.zeros(self.bins, dtype=np.int64)
 
-    def update(self, batch: Batch) -> None:
-        """Add the examples of one batch."""
-        entropy = label_entropy(batch.agreement)
-        self._plain.update(entropy)
-        self._corrected.update(label_entropy_corrected(batch.agreement))
+    def update(self, batch: Batch) -> Detail:
+        """Add one batch; returns both entropies of each example."""
+        agreement = batch.contested_agreement
+        n_zeros = batch.n_examples - len(batch.contested)
+        entropy, corrected = label_entropy(agreement), label_entropy_corrected(agreement)
+        self._plain.update(entropy, n_zeros=n_zeros)
+        self._corrected.update(corrected, n_zeros=n_zeros)
+        self._agreement_counts[-1] += n_zeros * batch.n_runs
         self._agreement_counts += np.bincount(
-            batch.agreement.ravel(), minlength=len(self._agreement_counts)
+            agreement.ravel(), minlength=len(self._agreement_counts)
         )
         self._high += int((entropy.whole > HIGH_ENTROPY).sum())
         top = float(np.log(min(batch.n_runs, batch.n_classes))) or 1.0
         place = np.minimum(entropy.whole / top * self.bins, self.bins - 1).astype(np.int64)
+        self._histogram[0] += n_zeros
         self._histogram += np.bincount(place, minlength=self.bins)
+        return {
+            "label_entropy": batch.over_contested(entropy.values),
+            "label_entropy_corrected": batch.over_contested(corrected.values),
+        }
 
     def merge(self, other: "Entropy") -> None:
         """Add the examples of another part."""
@@ -223,11 +231,3 @@ class Entropy:
     def detail(self) -> Detail:
         """How many examples have which entropy, in equal bins up to the largest possible one."""
         return {"entropy_histogram": self._histogram}
-
-    @staticmethod
-    def columns(batch: Batch) -> Detail:
-        """Both entropies of each example."""
-        return {
-            "label_entropy": label_entropy(batch.agreement).values,
-            "label_entropy_corrected": label_entropy_corrected(batch.agreement).values,
-        }

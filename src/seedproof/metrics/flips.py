@@ -79,20 +79,26 @@ class Flips:
         if 2 < n_classes <= MAX_SWAP_CLASSES:
             self._swaps = np.zeros((n_classes, n_classes), dtype=np.int64)
 
-    def update(self, batch: Batch) -> None:
-        """Add the examples of one batch."""
-        self._flips.update(flip_rate(batch.agreement))
+    def update(self, batch: Batch) -> Detail:
+        """Add one batch; returns majority class, its share of the runs, and flip rate of each."""
+        flips = flip_rate(batch.contested_agreement)
+        self._flips.update(flips, n_zeros=batch.n_examples - len(batch.contested))
         self._disagreements += batch.disagreements
         for run_idx, predicted in enumerate(batch.predictions):
             self._class_counts[run_idx] += np.bincount(predicted, minlength=batch.n_classes)
-        majority = batch.agreement.max(axis=0)
-        self._majorities += np.bincount(majority, minlength=len(self._majorities))
+        self._majorities += np.bincount(batch.majority, minlength=len(self._majorities))
         if self._swaps is not None:
-            differs = batch.predictions != batch.consensus
-            consensus = np.broadcast_to(batch.consensus, differs.shape)
-            pairs = consensus[differs] * np.int64(batch.n_classes) + batch.predictions[differs]
+            predictions = batch.predictions[:, batch.contested]
+            consensus = np.broadcast_to(batch.consensus[batch.contested], predictions.shape)
+            differs = predictions != consensus
+            pairs = consensus[differs] * np.int64(batch.n_classes) + predictions[differs]
             counts = np.bincount(pairs, minlength=self._swaps.size)
             self._swaps += counts.reshape(self._swaps.shape)
+        return {
+            "consensus": batch.consensus,
+            "consensus_share": batch.majority / batch.n_runs,
+            "flip_rate": batch.over_contested(flips.values),
+        }
 
     def merge(self, other: "Flips") -> None:
         """Add the examples of another part."""
@@ -137,12 +143,3 @@ class Flips:
             found["swap_classes"] = np.stack(np.unravel_index(largest, both_ways.shape), axis=1)
             found["swap_counts"] = both_ways.ravel()[largest]
         return found
-
-    @staticmethod
-    def columns(batch: Batch) -> Detail:
-        """Flip rate, majority class and its share of the runs, for each example."""
-        return {
-            "consensus": batch.consensus,
-            "consensus_share": batch.agreement.max(axis=0) / batch.n_runs,
-            "flip_rate": flip_rate(batch.agreement).values,
-        }

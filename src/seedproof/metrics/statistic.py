@@ -49,20 +49,22 @@ class ExampleSums:
     whole_denominator: int = 1
     without_denominator: int = 1
 
-    def update(self, values: ExampleValues) -> None:
-        """Add the examples of one batch."""
+    def update(self, values: ExampleValues, *, n_zeros: int = 0) -> None:
+        """Add the examples of one batch.
+
+        Args:
+            values: Some of its examples.
+            n_zeros: How many more there are, whose quantity is 0 with and without any run.
+        """
         self.whole_denominator = values.whole_denominator
         self.without_denominator = values.without_denominator
-        self.n_examples += len(values.whole)
+        self.n_examples += len(values.whole) + n_zeros
         self.total += values.whole.sum().item()
         self.squares += float(np.square(values.values).sum())
         if values.without is not None:
             left_out = values.without.sum(axis=1)
             self.without = left_out if self.without is None else self.without + left_out
-            # Jackknife variance over runs of each example's own value.
-            n_runs = len(values.without)
-            per_example = np.var(values.without / values.without_denominator, axis=0)
-            self.interaction += float((n_runs - 1) * per_example.sum())
+            self.interaction += _jackknife_variances(values.without) / values.without_denominator**2
 
     def merge(self, other: "ExampleSums") -> None:
         """Add the totals of other examples."""
@@ -110,6 +112,16 @@ class ExampleSums:
             largest=largest,
             is_count=is_count,
         )
+
+
+def _jackknife_variances(without: IntArray | FloatArray) -> float:
+    """Jackknife variance over runs of each example's own value, summed over examples."""
+    n_runs = len(without)
+    # Deviations from the first run: squares of values that hardly differ would lose their digits.
+    deviations = (without - without[0]).astype(np.float64, copy=False)
+    squares = float(np.einsum("ri,ri->", deviations, deviations))
+    means = deviations.sum(axis=0) / n_runs
+    return (n_runs - 1) * max(squares / n_runs - float(means @ means), 0.0)
 
 
 Scale: TypeAlias = Literal["log", "logit"]

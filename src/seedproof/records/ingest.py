@@ -48,7 +48,7 @@ CSV_CAUSES = (
     ("Expected Number of Columns", "has more or fewer fields than the header"),
     ("Value with unterminated quote", "has a quote that does not close"),
     ("Invalid unicode", "is not UTF-8"),
-    ("Maximum line size", "is longer than 2 MB"),
+    ("Maximum line size", f"is longer than {BUFFER_BYTES // 10**6} MB"),
 )
 INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 
@@ -296,6 +296,8 @@ def _reason(error: Exception) -> str:
         return f"line {number} {next(causes, 'is not valid')}"
     if "CSV Parser state machine" in first:
         return "its line ends are mixed, or its quotes do not match"
+    if "Parallel CSV Reader" in first:
+        return f"a line is longer than {BUFFER_BYTES // 10**6} MB"
     return (
         first.removeprefix("Conversion Error: ").removeprefix("Invalid Input Error: ").rstrip(".")
     )

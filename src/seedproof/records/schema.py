@@ -103,7 +103,7 @@ class Layout:
         values: Values,
         extras: Sequence[pa.Array | pa.ChunkedArray] = (),
     ) -> pa.Table:
-        """Rows in the layout's columns, copied: they may wait while the caller reuses its arrays."""
+        """Rows in the layout's columns, copied: they wait while the caller reuses its arrays."""
         gold = np.array(labels, dtype=np.int32)
         columns = [ids, pa.array(gold, pa.int32(), mask=gold == UNLABELED)]
         if isinstance(values, tuple):

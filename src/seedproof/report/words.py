@@ -98,6 +98,9 @@ def _accuracy(measurement: Measurement) -> str | None:
 def spread_cause(measurement: Measurement) -> str | None:
     """What makes accuracies differ beyond chance.
 
+    Args:
+        measurement: What was measured, with labels.
+
     Returns:
         "drift" if most flips are net flips of the class shares, "runs" if not, None if the interval
         of the spread does not exclude chance or the runs are too few.

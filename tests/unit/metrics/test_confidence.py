@@ -60,7 +60,9 @@ def test_columns_hold_mean_and_sd_of_each_example():
     """The map of the papers: μ and σ over runs of the gold class's probability."""
     probs = binary([[0.6, 0.1], [0.8, 0.1]])
 
-    columns = Confidence.columns(Batch.from_probs(probs, np.array([1, 1])))
+    columns = Confidence(len(probs), probs.shape[2]).update(
+        Batch.from_probs(probs, np.array([1, 1]))
+    )
 
     np.testing.assert_allclose(columns["probability_mean"], [0.7, 0.1], rtol=1e-15)
     np.testing.assert_allclose(columns["probability_sd"], [math.sqrt(0.02), 0], rtol=1e-14)

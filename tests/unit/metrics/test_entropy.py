@@ -200,7 +200,7 @@ def test_columns_are_the_entropies_of_each_example():
     """Both entropies, one value an example."""
     predictions = random_predictions(6)
 
-    columns = Entropy.columns(Batch(predictions, n_classes=4))
+    columns = Entropy(len(predictions), 4).update(Batch(predictions, n_classes=4))
 
     assert columns.keys() == {"label_entropy", "label_entropy_corrected"}
     expected = oracles.slow_label_entropy(predictions)

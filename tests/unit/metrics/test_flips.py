@@ -156,7 +156,7 @@ def test_identical_runs_have_no_swaps():
 
 def test_columns_by_hand():
     """The majority class, its share of the runs, and the flip rate of each example."""
-    columns = Flips.columns(Batch(SMALL, n_classes=3))
+    columns = Flips(len(SMALL), 3).update(Batch(SMALL, n_classes=3))
 
     assert columns["consensus"].tolist() == [0, 1, 1, 0]
     np.testing.assert_allclose(columns["consensus_share"], [1, 2 / 3, 2 / 3, 1], rtol=1e-15)

@@ -1,0 +1,205 @@
+"""How fast is measuring, against what it cannot avoid?
+
+    python benchmarks/measure.py [--examples 1000000] [--scale 1.0] [--folder DIR]
+
+Two studies are written as stores: 50 runs × 1,000,000 examples × 10 classes, and 20 runs × 200,000
+examples × 150 classes. Each is measured beside two limits, in one run, on one worker:
+
+(a) the bare reading of the same Parquet columns, row group by row group;
+(b) the bare kernels in numpy on arrays that are in memory already: arg max, logarithms, and the
+    sums that the figures and their intervals are made of.
+
+Every step runs in a process of its own, which also tells its peak memory.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from seedproof.measurement.measure import measure_shards
+from seedproof.measurement.tally import BATCH_VALUES
+from seedproof.records.location import Location
+from seedproof.records.manifest import RunManifest, StudyManifest
+from seedproof.records.reader import Store
+from seedproof.records.schema import Kind, Layout, floats_from_binary
+from seedproof.records.writer import RunWriter
+
+STUDIES = {"10 classes": (50, 1_000_000, 10), "150 classes": (20, 200_000, 150)}
+
+
+def write_store(folder: Path, n_runs: int, n_examples: int, n_classes: int) -> None:
+    """A study of runs that share most of what they say.
+
+    Args:
+        folder: Where to.
+        n_runs: How many runs.
+        n_examples: How many examples.
+        n_classes: How many classes.
+    """
+    layout = Layout(Kind.PROBS, tuple(map(str, range(n_classes))))
+    store = Location.of(folder)
+    store.make_folder()
+    StudyManifest("benchmark", layout.rows_per_group).write(store)
+    step = layout.rows_per_group
+    for run_idx in range(n_runs):
+        rng = np.random.default_rng([1, run_idx])
+        with RunWriter(
+            store,
+            RunManifest(run_id=f"run-{run_idx}", name=str(run_idx)),
+            layout,
+            rows_per_group=step,
+        ) as writer:
+            for start in range(0, n_examples, step):
+                n = min(step, n_examples - start)
+                shared = np.random.default_rng([2, start])
+                logits = 4 * shared.standard_normal((n, n_classes), dtype=np.float32)
+                labels = logits.argmax(axis=1).astype(np.int32)
+                logits += rng.standard_normal((n, n_classes), dtype=np.float32)
+                probs = np.exp(logits - logits.max(axis=1, keepdims=True))
+                probs /= probs.sum(axis=1, keepdims=True)
+                writer.write(pa.array(np.arange(start, start + n)), labels, probs)
+
+
+def read(folder: Path) -> None:
+    """(a) The bare reading of the same columns."""
+    parts = [sorted(run.rglob("*.parquet")) for run in sorted((folder / "runs").iterdir())]
+    files = [[pq.ParquetFile(part) for part in run] for run in parts]
+    for part_idx in range(len(files[0])):
+        for group in range(files[0][part_idx].num_row_groups):
+            files[0][part_idx].read_row_group(group, columns=["example", "label"])
+            for run in files:
+                table = run[part_idx].read_row_group(group, columns=["probs"], use_threads=False)
+                floats_from_binary(table.column("probs"))
+
+
+def kernels(n_runs: int, n_examples: int, n_classes: int) -> float:
+    """(b) Seconds that the bare arithmetic takes for so many examples.
+
+    One block that fits the cache is computed again and again, as if all examples were in memory.
+    """
+    n = max(BATCH_VALUES // (n_runs * n_classes), 1)
+    rng = np.random.default_rng(0)
+    logits = 4 * rng.normal(size=(1, n, n_classes)) + rng.normal(size=(n_runs, n, n_classes))
+    raised = np.exp(logits - logits.max(axis=2, keepdims=True))
+    probs = (raised / raised.sum(axis=2, keepdims=True)).astype(np.float32)
+    labels = logits[0].argmax(axis=1)
+    n_blocks = n_examples // n
+    start = time.perf_counter()
+    for _ in range(n_blocks):
+        _block(probs, labels)
+    return (time.perf_counter() - start) * n_examples / (n_blocks * n)
+
+
+def _block(probs: np.ndarray, labels: np.ndarray) -> None:
+    """What the formulas ask for, one numpy call each."""
+    n_runs, n, _ = probs.shape
+    predictions = probs.argmax(axis=2)
+    right = predictions == labels
+    right.sum(axis=0), right.sum(axis=1)
+    for run_idx in range(n_runs - 1):
+        agree = predictions[run_idx] == predictions[run_idx + 1 :]
+        agree.sum(axis=0), agree.sum(axis=1)
+    gold = probs[:, np.arange(n), labels].astype(np.float64)
+    gold.mean(axis=0), gold.var(axis=0), np.log(gold + 1e-10).sum(axis=1)
+    confidence = probs.max(axis=2)
+    np.bincount((confidence * 15).astype(np.int64).ravel(), weights=confidence.ravel())
+    doubles = probs.astype(np.float64)
+    doubles += 1e-10
+    doubles /= doubles.sum(axis=2, keepdims=True)
+    logs = np.log(doubles)
+    total, log_total = doubles.sum(axis=0), logs.sum(axis=0)
+    np.einsum("rik,rik->ri", doubles, doubles)
+    np.einsum("rik,rik->ri", doubles, logs)
+    np.einsum("rik,ik->ri", doubles, log_total)
+    np.einsum("rik,ik->ri", logs, total)
+    left = total - doubles
+    np.einsum("rik,rik->ri", left, np.log(left))
+
+
+def measure(folder: Path) -> None:
+    """The product's own pass."""
+    with tempfile.TemporaryDirectory() as scratch:
+        shards = Store(Location.of(folder)).shards()
+        measure_shards(shards, Location.of(Path(scratch) / "examples.parquet"))
+
+
+def alone(step: str, folder: Path, shape: tuple[int, int, int]) -> tuple[float, float]:
+    """Seconds and peak gigabytes of one step in its own process.
+
+    Args:
+        step: `read`, `kernels` or `measure`.
+        folder: The store.
+        shape: Runs, examples, classes.
+
+    Returns:
+        Seconds, gigabytes.
+    """
+    command = [sys.executable, __file__, "--step", step, "--folder", str(folder)]
+    command += ["--shape", *map(str, shape)]
+    found = json.loads(subprocess.check_output(command))
+    return found["seconds"], found["gigabytes"]
+
+
+def one_step(step: str, folder: Path, shape: tuple[int, int, int]) -> None:
+    """Do one step and print what it took."""
+    start = time.perf_counter()
+    seconds = None
+    if step == "read":
+        read(folder)
+    elif step == "kernels":
+        seconds = kernels(*shape)
+    else:
+        measure(folder)
+    elapsed = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+    print(json.dumps({"seconds": seconds or elapsed, "gigabytes": peak}))
+
+
+def main() -> None:
+    """Write the stores, run every step in turn, print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the examples")
+    parser.add_argument("--only", choices=STUDIES, help="one of the studies")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--step", choices=["read", "kernels", "measure"])
+    parser.add_argument("--shape", type=int, nargs=3)
+    options = parser.parse_args()
+    if options.step:
+        one_step(options.step, options.folder, tuple(options.shape))
+        return
+    print("| study | (a) reading | (b) kernels | measuring | of (a)+(b) | of (a) | peak memory |")
+    print("|---|---|---|---|---|---|---|", flush=True)
+    for name, (n_runs, n_examples, n_classes) in STUDIES.items():
+        if options.only not in {None, name}:
+            continue
+        shape = (n_runs, int(n_examples * options.scale), n_classes)
+        with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+            write_store(Path(folder) / "store", *shape)
+            rows = [
+                {step: alone(step, Path(folder) / "store", shape) for step in STEPS}
+                for _ in range(options.repeat)
+            ]
+        a, b, c = (min(row[step][0] for row in rows) for step in STEPS)
+        peak = max(row["measure"][1] for row in rows)
+        size = f"{shape[0]} runs × {shape[1]:,} × {shape[2]}"
+        print(
+            f"| {size} | {a:.1f} s | {b:.1f} s | {c:.1f} s | {c / (a + b):.2f} | {c / a:.1f} "
+            f"| {peak:.2f} GB |",
+            flush=True,
+        )
+
+
+STEPS = ("read", "kernels", "measure")
+
+if __name__ == "__main__":
+    main()
