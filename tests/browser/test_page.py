@@ -102,12 +102,17 @@ def test_every_shape_is_drawn_quietly_and_accessibly(shape, open_page, axe, widt
     opened = open_page(shape, width=width, scheme=scheme)
 
     page = opened.page
+    page.evaluate(
+        "document.querySelectorAll('.fold[aria-expanded=false]').forEach(fold => fold.click())"
+    )
+    page.wait_for_function(
+        "[...document.querySelectorAll('.plot')].every(p => p.querySelector('svg path'))"
+    )
     empty = page.evaluate(
         "[...document.querySelectorAll('.plot')].filter(p => !p.querySelector('svg path')).length"
     )
     assert opened.messages == []
     assert len(opened.requests) == 1  # the file itself
-    assert page.locator(".plot").count() == int(page.evaluate("document.body.dataset.charts"))
     assert empty == 0
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert _serious(page, axe) == []
@@ -177,6 +182,19 @@ def test_texts_are_absent_unless_asked_for(open_page):
     opened = open_page(sp.measure(pa.Table.from_pylist(rows)))
 
     assert "a secret" not in opened.page.content()
+
+
+def test_a_phone_folds_all_but_the_first_sections(open_page):
+    """Findings stay readable as titles; a press opens one and draws its charts."""
+    page = open_page(SHAPES["two-classes"](), width=390).page
+    folds = page.locator(".fold[aria-expanded=false]")
+    n_folded = folds.count()
+
+    page.click("#calibration .fold")
+    page.wait_for_selector("#c-reliability_0 svg path")
+
+    assert n_folded == 3
+    assert folds.count() == 2
 
 
 def test_dark_and_light_at_a_press(open_page):

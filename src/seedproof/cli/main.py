@@ -3,7 +3,6 @@
 import sys
 
 import typer
-from rich.console import Console
 
 from seedproof.cli.measure import measure
 from seedproof.cli.report import report
@@ -39,10 +38,9 @@ def main() -> None:
     try:
         app()
     except SeedproofError as error:
-        message = " ".join(str(error).split())
-        Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print(
-            f"error {error.code}: {message}"
-        )
+        from seedproof.report.text import printable
+
+        typer.echo(f"error {error.code}: {printable(str(error))}", err=True)
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -13,7 +13,7 @@ from seedproof.records.schema import UNLABELED
 from seedproof.records.shards import Shard
 
 # Batches of about this many probabilities stay in the processor's cache.
-BATCH_VALUES = 2**19
+BATCH_VALUES = 2**18
 MIN_BATCH_ROWS = 64
 
 
@@ -81,17 +81,20 @@ class Tally:
 
 def batches(shard: Shard, n_classes: int) -> Iterator[Batch]:
     """A shard in pieces whose size depends on its shape alone, never on the machine."""
-    n_runs = len(shard.probs or shard.predictions or ())
-    width = n_classes if shard.probs is not None else 1
-    n_rows = max(MIN_BATCH_ROWS, BATCH_VALUES // (n_runs * width))
-    for start in range(0, len(shard), n_rows):
+    for start in range(0, len(shard), n_rows := _batch_rows(shard)):
         rows = slice(start, start + n_rows)
         labels = None if shard.labels is None else shard.labels[rows]
         if shard.probs is not None:
-            yield Batch.from_probs(np.stack([values[rows] for values in shard.probs]), labels)
+            yield Batch.from_probs(np.ascontiguousarray(shard.probs[:, rows]), labels)
         elif shard.predictions is not None:
-            predictions = np.stack([values[rows] for values in shard.predictions])
+            predictions = np.ascontiguousarray(shard.predictions[:, rows])
             yield Batch(predictions, n_classes=n_classes, labels=labels)
+
+
+def _batch_rows(shard: Shard) -> int:
+    values = shard.predictions if shard.probs is None else shard.probs
+    width = 1 if values is None else values[:, 0].size
+    return max(MIN_BATCH_ROWS, BATCH_VALUES // width)
 
 
 def _examples(shard: Shard, columns: Detail, classes: tuple[str, ...]) -> pa.Table:

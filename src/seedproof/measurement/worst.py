@@ -47,11 +47,10 @@ def with_votes(examples: pa.Table, shard: Shard, n_classes: int) -> pa.Table:
     table = chosen.drop_columns("row")
     labels = None if shard.labels is None else shard.labels[rows]
     if shard.probs is not None:
-        batch = Batch.from_probs(np.stack([values[rows] for values in shard.probs]), labels)
+        batch = Batch.from_probs(shard.probs[:, rows], labels)
         table = table.append_column("probs", _lists(batch.reference_probs.T, pa.float32()))
-    else:
-        predictions = np.stack([values[rows] for values in shard.predictions or ()])
-        batch = Batch(predictions, n_classes=n_classes, labels=labels)
+    elif shard.predictions is not None:
+        batch = Batch(shard.predictions[:, rows], n_classes=n_classes, labels=labels)
     return table.append_column("predictions", _lists(batch.predictions.T, pa.int32()))
 
 

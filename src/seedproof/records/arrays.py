@@ -86,10 +86,10 @@ class ArrayShards:
         ids = self._ids[rows] if self._order is None else self._ids.take(pa.array(chosen))
         labels = None if self._labels is None else self._labels[chosen]
         if self.kind is Kind.LABELS:
-            predictions = [values[chosen] for values in self._values]
+            predictions = self._values[:, chosen].astype(np.int32, copy=False)
             return Shard(index, ids, labels, probs=None, predictions=predictions)
         with np.errstate(over="ignore"):  # beyond float32 is infinite, and refused below
-            probs = [np.ascontiguousarray(v[chosen], dtype=np.float32) for v in self._values]
+            probs = self._values[:, chosen].astype(np.float32, copy=False)
         for name, values in zip(self.runs, probs, strict=True):
 
             def where(row: int, name: str = name) -> str:

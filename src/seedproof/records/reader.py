@@ -161,7 +161,10 @@ class RunReader:
             place = self._folder / part.path
             self._check(place, part)
             self._files[part_idx] = pq.ParquetFile(
-                place.path, filesystem=place.files, page_checksum_verification=True
+                place.path,
+                filesystem=place.files,
+                page_checksum_verification=True,
+                pre_buffer=False,
             )
         return self._files[part_idx]
 
@@ -288,13 +291,17 @@ class StoreShards:
             self._compare_labels(index, labels)
         carried = facts.select(extras).rename_columns(list(first.extras)) if extras else None
         if self.kind is Kind.PROBS:
-            probs = [self._probs(reader, index) for reader in self._readers]
+            probs = self._probs(index, len(ids))
             return Shard(index, ids, labels, probs=probs, predictions=None, extras=carried)
-        predictions = [self._predictions(reader, index) for reader in self._readers]
+        predictions = np.stack([self._predictions(reader, index) for reader in self._readers])
         return Shard(index, ids, labels, probs=None, predictions=predictions, extras=carried)
 
-    def _probs(self, reader: RunReader, index: int) -> FloatArray:
-        return floats_from_binary(reader.read(index, ["probs"]).column("probs"))
+    def _probs(self, index: int, n_rows: int) -> FloatArray:
+        """One array of all runs; what Parquet needed to read a run is freed before the next."""
+        whole = np.empty((len(self._readers), n_rows, len(self.classes)), dtype=np.float32)
+        for values, reader in zip(whole, self._readers, strict=True):
+            values[:] = floats_from_binary(reader.read(index, ["probs"]).column("probs"))
+        return whole
 
     def _predictions(self, reader: RunReader, index: int) -> IntArray:
         if self.kind is Kind.TOP:

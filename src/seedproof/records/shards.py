@@ -17,16 +17,16 @@ class Shard:
         index: Which one; partial results are folded in this order.
         ids: Example ids, int64 or text.
         labels: Gold class indices, -1 where unknown; None if no example has one.
-        probs: For each run (rows, classes), float32; None where only predictions are known.
-        predictions: For each run (rows), class indices; None where probabilities are known.
+        probs: Axes (runs, rows, classes), float32; None where only predictions are known.
+        predictions: Axes (runs, rows), class indices; None where probabilities are known.
         extras: Further columns, by the user's own names.
     """
 
     index: int
     ids: pa.Array
     labels: IntArray | None
-    probs: list[FloatArray] | None
-    predictions: list[IntArray] | None
+    probs: FloatArray | None
+    predictions: IntArray | None
     extras: pa.Table | None = None
 
     def __len__(self) -> int:

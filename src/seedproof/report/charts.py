@@ -170,7 +170,7 @@ def _accuracy_by_run(figure: Figure) -> Chart:
         .mark_rule(color=_var("accent"), size=1.5)
         .encode(x=alt.X("mean:Q", scale=scale)),
         alt.Chart(data)
-        .mark_rule(color=_var("rule-2"))
+        .mark_rule(color=_var("rule-2"), opacity=1 if facts["named"] else 0)
         .encode(x=alt.X("mean:Q", scale=scale), x2="accuracy:Q", y=y),
         alt.Chart(data)
         .mark_point(filled=True, size=70, opacity=1)
@@ -329,7 +329,12 @@ def _sd_by_confidence(figure: Figure) -> Chart:
     facts = figure.facts
     data = alt.Data(values=list(figure.rows))
     top = max(row["high"] for row in figure.rows) * 1.08 or 0.1
-    x = alt.X("x:Q", title=facts["x"], scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format=".1f"))
+    x = alt.X(
+        "x:Q",
+        title=facts["x"],
+        scale=alt.Scale(domain=[0, 1]),
+        axis=alt.Axis(format=".1f", tickCount=5, labelOverlap=True),
+    )
     scale = alt.Scale(domain=[-0.14 * top, top], nice=False)
     axis = alt.Axis(title=facts["y"], values=_ticks(top), format="~g")
     base = alt.Chart(data)

@@ -22,17 +22,19 @@ from seedproof.metrics.entropy import HIGH_ENTROPY
 from seedproof.report import charts
 from seedproof.report.figures import Figure, build_figures, section_titles
 from seedproof.report.view import Row, View, build_view
+from seedproof.report.words import on_accuracy
 
 MAX_READ_ALOUD = 60
 
 
 @dataclass(frozen=True)
 class Section:
-    """One topic of the page: its finding, its charts, and for flips the classes that swap."""
+    """One topic of the page: its finding, its charts, words beside them, classes that swap."""
 
     topic: str
     finding: str
     figures: tuple[Figure, ...]
+    paragraphs: tuple[str, ...] = ()
     swaps: tuple[tuple[str, str, str], ...] = ()
 
 
@@ -114,6 +116,7 @@ def _sections(measurement: Measurement, figures: Sequence[Figure]) -> list[Secti
             topic=topic,
             finding=finding,
             figures=tuple(figure for figure in figures if figure.section == topic),
+            paragraphs=on_accuracy(measurement) if topic == "Accuracy" else (),
             swaps=_swaps(measurement) if topic == "Flips" else (),
         )
         for topic, finding in section_titles(measurement, figures).items()

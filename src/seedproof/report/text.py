@@ -8,6 +8,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
+from seedproof.report.numbers import NO_BREAK
 from seedproof.report.view import View
 
 PLAIN_WIDTH = 80
@@ -25,7 +26,9 @@ class _Prose:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = min(options.max_width, MAX_LINE)
-        yield Text(textwrap.fill(self.text, width, break_long_words=False), style=self.style)
+        # A no-break space is not printable for Python, but for people.
+        text = NO_BREAK.join(printable(part) for part in self.text.split(NO_BREAK))
+        yield Text(textwrap.fill(text, width), style=self.style)
 
 
 def render(view: View) -> RenderableType:
@@ -59,13 +62,19 @@ def _examples(view: View) -> Table:
     n_runs = sum(count for _, count in view.unstable[0].votes)
     table = _table()
     for name in ("least stable", "most runs say", "runs", *(["label"] if labeled else []), *shown):
-        table.add_column(Text(name), overflow="ellipsis", no_wrap=True)
+        table.add_column(Text(printable(name)), overflow="ellipsis", no_wrap=True)
     for example in view.unstable[:N_UNSTABLE]:
         cells = [example.example, example.consensus, f"{example.votes[0][1]} of {n_runs}"]
         cells += [example.label or ""] if labeled else []
         cells += [example.shown[name] for name in shown]
-        table.add_row(*(Text(" ".join(cell.split())) for cell in cells))
+        table.add_row(*(Text(printable(cell)) for cell in cells))
     return table
+
+
+def printable(text: str) -> str:
+    """A user's words on one line, without what could steer a terminal."""
+    line = " ".join(text.split())
+    return "".join(sign if sign.isprintable() else f"\\x{ord(sign):02x}" for sign in line)
 
 
 def _table() -> Table:

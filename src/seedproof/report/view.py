@@ -161,12 +161,17 @@ def _key_figures(measurement: Measurement) -> tuple[KeyFigure, ...]:
         independent = metrics["accuracy_sd_independent"].value
         chance = f"independent flips would give {number(independent, 'points')}"
         found.append(
-            _key("accuracy_sd", metrics, f"standard deviation over runs; {chance}.", independent)
+            _key(
+                "accuracy_sd",
+                metrics,
+                f"standard deviation over runs; {chance}.",
+                reference=independent,
+            )
         )
     else:
         found.append(_key("label_entropy_corrected", metrics, "mean entropy of the runs' answers."))
     touched = f"of the examples get another answer from at least one of {measurement.n_runs} runs."
-    found.append(_key("ambiguity", metrics, touched))
+    found.append(_key("ambiguity", metrics, touched, title="Examples touched"))
     if "probability_sd" in metrics:
         found.append(
             _key("probability_sd", metrics, "standard deviation of one probability over runs.")
@@ -179,7 +184,12 @@ def _key_figures(measurement: Measurement) -> tuple[KeyFigure, ...]:
 
 
 def _key(
-    name: str, metrics: Mapping[str, Estimate], meaning: str, reference: float | None = None
+    name: str,
+    metrics: Mapping[str, Estimate],
+    meaning: str,
+    *,
+    reference: float | None = None,
+    title: str | None = None,
 ) -> KeyFigure:
     about, estimate = card(name), metrics[name]
     bar, mark, interval = None, None, ""
@@ -190,7 +200,7 @@ def _key(
         interval = f"[{number(estimate.low, about.unit)}, {number(estimate.high, about.unit)}]"
     unit = {"percent": "%", "points": "points", "nats": "nats"}.get(about.unit, "")
     value = number(estimate.value, about.unit)
-    return KeyFigure(about.title, value, unit, interval, meaning, bar, mark)
+    return KeyFigure(title or about.title, value, unit, interval, meaning, bar, mark)
 
 
 def _unstable(measurement: Measurement, show: Sequence[str]) -> tuple[Unstable, ...]:

@@ -95,6 +95,33 @@ def _accuracy(measurement: Measurement) -> str | None:
             return f"{start}; {known}, there is no more than that."
 
 
+def on_accuracy(measurement: Measurement) -> tuple[str, ...]:
+    """What to think of the accuracies of the runs, in short paragraphs."""
+    metrics, by_run = measurement.metrics, measurement.detail["accuracy_by_run"]
+    spread, independent = metrics["accuracy_sd"], metrics["accuracy_sd_independent"]
+    chance = number(independent.value, "points")
+    expected = (
+        "If every example flipped on its own, luck would nearly cancel out over "
+        f"{measurement.n_labeled:,} examples: accuracies would differ by ±{NO_BREAK}{chance}. "
+        f"They differ by ±{NO_BREAK}{bracketed(spread, 'points')}."
+    )
+    found = [expected]
+    if spread_cause(measurement) == "drift":
+        found.append(f"Most of that is a moving decision: {_drift(measurement)}.")
+    best, worst = (number(float(x), "percent") for x in (by_run.max(), by_run.min()))
+    found.append(
+        f"Reporting the best of {measurement.n_runs} runs would have claimed {best}{NO_BREAK}%; "
+        f"an unlucky single run, {worst}{NO_BREAK}%."
+    )
+    if spread.low is not None and spread.high is not None:
+        low, high = spread.low / spread.value, spread.high / spread.value
+        found.append(
+            f"{measurement.n_runs} runs know the spread itself only within a factor of "
+            f"{low:.2f} to {high:.2f}."
+        )
+    return tuple(found)
+
+
 def spread_cause(measurement: Measurement) -> str | None:
     """What makes accuracies differ beyond chance.
 

@@ -54,7 +54,9 @@ def section_titles(measurement: Measurement, figures: Sequence[Figure]) -> dict[
         ece = measurement.detail["ece_by_run"]
         apart = float(ece.max()) > 1.5 * float(ece.min())
         titles["Calibration"] = (
-            "One run's calibration is not the recipe's" if apart else "Runs are calibrated alike"
+            "One run’s calibration is not the recipe’s"
+            if apart
+            else "Calibration differs little between runs"
         )
     return titles
 

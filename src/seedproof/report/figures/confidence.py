@@ -25,7 +25,7 @@ def confidence_map(measurement: Measurement) -> Figure:
         name="confidence_map",
         section="Confidence",
         title="Confidence and variability, " + ("one point an example" if drawn else "by count"),
-        takeaway="The arch is the seed's reach.",
+        takeaway="The arch is the seed’s reach.",
         reading=(
             "Left: wrong in every run; right: right in every run; middle: decided by the seed."
             if measurement.n_labeled

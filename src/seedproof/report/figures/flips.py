@@ -81,7 +81,8 @@ def _steps(values: FloatArray) -> list[float]:
     low, high = float(values.min()), float(values.max())
     if high - low < 1e-9:
         return []
-    raw = (high - low) / MAX_STEPS
+    # Steps finer than a twentieth of the mean would make much of nothing.
+    raw = max((high - low) / MAX_STEPS, float(values.mean()) / 20)
     power = 10.0 ** np.floor(np.log10(raw))
     width = float(next(power * m for m in (1, 2, 2.5, 5, 10) if power * m >= raw))
     first = (np.floor(low / width) + 1) * width

@@ -14,15 +14,43 @@
   theme.addEventListener("click", () => setDark(!root.classList.contains("dark")));
 
   // Charts. The expression interpreter (`ast`) needs no eval, so the page's policy forbids it.
-  const options = { mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false };
-  const drawn = data.figures.map(async (figure) => {
-    const place = document.getElementById("c-" + figure.name);
-    await vegaEmbed(place, figure.spec, { ...options, tooltip: { disableDefaultStyle: true } });
+  const options = { mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false, tooltip: { disableDefaultStyle: true } };
+  const specs = new Map(data.figures.map((figure) => [figure.name, figure]));
+  const draw = async (place) => {
+    const figure = specs.get(place.id.slice(2));
+    if (!figure || place.firstChild) return;
+    await vegaEmbed(place, figure.spec, options);
     const svg = place.querySelector("svg");
     if (svg) svg.setAttribute("aria-hidden", "true");
     if (figure.points.length) readable(place, figure.points);
-  });
-  Promise.all(drawn).then(() => { document.body.dataset.charts = String(drawn.length); });
+  };
+
+  // On a phone most sections start folded: their titles are their findings. A chart is drawn when
+  // its section opens, because what is hidden has no width.
+  if (window.matchMedia("(max-width: 640px)").matches) {
+    document.querySelectorAll(".topic > .body").forEach((body, index) => {
+      const title = body.parentElement.querySelector("h2");
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "fold";
+      button.append(...title.childNodes);
+      title.append(button);
+      const fold = (closed) => {
+        body.hidden = closed;
+        button.setAttribute("aria-expanded", String(!closed));
+        if (!closed) body.querySelectorAll(".plot").forEach(draw);
+      };
+      button.addEventListener("click", () => fold(!body.hidden));
+      fold(index > 1);
+    });
+    document.querySelectorAll(".contents a").forEach((link) => link.addEventListener("click", () => {
+      const button = document.querySelector(link.getAttribute("href") + " .fold[aria-expanded=false]");
+      if (button) button.click();
+    }));
+    window.addEventListener("beforeprint", () => document.querySelectorAll(".fold[aria-expanded=false]").forEach((button) => button.click()));
+  }
+  const visible = [...document.querySelectorAll(".plot")].filter((place) => place.offsetParent !== null);
+  Promise.all(visible.map(draw)).then(() => { document.body.dataset.charts = String(visible.length); });
 
   // Arrow keys walk through the marks of a chart and say each in words.
   function readable(place, points) {
