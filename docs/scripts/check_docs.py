@@ -9,7 +9,7 @@ has any other language, such as `sh`, is not run. Each page has a fresh folder w
 
 Usage: python docs/scripts/check_docs.py [--write]
 
-With `--write` outputs that differ are replaced by what was printed; read the diff before you commit.
+With `--write` outputs that differ are replaced by what was printed: read the diff, then commit.
 """
 
 import os
