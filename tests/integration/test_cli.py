@@ -1,0 +1,322 @@
+"""The command line: what goes where, exit codes, and what a person sees."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "predictions.csv"
+START = "from seedproof.cli.main import main; main()"
+
+
+@pytest.fixture
+def table(study, tmp_path):
+    """The study as a CSV file."""
+    path = tmp_path / "table.csv"
+    pa.csv.write_csv(study.table, path)
+    return path
+
+
+# -------------------------------------------------------------------------------------- the verbs
+
+
+def test_version_is_that_of_the_package(seedproof):
+    """One line, on stdout."""
+    assert seedproof("--version") == (0, version("seedproof") + "\n", "")
+
+
+def test_help_names_the_verbs(seedproof):
+    """Exit code 0, on stdout."""
+    code, out, err = seedproof("--help")
+
+    assert (code, err) == (0, "")
+    assert out.startswith("Usage: ")
+    assert "measure" in out
+
+
+def test_help_of_measure_names_every_option(seedproof):
+    """Each with what it does."""
+    code, out, _ = seedproof("measure", "--help")
+
+    assert code == 0
+    for option in (
+        "--out", "--json", "--show", "--run", "--example", "--label", "--prediction", "--probs",
+        "--arm", "--split", "--memory",
+    ):  # fmt: skip
+        assert option in out
+
+
+def test_no_verb_shows_the_help(seedproof):
+    """Usage is an error, and says how."""
+    code, out, err = seedproof()
+
+    assert code == 2
+    assert "Usage: " in out + err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["measure"], ["measure", "x.csv", "--nope"], ["mesure"]], ids=" ".join
+)
+def test_wrong_usage_ends_with_exit_code_2(arguments, seedproof):
+    """Nothing on stdout; what is wrong on stderr."""
+    code, out, err = seedproof(*arguments)
+
+    assert (code, out) == (2, "")
+    assert err.startswith("Usage: ")
+    assert "Traceback" not in err
+
+
+# --------------------------------------------------------------------------------- what goes where
+
+
+def test_json_prints_the_summary_and_nothing_else(table, seedproof):
+    """One JSON object on stdout, nothing on stderr."""
+    code, out, err = seedproof("measure", table, "--json")
+
+    assert (code, err) == (0, "")
+    summary = json.loads(out)
+    assert summary["n_runs"] == 5
+    assert summary["n_examples"] == 40
+    assert summary["n_classes"] == 3
+    for estimate in summary["metrics"].values():
+        assert estimate.keys() == {"value", "low", "high", "over"}
+        assert (estimate["low"] is None) == (estimate["high"] is None)
+
+
+def test_json_stays_alone_when_files_are_written(table, seedproof, tmp_path):
+    """`--out` beside `--json`: the same bytes in both places."""
+    code, out, _ = seedproof("measure", table, "--json", "--out", "out")
+
+    assert code == 0
+    assert (tmp_path / "out" / "summary.json").read_text(encoding="utf-8") == out
+
+
+def test_summary_says_nothing_about_where_and_when(table, seedproof, tmp_path):
+    """No path, host, time or version, so that equal predictions give equal bytes."""
+    _, out, _ = seedproof("measure", table, "--json")
+
+    assert str(tmp_path) not in out
+    assert table.name not in out
+    assert version("seedproof") not in out
+    assert out.endswith("}\n")
+
+
+def test_out_writes_the_examples_with_a_fixed_schema(table, seedproof, tmp_path):
+    """One row an example, in the order of their ids, the user's own columns last."""
+    code, out, err = seedproof("measure", table, "--out", "deep/er")
+
+    assert code == 0
+    assert "summary.json" in err
+    assert "flip_rate" in out
+    examples = pq.read_table(tmp_path / "deep" / "er" / "examples.parquet")
+    assert examples.schema.remove_metadata() == pa.schema(
+        {
+            "example": pa.int64(),
+            "label": pa.string(),
+            "consensus": pa.string(),
+            "consensus_share": pa.float64(),
+            "flip_rate": pa.float64(),
+            "label_entropy": pa.float64(),
+            "label_entropy_corrected": pa.float64(),
+            "correct_share": pa.float64(),
+            "probability_mean": pa.float64(),
+            "probability_sd": pa.float64(),
+            "text": pa.string(),
+        }
+    )
+    assert examples.column("example").to_pylist() == list(range(0, 400, 10))
+
+
+def test_out_replaces_what_it_wrote_before(table, seedproof):
+    """A second call into the same folder is no error."""
+    for _ in range(2):
+        assert seedproof("measure", table, "--json", "--out", "out")[0] == 0
+
+
+# ------------------------------------------------------------------------------ what a person sees
+
+
+def test_piped_text_is_plain_and_narrow(study, tmp_path, seedproof):
+    """No escape codes, no trailing spaces, 80 columns; sentences first, then the table."""
+    long = {
+        "cat": "a class whose name is longer than a line of eighty columns would ever hold " * 2
+    }
+    names = [
+        f"p_{long.get(n[2:], n[2:])}" if n.startswith("p_") else n for n in study.table.column_names
+    ]
+    table = study.table.rename_columns(names).drop_columns("label")
+    pa.csv.write_csv(table, tmp_path / "table.csv")
+
+    code, out, err = seedproof("measure", "table.csv", "--show", "text")
+
+    assert (code, err) == (0, "")
+    assert "\x1b" not in out
+    for line in out.splitlines():
+        assert len(line) <= 80, line
+        assert line == line.rstrip()
+    assert out.index("Retraining flips") < out.index("flip_rate")
+
+
+def test_ids_cannot_send_codes_to_the_terminal(seedproof, tmp_path):
+    """An id may hold an escape code; what is printed does not."""
+    rows = "".join(f"{run},\x1b[31mred\x1b]0;title\x07,{'ab'[run]}\n" for run in range(2))
+    (tmp_path / "t.csv").write_text(f"run,example,prediction\n{rows}")
+
+    code, out, _ = seedproof("measure", "t.csv")
+
+    assert code == 0
+    assert "red" in out
+    assert "\x1b" not in out
+    assert "\x07" not in out
+
+
+def test_names_in_errors_are_left_as_they_are(seedproof, tmp_path):
+    """`:smile:` and `[red]` are somebody's data, not markup."""
+    (tmp_path / "t.csv").write_text(
+        "run,example,prediction\n0,[red]:smile:,a\n0,[red]:smile:,a\n1,1,b\n"
+    )
+
+    _, _, err = seedproof("measure", "t.csv")
+
+    assert "'[red]:smile:'" in err
+
+
+@pytest.mark.skipif(not EXAMPLE.is_file(), reason="the examples are not part of this installation")
+def test_the_example_of_the_readme_works(seedproof, tmp_path):
+    """Ten real runs: exit code 0, and figures that are known."""
+    code, out, _ = seedproof("measure", EXAMPLE, "--out", "out")
+
+    assert code == 0
+    assert "10 runs · 1,821 examples · 2 classes" in out
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
+    assert summary["metrics"]["flip_rate"]["value"] == pytest.approx(0.105, abs=5e-4)
+    assert summary["metrics"]["accuracy"]["value"] == pytest.approx(0.835, abs=5e-4)
+
+
+# ------------------------------------------------------------------------------------ interruption
+
+INTERRUPTED = """
+import sys
+from seedproof.records.sorted_rows import SortedRows
+
+def never_ends(self):
+    print("ready", file=sys.stderr, flush=True)
+    while True:  # many short queries: DuckDB looks for signals between its own tasks only
+        self._db.execute("SELECT sum(range % 7) FROM range(5000000)").fetchall()
+
+SortedRows._count_rows = never_ends
+from seedproof.cli.main import main
+main()
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for a child")
+def test_an_interrupt_ends_with_exit_code_130(table):
+    """Even in the middle of a query of DuckDB's; without a traceback."""
+    with subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, "measure", str(table)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as child:
+        assert child.stderr is not None
+        assert child.stderr.readline() == "ready\n"
+        time.sleep(0.3)
+        child.send_signal(signal.SIGINT)
+        try:
+            out, err = child.communicate(timeout=60)
+        finally:
+            child.kill()  # nothing happens if it has ended, as it should
+
+    assert (child.returncode, out, err) == (130, "", "")
+
+
+# ---------------------------------------------------------------------------------- progress bars
+
+IMPATIENT = """
+import seedproof.cli.progress as progress
+progress.PATIENCE_SECONDS = {patience}
+from seedproof.cli.main import main
+main()
+"""
+
+
+def seen_on_a_terminal(arguments: list[str], stream: str) -> tuple[str, str]:
+    """What a child writes to a terminal on one stream, and to a pipe on the other."""
+    ours, theirs = os.openpty()
+    env = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "80"}
+    env.pop("NO_COLOR", None)
+    other = {"stdout": "stderr", "stderr": "stdout"}[stream]
+    with subprocess.Popen(
+        [sys.executable, "-c", *arguments], env=env, **{stream: theirs, other: subprocess.PIPE}
+    ) as child:
+        os.close(theirs)
+        seen = b""
+        try:
+            while piece := os.read(ours, 4096):
+                seen += piece
+        except OSError:  # Linux says so when the other side is closed
+            pass
+        os.close(ours)
+        try:
+            piped = b"".join(one for one in child.communicate(timeout=60) if one is not None)
+        finally:
+            child.kill()  # nothing happens if it has ended, as it should
+    assert child.returncode == 0, seen
+    return seen.decode(), piped.decode()
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
+def test_a_long_wait_shows_a_bar_on_a_terminal_alone(table):
+    """On stderr, and gone when the work is done; stdout stays JSON."""
+    command = [IMPATIENT.format(patience=0), "measure", str(table), "--json"]
+
+    seen, out = seen_on_a_terminal(command, "stderr")
+
+    assert "measuring" in seen
+    assert "\x1b[" in seen
+    assert json.loads(out)["n_runs"] == 5
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
+def test_a_short_wait_shows_no_bar(table):
+    """Less than two seconds are nothing to report."""
+    command = [IMPATIENT.format(patience=1000), "measure", str(table), "--json"]
+
+    seen, _ = seen_on_a_terminal(command, "stderr")
+
+    assert seen == ""
+
+
+def test_nobody_sees_a_bar_in_a_pipe(table):
+    """However long it takes."""
+    done = subprocess.run(
+        [sys.executable, "-c", IMPATIENT.format(patience=0), "measure", str(table), "--json"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
+def test_a_terminal_gets_colors_and_a_pipe_does_not(table, seedproof):
+    """The same report, dressed for its reader."""
+    seen, _ = seen_on_a_terminal([START, "measure", str(table)], "stdout")
+    _, piped, _ = seedproof("measure", table)
+
+    assert "\x1b[" in seen
+    assert "\x1b[" not in piped
+    assert re.sub(r"\x1b\[[0-9;]*m", "", seen).split() == piped.split()

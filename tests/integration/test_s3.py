@@ -1,0 +1,139 @@
+"""A store on an object store: written, read and measured over S3, on loopback."""
+
+import json
+import logging
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.fs
+import pyarrow.parquet as pq
+import pytest
+from moto.server import ThreadedMotoServer
+
+import seedproof as sp
+from seedproof.errors import DamagedStoreError, NotFoundError
+from seedproof.records.location import Location
+from seedproof.records.manifest import RunManifest, StudyManifest
+from seedproof.records.reader import Store
+from seedproof.records.schema import Kind, Layout
+from seedproof.records.writer import RunWriter
+
+
+@pytest.fixture(scope="module")
+def server():
+    """An S3-compatible server of our own, on a free port."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    yield server.get_host_and_port()
+    server.stop()
+
+
+@pytest.fixture
+def url(server, monkeypatch):
+    """Makes URLs in a bucket of that server; the credentials are in the environment."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")  # ask no machine on the network
+    host, port = server
+    options = f"endpoint_override={host}:{port}&scheme=http&region=us-east-1"
+    files, _ = pyarrow.fs.FileSystem.from_uri(f"s3://bucket?{options}&allow_bucket_creation=true")
+    files.create_dir("bucket")
+    return lambda path: f"s3://bucket/{path}?{options}"
+
+
+@pytest.fixture
+def written(url, study):
+    """The study in a store on S3, in several row groups."""
+
+    def write(path: str) -> Location:
+        place, layout = Location.of(url(path)), Layout(Kind.PROBS, study.classes)
+        StudyManifest("far away", rows_per_group=16).write(place)
+        for index, probs in enumerate(study.probs):
+            run = RunManifest(f"id{index}", str(index))
+            with RunWriter(place, run, layout, rows_per_group=16) as writer:
+                writer.write(pa.array(np.arange(40) * 10), study.labels, probs)
+        return place
+
+    return write
+
+
+def test_a_store_on_s3_gives_back_what_was_written(written, study):
+    """Every bit of every run; row groups as they were fixed in the study."""
+    place = written("round/trip")
+
+    shards = Store(place).shards()
+    found = [shards.shard(index) for index in range(shards.n_shards)]
+
+    assert not place.is_local
+    assert shards.runs == ("0", "1", "2", "3", "4")
+    assert [len(shard) for shard in found] == [16, 16, 8]
+    for run, probs in enumerate(study.probs):
+        values = np.concatenate([shard.probs[run] for shard in found])
+        np.testing.assert_array_equal(values, probs.astype(np.float32))
+
+
+def test_a_store_on_s3_is_measured_like_the_arrays(written, url, study):
+    """`sp.measure("s3://…")` needs no copy on this machine."""
+    written("measured")
+
+    report = sp.measure(url("measured"))
+
+    ids = np.arange(40) * 10
+    local = sp.measure(study.probs, labels=study.labels, ids=ids, classes=study.classes)
+    assert report.metrics.keys() == local.metrics.keys()
+    for name, estimate in report.metrics.items():
+        # Shards of 16 rows are added up in another order than one shard of 40.
+        assert estimate.value == pytest.approx(local[name].value, rel=1e-12)
+
+
+def test_the_command_line_reads_and_writes_s3(written, url, seedproof):
+    """A URL in, a URL out."""
+    written("source")
+
+    code, out, err = seedproof("measure", url("source"), "--json")
+
+    assert (code, err) == (0, "")
+    assert json.loads(out)["n_examples"] == 40
+    sp.measure(url("source")).save(url("target"))
+    target = Location.of(url("target"))
+    assert (target / "summary.json").read_bytes().decode() == out
+    with target.files.open_input_file((target / "examples.parquet").path) as file:
+        assert len(pq.read_table(file)) == 40
+
+
+def test_a_second_commit_wins_on_s3(written, study):
+    """Object stores have no exclusive creation: both attempts are valid, the last one counts."""
+    place = written("twice")
+
+    layout = Layout(Kind.PROBS, study.classes)
+    with RunWriter(place, RunManifest("id0", "0"), layout, rows_per_group=16) as writer:
+        writer.write(pa.array(np.arange(40) * 10), study.labels, study.probs[1])
+
+    shard = Store(place).shards().shard(0)
+    np.testing.assert_array_equal(shard.probs[0], study.probs[1][:16].astype(np.float32))
+
+
+def test_a_run_without_its_commit_does_not_exist_on_s3(written):
+    """Its parts may be there already."""
+    place = written("without")
+    place.files.delete_file((place / "runs" / "id2" / "run.json").path)
+
+    assert Store(place).shards().runs == ("0", "1", "3", "4")
+
+
+def test_a_missing_part_is_noticed_on_s3(written):
+    """The manifest lists it."""
+    place = written("lost")
+    (part,) = Store(place).runs[0].parts
+    place.files.delete_file((place / "runs" / "id0" / part.path).path)
+
+    with pytest.raises(DamagedStoreError, match="is missing, but run '0' lists it"):
+        Store(place).shards()
+
+
+@pytest.mark.parametrize("path", ["nothing/here", ""])
+def test_no_store_on_s3_is_not_found(url, path):
+    """A folder without `study.json`, or the bucket itself."""
+    with pytest.raises(NotFoundError, match=r"study\.json does not exist"):
+        sp.measure(url(path))

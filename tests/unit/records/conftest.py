@@ -1,0 +1,188 @@
+"""Small stores of every kind, made for one test each."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from seedproof.records.location import Location
+from seedproof.records.manifest import RunManifest, StudyManifest
+from seedproof.records.reader import Store
+from seedproof.records.schema import Kind, Layout
+from seedproof.records.writer import RunWriter
+
+CLASSES = ("cat", "dog", "fox")
+
+
+@dataclass(frozen=True)
+class Written:
+    """A store on disk, and what was written into it."""
+
+    path: Path
+    layout: Layout
+    rows_per_group: int
+    ids: pa.Array
+    labels: np.ndarray
+    extras: list[pa.Array]
+    values: list[Any] = field(default_factory=list)
+
+    @property
+    def place(self) -> Location:
+        """The store as a location."""
+        return Location.of(self.path)
+
+    def open(self) -> Store:
+        """The store, opened anew."""
+        return Store(self.place)
+
+    def run_folder(self, index: int) -> Path:
+        """Folder of a run."""
+        return self.path / "runs" / f"id{index}"
+
+    def parts(self, index: int) -> list[Path]:
+        """Parquet files of a run."""
+        return sorted(self.run_folder(index).rglob("part-*.parquet"))
+
+    def read(self) -> list[tuple[Any, ...]]:
+        """Everything that a reader gets, as plain values."""
+        shards = self.open().shards()
+        return [plain(shards.shard(index)) for index in range(shards.n_shards)]
+
+
+def plain(shard: Any) -> tuple[Any, ...]:
+    """A shard as plain values that can be compared."""
+    return (
+        shard.ids.to_pylist(),
+        None if shard.labels is None else shard.labels.tolist(),
+        None if shard.probs is None else [one.tolist() for one in shard.probs],
+        None if shard.predictions is None else [one.tolist() for one in shard.predictions],
+        None if shard.extras is None else shard.extras.to_pydict(),
+    )
+
+
+def draw(kind: Kind, n_rows: int, rng: np.random.Generator) -> Any:
+    """Values of one run, of any kind."""
+    probs = rng.dirichlet(np.ones(len(CLASSES)), n_rows).astype(np.float32)
+    if kind is Kind.PROBS:
+        return probs
+    if kind is Kind.LABELS:
+        return probs.argmax(axis=1).astype(np.int32)
+    top = np.argsort(-probs, axis=1)[:, :2].astype(np.int32)
+    return top, np.take_along_axis(probs, top, axis=1)
+
+
+def cut(values: Any, start: int, stop: int) -> Any:
+    """Some rows of values, whatever their kind."""
+    if isinstance(values, tuple):
+        return tuple(one[start:stop] for one in values)
+    return values[start:stop]
+
+
+@pytest.fixture
+def cut_values() -> Callable[..., Any]:
+    """Rows of values, whatever their kind."""
+    return cut
+
+
+@pytest.fixture
+def draw_values() -> Callable[..., Any]:
+    """Values of one run, of any kind."""
+    return draw
+
+
+@pytest.fixture
+def write_run() -> Callable[..., RunWriter]:
+    """Writes one run in batches that end at given rows, and commits it."""
+
+    def write(
+        place: Location,
+        layout: Layout,
+        ids: pa.Array,
+        labels: np.ndarray,
+        values: Any,
+        *,
+        name: str = "0",
+        run_id: str | None = None,
+        rows_per_group: int = 20,
+        ends: tuple[int, ...] = (),
+        extras: tuple[pa.Array, ...] = (),
+        split: str = "all",
+        **facts: Any,
+    ) -> RunWriter:
+        run = RunManifest(run_id or f"id{name}", name, **facts)
+        writer = RunWriter(place, run, layout, rows_per_group=rows_per_group, split=split)
+        with writer:
+            for start, stop in pairwise((0, *ends, len(ids))):
+                further = [one[start:stop] for one in extras]
+                rows = cut(values, start, stop)
+                writer.write(ids[start:stop], labels[start:stop], rows, further)
+        return writer
+
+    return write
+
+
+@pytest.fixture
+def make_store(tmp_path, write_run) -> Iterator[Callable[..., Written]]:
+    """Makes a store of two or more runs of 50 examples."""
+
+    def make(
+        kind: Kind = Kind.PROBS,
+        *,
+        n_runs: int = 2,
+        n_examples: int = 50,
+        rows_per_group: int = 20,
+        text_ids: bool = False,
+        labeled: str = "all",
+        with_extras: bool = False,
+        name: str = "store",
+    ) -> Written:
+        rng = np.random.default_rng(7)
+        extras = (("text", pa.string()), ("size", pa.float64())) if with_extras else ()
+        layout = Layout(kind, CLASSES, text_ids, n_top=2 if kind is Kind.TOP else 0, extras=extras)
+        names = [f"é{i:04}" for i in range(n_examples)]
+        labels = rng.integers(0, len(CLASSES), n_examples).astype(np.int32)
+        if labeled != "all":
+            labels[:: 3 if labeled == "some" else 1] = -1
+        store = Written(
+            path=tmp_path / name,
+            layout=layout,
+            rows_per_group=rows_per_group,
+            ids=pa.array(names) if text_ids else pa.array(np.arange(n_examples) * 3 - 30),
+            labels=labels,
+            extras=[pa.array([f"text {i}" for i in range(n_examples)]), pa.array(labels / 2)]
+            if with_extras
+            else [],
+            values=[draw(kind, n_examples, rng) for _ in range(n_runs)],
+        )
+        StudyManifest("small", rows_per_group).write(store.place)
+        for index, values in enumerate(store.values):
+            write_run(
+                store.place,
+                layout,
+                store.ids,
+                labels,
+                values,
+                name=str(index),
+                rows_per_group=rows_per_group,
+                extras=tuple(store.extras),
+            )
+        return store
+
+    return make
+
+
+@pytest.fixture
+def flip_byte() -> Callable[[Path, int], None]:
+    """Turns over all bits of one byte of a file."""
+
+    def flip(path: Path, position: int) -> None:
+        content = bytearray(path.read_bytes())
+        content[position] ^= 0xFF
+        path.write_bytes(bytes(content))
+
+    return flip

@@ -1,0 +1,135 @@
+"""What must hold of predictions before they become a record."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seedproof.errors import (
+    DuplicateExampleError,
+    InputError,
+    MissingValueError,
+    ProbabilityError,
+    UnknownLabelError,
+)
+from seedproof.records.checks import (
+    HALF_SUM_TOLERANCE,
+    check_ascending,
+    check_classes,
+    check_probs,
+)
+
+
+def where(row: int) -> str:
+    """What a row is called in messages."""
+    return f"Row {row}"
+
+
+@given(st.integers(0, 2**32), st.integers(1, 20), st.integers(2, 300))
+def test_distributions_are_accepted(seed, n_rows, n_classes):
+    """Whatever a softmax gives, in single precision."""
+    probs = np.random.default_rng(seed).dirichlet(np.full(n_classes, 0.3), n_rows)
+
+    check_probs(probs.astype(np.float32), where)
+
+
+def test_no_rows_are_accepted():
+    """There is nothing wrong with nothing."""
+    check_probs(np.empty((0, 3), dtype=np.float32), where)
+
+
+def test_many_classes_do_not_add_up_their_rounding():
+    """10,000 equal float32 probabilities sum to one, in double precision."""
+    check_probs(np.full((2, 10_000), 1e-4, dtype=np.float32), where)
+
+
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [
+        ([np.nan, 1.0], r"Row 1 has the probability nan.*finite"),
+        ([np.inf, 0.0], r"Row 1 has the probability inf"),
+        ([-np.inf, np.inf], r"Row 1 has the probability -inf"),
+        ([-0.25, 1.25], r"Row 1 has the probability -0\.25, which is below 0.*softmax"),
+        ([0.5, 0.6], r"Row 1 has probabilities that sum to 1\.1, not 1 \(±0\.001\)"),
+        ([2.0, 3.0], r"Row 1 has probabilities that sum to 5"),
+        ([0.0, 0.0], r"Row 1 has probabilities that sum to 0"),
+    ],
+    ids=["nan", "infinite", "both-infinities", "negative", "sum", "logits", "zeros"],
+)
+def test_what_is_no_distribution_names_its_row_and_value(bad, says):
+    """The first bad row is the one that is named."""
+    probs = np.array([[0.5, 0.5], bad, [9.0, 9.0]], dtype=np.float32)
+
+    with pytest.raises(ProbabilityError, match=says):
+        check_probs(probs, where)
+
+
+@pytest.mark.parametrize("tolerance", [1e-3, HALF_SUM_TOLERANCE])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_limit_has_two_sides(tolerance, sign):
+    """One tenth inside is accepted, one tenth outside is not, above and below one."""
+    inside = np.array([[0.5, 0.5 + sign * 0.9 * tolerance]])
+    outside = np.array([[0.5, 0.5 + sign * 1.1 * tolerance]])
+
+    check_probs(inside, where, tolerance=tolerance)
+    with pytest.raises(ProbabilityError, match="sum to"):
+        check_probs(outside, where, tolerance=tolerance)
+
+
+def test_class_indices_within_the_classes_are_accepted():
+    """From 0 on; from -1 on where a label may be unknown."""
+    check_classes(np.array([0, 2]), 3, where)
+    check_classes(np.array([-1, 2]), 3, where, least=-1)
+    check_classes(np.array([[0, 1], [2, 0]]), 3, where)
+
+
+@pytest.mark.parametrize(
+    ("indices", "says"),
+    [
+        (
+            [0, 3],
+            r"Row 1 has the class index 3, but there are 3 classes\. Give indices from 0 to 2",
+        ),
+        ([0, -1], "Row 1 has the class index -1"),
+        ([[0, 1], [1, 7]], "Row 1 has the class index 7"),
+    ],
+    ids=["too-large", "negative", "among-the-top"],
+)
+def test_class_indices_beyond_the_classes_are_refused(indices, says):
+    """The row and the index are named."""
+    with pytest.raises(UnknownLabelError, match=says):
+        check_classes(np.array(indices), 3, where)
+
+
+@pytest.mark.parametrize("ids", [[1, 2, 5], ["a", "b"], ["B", "a", "é"], [], [7]])
+def test_rising_ids_are_accepted(ids):
+    """By value, or by UTF-8 bytes."""
+    check_ascending(pa.array(ids, None if ids else pa.int64()), None, where)
+
+
+def test_ids_rise_over_batches():
+    """The last id of the batch before counts."""
+    check_ascending(pa.array([3, 4]), 2, where)
+    with pytest.raises(DuplicateExampleError, match="Row 0 comes twice"):
+        check_ascending(pa.array([3, 4]), 3, where)
+
+
+@pytest.mark.parametrize(("ids", "row"), [([1, 1], 1), ([1, 2, 2], 2), (["a", "b", "b"], 2)])
+def test_the_same_id_twice_is_refused(ids, row):
+    """The second one is named."""
+    with pytest.raises(DuplicateExampleError, match=f"Row {row} comes twice"):
+        check_ascending(pa.array(ids), None, where)
+
+
+@pytest.mark.parametrize(("ids", "row"), [([2, 1], 1), (["a", "c", "b"], 2), (["é", "z"], 1)])
+def test_ids_out_of_order_are_refused(ids, row):
+    """The record is sorted, or it is none."""
+    with pytest.raises(InputError, match=f"Row {row} is out of order"):
+        check_ascending(pa.array(ids), None, where)
+
+
+def test_a_missing_id_is_refused():
+    """Null is no id."""
+    with pytest.raises(MissingValueError, match="Row 1 has no id"):
+        check_ascending(pa.array([1, None, 3]), None, where)

@@ -1,0 +1,307 @@
+"""Tables of any library and format on their way into a store."""
+
+import ast
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import seedproof
+from seedproof.errors import (
+    ClassesError,
+    ColumnError,
+    DtypeError,
+    EmptyInputError,
+    LabelConflictError,
+    MissingExampleError,
+    NotFoundError,
+    ProbabilityError,
+    SeedproofError,
+    UnreadableError,
+)
+from seedproof.records.columns import Columns
+from seedproof.records.ingest import Ingest, _in_plain_words
+from seedproof.records.location import Location
+from seedproof.records.reader import Store
+from seedproof.records.schema import Kind
+
+ROWS = {
+    "run": ["a", "a", "b", "b"],
+    "example": [2, 1, 1, 2],
+    "label": ["x", "y", "y", "x"],
+    "prediction": ["x", "x", "y", "x"],
+}
+
+
+@pytest.fixture
+def ingest(tmp_path):
+    """Brings tables into a store and opens it."""
+
+    def run(*tables, memory: int = 10**9, progress=None, **called: str):
+        scratch = tmp_path / "scratch"
+        scratch.mkdir()
+        place = Location.of(tmp_path / "store")
+        ingest = Ingest(columns=Columns(**called), memory=memory, scratch=scratch)
+        notes = ingest.run(list(tables), place, progress=progress)
+        return Store(place), notes
+
+    return run
+
+
+def test_rows_are_sorted_into_runs(ingest):
+    """By run, then by id; labels and predictions as indices into the classes."""
+    store, notes = ingest(pa.table(ROWS))
+    shards = store.shards()
+    shard = shards.shard(0)
+
+    assert notes == ()
+    assert (shards.runs, shards.classes, shards.kind) == (("a", "b"), ("x", "y"), Kind.LABELS)
+    assert shard.ids.to_pylist() == [1, 2]
+    assert shard.labels.tolist() == [1, 0]
+    assert [run.tolist() for run in shard.predictions] == [[0, 0], [1, 0]]
+
+
+def test_extras_are_kept_with_the_first_run_alone(ingest):
+    """What belongs to the example is stored once, as text."""
+    table = pa.table(ROWS | {"text": ["two", "one", "one", "two"], "size": [2, 1, 1, 2]})
+    store, _ = ingest(table)
+
+    first, second = (
+        pq.read_schema(next((Path(str(store.location)) / "runs" / run.run_id).rglob("*.parquet")))
+        for run in store.runs
+    )
+
+    assert store.shards().shard(0).extras.to_pydict() == {
+        "text": ["one", "two"],
+        "size": ["1", "2"],
+    }
+    assert "extra.text" in first.names
+    assert "extra.text" not in second.names
+
+
+def test_extras_that_differ_between_runs_are_left_out_with_a_note(ingest):
+    """A loss or a time belongs to the run, not to the example."""
+    table = pa.table(ROWS | {"text": ["two", "one", "one", "two"], "loss": [0.1, 0.2, 0.3, 0.4]})
+
+    store, notes = ingest(table)
+
+    assert notes == ("Left out, because it differs between runs of one example: 'loss'.",)
+    assert store.shards().shard(0).extras.column_names == ["text"]
+
+
+def test_a_missing_extra_is_no_difference(ingest):
+    """Some runs may not have logged it."""
+    store, notes = ingest(pa.table(ROWS | {"text": ["two", None, "one", None]}))
+
+    assert notes == ()
+    assert store.shards().shard(0).extras.column_names == ["text"]
+
+
+def test_both_predictions_and_probabilities_give_a_note(ingest):
+    """Which of the two was used is said."""
+    table = pa.table(ROWS | {"p_x": [0.9, 0.8, 0.1, 0.6], "p_y": [0.1, 0.2, 0.9, 0.4]})
+
+    store, notes = ingest(table)
+
+    assert store.shards().kind is Kind.PROBS
+    assert notes[0].startswith("Both probabilities and 'prediction' were given")
+    assert notes[1].endswith("'prediction'.")
+
+
+@pytest.mark.parametrize(("stray", "fine"), [(0.008, True), (0.013, False)])
+def test_half_precision_may_stray_further(ingest, stray, fine):
+    """A hundredth in streams of float16, which DuckDB does not know."""
+    probs = np.array([0.5, 0.5, 0.25, 0.75], dtype=np.float16)
+    other = (1 - probs + np.array([0, 0, 0, stray])).astype(np.float16)
+    table = pa.table(ROWS).drop_columns("prediction")
+    table = table.append_column("p_x", pa.array(probs)).append_column("p_y", pa.array(other))
+
+    if fine:
+        assert ingest(table)[0].shards().n_examples == 2
+    else:
+        with pytest.raises(ProbabilityError, match=r"Example 2 of run 'b' .* \(±0\.01\)"):
+            ingest(table)
+
+
+def test_too_many_different_predictions_are_no_classes(ingest, monkeypatch):
+    """Regression outputs, and free text."""
+    monkeypatch.setattr("seedproof.records.sorted_rows.MAX_CLASSES", 1)
+
+    with pytest.raises(ClassesError, match=r"more than 1 different predictions.*regression"):
+        ingest(pa.table(ROWS))
+
+
+def test_progress_counts_rows(ingest):
+    """Up to all of them."""
+    seen = []
+
+    ingest(pa.table(ROWS), progress=lambda done, total: seen.append((done, total)))
+
+    assert seen[-1] == (4, 4)
+    assert seen == sorted(seen)
+
+
+def test_integer_ids_of_any_width_are_integers(ingest):
+    """Also where one file has them as text."""
+    narrow = pa.table({"example": pa.array([2, 10], pa.int8()), "prediction": ["x", "y"]})
+    text = pa.table({"example": ["10", "2"], "prediction": ["x", "y"]})
+
+    store, _ = ingest(narrow, text)
+
+    assert store.shards().shard(0).ids.to_pylist() == [2, 10]
+
+
+def test_dictionary_columns_are_read(ingest):
+    """Categories of pandas and polars."""
+    table = pa.table({name: pa.array(column) for name, column in ROWS.items()})
+    for name in ("run", "label", "prediction"):
+        index = table.column_names.index(name)
+        table = table.set_column(index, name, table.column(name).dictionary_encode())
+
+    assert ingest(table)[0].shards().classes == ("x", "y")
+
+
+@pytest.mark.parametrize("keep", ["examples", "labels"])
+def test_a_difference_in_a_large_table_is_explained(ingest, keep):
+    """More rows than DuckDB hands over at once: it is asked again after the reader is closed."""
+    n_examples, n_runs = 60_000, 3
+    labels = np.tile(np.arange(n_examples) % 3, n_runs)
+    table = {
+        "run": np.repeat(np.arange(n_runs), n_examples),
+        "example": np.tile(np.arange(n_examples), n_runs),
+        "label": labels,
+        "prediction": labels[::-1].copy(),
+    }
+    if keep == "labels":
+        kept = np.arange(len(labels)) != n_examples + 7
+        table = {name: values[kept] for name, values in table.items()}
+        error, says = MissingExampleError, "Run '1' lacks 1 of 60000 examples, such as 7"
+    else:
+        labels[n_examples + 7] = 0
+        error, says = (
+            LabelConflictError,
+            "Example 7 has the label '0' in one run and '1' in another",
+        )
+
+    with pytest.raises(error, match=says):
+        ingest(pa.table(table))
+
+
+def test_the_least_memory_that_is_allowed_is_enough(ingest):
+    """800,000 rows in random order under 100 MB, most of which the libraries themselves take."""
+    n_rows = 400_000
+    rng = np.random.default_rng(5)
+    order = rng.permutation(2 * n_rows)
+    runs = np.repeat(np.arange(2), n_rows)[order]
+    table = {
+        "run": runs,
+        "example": np.tile(np.arange(n_rows), 2)[order],
+        "p_a": np.where(runs == 0, 0.25, 0.75),
+        "p_b": np.where(runs == 0, 0.75, 0.25),
+    }
+
+    store, _ = ingest(pa.table(table), memory=10**8)
+
+    shards = store.shards()
+    assert shards.n_examples == n_rows
+    assert [float(run[-1, 0]) for run in shards.shard(shards.n_shards - 1).probs] == [0.25, 0.75]
+
+
+def test_nothing_is_fetched_from_anywhere(tmp_path):
+    """DuckDB may not install or load extensions, and spills where it is told to."""
+    ingest = Ingest(columns=Columns(), memory=10**9, scratch=tmp_path)
+
+    def setting(name: str) -> str:
+        return str(ingest._db.execute(f"SELECT current_setting('{name}')").fetchall()[0][0])
+
+    assert setting("autoinstall_known_extensions") == "False"
+    assert setting("autoload_known_extensions") == "False"
+    assert setting("enable_progress_bar") == "False"
+    assert setting("temp_directory") == str(tmp_path / "spill")
+    assert setting("memory_limit") == "572.2 MiB"  # 60 % of 1 GB
+
+
+def test_threads_have_the_memory_they_need(tmp_path, monkeypatch):
+    """With little memory few of them work; DuckDB would run out of it otherwise."""
+    monkeypatch.setattr("os.cpu_count", lambda: 64)
+
+    for memory, n_threads in ((10**8, 1), (10**9, 4), (10**12, 64)):
+        ingest = Ingest(columns=Columns(), memory=memory, scratch=tmp_path)
+        (found,) = ingest._db.execute("SELECT current_setting('threads')").fetchall()[0]
+        assert found == n_threads
+
+
+@pytest.mark.parametrize(
+    ("table", "error", "says"),
+    [
+        (pa.table(ROWS).drop_columns("run"), ColumnError, "The table has no column 'run'"),
+        (pa.table(ROWS).slice(0, 0), EmptyInputError, "no rows"),
+        (pa.chunked_array([[1, 2]]), UnreadableError, "the table cannot be read"),
+        (pa.table([[1], [1], [1]], names=["run", "example", "example"]), ColumnError, "two columns named 'example'"),
+        (Path("nowhere.csv"), NotFoundError, "'nowhere.csv' is not a file"),
+    ],
+    ids=["no-run", "no-rows", "no-table", "doubled", "no-file"],
+)  # fmt: skip
+def test_what_is_no_table_is_refused(ingest, table, error, says):
+    """In our words."""
+    with pytest.raises(error, match=says):
+        ingest(table)
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected", "says"),
+    [
+        (duckdb.ConversionException("Conversion Error: Could not convert 'a'\nmore"), DtypeError, "Could not convert 'a'. Prob"),
+        (OSError("Conversion Error: Could not convert 'a'"), DtypeError, "Could not convert"),
+        (OSError("Out of Memory Error: failed to pin block"), UnreadableError, "Raise --memory"),
+        (pa.ArrowInvalid("Bad footer."), UnreadableError, "cannot be read: Bad footer. Look"),
+        (duckdb.InvalidInputException("Invalid Input Error: CSV Error on Line: 7\nOriginal Line: secret\nsomething"), UnreadableError, "line 7 is not valid"),
+        (RuntimeError("Query interrupted"), KeyboardInterrupt, "^$"),
+        (RuntimeError("something of our own"), RuntimeError, "something of our own"),
+        (NotFoundError("as it is"), NotFoundError, "^as it is$"),
+    ],
+    ids=["conversion", "conversion-through-arrow", "memory", "arrow", "csv", "interrupt", "bug", "ours"],
+)  # fmt: skip
+def test_complaints_of_others_come_in_plain_words(raised, expected, says):
+    """One line, no internals; what the user typed and our own errors pass through."""
+
+    def fail() -> None:
+        with _in_plain_words([Path("t.csv")]):
+            raise raised
+
+    with pytest.raises(expected, match=says) as error:
+        fail()
+
+    assert "secret" not in str(error.value)
+    if isinstance(error.value, SeedproofError):
+        assert "\n" not in str(error.value)
+
+
+def test_a_name_with_pattern_signs_is_a_plain_file(ingest, tmp_path):
+    """`*` in a file's name does not gather other files."""
+    content = "run,example,prediction\n0,1,a\n1,1,b\n"
+    (tmp_path / "t*.csv").write_text(content)
+    (tmp_path / "t1.csv").write_text("run,example,prediction\n0,9,a\n1,9,b\n")
+
+    store, _ = ingest(tmp_path / "t*.csv")
+
+    assert store.shards().shard(0).ids.to_pylist() == [1]
+
+
+def test_records_know_no_pickle():
+    """Nothing in a store is ever unpickled: no module can."""
+    folder = Path(seedproof.__file__).parent / "records"
+    forbidden = {"pickle", "cloudpickle", "dill", "marshal", "shelve", "joblib"}
+
+    for path in folder.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names = {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                names = {(node.module or "").split(".")[0]}
+            else:
+                continue
+            assert names.isdisjoint(forbidden), path

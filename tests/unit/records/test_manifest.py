@@ -1,0 +1,118 @@
+"""The two JSON files of a store are sealed: what was changed is refused."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from seedproof.errors import DamagedStoreError, NotFoundError, SchemaVersionError, StoreError
+from seedproof.records.location import Location
+from seedproof.records.manifest import Part, RunManifest, StudyManifest, _unsealed
+
+RUN = RunManifest(
+    run_id="f00d",
+    name="seed 3 🙂",
+    parts=(Part("predictions/all/part-0.parquet", 5, 100, "aa", "bb", 40),),
+    arm="aswa",
+    status="finished",
+    seeds={"init": 3, "order": 2**63},
+    facts={"versions": {"numpy": "2.0"}, "threads": 1},
+    scalars={"loss": 0.25},
+)
+
+
+def test_a_run_is_loaded_as_it_was_committed(tmp_path):
+    """Names, parts, seeds, facts and scalars survive."""
+    RUN.commit(Location.of(tmp_path))
+
+    assert RunManifest.load(Location.of(tmp_path)) == RUN
+
+
+def test_a_study_is_loaded_as_it_was_written(tmp_path):
+    """With and without a plan."""
+    for name, plan in (("bare", None), ("planned", {"vary": ["init", "order"], "runs": 10})):
+        study = StudyManifest(name, 4096, plan)
+        study.write(Location.of(tmp_path / name))
+
+        assert StudyManifest.load(Location.of(tmp_path / name)) == study
+
+
+def test_the_file_says_its_version_and_digest(tmp_path):
+    """Other programs may read it: plain JSON with the keys of the documented format."""
+    RUN.commit(Location.of(tmp_path))
+
+    content = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
+
+    assert content["schema"] == "1.0"
+    assert len(content["digest"]) == 32
+    assert content["name"] == "seed 3 🙂"
+
+
+def test_every_flipped_byte_is_refused(tmp_path):
+    """There is no byte of `run.json` whose change goes unnoticed."""
+    RUN.commit(Location.of(tmp_path))
+    path = tmp_path / "run.json"
+    content = path.read_bytes()
+
+    for position in range(len(content)):
+        changed = bytearray(content)
+        changed[position] ^= 0x01
+        path.write_bytes(bytes(changed))
+        try:
+            found = RunManifest.load(Location.of(tmp_path))
+        except StoreError:
+            continue
+        assert found == RUN, position  # a space between two keys became another one
+
+
+def test_a_digest_of_other_content_is_refused(tmp_path):
+    """Valid JSON that somebody edited by hand says so."""
+    StudyManifest("mine", 10).write(Location.of(tmp_path))
+    path = tmp_path / "study.json"
+    path.write_text(path.read_text().replace("10", "11"))
+
+    with pytest.raises(DamagedStoreError, match=r"study\.json was changed after it was written"):
+        StudyManifest.load(Location.of(tmp_path))
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "3", "null", '"text"', "{}", '{"digest": "x"}'])
+def test_what_is_no_manifest_is_refused(tmp_path, content):
+    """Half a file, or something else of that name."""
+    (tmp_path / "run.json").write_text(content)
+
+    with pytest.raises(DamagedStoreError, match=r"run\.json is not what was written there"):
+        RunManifest.load(Location.of(tmp_path))
+
+
+def test_a_missing_manifest_is_not_found(tmp_path):
+    """A folder without `study.json` is no store."""
+    with pytest.raises(NotFoundError, match=r"study\.json does not exist.*Give the folder"):
+        StudyManifest.load(Location.of(tmp_path))
+
+
+def test_a_place_that_cannot_be_opened_says_why():
+    """An object store that is down is an error of ours, with its first line."""
+
+    def refuse():
+        raise OSError("AWS Error NETWORK_CONNECTION: no route.\nmany more lines")
+
+    with pytest.raises(NotFoundError, match=r"\(AWS Error NETWORK_CONNECTION: no route\)"):
+        _unsealed(SimpleNamespace(read_bytes=refuse))
+
+
+def test_a_newer_schema_is_refused(tmp_path, monkeypatch):
+    """What a later seedproof wrote is left alone."""
+    with monkeypatch.context() as later:
+        later.setattr("seedproof.records.schema.SCHEMA_VERSION", (1, 7))
+        StudyManifest("mine", 10).write(Location.of(tmp_path))
+
+    with pytest.raises(SchemaVersionError, match=r"'1\.7'"):
+        StudyManifest.load(Location.of(tmp_path))
+
+
+def test_an_older_minor_schema_is_accepted(tmp_path, monkeypatch):
+    """A later seedproof reads what this one wrote."""
+    RUN.commit(Location.of(tmp_path))
+    monkeypatch.setattr("seedproof.records.schema.SCHEMA_VERSION", (1, 7))
+
+    assert RunManifest.load(Location.of(tmp_path)) == RUN

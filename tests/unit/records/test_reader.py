@@ -1,0 +1,507 @@
+"""What comes out of a store is what went in, or nothing does."""
+
+import copy
+import shutil
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from seedproof.errors import (
+    DamagedStoreError,
+    InputError,
+    LabelConflictError,
+    MissingExampleError,
+    NotFoundError,
+    OptionError,
+    SchemaVersionError,
+    StoreError,
+    TooFewRunsError,
+)
+from seedproof.records.location import Location
+from seedproof.records.manifest import StudyManifest
+from seedproof.records.reader import RunReader, Store
+from seedproof.records.schema import Kind, Layout
+
+CLASSES = ("cat", "dog", "fox")
+
+
+def _values(shard):
+    """What the runs say of a shard's examples."""
+    return shard.predictions if shard.probs is None else shard.probs
+
+
+def joined(shards):
+    """All shards of a source as one: ids, labels, and values by run."""
+    all_shards = [shards.shard(index) for index in range(shards.n_shards)]
+    ids = [one for shard in all_shards for one in shard.ids.to_pylist()]
+    labels = (
+        None
+        if all_shards[0].labels is None
+        else np.concatenate([shard.labels for shard in all_shards])
+    )
+    values = [
+        np.concatenate([_values(shard)[run] for shard in all_shards])
+        for run in range(len(shards.runs))
+    ]
+    return ids, labels, values
+
+
+# ---------------------------------------------------------------------------------- round trips
+
+
+@pytest.mark.parametrize("labeled", ["all", "some", "none"])
+@pytest.mark.parametrize("text_ids", [False, True], ids=["integers", "texts"])
+@pytest.mark.parametrize("kind", list(Kind))
+def test_a_store_gives_back_what_was_written(make_store, kind, text_ids, labeled):
+    """Every kind, integer and text ids, labels for all, some or none of the examples."""
+    store = make_store(kind, text_ids=text_ids, labeled=labeled)
+
+    shards = store.open().shards()
+    ids, labels, values = joined(shards)
+
+    assert shards.kind is kind
+    assert shards.classes == CLASSES
+    assert shards.runs == ("0", "1")
+    assert (shards.n_examples, shards.n_shards) == (50, 3)
+    assert shards.n_labeled == int((store.labels >= 0).sum())
+    assert ids == store.ids.to_pylist()
+    if labeled == "none":
+        assert labels is None
+    else:
+        np.testing.assert_array_equal(labels, store.labels)
+    for found, written in zip(values, store.values, strict=True):
+        expected = written[0][:, 0] if kind is Kind.TOP else written  # the most probable class
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_extras_come_back_under_their_own_names(make_store):
+    """Text and numbers, in the order of the examples."""
+    store = make_store(with_extras=True)
+
+    shard = store.open().shards().shard(1)
+
+    assert shard.extras.column_names == ["text", "size"]
+    assert shard.extras.column("text").to_pylist() == [f"text {i}" for i in range(20, 40)]
+    assert shard.extras.column("size").to_pylist() == store.extras[1].to_pylist()[20:40]
+
+
+def test_without_extras_there_is_no_table(make_store):
+    """None rather than an empty table."""
+    assert make_store().open().shards().shard(0).extras is None
+
+
+def test_several_parts_are_one_run(make_store, monkeypatch):
+    """Groups are counted over all files."""
+    monkeypatch.setattr("seedproof.records.writer.GROUPS_PER_PART", 2)
+    store = make_store(n_examples=90)
+
+    _, _, values = joined(store.open().shards())
+
+    assert len(store.parts(0)) == 3
+    np.testing.assert_array_equal(values[0], store.values[0])
+    np.testing.assert_array_equal(values[1], store.values[1])
+
+
+def test_the_top_class_is_found_wherever_it_stands(tmp_path, write_run):
+    """Writers may list the top classes in any order."""
+    layout = Layout(Kind.TOP, CLASSES, n_top=2)
+    StudyManifest("top", 20).write(Location.of(tmp_path))
+    top = (np.array([[0, 2], [1, 0]]), np.array([[0.3, 0.6], [0.5, 0.4]]))
+    for name in "01":
+        write_run(Location.of(tmp_path), layout, pa.array([1, 2]), np.array([0, 1]), top, name=name)
+
+    _, _, values = joined(Store(Location.of(tmp_path)).shards())
+
+    assert values[0].tolist() == [2, 1]
+
+
+def test_probabilities_of_all_runs_are_one_array(make_store):
+    """Axes (runs, rows, classes), so that a batch is a slice of it."""
+    shards = make_store().open().shards()
+
+    shard = shards.shard(0)
+
+    assert shard.probs.shape == (len(shards.runs), len(shard), len(shards.classes))
+    assert shard.probs.dtype == np.float32
+
+
+def test_a_copied_source_opens_its_files_anew(make_store):
+    """Open files stay behind when a source travels to another process."""
+    shards = make_store().open().shards()
+    before = shards.shard(0)
+
+    travelled = copy.deepcopy(shards)
+
+    np.testing.assert_array_equal(travelled.shard(0).probs[1], before.probs[1])
+
+
+# -------------------------------------------------------------------------- which runs there are
+
+
+def test_runs_come_in_canonical_order(tmp_path, write_run):
+    """By arm, then by name, numbers by value."""
+    layout = Layout(Kind.LABELS, CLASSES)
+    StudyManifest("order", 20).write(Location.of(tmp_path))
+    ids, values = pa.array([1]), np.array([0])
+    for arm, name in (("none", "10"), ("aswa", "9"), ("none", "9"), ("aswa", "10")):
+        write_run(
+            Location.of(tmp_path), layout, ids, values, values,
+            name=name, run_id=f"{arm}-{name}", arm=arm,
+        )  # fmt: skip
+
+    runs = Store(Location.of(tmp_path)).runs
+
+    assert [run.run_id for run in runs] == ["aswa-9", "aswa-10", "none-9", "none-10"]
+
+
+def test_two_runs_of_one_name_are_both_kept(make_store, write_run):
+    """A run is never dropped because another one is called the same."""
+    store = make_store()
+    write_run(
+        store.place, store.layout, store.ids, store.labels, store.values[0], name="0", run_id="z"
+    )
+
+    assert [run.run_id for run in store.open().runs] == ["id0", "z", "id1"]
+
+
+def test_a_run_without_its_commit_does_not_exist(make_store):
+    """Whatever else is in its folder."""
+    store = make_store(n_runs=3)
+    (store.run_folder(1) / "run.json").unlink()
+
+    assert [run.name for run in store.open().runs] == ["0", "2"]
+    assert store.open().shards().runs == ("0", "2")
+
+
+def test_files_that_are_not_listed_do_not_exist(make_store):
+    """The part of a dead attempt, and things that others left there."""
+    store = make_store()
+    before = store.read()
+    (part,) = store.parts(0)
+    shutil.copy(part, part.with_name("part-deadbeef-00000.parquet"))
+    (part.parent / "notes.txt").write_text("hello")
+    (store.path / "runs" / "stray.txt").write_text("hello")
+
+    assert store.read() == before
+
+
+def test_only_finished_runs_are_measured(make_store, write_run):
+    """A failed run is in the store, not in the figures."""
+    store = make_store()
+    write_run(
+        store.place, store.layout, store.ids, store.labels, store.values[0],
+        name="2", status="failed",
+    )  # fmt: skip
+
+    assert [run.status for run in store.open().runs] == ["finished", "finished", "failed"]
+    assert store.open().shards().runs == ("0", "1")
+
+
+def test_one_finished_run_is_too_few(make_store):
+    """The message counts them."""
+    with pytest.raises(TooFewRunsError, match=r"study 'small' has 1 finished run\(s\)"):
+        make_store(n_runs=1).open().shards()
+
+
+def test_no_finished_run_is_too_few(make_store):
+    """An empty store says so."""
+    with pytest.raises(TooFewRunsError, match="no finished run"):
+        make_store(n_runs=0).open().shards()
+
+
+def test_an_arm_is_chosen_by_name(make_store, write_run):
+    """With several arms one must be named, and it must exist."""
+    store = make_store()
+    for name in "23":
+        write_run(
+            store.place,
+            store.layout,
+            store.ids,
+            store.labels,
+            store.values[0],
+            name=name,
+            arm="ema",
+        )
+
+    assert store.open().shards(arm="ema").runs == ("2", "3")
+    with pytest.raises(OptionError, match=r"2 arms \(ema, none\)\. Choose one with --arm"):
+        store.open().shards()
+    with pytest.raises(OptionError, match=r"no arm 'sam'\. Known: ema, none"):
+        store.open().shards(arm="sam")
+
+
+def test_a_split_is_chosen_by_name(tmp_path, write_run):
+    """Runs may hold predictions for several splits."""
+    place, layout = Location.of(tmp_path), Layout(Kind.LABELS, CLASSES)
+    StudyManifest("splits", 20).write(place)
+    for name, split in (("0", "dev"), ("1", "dev"), ("2", "test")):
+        write_run(
+            place, layout, pa.array([1]), np.array([0]), np.array([1]), name=name, split=split
+        )
+    store = Store(place)
+
+    assert store.splits() == ("dev", "test")
+    with pytest.raises(OptionError, match=r"2 splits \(dev, test\)"):
+        store.shards()
+    with pytest.raises(NotFoundError, match="Run '2' has no predictions for the split 'dev'"):
+        store.shards(split="dev")
+
+
+def test_no_store_is_not_found(tmp_path):
+    """A folder is a store if it has a `study.json`."""
+    assert not Store.is_at(Location.of(tmp_path))
+    with pytest.raises(NotFoundError):
+        Store(Location.of(tmp_path))
+
+
+def test_a_store_is_recognized(make_store):
+    """By its `study.json`."""
+    assert Store.is_at(make_store().place)
+
+
+# ------------------------------------------------------------------------------------ alignment
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "says"),
+    [
+        ({"ids": lambda _: pa.array(np.arange(50) * 3 - 29)}, MissingExampleError, "different examples"),
+        ({"ids": lambda ids: ids[:40]}, MissingExampleError, "different examples"),
+        ({"labels": lambda labels: (labels + 1) % 3}, LabelConflictError, "different gold labels"),
+        ({"labels": lambda labels: np.full_like(labels, -1)}, LabelConflictError, "different gold labels"),
+        ({"classes": ("cat", "dog", "emu")}, InputError, "different classes"),
+        ({"kind": Kind.LABELS}, InputError, "hold probs and labels"),
+    ],
+    ids=["other-ids", "fewer-ids", "other-labels", "no-labels", "other-classes", "other-kind"],
+)  # fmt: skip
+def test_runs_that_do_not_fit_together_are_refused(
+    make_store, write_run, draw_values, *, change, error, says
+):
+    """Alignment is checked from the footers; both runs are named."""
+    store = make_store(n_runs=1)
+    kind = change.get("kind", Kind.PROBS)
+    ids = change.get("ids", lambda ids: ids)(store.ids)
+    labels = change.get("labels", lambda labels: labels)(store.labels)[: len(ids)]
+    values = draw_values(kind, len(ids), np.random.default_rng(0))
+    layout = Layout(kind, change.get("classes", CLASSES))
+    write_run(store.place, layout, ids, labels, values, name="1")
+
+    with pytest.raises(error, match=f"runs '0' and '1'.*{says}"):
+        store.open().shards()
+
+
+def test_integer_and_text_ids_are_different_examples(make_store, write_run):
+    """1 and "1" are not the same id."""
+    store = make_store(n_runs=1, n_examples=3)
+    ids = pa.array([str(i) for i in store.ids.to_pylist()])
+    order = np.argsort(ids.to_pylist())
+    write_run(
+        store.place, Layout(Kind.PROBS, CLASSES, text_ids=True), ids.take(pa.array(order)),
+        store.labels[order], store.values[0][order], name="1",
+    )  # fmt: skip
+
+    with pytest.raises(MissingExampleError):
+        store.open().shards()
+
+
+def test_uneven_groups_are_refused(make_store):
+    """The number of rows a group is the study's, not the run's."""
+    store = make_store()
+    (store.path / "study.json").unlink()
+    StudyManifest("other", 30).write(store.place)
+
+    with pytest.raises(StoreError, match="uneven"):
+        store.open().shards()
+
+
+def test_predictions_with_other_class_lists_are_matched_by_name(tmp_path, write_run):
+    """Answers of a language model: every run has its own list of what it said."""
+    place = Location.of(tmp_path)
+    StudyManifest("answers", 20).write(place)
+    ids = pa.array([1, 2, 3])
+    first, second = Layout(Kind.LABELS, ("oslo", "rome")), Layout(Kind.LABELS, ("rome", "bergen"))
+    write_run(place, first, ids, np.array([1, -1, 1]), np.array([0, 1, 1]), name="0")
+    write_run(place, second, ids, np.array([0, -1, 0]), np.array([1, 0, 0]), name="1")
+
+    shards = Store(place).shards()
+    shard = shards.shard(0)
+
+    assert shards.classes == ("bergen", "oslo", "rome")
+    assert shard.predictions[0].tolist() == [1, 2, 2]
+    assert shard.predictions[1].tolist() == [0, 2, 2]
+    assert shard.labels.tolist() == [2, -1, 2]
+
+
+@pytest.mark.parametrize("labels", [[1, -1, 0], [-1, -1, -1]], ids=["other", "none"])
+def test_labels_under_other_class_lists_are_compared_by_name(tmp_path, write_run, labels):
+    """Equal indices may be different names; a label in one run only is a conflict, too."""
+    place = Location.of(tmp_path)
+    StudyManifest("answers", 20).write(place)
+    ids, values = pa.array([1, 2, 3]), np.array([0, 0, 0])
+    first, second = Layout(Kind.LABELS, ("oslo", "rome")), Layout(Kind.LABELS, ("rome", "bergen"))
+    write_run(place, first, ids, np.array(labels), values, name="0")
+    write_run(place, second, ids, np.array([1, -1, 0]), values, name="1")
+
+    def read() -> None:
+        Store(place).shards().shard(0)
+
+    with pytest.raises(LabelConflictError, match="runs '0' and '1'"):
+        read()
+
+
+# --------------------------------------------------------------------------------------- damage
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_no_flipped_byte_changes_a_value(make_store, kind):
+    """Each byte of a part, one at a time: refused, or nothing a reader sees has changed."""
+    store = make_store(kind, n_examples=12, rows_per_group=8, with_extras=True)
+    (part,) = store.parts(0)
+    before, content = store.read(), part.read_bytes()
+    n_refused = 0
+
+    for position in range(0, len(content), 3):
+        changed = bytearray(content)
+        changed[position] ^= 0x01 if position % 2 else 0xFF
+        part.write_bytes(bytes(changed))
+        try:
+            found = store.read()
+        except DamagedStoreError:
+            n_refused += 1
+        else:
+            assert found == before, position
+
+    assert n_refused > 0.9 * len(content) / 3
+
+
+@pytest.mark.parametrize("column", ["example", "label", "probs"])
+def test_a_changed_page_is_refused(make_store, flip_byte, column):
+    """Page checksums are written and verified; the run and the file are named."""
+    store = make_store()
+    (part,) = store.parts(1)
+    group = pq.read_metadata(part).row_group(1)
+    chunk = next(group.column(i) for i in range(3) if group.column(i).path_in_schema == column)
+    start = chunk.dictionary_page_offset or chunk.data_page_offset
+    flip_byte(part, start + chunk.total_compressed_size - 1)
+    reader = RunReader(store.place, store.open().runs[1], "all")
+
+    reader.read(0, [column])
+    with pytest.raises(DamagedStoreError, match=r"part-.*of run '1' differs.*Restore it"):
+        reader.read(1, [column])
+
+
+def test_a_group_of_another_size_is_refused(make_store):
+    """A page's header says how many rows it has, and no checksum covers that."""
+    store = make_store()
+    reader = RunReader(store.place, store.open().runs[1], "all")
+    reader.groups[0] = reader.groups[0]._replace(rows=19)
+
+    with pytest.raises(DamagedStoreError, match="of run '1' differs from what was committed"):
+        reader.read(0, ["probs"])
+
+
+def test_a_changed_footer_is_refused(make_store, flip_byte):
+    """Before anything in it is believed."""
+    store = make_store()
+    flip_byte(store.parts(0)[0], -30)
+
+    with pytest.raises(DamagedStoreError, match="of run '0' differs from what was committed"):
+        store.open().shards()
+
+
+@pytest.mark.parametrize("name", ["run.json", "../../study.json"])
+def test_a_changed_manifest_is_refused(make_store, flip_byte, name):
+    """The JSON files carry a digest of themselves."""
+    store = make_store()
+    flip_byte((store.run_folder(0) / name).resolve(), 25)
+
+    with pytest.raises(StoreError):
+        store.open().shards()
+
+
+@pytest.mark.parametrize("keep", [0, 1, 0.5, -1])
+def test_a_truncated_part_is_refused(make_store, keep):
+    """Empty, one byte, half of it, all but the last byte."""
+    store = make_store()
+    (part,) = store.parts(0)
+    content = part.read_bytes()
+    part.write_bytes(content[: int(len(content) * keep) if isinstance(keep, float) else keep])
+
+    with pytest.raises(DamagedStoreError, match="differs from what was committed"):
+        store.open().shards()
+
+
+def test_a_longer_part_is_refused(make_store):
+    """Something was appended."""
+    store = make_store()
+    (part,) = store.parts(0)
+    part.write_bytes(part.read_bytes() + b"\0")
+
+    with pytest.raises(DamagedStoreError):
+        store.open().shards()
+
+
+def test_a_missing_part_is_refused(make_store):
+    """What the manifest lists must be there."""
+    store = make_store()
+    store.parts(1)[0].unlink()
+
+    with pytest.raises(DamagedStoreError, match=r"is missing, but run '1' lists it"):
+        store.open().shards()
+
+
+def test_swapped_parts_are_refused(make_store):
+    """Files of one shape have equal sizes; each one still says whose it is."""
+    store = make_store()
+    (first,), (second,) = store.parts(0), store.parts(1)
+    assert first.stat().st_size == second.stat().st_size
+    contents = first.read_bytes(), second.read_bytes()
+    second.write_bytes(contents[0])
+    first.write_bytes(contents[1])
+
+    with pytest.raises(DamagedStoreError):
+        store.open().shards()
+
+
+def test_swapped_parts_of_one_run_are_refused(make_store, monkeypatch):
+    """Groups may not change their order."""
+    monkeypatch.setattr("seedproof.records.writer.GROUPS_PER_PART", 1)
+    store = make_store(n_examples=40)
+    first, second = store.parts(0)
+    contents = first.read_bytes(), second.read_bytes()
+    second.write_bytes(contents[0])
+    first.write_bytes(contents[1])
+
+    with pytest.raises(DamagedStoreError):
+        store.open().shards()
+
+
+def test_a_copied_run_folder_is_refused(make_store):
+    """The same run twice would look like two runs that always agree."""
+    store = make_store()
+    shutil.copytree(store.run_folder(0), store.path / "runs" / "copy")
+
+    with pytest.raises(DamagedStoreError, match="holds the run 'id0'"):
+        _ = store.open().runs
+
+
+def test_a_part_of_a_newer_schema_is_refused(make_store, write_run, monkeypatch):
+    """A store that two versions wrote into says which file is too new."""
+    store = make_store(n_runs=1)
+    with monkeypatch.context() as later:
+        later.setattr("seedproof.records.writer.version_text", lambda: "1.9")
+        write_run(store.place, store.layout, store.ids, store.labels, store.values[0], name="1")
+
+    with pytest.raises(SchemaVersionError, match=r"part-.*'1\.9'"):
+        store.open().shards()
+
+
+def test_a_store_of_an_older_minor_schema_is_read(make_store, monkeypatch):
+    """A later seedproof gives the same values."""
+    store = make_store()
+    before = store.read()
+    monkeypatch.setattr("seedproof.records.schema.SCHEMA_VERSION", (1, 4))
+
+    assert store.read() == before

@@ -1,0 +1,138 @@
+"""How one input is read: its header, its separator, the name of its run."""
+
+import gzip
+
+import pytest
+
+from seedproof.errors import DtypeError, EmptyInputError, UnreadableError
+from seedproof.records.columns import Columns, Roles
+from seedproof.records.scans import Scan, quote_name, quote_text, read_header, run_names, select
+
+
+@pytest.fixture
+def header(tmp_path):
+    """Writes a file and reads its header."""
+
+    def read(content: str | bytes, name: str = "t.csv") -> tuple[list[str], str]:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return read_header(path)
+
+    return read
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_the_separator_is_found(header, separator):
+    """Whatever gives the most columns."""
+    assert header(separator.join(["run", "example", "p_a"]) + "\n") == (
+        ["run", "example", "p_a"],
+        separator,
+    )
+
+
+def test_a_tsv_is_separated_by_tabs(header):
+    """Even if names hold commas."""
+    assert header("a,b,c\td\n", "t.TSV.gz".removesuffix(".gz")) == (["a,b,c", "d"], "\t")
+
+
+@pytest.mark.parametrize(
+    ("content", "names"),
+    [
+        ("\ufeffrun,example\n", ["run", "example"]),
+        ("run,example\r\n0,1\r\n", ["run", "example"]),
+        ("run,example\r0,1\r", ["run", "example"]),
+        ("run,example", ["run", "example"]),
+        ('"a,b","c ""d"""\n', ["a,b", 'c "d"']),
+        ('"two\nlines",b\n', ["two\nlines", "b"]),
+        (",run,\n", ["column0", "run", "column2"]),
+        ("größe,表\n", ["größe", "表"]),
+    ],
+    ids=["bom", "windows", "old-mac", "one-line", "quotes", "line-in-a-name", "unnamed", "unicode"],
+)
+def test_names_are_read_as_csv_means_them(header, content, names):
+    """Quotes, line ends and signs before the text."""
+    assert header(content)[0] == names
+
+
+def test_very_wide_headers_are_read(header):
+    """Longer than what Python's csv module takes for one field."""
+    names = [f"p_class_number_{i:06}" for i in range(20_000)]
+
+    assert header(",".join(names) + "\n")[0] == names
+
+
+def test_packed_files_are_unpacked(header):
+    """By their ending."""
+    assert header(gzip.compress(b"a;b\n"), "t.csv.gz") == (["a", "b"], ";")
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "says"),
+    [
+        (b"", EmptyInputError, "is empty"),
+        (b" \n\t\n", EmptyInputError, "is empty"),
+        (b"\nrun,example\n", UnreadableError, "first line is empty"),
+        (b'"run,example\n' + b"x" * 200_000, UnreadableError, "quote in it never closes"),
+        (b"caf\xe9,b\n", UnreadableError, r"not UTF-8 text \(byte 3\)"),
+        (b"a\0b,c\n", UnreadableError, "binary"),
+        ("run\n".encode("utf-16"), UnreadableError, "not UTF-8"),
+    ],
+    ids=["empty", "blank", "blank-first", "quote", "latin", "nul", "utf-16"],
+)
+def test_what_has_no_header_is_refused(header, content, error, says):
+    """With the name of the file, and what to do."""
+    with pytest.raises(error, match=rf"t\.csv.*{says}"):
+        header(content)
+
+
+def test_what_is_not_packed_is_refused(header):
+    """The ending promised gzip."""
+    with pytest.raises(UnreadableError, match=r"t\.csv\.gz cannot be unpacked"):
+        header("run,example\n", "t.csv.gz")
+
+
+def test_a_character_on_the_edge_of_the_header_is_no_error(header, monkeypatch):
+    """Only the beginning is looked at, and it may end within a character."""
+    monkeypatch.setattr("seedproof.records.scans.HEADER_BYTES", 9)
+
+    assert header("run,a\nxé,é\n")[0] == ["run", "a"]
+
+
+@pytest.mark.parametrize(
+    ("titles", "names"),
+    [
+        (["seed0.csv", "seed1.csv"], ["seed0", "seed1"]),
+        (["seed0.csv.gz", "seed1.parquet"], ["seed0", "seed1"]),
+        (["seed.1.csv", "seed.2.csv"], ["seed.1.csv", "seed.2.csv"]),
+        (["t.csv", "t.csv"], ["0-t.csv", "1-t.csv"]),
+    ],
+    ids=["stems", "packed", "dots", "equal"],
+)
+def test_runs_are_named_after_their_files(titles, names):
+    """By the part that tells them apart."""
+    assert run_names(titles) == names
+
+
+def test_names_and_texts_are_quoted():
+    """Nothing that a user wrote becomes SQL."""
+    assert quote_name('a"; DROP TABLE rows; --') == '"a""; DROP TABLE rows; --"'
+    assert quote_text("it's") == "'it''s'"
+
+
+@pytest.mark.parametrize("kind", ["VARCHAR[]", "STRUCT(a INTEGER)", "DOUBLE[3]", "MAP(A, B)"])
+@pytest.mark.parametrize(
+    ("names", "column"),
+    [
+        (["run", "example", "prediction"], "prediction"),
+        (["run", "example", "label", "prediction"], "label"),
+        (["run", "example", "p_a", "p_b"], "p_b"),
+    ],
+    ids=["prediction", "label", "probability"],
+)
+def test_several_values_in_a_cell_are_refused(kind, names, column):
+    """Multi-label predictions are not measured, and the message says so or asks for columns."""
+    types = dict.fromkeys(names, "VARCHAR") | {column: kind}
+    roles = Roles.find(names, Columns(), table="t")
+
+    with pytest.raises(DtypeError, match=rf"'{column}' of t\.csv holds several values"):
+        select(Scan("t.csv", "SELECT 1", types), roles, "0", integer_ids=False)

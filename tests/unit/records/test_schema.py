@@ -1,0 +1,191 @@
+"""Columns, row groups, digests and versions of a record."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from seedproof.errors import SchemaVersionError
+from seedproof.records.schema import (
+    GROUP_BYTES,
+    MAX_GROUP_ROWS,
+    Kind,
+    Layout,
+    check_version,
+    digest,
+    floats_from_binary,
+    ids_digest,
+    integers_from_binary,
+    labels_digest,
+    version_text,
+)
+
+TEN = tuple(map(str, range(10)))
+
+
+@pytest.mark.parametrize(
+    ("layout", "rows"),
+    [
+        (Layout(Kind.PROBS, TEN), GROUP_BYTES // 40),
+        (Layout(Kind.PROBS, tuple(map(str, range(150)))), GROUP_BYTES // 600),
+        (Layout(Kind.TOP, TEN, n_top=5), GROUP_BYTES // 40),
+        (Layout(Kind.LABELS, TEN), MAX_GROUP_ROWS),
+        (Layout(Kind.PROBS, tuple(map(str, range(2_000_000)))), 1),
+    ],
+    ids=["ten-classes", "many-classes", "top-five", "labels-are-capped", "at-least-one-row"],
+)
+def test_groups_hold_about_four_megabytes(layout, rows):
+    """Rows of a group follow from the width of a row alone."""
+    assert layout.rows_per_group == rows
+
+
+@pytest.mark.parametrize(
+    ("layout", "columns"),
+    [
+        (Layout(Kind.PROBS, TEN), {"probs": pa.binary(40)}),
+        (
+            Layout(Kind.TOP, TEN, n_top=3),
+            {"top_classes": pa.binary(12), "top_probs": pa.binary(12)},
+        ),
+        (Layout(Kind.LABELS, TEN), {"prediction": pa.int32()}),
+    ],
+    ids=["probs", "top", "labels"],
+)
+def test_each_kind_has_its_own_value_columns(layout, columns):
+    """Values are never null; the label may be."""
+    schema = layout.arrow()
+
+    assert schema.names == ["example", "label", *columns]
+    assert layout.value_columns == tuple(columns)
+    for name, kind in columns.items():
+        assert schema.field(name).type == kind
+        assert not schema.field(name).nullable
+    assert schema.field("label").nullable
+    assert schema.field("example").type == pa.int64()
+
+
+def test_extras_follow_under_a_prefix():
+    """A user's column named like one of ours stays apart from it."""
+    layout = Layout(Kind.LABELS, TEN, text_ids=True, extras=(("label", pa.float64()),))
+
+    schema = layout.arrow()
+
+    assert schema.field("example").type == pa.string()
+    assert schema.field("extra.label").type == pa.float64()
+
+
+@given(
+    hnp.arrays(
+        np.float32,
+        st.tuples(st.integers(0, 7), st.integers(2, 5)),
+        elements=st.floats(0, 1, width=32),
+    )
+)
+def test_probabilities_survive_as_bytes(probs):
+    """What goes into fixed-size binary comes out bit by bit."""
+    layout = Layout(Kind.PROBS, tuple(map(str, range(probs.shape[1]))))
+    ids, labels = pa.array(range(len(probs)), pa.int64()), np.zeros(len(probs), dtype=np.int32)
+    table = layout.table(ids, labels, probs)
+
+    assert floats_from_binary(table.column("probs")).tobytes() == probs.tobytes()
+
+
+def test_values_survive_slices_and_chunks():
+    """A reader may get a column in several chunks, each a slice of something larger."""
+    probs = np.linspace(0, 1, 40, dtype=np.float32).reshape(10, 4)
+    classes = np.arange(40, dtype=np.int32).reshape(10, 4)
+    layout = Layout(Kind.TOP, TEN, n_top=4)
+    table = layout.table(pa.array(range(10)), np.zeros(10, dtype=np.int32), (classes, probs))
+
+    pieces = pa.concat_tables([table.slice(2, 3), table.slice(7, 2)])
+
+    chosen = [2, 3, 4, 7, 8]
+    np.testing.assert_array_equal(floats_from_binary(pieces.column("top_probs")), probs[chosen])
+    np.testing.assert_array_equal(
+        integers_from_binary(pieces.column("top_classes")), classes[chosen]
+    )
+
+
+def test_rows_are_copied():
+    """The caller may reuse its arrays as soon as the rows are handed over."""
+    labels, probs = np.zeros(2, dtype=np.int32), np.full((2, 10), 0.1, dtype=np.float32)
+    predictions = np.ones(2, dtype=np.int32)
+    full = Layout(Kind.PROBS, TEN).table(pa.array([1, 2]), labels, probs)
+    bare = Layout(Kind.LABELS, TEN).table(pa.array([1, 2]), labels, predictions)
+
+    labels[:], probs[:], predictions[:] = 7, 0.0, 7
+
+    assert full.column("label").to_pylist() == [0, 0]
+    assert floats_from_binary(full.column("probs"))[0, 0] == np.float32(0.1)
+    assert bare.column("prediction").to_pylist() == [1, 1]
+
+
+def test_unknown_labels_are_null():
+    """-1 stands for a label that nobody knows."""
+    layout = Layout(Kind.LABELS, TEN)
+
+    table = layout.table(pa.array([1, 2]), np.array([-1, 3]), np.array([0, 0]))
+
+    assert table.column("label").to_pylist() == [None, 3]
+
+
+def test_digest_of_text_ids_tells_where_one_ends():
+    """("a", "bc") and ("ab", "c") have the same bytes and are different ids."""
+    assert ids_digest(pa.array(["a", "bc"])) != ids_digest(pa.array(["ab", "c"]))
+
+
+@given(st.lists(st.text(max_size=5), min_size=1, max_size=8), st.integers(0, 3))
+def test_digest_of_ids_does_not_depend_on_where_they_are_kept(ids, skipped):
+    """A slice of a longer array has the digest of its own rows."""
+    whole = pa.array(["before"] * skipped + ids + ["after"])
+
+    assert ids_digest(whole.slice(skipped, len(ids))) == ids_digest(pa.array(ids))
+
+
+def test_digest_of_integer_ids_depends_on_values_and_order():
+    """Equal digests mean equal ids in equal order, whatever the width of the integers."""
+    ids = pa.array([1, 2, 3])
+
+    assert ids_digest(ids) == ids_digest(pa.array([1, 2, 3], pa.int32()))
+    assert ids_digest(ids) != ids_digest(pa.array([1, 3, 2]))
+    assert ids_digest(ids) == digest(np.array([1, 2, 3], dtype="<i8").tobytes())
+
+
+def test_digest_of_no_text_is_defined():
+    """Empty texts have no bytes to hash, and still a length."""
+    assert ids_digest(pa.array([""])) != ids_digest(pa.array(["", ""]))
+
+
+def test_digest_of_labels_depends_on_each_label():
+    """An unknown label is not the first class."""
+    assert labels_digest(np.array([0, 1])) == labels_digest(np.array([0, 1], dtype=np.int8))
+    assert labels_digest(np.array([0, 1])) != labels_digest(np.array([-1, 1]))
+
+
+def test_digest_has_sixteen_bytes():
+    """BLAKE2b, as the page about the format says."""
+    assert digest(b"") == "cae66941d9efbd404e4d88758ea67670"
+
+
+def test_own_version_is_accepted():
+    """A library reads what it writes."""
+    check_version(version_text(), "here")
+
+
+def test_older_minor_versions_are_accepted(monkeypatch):
+    """A later 1.x reads every earlier one."""
+    monkeypatch.setattr("seedproof.records.schema.SCHEMA_VERSION", (1, 3))
+
+    for text in ("1.0", "1.2", "1.3"):
+        check_version(text, "here")
+
+
+@pytest.mark.parametrize(
+    "text", ["1.1", "2.0", "0.9", "1", "1.0.0", "one", "", None, 1.0e9, "1.-1"]
+)
+def test_other_versions_are_refused(text):
+    """Newer, of another major number, or not a version at all."""
+    with pytest.raises(SchemaVersionError, match=r"store/run\.json has schema version .* Upgrade"):
+        check_version(text, "store/run.json")

@@ -1,0 +1,352 @@
+"""Row groups of one size, digests in the footer, and `run.json` as the commit."""
+
+import json
+from hashlib import blake2b
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seedproof.errors import (
+    DuplicateExampleError,
+    InputError,
+    MissingValueError,
+    ProbabilityError,
+    RunExistsError,
+    UnknownLabelError,
+)
+from seedproof.records.location import Location
+from seedproof.records.manifest import RunManifest
+from seedproof.records.reader import Store
+from seedproof.records.schema import Kind, Layout, ids_digest, labels_digest
+from seedproof.records.writer import FOOTER_KEY, RunWriter
+
+CLASSES = ("cat", "dog", "fox")
+LABELS = Layout(Kind.LABELS, CLASSES)
+N_ROWS = 95
+
+
+def footer_of(path: Path) -> dict:
+    """What we keep in a Parquet file's footer."""
+    return json.loads(pq.read_metadata(path).metadata[FOOTER_KEY.encode()])
+
+
+@pytest.fixture
+def rows(draw_values):
+    """Ids, labels and probabilities of one run."""
+    rng = np.random.default_rng(3)
+    labels = rng.integers(-1, 3, N_ROWS).astype(np.int32)
+    return pa.array(range(N_ROWS)), labels, draw_values(Kind.PROBS, N_ROWS, rng)
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_groups_have_one_size_however_rows_arrive(kind, tmp_path, draw_values, write_run):
+    """One row at a time, all at once or anything between: the same groups, the same digests."""
+    rng = np.random.default_rng(4)
+    layout = Layout(kind, CLASSES, n_top=2 if kind is Kind.TOP else 0)
+    ids, labels = pa.array(range(N_ROWS)), np.zeros(N_ROWS, dtype=np.int32)
+    values = draw_values(kind, N_ROWS, rng)
+    ways = {
+        "at-once": (),
+        "by-one": tuple(range(1, N_ROWS)),
+        "by-group": (20, 40, 60, 80),
+        "odd": (3, 19, 20, 21, 77),
+        "with-empty": (0, 30, 30, 30, 95),
+    }
+
+    written = {
+        name: write_run(Location.of(tmp_path), layout, ids, labels, values, name=name, ends=ends)
+        for name, ends in ways.items()
+    }
+
+    tables = []
+    for name, writer in written.items():
+        assert [group.rows for group in writer.groups] == [20, 20, 20, 20, 15]
+        assert writer.groups == written["at-once"].groups
+        assert writer.n_rows == N_ROWS
+        (part,) = (tmp_path / "runs" / f"id{name}").rglob("*.parquet")
+        meta = pq.read_metadata(part)
+        assert [meta.row_group(i).num_rows for i in range(5)] == [20, 20, 20, 20, 15]
+        tables.append(pq.read_table(part))
+    assert all(table.equals(tables[0]) for table in tables)
+
+
+@given(st.lists(st.integers(0, N_ROWS), max_size=12).map(sorted))
+def test_batches_never_show_in_what_is_kept(ends):
+    """Any way of cutting the same rows leaves the same groups behind."""
+    ids, labels = pa.array(range(N_ROWS)), np.arange(N_ROWS, dtype=np.int32) % 3
+    groups = []
+    for cuts in ([], ends):
+        writer = RunWriter(Location.of("unused"), RunManifest("x", "x"), LABELS, rows_per_group=96)
+        bounds = [0, *cuts, N_ROWS]
+        for start, stop in pairwise(bounds):
+            writer.write(ids[start:stop], labels[start:stop], labels[start:stop])
+        groups.append(pa.concat_tables(writer._waiting).combine_chunks())
+
+    assert groups[0].equals(groups[1])
+
+
+def test_the_footer_has_a_digest_of_ids_and_labels_for_each_group(tmp_path, rows, write_run):
+    """What alignment is checked by, without reading a row."""
+    ids, labels, probs = rows
+    write_run(Location.of(tmp_path), Layout(Kind.PROBS, CLASSES), ids, labels, probs)
+
+    (part,) = tmp_path.rglob("*.parquet")
+    footer = footer_of(part)
+
+    assert footer["schema"] == "1.0"
+    assert footer["kind"] == "probs"
+    assert footer["classes"] == list(CLASSES)
+    expected = [
+        [
+            len(labels[start : start + 20]),
+            int((labels[start : start + 20] >= 0).sum()),
+            ids_digest(ids[start : start + 20]),
+            labels_digest(labels[start : start + 20]),
+        ]
+        for start in range(0, N_ROWS, 20)
+    ]
+    assert footer["groups"] == expected
+
+
+def test_files_of_two_runs_have_different_footers(tmp_path, rows, write_run):
+    """Runs of one shape differ in their values alone; the footer says whose file it is."""
+    ids, labels, probs = rows
+    for name in ("0", "1"):
+        write_run(Location.of(tmp_path), Layout(Kind.PROBS, CLASSES), ids, labels, probs, name=name)
+
+    parts = [next((tmp_path / "runs" / name).rglob("*.parquet")) for name in ("id0", "id1")]
+    footers = [footer_of(part) for part in parts]
+
+    assert footers[0].pop("part") != footers[1].pop("part")
+    assert footers[0] == footers[1]
+
+
+def test_the_manifest_lists_each_part_with_its_size_and_digest(tmp_path, rows, write_run):
+    """So a copy can be checked byte by byte."""
+    ids, labels, probs = rows
+    writer = write_run(Location.of(tmp_path), Layout(Kind.PROBS, CLASSES), ids, labels, probs)
+    folder = tmp_path / "runs" / writer.run.run_id
+
+    (part,) = RunManifest.load(Location.of(folder)).parts
+    content = (folder / part.path).read_bytes()
+
+    assert part.rows == N_ROWS
+    assert part.size == len(content)
+    assert part.digest == blake2b(content, digest_size=16).hexdigest()
+    tail = content[-part.footer_size :]
+    assert part.footer_digest == blake2b(tail, digest_size=16).hexdigest()
+    assert tail.endswith(b"PAR1")
+    assert part.path.startswith("predictions/all/part-")
+
+
+def test_long_runs_have_several_parts(tmp_path, rows, write_run, monkeypatch):
+    """A new file begins after a fixed number of groups; together they hold all rows in order."""
+    monkeypatch.setattr("seedproof.records.writer.GROUPS_PER_PART", 2)
+    ids, labels, probs = rows
+    write_run(Location.of(tmp_path), Layout(Kind.PROBS, CLASSES), ids, labels, probs, ends=(50,))
+
+    run = RunManifest.load(Location.of(tmp_path / "runs" / "id0"))
+
+    assert [part.rows for part in run.parts] == [40, 40, 15]
+    found = [pq.read_table(tmp_path / "runs" / "id0" / part.path) for part in run.parts]
+    assert pa.concat_tables(found).column("example").to_pylist() == list(range(N_ROWS))
+
+
+def test_a_full_last_part_is_followed_by_no_empty_one(tmp_path, rows, write_run, monkeypatch):
+    """The number of groups may be a multiple of what a part holds."""
+    monkeypatch.setattr("seedproof.records.writer.GROUPS_PER_PART", 5)
+    ids, labels, probs = rows
+    write_run(Location.of(tmp_path), Layout(Kind.PROBS, CLASSES), ids, labels, probs)
+
+    assert len(RunManifest.load(Location.of(tmp_path / "runs" / "id0")).parts) == 1
+
+
+def test_values_are_plain_and_the_rest_is_packed(tmp_path, rows, write_run):
+    """Probabilities are read at the speed of the disk; pages carry checksums."""
+    ids, labels, probs = rows
+    layout = Layout(Kind.PROBS, CLASSES, extras=(("text", pa.string()),))
+    texts = (pa.array([f"text {i}" for i in range(N_ROWS)]),)
+    write_run(Location.of(tmp_path), layout, ids, labels, probs, extras=texts)
+
+    (part,) = tmp_path.rglob("*.parquet")
+    group = pq.read_metadata(part).row_group(0)
+
+    packed = {group.column(i).path_in_schema: group.column(i).compression for i in range(4)}
+    assert packed == {
+        "example": "ZSTD",
+        "label": "ZSTD",
+        "probs": "UNCOMPRESSED",
+        "extra.text": "ZSTD",
+    }
+
+
+def test_nothing_exists_before_the_commit(tmp_path, rows):
+    """A worker that dies leaves files that nobody sees."""
+    ids, labels, probs = rows
+    (tmp_path / "study.json").touch()
+    layout = Layout(Kind.PROBS, CLASSES)
+    writer = RunWriter(Location.of(tmp_path), RunManifest("a", "a"), layout, rows_per_group=20)
+
+    writer.write(ids, labels, probs)
+
+    assert list(tmp_path.rglob("*.parquet"))
+    assert not list(tmp_path.rglob("run.json"))
+    writer.commit()
+    assert len(list(tmp_path.rglob("run.json"))) == 1
+
+
+def test_an_error_inside_leaves_no_run(make_store, rows):
+    """`with RunWriter` commits only what went well."""
+    store = make_store()
+    ids, labels, probs = rows
+
+    def fail() -> None:
+        layout = store.layout
+        with RunWriter(store.place, RunManifest("bad", "bad"), layout, rows_per_group=20) as writer:
+            writer.write(ids, labels, probs)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+
+    assert [run.name for run in store.open().runs] == ["0", "1"]
+    assert list((store.path / "runs" / "bad").rglob("*.parquet"))  # written, and not listed
+
+
+def test_an_error_before_the_first_group_leaves_no_run(make_store):
+    """There is no file to close yet."""
+    store = make_store()
+
+    def fail() -> None:
+        with RunWriter(store.place, RunManifest("bad", "bad"), store.layout, rows_per_group=20):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+
+    assert not (store.path / "runs" / "bad").exists()
+
+
+def test_a_run_is_committed_once(make_store, write_run):
+    """Records are never overwritten: the second commit fails, the first one stays readable."""
+    store = make_store()
+    before = store.read()
+
+    with pytest.raises(RunExistsError, match="exists already"):
+        write_run(store.place, store.layout, store.ids, store.labels, store.values[1], name="0")
+
+    assert store.read() == before
+    assert len(store.parts(0)) == 2  # the second attempt wrote into a file of its own
+
+
+def test_a_run_without_rows_is_committed_without_parts(tmp_path):
+    """A run that failed early leaves its manifest, and nothing else."""
+    run = RunManifest("early", "early", status="failed")
+
+    with RunWriter(Location.of(tmp_path), run, LABELS, rows_per_group=20):
+        pass
+
+    assert RunManifest.load(Location.of(tmp_path / "runs" / "early")) == run
+
+
+def test_conditions_of_the_run_are_kept(tmp_path):
+    """Arm, seeds, facts and scalars go into the commit."""
+    run = RunManifest(
+        "a", "3", arm="aswa", seeds={"init": 3}, facts={"gpu": "none"}, scalars={"x": 1}
+    )
+    with RunWriter(Location.of(tmp_path), run, LABELS, rows_per_group=20, split="test") as writer:
+        writer.write(pa.array([1]), np.array([0]), np.array([1]))
+
+    found = RunManifest.load(Location.of(tmp_path / "runs" / "a"))
+
+    assert (found.arm, found.seeds, found.facts, found.scalars) == (
+        "aswa",
+        {"init": 3},
+        {"gpu": "none"},
+        {"x": 1},
+    )
+    assert found.parts[0].path.startswith("predictions/test/")
+
+
+def test_the_caller_may_reuse_its_arrays(tmp_path):
+    """Rows wait for their group to fill; they are the writer's own by then."""
+    labels, predictions = np.zeros(1, dtype=np.int32), np.zeros(1, dtype=np.int32)
+    with RunWriter(
+        Location.of(tmp_path), RunManifest("a", "a"), LABELS, rows_per_group=20
+    ) as writer:
+        for index in range(3):
+            labels[0] = predictions[0] = index
+            writer.write(pa.array([index]), labels, predictions)
+
+    (part,) = tmp_path.rglob("*.parquet")
+
+    assert pq.read_table(part).column("prediction").to_pylist() == [0, 1, 2]
+    assert pq.read_table(part).column("label").to_pylist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("kind", "ids", "labels", "values", "error", "says"),
+    [
+        (Kind.LABELS, [1, 1], [0, 0], [0, 0], DuplicateExampleError, r"Example 1 of run 'seed 3' comes twice"),
+        (Kind.LABELS, [2, 1], [0, 0], [0, 0], InputError, r"Example 1 of run 'seed 3' is out of order"),
+        (Kind.LABELS, [1, None], [0, 0], [0, 0], MissingValueError, r"of run 'seed 3' has no id"),
+        (Kind.LABELS, [1, 2], [0, 3], [0, 0], UnknownLabelError, r"Example 2 of run 'seed 3' has the class index 3"),
+        (Kind.LABELS, [1, 2], [0, -2], [0, 0], UnknownLabelError, r"class index -2"),
+        (Kind.LABELS, [1, 2], [0, -1], [0, -1], UnknownLabelError, r"class index -1"),
+        (Kind.TOP, [1], [0], ([[0, 3]], [[0.5, 0.2]]), UnknownLabelError, r"class index 3"),
+        (Kind.PROBS, [1], [0], [[0.5, 0.5, 0.5]], ProbabilityError, r"Example 1 of run 'seed 3' .*sum to 1\.5"),
+    ],
+    ids=["twice", "out-of-order", "no-id", "label-too-large", "label-too-small", "prediction", "top", "probs"],
+)  # fmt: skip
+def test_rows_that_are_no_record_are_refused(tmp_path, *, kind, ids, labels, values, error, says):
+    """The message names the example and the run."""
+    layout = Layout(kind, CLASSES, n_top=2 if kind is Kind.TOP else 0)
+    values = tuple(map(np.array, values)) if kind is Kind.TOP else np.array(values)
+    run = RunManifest("a", "seed 3")
+    writer = RunWriter(Location.of(tmp_path), run, layout, rows_per_group=20)
+
+    with pytest.raises(error, match=says):
+        writer.write(pa.array(ids, pa.int64()), np.array(labels), values)
+
+
+def test_the_tolerance_is_the_writers(tmp_path):
+    """Half precision is allowed to stray further."""
+    probs = np.array([[0.5, 0.3, 0.205]], dtype=np.float32)
+    for tolerance, fine in ((1e-2, True), (1e-3, False)):
+        writer = RunWriter(
+            Location.of(tmp_path / str(tolerance)),
+            RunManifest("a", "a"),
+            Layout(Kind.PROBS, CLASSES),
+            rows_per_group=20,
+            tolerance=tolerance,
+        )
+        if fine:
+            writer.write(pa.array([1]), np.array([0]), probs)
+        else:
+            with pytest.raises(ProbabilityError):
+                writer.write(pa.array([1]), np.array([0]), probs)
+
+
+def test_two_attempts_at_once_write_into_files_of_their_own(make_store):
+    """Whoever commits first wins; the files of the other are never listed."""
+    store = make_store()
+    attempts = [
+        RunWriter(store.place, RunManifest("id9", "9"), store.layout, rows_per_group=20)
+        for _ in range(2)
+    ]
+    for writer, values in zip(attempts, store.values, strict=True):
+        writer.write(store.ids, store.labels, values)
+
+    attempts[1].commit()
+    with pytest.raises(RunExistsError):
+        attempts[0].commit()
+
+    shards = Store(store.place).shards()
+    assert shards.runs == ("0", "1", "9")
+    np.testing.assert_array_equal(shards.shard(0).probs[2], store.values[1][:20])
