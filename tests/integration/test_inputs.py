@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import seedproof as sp
+from seedproof.errors import DtypeError
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.schema import Kind, Layout
@@ -438,3 +439,13 @@ def test_tables_larger_than_the_memory_are_sorted_on_disk(ending, n_examples, wi
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["n_examples"] == n_examples
     assert int(done.stderr) < 700
+
+
+def test_regression_is_refused_by_name(tmp_path):
+    """Numbers that never repeat are no classes: a flip rate of 1 would say nothing."""
+    rng = np.random.default_rng(0)
+    rows = "".join(f"{run},{i},{rng.normal():.5f}\n" for run in range(2) for i in range(40))
+    (tmp_path / "t.csv").write_text(f"run,example,prediction\n{rows}")
+
+    with pytest.raises(DtypeError, match="regression, which is not measured"):
+        sp.measure(tmp_path / "t.csv")

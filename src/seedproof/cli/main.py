@@ -42,5 +42,9 @@ def main() -> None:
 
         typer.echo(f"error {error.code}: {printable(str(error))}", err=True)
         sys.exit(2)
+    except OSError as error:
+        # A full disk, a lost network, a folder that may not be read: nobody's bug.
+        typer.echo(f"error {SeedproofError.code}: {error}", err=True)
+        sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from seedproof.errors import (
     ClassesError,
+    DtypeError,
     EmptyInputError,
     LabelConflictError,
     MissingExampleError,
@@ -30,7 +31,8 @@ from seedproof.typing import IntArray, Progress
 if TYPE_CHECKING:
     import duckdb
 
-MAX_CLASSES = 1_000_000
+MAX_CLASSES = 100_000
+NUMBER_TEXT = re.compile(r"^-?\d*\.?\d+(e[+-]?\d+)?$", re.IGNORECASE)
 WHOLE_TEXT = re.compile(r"^(-?\d+)(\.0*)?$")
 INTEGER_TEXT = "0|-?[1-9][0-9]{0,17}"
 
@@ -111,6 +113,7 @@ class SortedRows:
                 f"LIMIT {MAX_CLASSES + 1}"
             ).fetchall()
             found[column] = [name for (name,) in rows]
+        _refuse_regression(found["y"], self._n_rows)
         spelled = {*found["l"], *found["y"]}
         if len(spelled) > MAX_CLASSES:
             raise ClassesError(
@@ -307,6 +310,17 @@ class SortedRows:
         raise LabelConflictError(
             f"Example {example!r} has the label {one!r} in one run and {other!r} in another. "
             "An example has one right answer: give the same labels in every run."
+        )
+
+
+def _refuse_regression(predictions: Sequence[str], n_rows: int) -> None:
+    """Numbers that hardly ever repeat are no classes."""
+    if len(predictions) <= n_rows / 2 or all(WHOLE_TEXT.match(name) for name in predictions):
+        return
+    if all(NUMBER_TEXT.match(name) for name in predictions):
+        raise DtypeError(
+            f"Predictions such as {predictions[0]!r} are numbers that hardly ever repeat: that is "
+            "regression, which is not measured. Give predicted classes, or one probability a class."
         )
 
 

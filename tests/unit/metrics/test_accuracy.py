@@ -87,7 +87,9 @@ def test_columns_by_hand():
     """The share of the runs that are right; not a number where nobody knows."""
     labels = np.array([0, UNLABELED, 2, 0])
 
-    shares = Accuracy(len(SMALL), 3).update(Batch(SMALL, n_classes=3, labels=labels))["correct_share"]
+    shares = Accuracy(len(SMALL), 3).update(Batch(SMALL, n_classes=3, labels=labels))[
+        "correct_share"
+    ]
 
     np.testing.assert_allclose(shares, [1, np.nan, 2 / 3, 2 / 3], rtol=1e-15)
 
