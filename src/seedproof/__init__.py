@@ -10,14 +10,15 @@ if TYPE_CHECKING:
     from seedproof.errors import SeedproofError
     from seedproof.measurement.intervals import Estimate
     from seedproof.records.columns import Columns
-    from seedproof.report.api import Report, measure
+    from seedproof.report.api import measure
+    from seedproof.report.report import Report
 
 __all__ = ["Columns", "Estimate", "Report", "SeedproofError", "__version__", "measure"]
 
 _HOMES = {
     "Columns": "seedproof.records.columns",
     "Estimate": "seedproof.measurement.intervals",
-    "Report": "seedproof.report.api",
+    "Report": "seedproof.report.report",
     "SeedproofError": "seedproof.errors",
     "measure": "seedproof.report.api",
 }

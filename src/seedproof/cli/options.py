@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 if TYPE_CHECKING:
-    from seedproof.report.api import Report
+    from seedproof.report.report import Report
 
 Targets: TypeAlias = Annotated[
     list[str],

@@ -24,6 +24,7 @@ from seedproof.records.columns import Columns, Roles
 from seedproof.records.location import Location
 from seedproof.records.scans import (
     Scan,
+    check_packed,
     json_path,
     quote_name,
     quote_text,
@@ -124,6 +125,8 @@ class Ingest:
         suffixes = [suffix.lower() for suffix in path.suffixes]
         packed = bool(suffixes) and suffixes[-1] in PACKED_SUFFIXES
         kind = suffixes[-2] if packed and len(suffixes) > 1 else (suffixes or [""])[-1]
+        if packed:
+            check_packed(path)
         if kind in TEXT_SUFFIXES:
             return self._scan_text(path)
         if kind in JSON_SUFFIXES:
@@ -154,8 +157,13 @@ class Ingest:
 
     def _scan_json(self, path: Path) -> Scan:
         lines = f"read_ndjson_objects({self._path(path)}, hive_partitioning=false)"
-        found = self._db.sql(f"SELECT DISTINCT unnest(json_keys(json)) FROM {lines}").fetchall()
-        names = sorted(name for (name,) in found)
+        found = self._db.sql(
+            "SELECT DISTINCT unnest(keys), len(keys) > len(list_distinct(keys)) "
+            f"FROM (SELECT json_keys(json) AS keys FROM {lines})"
+        ).fetchall()
+        names = sorted({name for name, _ in found})
+        if any(doubled for _, doubled in found):
+            raise ColumnError(f"{path.name} has a line with the same key twice. Rename one.")
         if not names:
             raise EmptyInputError(f"{path.name} has no rows. Give one JSON object a line.")
         for name in names:
@@ -164,10 +172,17 @@ class Ingest:
                     f"{path.name} has the key {name!r}, which is empty or holds a quotation mark. "
                     "Rename it."
                 )
-        keys = ", ".join(
-            f"json->>{quote_text(json_path(name))} AS {quote_name(name)}" for name in names
+        values = ", ".join(
+            f"json->{quote_text(json_path(name))} AS {quote_name(name)}" for name in names
         )
-        return Scan(path.name, f"SELECT {keys} FROM {lines}", dict.fromkeys(names, "VARCHAR"))
+        # Python writes a missing number as a bare NaN, which DuckDB would take for a text.
+        texts = ", ".join(
+            f"CASE WHEN lower(CAST({name} AS VARCHAR)) NOT IN ('nan', '-nan') "
+            f"THEN {name}->>'$' END AS {name}"
+            for name in map(quote_name, names)
+        )
+        sql = f"SELECT {texts} FROM (SELECT {values} FROM {lines})"
+        return Scan(path.name, sql, dict.fromkeys(names, "VARCHAR"))
 
     def _scan_parquet(self, path: Path) -> Scan:
         import pyarrow.parquet as pq

@@ -2,7 +2,8 @@
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from seedproof.errors import DtypeError, EmptyInputError, UnreadableError
 from seedproof.records.columns import Roles
 
 HEADER_BYTES = 4 * 2**20
+PACKERS = {".gz": "gzip", ".zst": "zstd"}
 
 
 @dataclass(frozen=True)
@@ -75,15 +77,35 @@ def _is_nested(kind: str) -> bool:
     return kind.startswith(("STRUCT", "MAP", "UNION")) or kind.endswith("]")
 
 
-def read_header(path: Path) -> tuple[list[str], str]:
-    """Column names of a text table, and what separates them."""
+def check_packed(path: Path) -> None:
+    """Accept a packed file that unpacks to its end: DuckDB passes over checksums and cut ends.
+
+    Args:
+        path: A file whose name says how it is packed.
+
+    Raises:
+        UnreadableError: It is damaged, incomplete or not packed.
+    """
+    with _unpacked(path) as stream:
+        while stream.read(HEADER_BYTES):
+            pass
+
+
+@contextmanager
+def _unpacked(path: Path) -> Iterator[pa.NativeFile]:
     try:
-        with pa.input_stream(str(path)) as stream:
-            start = stream.read(HEADER_BYTES)
+        with pa.input_stream(str(path), compression=PACKERS.get(path.suffix.lower())) as stream:
+            yield stream
     except OSError as error:
         raise UnreadableError(
             f"{path.name} cannot be unpacked: it is damaged, or not packed. Save it again."
         ) from error
+
+
+def read_header(path: Path) -> tuple[list[str], str]:
+    """Column names of a text table, and what separates them."""
+    with _unpacked(path) as stream:
+        start = stream.read(HEADER_BYTES)
     try:
         # The cut may fall into the middle of a character.
         text = start.decode("utf-8-sig", errors="strict" if len(start) < HEADER_BYTES else "ignore")

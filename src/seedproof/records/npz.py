@@ -1,0 +1,99 @@
+"""Runs in NumPy's own files: one with all runs, or one a run."""
+
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from seedproof.errors import ColumnError, InputError, NotFoundError, ShapeError, UnreadableError
+from seedproof.records.arrays import ArrayShards
+from seedproof.records.scans import run_names
+from seedproof.records.shards import canonical_order
+
+
+def open_npz(paths: list[Path]) -> ArrayShards:
+    """The runs of one file that holds all of them, or of several that hold one each.
+
+    Args:
+        paths: `.npz` files with `probs` or `predictions`, and `labels`, `ids`, `classes` and `runs`
+            if there are any.
+
+    Returns:
+        Their shards.
+
+    Raises:
+        InputError: The files do not fit together.
+    """
+    loaded = [_load_npz(path) for path in paths]
+    first = loaded[0]
+    if len(loaded) == 1:
+        return ArrayShards(
+            first["probs"] if "probs" in first else first["predictions"],
+            labels=first.get("labels"),
+            ids=first.get("ids"),
+            classes=None if "classes" not in first else first["classes"].tolist(),
+            runs=None if "runs" not in first else first["runs"].tolist(),
+        )
+    key = "probs" if "probs" in first else "predictions"
+    for path, content in zip(paths, loaded, strict=True):
+        if key not in content or content[key].shape != first[key].shape:
+            raise ShapeError(
+                f"{path.name} and {paths[0].name} hold arrays of different shapes. "
+                "Give every run the same examples and classes."
+            )
+        for name in ("labels", "ids", "classes"):
+            if not _are_equal(content.get(name), first.get(name)):
+                raise InputError(
+                    f"{path.name} and {paths[0].name} have different {name}. "
+                    "Give the same ones in every file."
+                )
+    by_name = dict(zip(run_names([path.name for path in paths]), loaded, strict=True))
+    names = canonical_order(list(by_name))
+    return ArrayShards(
+        np.stack([by_name[name][key] for name in names]),
+        labels=first.get("labels"),
+        ids=first.get("ids"),
+        classes=None if "classes" not in first else first["classes"].tolist(),
+        runs=names,
+    )
+
+
+def _are_equal(one: npt.NDArray[Any] | None, other: npt.NDArray[Any] | None) -> bool:
+    """Whether two arrays say the same; NaN, which stands for a missing label, equals itself."""
+    if one is None or other is None:
+        return one is other
+    if one.shape != other.shape:
+        return False
+    return bool(((one == other) | ((one != one) & (other != other))).all())  # noqa: PLR0124
+
+
+def _load_npz(path: Path) -> dict[str, npt.NDArray[Any]]:
+    if not path.is_file():
+        raise NotFoundError(f"{str(path)!r} is not a file. Give an .npz file.")
+    try:
+        with zipfile.ZipFile(path) as content:
+            names = [name for name in content.namelist() if name.endswith(".npy")]
+            found = {name.removesuffix(".npy"): _load_member(content, name) for name in names}
+    except (ValueError, OSError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
+        raise UnreadableError(
+            f"{path.name} is not an .npz file that can be read without pickle: it is damaged, or "
+            "holds Python objects. Save plain arrays with np.savez."
+        ) from error
+    if "probs" not in found and "predictions" not in found:
+        raise ColumnError(
+            f"{path.name} has neither 'probs' nor 'predictions'. "
+            f"It has: {', '.join(found) or 'no array'}. Save it under one of these names."
+        )
+    return found
+
+
+def _load_member(content: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:
+    """One array, read to the end of its member, which is where its checksum is compared."""
+    with content.open(name) as member:
+        array: npt.NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
+        if member.read(1):
+            raise ValueError("there are more bytes than the array's header says")
+    return array

@@ -1,0 +1,116 @@
+"""Whatever somebody wants measured, as shards: arrays, dataframes, files, stores."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy.typing as npt
+
+from seedproof.errors import DtypeError, OptionError
+from seedproof.records.arrays import ArrayShards
+from seedproof.records.columns import Columns
+from seedproof.records.location import Location
+from seedproof.records.npz import open_npz
+from seedproof.records.reader import Store
+from seedproof.records.shards import ShardSource
+from seedproof.typing import ArrowStream, Progress
+
+Target: TypeAlias = (
+    str | os.PathLike[str] | ArrowStream | npt.ArrayLike | Sequence[str | os.PathLike[str]]
+)
+
+
+def open_target(
+    target: Target,
+    *,
+    arrays: dict[str, Any],
+    columns: Columns,
+    choice: dict[str, str | None],
+    memory: int,
+    working: Path,
+    progress: Progress | None,
+) -> tuple[ShardSource, tuple[str, ...]]:
+    """Whatever the target is, as shards, with notes on how it was read.
+
+    Args:
+        target: Arrays, a dataframe, paths, or a store.
+        arrays: Labels, ids, classes and runs, which go with arrays only.
+        columns: Names of the columns, which go with tables only.
+        choice: Arm and split, which go with stores only.
+        memory: Bytes that reading a table may use.
+        working: A folder that lives as long as the shards are read.
+        progress: Told how many rows of a table are read.
+
+    Returns:
+        Shards, and what a person should know about how they came about.
+    """
+    kind = _kind(target)
+    _refuse_what_has_no_effect(kind, arrays=arrays, columns=columns, choice=choice)
+    tables: list[Path | ArrowStream]
+    match kind:
+        case "array":
+            return ArrayShards(target, **arrays), ()  # type: ignore[arg-type] # checked inside
+        case "store":
+            return Store(Location.of(_paths(target)[0])).shards(**choice), ()
+        case "npz":
+            return open_npz([Path(path) for path in _paths(target)]), ()
+        case "dataframe":
+            tables = [target]  # type: ignore[list-item] # it has __arrow_c_stream__
+        case _:
+            tables = [Path(path) for path in _paths(target)]
+    from seedproof.records.ingest import Ingest
+
+    store = Location.of(working / "store")
+    notes = Ingest(columns=columns, memory=memory, scratch=working).run(
+        tables, store, progress=progress
+    )
+    return Store(store).shards(), notes
+
+
+def _kind(target: Target) -> str:
+    names_files = isinstance(target, list | tuple) and any(
+        isinstance(one, str | os.PathLike) for one in target[:1]
+    )
+    if isinstance(target, str | os.PathLike) or names_files:
+        paths = _paths(target)
+        if len(paths) == 1 and _is_store(paths[0]):
+            return "store"
+        return "npz" if any(path.lower().endswith(".npz") for path in paths) else "table"
+    if hasattr(target, "__arrow_c_stream__"):
+        return "dataframe"
+    if hasattr(target, "__array__") or isinstance(target, list | tuple):
+        return "array"
+    raise DtypeError(
+        f"A {type(target).__name__} cannot be measured. "
+        "Give an array, a dataframe, a path or a store."
+    )
+
+
+def _refuse_what_has_no_effect(
+    kind: str, *, arrays: dict[str, Any], columns: Columns, choice: dict[str, str | None]
+) -> None:
+    """Whoever gives an option expects it to do something."""
+    usual = vars(Columns())
+    for fits, given in (
+        (("array",), [name for name, value in arrays.items() if value is not None]),
+        (("table", "dataframe"), [n for n, value in vars(columns).items() if value != usual[n]]),
+        (("store",), [name for name, value in choice.items() if value is not None]),
+    ):
+        if given and kind not in fits:
+            raise OptionError(
+                f"{', '.join(given)} go with {'s and '.join(fits)}s, but this is of the kind "
+                f"{kind!r}. Leave them out."
+            )
+
+
+def _paths(target: Target) -> list[str]:
+    if isinstance(target, str | os.PathLike):
+        return [os.fspath(target)]
+    return [os.fspath(path) for path in target]  # type: ignore[union-attr, arg-type]
+
+
+def _is_store(path: str) -> bool:
+    if "://" in path:
+        return True
+    return Path(path).is_dir() and Store.is_at(Location.of(path))

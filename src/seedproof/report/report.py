@@ -1,0 +1,183 @@
+"""The report object: what a person holds after measuring."""
+
+import os
+import shutil
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.fs
+
+from seedproof.errors import OptionError, UnknownNameError
+from seedproof.measurement.intervals import Estimate
+from seedproof.measurement.result import Measurement
+from seedproof.records.location import Location
+from seedproof.report.text import as_text
+from seedproof.report.view import View, build_view
+from seedproof.typing import FloatArray
+
+
+class Report:
+    """What measuring found: `print` it, ask it for a figure, look at its examples.
+
+    Args:
+        measurement: The figures.
+        scratch: A temporary folder to be removed together with the report.
+    """
+
+    def __init__(self, measurement: Measurement, scratch: Path | None = None) -> None:
+        self.measurement = measurement
+        if scratch is not None:
+            weakref.finalize(self, shutil.rmtree, scratch, ignore_errors=True)
+
+    def __getitem__(self, name: str) -> Estimate:
+        metrics = self.measurement.metrics
+        if name not in metrics:
+            raise UnknownNameError(
+                f"There is no metric {name!r} in this report. It has: {', '.join(metrics)}."
+            )
+        return metrics[name]
+
+    @property
+    def metrics(self) -> Mapping[str, Estimate]:
+        """Every figure by name."""
+        return self.measurement.metrics
+
+    @property
+    def examples(self) -> pa.Table:
+        """One row for each example, in the order of their ids."""
+        return self.measurement.examples()
+
+    @property
+    def flip_matrix(self) -> FloatArray:
+        """Share of examples on which two runs disagree: (runs, runs)."""
+        return self.measurement.detail["flip_matrix"]
+
+    def view(self, *, show: Sequence[str] = ()) -> View:
+        """The report in words and rows, as plain data.
+
+        Args:
+            show: Further columns of your own to show with examples, such as a text.
+
+        Returns:
+            Sentences, figures and the least stable examples.
+        """
+        return build_view(self.measurement, show=show)
+
+    def summary(self) -> dict[str, Any]:
+        """Everything but the examples, as plain data: what `summary.json` holds."""
+        return self.measurement.summary()
+
+    def to_json(self) -> str:
+        """The summary as JSON text."""
+        return self.measurement.to_json()
+
+    def to_html(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        show: Sequence[str] = (),
+        command: str | None = None,
+    ) -> str:
+        """The page that a colleague reads: one file that loads nothing and sends nothing.
+
+        Args:
+            path: Where to write it; None writes nothing.
+            show: Further columns of your own to show with examples, such as a text.
+            command: The command that made it, for the box at its end.
+
+        Returns:
+            The page.
+        """
+        from seedproof.report.html import render_page
+
+        page = render_page(self.measurement, show=show, command=command)
+        if path is not None:
+            with Location.of(path).open_write() as file:
+                file.write(page.encode())
+        return page
+
+    def to_png(self, figure: str, path: str | os.PathLike[str] | None = None) -> bytes:
+        """One chart as a PNG picture, drawn without a browser.
+
+        Args:
+            figure: Its name, such as "flip_matrix".
+            path: Where to write it; None writes nothing.
+
+        Returns:
+            The picture.
+        """
+        return self.picture(figure, "png", path)
+
+    def picture(
+        self, figure: str, file_format: str, path: str | os.PathLike[str] | None = None
+    ) -> bytes:
+        """One chart as a picture for a paper, drawn without a browser.
+
+        Args:
+            figure: Its name, such as "flip_matrix".
+            file_format: `png`, `svg` or `pdf`.
+            path: Where to write it; None writes nothing.
+
+        Returns:
+            The picture.
+        """
+        from seedproof.report import charts
+        from seedproof.report.figures import build_figures
+
+        chosen = charts.find(build_figures(self.measurement), figure)
+        content = charts.picture(chosen, file_format)
+        if path is not None:
+            with Location.of(path).open_write() as file:
+                file.write(content)
+        return content
+
+    def _repr_html_(self) -> str:
+        from seedproof.report.html import render_short
+
+        return render_short(self.measurement)
+
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        show: Sequence[str] = (),
+        command: str | None = None,
+    ) -> None:
+        """Write `report.html`, `summary.json` and `examples.parquet` into a folder.
+
+        Args:
+            folder: Where to; it is made if need be.
+            show: Further columns of your own to show with examples, such as a text.
+            command: The command that made it, for the box at the page's end.
+        """
+        place = Location.of(folder)
+        source = self.measurement.examples_file
+        target = place / "examples.parquet"
+        try:
+            place.make_folder()
+            if source.path != target.path:
+                pyarrow.fs.copy_files(
+                    source.path,
+                    target.path,
+                    source_filesystem=source.files,
+                    destination_filesystem=target.files,
+                )
+            with (place / "summary.json").open_write() as file:
+                file.write(self.to_json().encode())
+            with (place / "report.html").open_write() as file:
+                file.write(self.to_html(show=show, command=command).encode())
+        except OSError as error:
+            reason = str(error).split("\n", maxsplit=1)[0].rstrip(".")
+            raise OptionError(
+                f"{str(folder)!r} cannot be written to ({reason}). Give a folder."
+            ) from error
+
+    def __str__(self) -> str:
+        return as_text(self.view())
+
+    def __repr__(self) -> str:
+        size = self.measurement
+        return f"<Report of {size.n_runs} runs, {size.n_examples} examples: {self['flip_rate']}>"
