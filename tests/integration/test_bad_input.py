@@ -480,7 +480,7 @@ CASES = [
     fails("labels-in-one-file-only", files({"a.csv": FIRST_RUN, "b.csv": SECOND_RUN.replace("label", "gold")}), "SP103", "a.csv", "b.csv"),
     fails("one-file-without-run", file(FIRST_RUN), "SP103", "'run'"),
     fails("one-of-the-files-is-missing", lambda folder: [*file(FIRST_RUN)(folder), "gone.csv"], "SP101", "'gone.csv'"),
-    fails("the-same-file-twice", lambda folder: file(LABELS)(folder) * 2, "SP106", "twice"),
+    fails("the-same-file-twice", lambda folder: file(LABELS)(folder) * 2, "SP115", "given twice"),
     fails("npz-beside-csv", lambda folder: [*npz(probs=THREE_RUNS)(folder), *file(LABELS)(folder)], "SP102", "table.csv"),
     # npz files.
     works("npz", npz(probs=THREE_RUNS, labels=[0, 1]), {**THIRD_FLIPS, "accuracy": 5 / 6}),

@@ -60,4 +60,6 @@ def measured(
 
 def command_line() -> str:
     """The command as it was typed, for the page's box on how it was made."""
-    return shlex.join(["seedproof", *sys.argv[1:]])
+    words = shlex.join(["seedproof", *sys.argv[1:]])
+    # An argument may be the name of a file that is not UTF-8.
+    return words.encode(errors="backslashreplace").decode()

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from seedproof.cli import options
+from seedproof.errors import OptionError
 
 
 def report(
@@ -15,8 +16,9 @@ def report(
         str | None, typer.Option(help="Which chart, such as flip_matrix; the whole page without.")
     ] = None,
     file_format: Annotated[
-        str, typer.Option("--format", help="Format of the chart: png, svg or pdf.")
-    ] = "png",
+        str | None,
+        typer.Option("--format", help="png, svg or pdf; as the ending of --out says without."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="File to write; named after the chart without.")
     ] = None,
@@ -30,13 +32,19 @@ def report(
     split: options.Split = None,
     memory: options.Memory = "2GB",
 ) -> None:
-    """Write one chart as a picture, or the whole page, without a browser."""
+    """Write one chart, or the page alone."""
     columns = (run, example, label, prediction, probs)
     found = options.measured(targets, columns=columns, arm=arm, split=split, memory=memory)
     if figure is None:
+        if file_format is not None:
+            raise OptionError("--format goes with --figure. Name a chart, such as flip_matrix.")
         path = out or Path("report.html")
         found.to_html(path, show=show or (), command=options.command_line())
     else:
-        path = out or Path(f"{figure}.{file_format}")
-        found.picture(figure, file_format, path)
+        ending = "" if out is None else out.suffix.removeprefix(".").lower()
+        chosen = file_format or ending or "png"
+        if ending not in {"", chosen}:
+            raise OptionError(f"--format {chosen} contradicts the ending of --out, .{ending}.")
+        path = out or Path(f"{figure}.{chosen}")
+        found.picture(figure, chosen, path)
     typer.echo(f"Written to {path}", err=True)

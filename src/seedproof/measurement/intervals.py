@@ -77,7 +77,11 @@ def _(statistic: MeanOverExamples) -> Estimate:
     over: Over = "examples" if statistic.without is None else "runs × examples"
     value, largest = statistic.value, statistic.largest
     if value <= 0.0 or (largest is not None and abs(value - largest) < 1e-12):
-        return _at_the_edge(statistic, over)
+        return _at_the_edge(statistic)
+    if statistic.n_examples == 1:  # one example says nothing of others
+        if statistic.without is None:
+            return Estimate(value)
+        over = "runs"
     if statistic.scale == "logit":
         half_width = np.sqrt(_two_way_variance(statistic))
         center = logit(value)
@@ -110,11 +114,13 @@ def _two_way_variance(statistic: MeanOverExamples) -> float:
     if statistic.without is None:
         return NORMAL**2 * examples
     n_runs = len(statistic.without)
-    # Half an example is the least that leaving out a run may leave of a count.
-    floor = 0.5 / n if statistic.is_count else 0.5 / n * value
+    # Half an example is the least that leaving out a run may leave of a count, or half of the
+    # value where even that is less than an example.
+    floor = 0.5 * min(1 / n, value) if statistic.is_count else 0.5 / n * value
     if statistic.scale == "log":
         left_out = np.log(np.maximum(statistic.without, floor))
     else:
+        floor = min(floor, 0.5 * (1 - value))
         left_out = logit(np.clip(statistic.without, floor, 1 - floor))
     runs = jackknife_variance(left_out)
     interaction = statistic.interaction_variance * slope**2
@@ -127,15 +133,15 @@ def jackknife_variance(left_out: FloatArray) -> float:
     return float((n_runs - 1) * np.var(left_out))
 
 
-def _at_the_edge(statistic: MeanOverExamples, over: Over) -> Estimate:
+def _at_the_edge(statistic: MeanOverExamples) -> Estimate:
     """The exact one-sided bound where every example has the same extreme value."""
     if statistic.largest is None:
         return Estimate(statistic.value)
     value, largest = statistic.value, statistic.largest
     reach = largest * (1 - TAIL ** (1 / statistic.n_examples))
     if value <= 0.0:
-        return Estimate(0.0, 0.0, reach, over)
-    return Estimate(value, min(largest - reach, value), max(largest, value), over)
+        return Estimate(0.0, 0.0, reach, "examples")
+    return Estimate(value, min(largest - reach, value), max(largest, value), "examples")
 
 
 @estimate.register
@@ -157,6 +163,8 @@ def _(statistic: RootOfMean) -> Estimate:
 def _(statistic: MeanOverRuns) -> Estimate:
     values = statistic.values
     value = float(values.mean())
+    if len(values) == 2:
+        return Estimate(value)
     half_width = student(len(values)) * float(values.std(ddof=1)) / len(values) ** 0.5
     low, high = max(value - half_width, 0.0), min(value + half_width, statistic.largest)
     return Estimate(value, low, high, "runs")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from seedproof.measurement.worst import least_stable, with_votes
+from seedproof.measurement.worst import VOTE_COLUMNS, least_stable, with_votes
 from seedproof.metrics import FAMILIES, Accumulator, Batch
 from seedproof.metrics.accumulator import Detail, Need
 from seedproof.metrics.statistic import Statistic
@@ -111,6 +111,6 @@ def _examples(shard: Shard, columns: Detail, classes: tuple[str, ...]) -> pa.Tab
             table[name] = pa.array(values, mask=np.isnan(values))
     if shard.extras is not None:
         for name in shard.extras.column_names:
-            free = name if name not in table else f"extra.{name}"
+            free = f"extra.{name}" if name in table or name in VOTE_COLUMNS else name
             table[free] = shard.extras.column(name)
     return pa.table(table)

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from seedproof.metrics.batch import Batch
 from seedproof.records.shards import Shard
 
 N_KEPT = 500
+VOTE_COLUMNS = ("predictions", "probs")
 ORDER = [
     ("flip_rate", "descending"),
     ("label_entropy", "descending"),
@@ -15,18 +17,21 @@ ORDER = [
 ]
 
 
-def least_stable(table: pa.Table, n_kept: int = N_KEPT) -> pa.Table:
+def least_stable(table: pa.Table) -> pa.Table:
     """The rows on which runs disagree most, then those whose probability moves most.
 
     Args:
         table: One row for each example.
-        n_kept: How many rows to keep.
 
     Returns:
-        At most so many rows, the least stable first, ties by id.
+        At most `N_KEPT` rows, the least stable first, ties by id.
     """
+    return table.take(_least_stable_rows(table))
+
+
+def _least_stable_rows(table: pa.Table) -> pa.Array:
     keys = [key for key in ORDER if key[0] in table.column_names]
-    return table.sort_by(keys).slice(0, n_kept)
+    return pc.sort_indices(table, sort_keys=keys)[:N_KEPT]
 
 
 def with_votes(examples: pa.Table, shard: Shard, n_classes: int) -> pa.Table:
@@ -41,10 +46,9 @@ def with_votes(examples: pa.Table, shard: Shard, n_classes: int) -> pa.Table:
         At most `N_KEPT` rows; `predictions` are class indices, `probs` follow the gold class or,
         without a label, the consensus.
     """
-    numbered = examples.append_column("row", pa.array(np.arange(len(examples))))
-    chosen = least_stable(numbered)
-    rows = chosen.column("row").to_numpy()
-    table = chosen.drop_columns("row")
+    indices = _least_stable_rows(examples)
+    rows = indices.to_numpy()
+    table = examples.take(indices)
     labels = None if shard.labels is None else shard.labels[rows]
     if shard.probs is not None:
         batch = Batch.from_probs(shard.probs[:, rows], labels)

@@ -31,7 +31,7 @@ def accuracy(correct: BoolArray) -> ExampleValues:
     whole = correct.sum(axis=0, dtype=np.int64)
     return ExampleValues(
         whole,
-        whole - correct,
+        whole - correct if n_runs > 2 else None,
         whole_denominator=n_runs,
         without_denominator=n_runs - 1,
     )

@@ -78,9 +78,8 @@ def calibration_errors(
 def _mean_of_runs(losses: FloatArray) -> ExampleValues:
     n_runs = len(losses)
     whole = losses.sum(axis=0)
-    return ExampleValues(
-        whole, whole - losses, whole_denominator=n_runs, without_denominator=n_runs - 1
-    )
+    without = whole - losses if n_runs > 2 else None
+    return ExampleValues(whole, without, whole_denominator=n_runs, without_denominator=n_runs - 1)
 
 
 class Calibration:

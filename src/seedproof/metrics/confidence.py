@@ -16,7 +16,7 @@ N_BINS = 10
 MAP_COLUMNS = 60
 MAP_ROWS = 40
 LARGEST_SD = float(np.sqrt(0.5))
-AGREEMENTS = ("all runs agree", "some differ", "close to a coin toss")
+AGREEMENTS = ("all runs agree", "some differ", "split more evenly than 3 to 1")
 
 
 def probability_sd(probs: FloatArray) -> ExampleValues:
@@ -41,15 +41,18 @@ def probability_sd(probs: FloatArray) -> ExampleValues:
     without = np.sqrt(np.maximum(remaining, 0.0) / (n_runs - 2))
     # Where one run makes nearly all of the spread, the subtraction has no digits left: the root of
     # a rounding error of 1e-17 is 3e-9.
-    for run_idx, example_idx in np.argwhere(remaining < 1e-6 * total):
-        others = np.delete(probs[:, example_idx], run_idx)
-        same = bool((others == others[0]).all())
-        without[run_idx, example_idx] = 0.0 if same else others.std(ddof=1)
+    run_idx, example_idx = np.nonzero(remaining < 1e-6 * total)
+    if len(run_idx):
+        others = probs[:, example_idx]
+        others[run_idx, np.arange(len(run_idx))] = np.nan
+        apart = np.nanmax(others, axis=0) > np.nanmin(others, axis=0)
+        exact = np.nanstd(others, axis=0, ddof=1)
+        without[run_idx, example_idx] = np.where(apart, exact, 0.0)
     return ExampleValues(whole, without)
 
 
 def agreement_class(batch: Batch) -> IntArray:
-    """Index into `AGREEMENTS` of each example: 0 all agree, 1 some differ, 2 close to a toss."""
+    """Index into `AGREEMENTS` of each example: 0 all agree, 1 some differ, 2 split."""
     found = np.zeros(batch.n_examples, dtype=np.int64)
     high = label_entropy(batch.contested_agreement).whole > HIGH_ENTROPY
     found[batch.contested] = 1 + high

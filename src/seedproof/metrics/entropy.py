@@ -15,6 +15,7 @@ from seedproof.typing import FloatArray, IntArray
 
 # 75 of 100 runs against 25 have entropy 0.562: the limit of the Findings 2023 paper.
 HIGH_ENTROPY = 0.56
+N_BINS = 20
 
 
 def label_entropy(agreement: IntArray) -> ExampleValues:
@@ -158,11 +159,21 @@ def _entropy(log_counts: FloatArray, n_runs: int) -> FloatArray:
     return np.where(entropy < 1e-9, 0.0, entropy)
 
 
+def entropy_edges(n_runs: int, n_classes: int) -> FloatArray:
+    """Limits of the histogram's bins: up to the largest entropy, one of them at `HIGH_ENTROPY`."""
+    top = _largest_entropy(n_runs, n_classes) or 1.0
+    if top <= HIGH_ENTROPY:
+        return np.linspace(0.0, top, N_BINS + 1)
+    n_low = min(max(round(N_BINS * HIGH_ENTROPY / top), 1), N_BINS - 1)
+    low = np.linspace(0.0, HIGH_ENTROPY, n_low + 1)
+    return np.concatenate([low, np.linspace(HIGH_ENTROPY, top, N_BINS - n_low + 1)[1:]])
+
+
 def _largest_entropy(n_runs: int, n_classes: int) -> float:
     """Entropy of the votes if they are spread as evenly as they can be."""
     votes = np.array([len(part) for part in np.array_split(np.arange(n_runs), n_classes)])
     shares = votes[votes > 0] / n_runs
-    return float(-(shares * np.log(shares)).sum())
+    return float(entr(shares).sum())
 
 
 class Entropy:
@@ -175,7 +186,6 @@ class Entropy:
     )
     needs: ClassVar[frozenset[Need]] = frozenset()
     memory: ClassVar[str] = "runs"
-    bins: ClassVar[int] = 20
 
     def __init__(self, n_runs: int, n_classes: int) -> None:
         self._n_classes = n_classes
@@ -185,7 +195,8 @@ class Entropy:
         self._corrected = ExampleSums()
         self._agreement_counts = np.zeros(n_runs + 1, dtype=np.int64)
         self._high = 0
-        self._histogram = np.zeros(self.bins, dtype=np.int64)
+        self._edges = entropy_edges(n_runs, n_classes)
+        self._histogram = np.zeros(N_BINS, dtype=np.int64)
 
     def update(self, batch: Batch) -> Detail:
         """Add one batch; returns both entropies of each example."""
@@ -199,10 +210,9 @@ class Entropy:
             agreement.ravel(), minlength=len(self._agreement_counts)
         )
         self._high += int((entropy.whole > HIGH_ENTROPY).sum())
-        top = float(np.log(min(batch.n_runs, batch.n_classes))) or 1.0
-        place = np.minimum(entropy.whole / top * self.bins, self.bins - 1).astype(np.int64)
+        place = np.searchsorted(self._edges[1:-1], entropy.whole, side="right")
         self._histogram[0] += n_zeros
-        self._histogram += np.bincount(place, minlength=self.bins)
+        self._histogram += np.bincount(place, minlength=N_BINS)
         return {
             "label_entropy": batch.over_contested(entropy.values),
             "label_entropy_corrected": batch.over_contested(corrected.values),
@@ -229,5 +239,5 @@ class Entropy:
         }
 
     def detail(self) -> Detail:
-        """How many examples have which entropy, in equal bins up to the largest possible one."""
-        return {"entropy_histogram": self._histogram}
+        """How many examples have which entropy, and between which limits."""
+        return {"entropy_histogram": self._histogram, "entropy_edges": self._edges}

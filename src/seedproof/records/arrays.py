@@ -17,6 +17,7 @@ from seedproof.errors import (
     UnknownLabelError,
 )
 from seedproof.records.checks import HALF_SUM_TOLERANCE, SUM_TOLERANCE, check_probs
+from seedproof.records.location import is_unicode
 from seedproof.records.schema import UNLABELED, Kind, Layout
 from seedproof.records.shards import Shard, canonical_order, is_integer
 from seedproof.typing import IntArray
@@ -59,7 +60,10 @@ class ArrayShards:
         else:
             self.kind = Kind.LABELS
             self.classes, self._values, self._labels = _encode(array, gold, classes)
-        self.runs = _run_names(runs, len(array))
+        self.runs, self._run_order = _in_canonical_order(_run_names(runs, len(array)))
+        self.classes, self._class_order = _in_canonical_order(self.classes)
+        if self._class_order is not None and self._labels is not None:
+            self._labels = _renumbered(self._labels, self._class_order)
         self._ids = _as_ids(ids, array.shape[1])
         self._order = None if ids is None else _sorting(self._ids)
         self._rows = Layout(self.kind, self.classes).rows_per_group
@@ -85,21 +89,49 @@ class ArrayShards:
         chosen: slice | IntArray = rows if self._order is None else self._order[rows]
         ids = self._ids[rows] if self._order is None else self._ids.take(pa.array(chosen))
         labels = None if self._labels is None else self._labels[chosen]
+        values = self._values[:, chosen]
+        if self._run_order is not None:
+            values = values[self._run_order]
         if self.kind is Kind.LABELS:
-            predictions = self._values[:, chosen].astype(np.int32, copy=False)
+            predictions: IntArray = values.astype(np.int32, copy=False)
+            if self._class_order is not None:
+                predictions = _renumbered(predictions, self._class_order)
             return Shard(index, ids, labels, probs=None, predictions=predictions)
+        if self._class_order is not None:
+            values = values[:, :, self._class_order]
         with np.errstate(over="ignore"):  # beyond float32 is infinite, and refused below
-            probs = self._values[:, chosen].astype(np.float32, copy=False)
-        for name, values in zip(self.runs, probs, strict=True):
+            probs = values.astype(np.float32, copy=False)
+        for name, of_run in zip(self.runs, probs, strict=True):
 
             def where(row: int, name: str = name) -> str:
                 return f"Example {ids[row].as_py()!r} of run {name!r}"
 
-            check_probs(values, where, tolerance=self._tolerance)
+            check_probs(of_run, where, tolerance=self._tolerance)
         return Shard(index, ids, labels, probs=probs, predictions=None)
 
 
+def _in_canonical_order(names: tuple[str, ...]) -> tuple[tuple[str, ...], IntArray | None]:
+    """Names as a table of them would have them, and where each was; None if nothing moves."""
+    ordered = tuple(canonical_order(list(names)))
+    if ordered == names:
+        return names, None
+    place = {name: index for index, name in enumerate(names)}
+    return ordered, np.array([place[name] for name in ordered])
+
+
+def _renumbered(indices: IntArray, order: IntArray) -> IntArray:
+    """Class indices after the classes were put in order; unlabeled stays so."""
+    table = np.full(len(order) + 1, UNLABELED, dtype=np.int32)
+    table[order] = np.arange(len(order))
+    return np.asarray(table[indices])
+
+
 def _as_array(values: npt.ArrayLike | Sequence[npt.ArrayLike]) -> npt.NDArray[np.generic]:
+    parts = values if isinstance(values, list | tuple) else [values]
+    if any(np.ma.is_masked(part) for part in parts):
+        raise MissingValueError(
+            "Some predictions are masked. Fill them in, or leave their examples out of every run."
+        )
     try:
         array = np.asarray(values)
     except ValueError as error:
@@ -153,6 +185,10 @@ def _check_axes(array: npt.NDArray[np.generic]) -> None:
 
 def _column(values: npt.ArrayLike) -> npt.NDArray[np.generic]:
     """One value an example; numpy would turn a list of texts and NaN into texts alone."""
+    if isinstance(values, np.ma.MaskedArray):
+        column = values.data.astype(object)
+        column[np.ma.getmaskarray(values)] = None
+        return column
     return np.asarray(values, dtype=object if isinstance(values, list | tuple) else None)
 
 
@@ -217,7 +253,18 @@ def _unique(given: Sequence[object], n: int, noun: str, error: type[Exception]) 
             f"{len(set(names))} different {noun} names were given, and {n} are needed. "
             "Give one name for each."
         )
+    _check_text(names)
     return names
+
+
+def _check_text(names: Collection[str]) -> None:
+    """Accept names that a file can hold."""
+    if not is_unicode("".join(names)):
+        broken = next(name for name in names if not is_unicode(name))
+        raise DtypeError(
+            f"{broken!r} is no text: it holds half of a character, which UTF-8 cannot write. "
+            "Rename it."
+        )
 
 
 def _label_indices(gold: npt.NDArray[np.generic], classes: tuple[str, ...]) -> IntArray:
@@ -247,6 +294,7 @@ def _encode(
     names = [str(_name(value)) for value in found.tolist()]
     gold_names = [] if gold is None else _label_names(gold, {*names, *map(str, classes or ())})
     known = sorted({name for name in gold_names if name is not None})
+    _check_text([*names, *known])
     if classes is None:
         everything = tuple(canonical_order(sorted({*known, *names})))
         place = {name: i for i, name in enumerate(everything)}
@@ -289,9 +337,11 @@ def _as_ids(ids: npt.ArrayLike | None, n_examples: int) -> pa.Array:
             f"The id of example {names.index(None)} is missing. "
             "Give every example an id, or leave `ids` out."
         )
-    if all(is_integer(str(name)) for name in names):
-        return pa.array([int(str(name)) for name in names], pa.int64())
-    return pa.array(names, pa.string())
+    texts = [str(name) for name in names]
+    if all(is_integer(text) for text in texts):
+        return pa.array([int(text) for text in texts], pa.int64())
+    _check_text(texts)
+    return pa.array(texts, pa.string())
 
 
 def _sorting(ids: pa.Array) -> IntArray:

@@ -59,6 +59,30 @@ def check_probs(probs: FloatArray, where: Where, *, tolerance: float = SUM_TOLER
     )
 
 
+def check_top(classes: IntArray, probs: FloatArray, where: Where, *, tolerance: float) -> None:
+    """Accept the most probable classes of each row with their probabilities.
+
+    Args:
+        classes: Class indices, axes (rows, top).
+        probs: Their probabilities, axes (rows, top).
+        where: Names a row for the message.
+        tolerance: How far above one a row may sum to.
+
+    Raises:
+        ProbabilityError: Something is no probability, the sum is above one, or a class comes twice.
+    """
+    ranked = np.sort(classes, axis=1)
+    fine = ((probs >= 0.0) & np.isfinite(probs)).all(axis=1)
+    fine &= probs.sum(axis=1, dtype=np.float64) <= 1 + tolerance
+    fine &= (ranked[:, 1:] != ranked[:, :-1]).all(axis=1)
+    if not fine.all():
+        row = int(np.flatnonzero(~fine)[0])
+        raise ProbabilityError(
+            f"{where(row)} has the top classes {classes[row].tolist()} with the probabilities "
+            f"{probs[row].tolist()}. Give different classes whose probabilities sum to 1 at most."
+        )
+
+
 def check_classes(indices: IntArray, n_classes: int, where: Where, *, least: int = 0) -> None:
     """Accept indices of classes.
 

@@ -70,13 +70,13 @@ class Roles:
                 f"{table} has two columns named {twice!r} (case does not count). Rename one."
             )
         _require(names, columns.example, "--example", "the ids of the examples", table)
-        for wanted, usual, option in (
-            (columns.run, Columns.run, "--run"),
-            (columns.label, Columns.label, "--label"),
-            (columns.prediction, Columns.prediction, "--prediction"),
+        for wanted, usual, option, what in (
+            (columns.run, Columns.run, "--run", "the runs"),
+            (columns.label, Columns.label, "--label", "the labels"),
+            (columns.prediction, Columns.prediction, "--prediction", "the predictions"),
         ):
             if wanted != usual:
-                _require(names, wanted, option, "what was asked for", table)
+                _require(names, wanted, option, what, table)
         roles = {columns.run, columns.example, columns.label, columns.prediction}
         by_class = {
             name.removeprefix(columns.probs): name
@@ -113,7 +113,7 @@ def _require(names: Sequence[str], wanted: str, option: str, what: str, table: s
     if wanted not in names:
         raise ColumnError(
             f"{table} has no column {wanted!r} for {what}. It has: {_shown(names)}. "
-            f"Name yours with {option} NAME."
+            f"Name yours with {option} NAME, in Python with Columns({option[2:]}=NAME)."
         )
 
 

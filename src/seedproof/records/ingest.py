@@ -21,7 +21,7 @@ from seedproof.errors import (
     UnreadableError,
 )
 from seedproof.records.columns import Columns, Roles
-from seedproof.records.location import Location
+from seedproof.records.location import Location, is_unicode
 from seedproof.records.scans import (
     Scan,
     check_packed,
@@ -108,7 +108,7 @@ class Ingest:
             kept, dropped = rows.constant_extras()
             if dropped:
                 names = ", ".join(repr(name) for name in dropped)
-                notes.append(f"Left out, because it differs between runs of one example: {names}.")
+                notes.append(f"Not carried along, since runs differ in it: {names}.")
             rows.write(store, kept, progress)
         return tuple(notes)
 
@@ -122,6 +122,8 @@ class Ingest:
                 f"{str(path)!r} is {what}. "
                 "Give a CSV, TSV, Parquet, JSONL or .npz file, or a store."
             )
+        if not is_unicode(str(path)):
+            raise UnreadableError(f"{str(path)!r} is a name that is not UTF-8. Rename the file.")
         suffixes = [suffix.lower() for suffix in path.suffixes]
         packed = bool(suffixes) and suffixes[-1] in PACKED_SUFFIXES
         kind = suffixes[-2] if packed and len(suffixes) > 1 else (suffixes or [""])[-1]
@@ -153,7 +155,7 @@ class Ingest:
             f"delim={quote_text(separator)}, quote='\"', escape='\"', hive_partitioning=false, "
             f"buffer_size={BUFFER_BYTES}, columns={{{fields}}})"
         )
-        return Scan(path.name, sql, types)
+        return Scan(path.name, sql, types, path=path)
 
     def _scan_json(self, path: Path) -> Scan:
         lines = f"read_ndjson_objects({self._path(path)}, hive_partitioning=false)"
@@ -182,7 +184,7 @@ class Ingest:
             for name in map(quote_name, names)
         )
         sql = f"SELECT {texts} FROM (SELECT {values} FROM {lines})"
-        return Scan(path.name, sql, dict.fromkeys(names, "VARCHAR"))
+        return Scan(path.name, sql, dict.fromkeys(names, "VARCHAR"), path=path)
 
     def _scan_parquet(self, path: Path) -> Scan:
         import pyarrow.parquet as pq
@@ -191,9 +193,17 @@ class Ingest:
         self._refuse_doubles(schema.names, path.name)
         half = any(pa.types.is_float16(field.type) for field in schema)
         sql = f"SELECT * FROM read_parquet({self._path(path)}, hive_partitioning=false)"
-        return Scan(path.name, sql, self._types(sql), half=half, rescans=True)
+        return Scan(path.name, sql, self._types(sql), half=half, rescans=True, path=path)
 
     def _scan_stream(self, table: ArrowStream) -> Scan:
+        schema = getattr(table, "schema", None)
+        names = schema.names if isinstance(schema, pa.Schema) else getattr(table, "columns", ())
+        for name in names:
+            # Arrow hands names over as C does: cut there, and polars even ends the process.
+            if isinstance(name, str) and "\0" in name:
+                raise ColumnError(
+                    f"The table has the column {name!r}, which holds a NUL character. Rename it."
+                )
         reader = pa.RecordBatchReader.from_stream(table)
         self._refuse_doubles(reader.schema.names, "The table")
         half = any(pa.types.is_float16(field.type) for field in reader.schema)
@@ -252,7 +262,7 @@ class Ingest:
 
     def _load(self, scans: Sequence[Scan], roles: Roles) -> list[str]:
         """Make the table `rows`: r run, e example, l label, y prediction or p0…, x0… extras."""
-        names = run_names([scan.title for scan in scans])
+        names = run_names([scan.path for scan in scans])
         integer_ids = all(scan.types[roles.example] in INTEGERS for scan in scans)
         selects = [
             select(scan, roles, name, integer_ids=integer_ids)
@@ -277,7 +287,7 @@ def _in_plain_words(tables: Sequence[Path | ArrowStream]) -> Iterator[None]:
     )
     try:
         yield
-    except (duckdb.Error, pa.ArrowException, OSError) as error:
+    except (duckdb.Error, pa.ArrowException, OSError, UnicodeError) as error:
         if isinstance(error, SeedproofError):
             raise
         raise _translated(error, names) from error

@@ -26,6 +26,10 @@ class Location:
         if isinstance(target, Location):
             return target
         text = os.fspath(target)
+        if not is_unicode(text):
+            raise NotFoundError(
+                f"{text!r} is not a location that can be opened: it is not UTF-8. Rename it."
+            )
         if "://" not in text:
             return cls(pyarrow.fs.LocalFileSystem(), Path(text).absolute().as_posix())
         try:
@@ -47,6 +51,11 @@ class Location:
     def name(self) -> str:
         """The last part of the path."""
         return self.path.rsplit("/", 1)[-1]
+
+    @property
+    def parent(self) -> "Location":
+        """The folder that this is in."""
+        return Location(self.files, self.path.rpartition("/")[0])
 
     @property
     def is_local(self) -> bool:
@@ -116,6 +125,15 @@ class Location:
             ) from error
         finally:
             draft.unlink()
+
+
+def is_unicode(text: str) -> bool:
+    """Whether text is whole: a lone surrogate stands for a byte that was no text."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _first_line(error: BaseException) -> str:

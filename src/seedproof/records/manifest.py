@@ -63,9 +63,13 @@ class RunManifest:
     @classmethod
     def load(cls, folder: Location) -> "RunManifest":
         """The committed run in a folder."""
-        content = _unsealed(folder / "run.json")
-        parts = tuple(Part(**part) for part in content.pop("parts"))
-        return cls(parts=parts, **content)
+        place = folder / "run.json"
+        content = _unsealed(place)
+        try:
+            parts = tuple(Part(**part) for part in content.pop("parts"))
+            return cls(parts=parts, **content)
+        except (KeyError, TypeError) as error:
+            raise _of_another_file(place) from error
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,18 @@ class StudyManifest:
     @classmethod
     def load(cls, store: Location) -> "StudyManifest":
         """The study of a store."""
-        return cls(**_unsealed(store / "study.json"))
+        place = store / "study.json"
+        try:
+            return cls(**_unsealed(place))
+        except TypeError as error:
+            raise _of_another_file(place) from error
+
+
+def _of_another_file(place: Location) -> DamagedStoreError:
+    return DamagedStoreError(
+        f"{place} holds what belongs into another file. "
+        "Restore it from a copy, or make the run again."
+    )
 
 
 def _sealed(content: dict[str, Any]) -> bytes:

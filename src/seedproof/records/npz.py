@@ -2,7 +2,9 @@
 
 import zipfile
 import zlib
+from lzma import LZMAError
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,22 @@ from seedproof.errors import ColumnError, InputError, NotFoundError, ShapeError,
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.scans import run_names
 from seedproof.records.shards import canonical_order
+
+# What zipfile, its packers and numpy's reader of headers raise on bytes that are not theirs.
+_DAMAGES = (
+    ValueError,
+    OSError,
+    EOFError,
+    RuntimeError,
+    OverflowError,
+    TypeError,
+    MemoryError,
+    SyntaxError,
+    TokenError,
+    LZMAError,
+    zlib.error,
+    zipfile.BadZipFile,
+)
 
 
 def open_npz(paths: list[Path]) -> ArrayShards:
@@ -50,7 +68,7 @@ def open_npz(paths: list[Path]) -> ArrayShards:
                     f"{path.name} and {paths[0].name} have different {name}. "
                     "Give the same ones in every file."
                 )
-    by_name = dict(zip(run_names([path.name for path in paths]), loaded, strict=True))
+    by_name = dict(zip(run_names(paths), loaded, strict=True))
     names = canonical_order(list(by_name))
     return ArrayShards(
         np.stack([by_name[name][key] for name in names]),
@@ -77,7 +95,7 @@ def _load_npz(path: Path) -> dict[str, npt.NDArray[Any]]:
         with zipfile.ZipFile(path) as content:
             names = [name for name in content.namelist() if name.endswith(".npy")]
             found = {name.removesuffix(".npy"): _load_member(content, name) for name in names}
-    except (ValueError, OSError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
+    except _DAMAGES as error:
         raise UnreadableError(
             f"{path.name} is not an .npz file that can be read without pickle: it is damaged, or "
             "holds Python objects. Save plain arrays with np.savez."

@@ -157,6 +157,10 @@ class RunReader:
 
     def _open(self, part_idx: int) -> pq.ParquetFile:
         if part_idx not in self._files:
+            # One open file a run: a large study has more parts than a process may hold open.
+            for file in self._files.values():
+                file.close()
+            self._files.clear()
             part = self._parts[part_idx]
             place = self._folder / part.path
             self._check(place, part)
@@ -265,12 +269,12 @@ class StoreShards:
         if any(group.rows != rows_per_group for group in first.groups[:-1]):
             raise StoreError("The row groups of the store are uneven. Write it with RunWriter.")
 
-    @property
+    @cached_property
     def n_examples(self) -> int:
         """Examples in all shards together."""
         return sum(group.rows for group in self._readers[0].groups)
 
-    @property
+    @cached_property
     def n_labeled(self) -> int:
         """How many of them have a gold label."""
         return sum(group.n_labeled for group in self._readers[0].groups)

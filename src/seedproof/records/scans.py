@@ -26,6 +26,7 @@ class Scan:
         types: DuckDB's type of each column.
         half: Whether it holds half-precision floats.
         rescans: Whether reading it again costs little.
+        path: The file; None for a table in memory.
     """
 
     title: str
@@ -33,6 +34,7 @@ class Scan:
     types: dict[str, str]
     half: bool = False
     rescans: bool = False
+    path: Path | None = None
 
 
 def select(scan: Scan, roles: Roles, run_name: str, *, integer_ids: bool) -> str:
@@ -138,13 +140,26 @@ def _first_row(text: str, separator: str) -> list[str]:
         return []
 
 
-def run_names(titles: Sequence[str]) -> list[str]:
-    """Names of runs that are one file each: the file's name without its endings, if that tells."""
-    stems = [title.split(".")[0] for title in titles]
-    names = stems if len(set(stems)) == len(stems) else list(titles)
-    if len(set(names)) < len(names):
-        return [f"{index}-{name}" for index, name in enumerate(names)]
-    return names
+def run_names(paths: Sequence[Path | None]) -> list[str]:
+    """Names of runs that are one table each.
+
+    Args:
+        paths: The files; None for a table in memory.
+
+    Returns:
+        The files' names without endings, or with them, or their folders' names: whatever first
+        tells all of them apart. Their positions if nothing does.
+    """
+    found = [path for path in paths if path is not None]
+    if len(found) == len(paths):
+        for names in (
+            [path.name.split(".")[0] for path in found],
+            [path.name for path in found],
+            [path.absolute().parent.name for path in found],
+        ):
+            if len(set(names)) == len(names):
+                return names
+    return [str(index) for index in range(len(paths))]
 
 
 def quote_name(column: str) -> str:

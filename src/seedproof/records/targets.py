@@ -107,7 +107,14 @@ def _refuse_what_has_no_effect(
 def _paths(target: Target) -> list[str]:
     if isinstance(target, str | os.PathLike):
         return [os.fspath(target)]
-    return [os.fspath(path) for path in target]  # type: ignore[union-attr, arg-type]
+    paths = [os.fspath(path) for path in target]  # type: ignore[union-attr, arg-type]
+    seen: set[Path] = set()
+    for path in paths:
+        place = Path(path).absolute().resolve()
+        if place in seen:
+            raise OptionError(f"{path!r} is given twice. Give the file of each run once.")
+        seen.add(place)
+    return paths
 
 
 def _is_store(path: str) -> bool:

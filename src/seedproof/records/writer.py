@@ -11,7 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from seedproof.records.checks import SUM_TOLERANCE, check_ascending, check_classes, check_probs
+from seedproof.records.checks import (
+    SUM_TOLERANCE,
+    check_ascending,
+    check_classes,
+    check_probs,
+    check_top,
+)
 from seedproof.records.location import Location
 from seedproof.records.manifest import Part, RunManifest
 from seedproof.records.schema import (
@@ -103,6 +109,8 @@ class RunWriter:
         else:
             predicted = values[0] if isinstance(values, tuple) else values
             check_classes(np.asarray(predicted), n_classes, where)
+            if isinstance(values, tuple):
+                check_top(values[0], values[1], where, tolerance=self._tolerance)
         self._last_id = ids[-1].as_py()
         self._waiting.append(self._layout.table(ids, labels, values, extras))
         self._n_waiting += len(ids)

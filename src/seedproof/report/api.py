@@ -55,6 +55,10 @@ def measure(
     Raises:
         InputError: The predictions cannot be measured; the message says why and what to do.
     """
+    if columns is not None and not isinstance(columns, Columns):
+        raise OptionError(
+            f"columns is a {type(columns).__name__}. Give sp.Columns(run=…, example=…, …)."
+        )
     limit = parse_memory(memory)
     scratch = Path(mkdtemp(prefix="seedproof-"))
     try:
@@ -99,5 +103,7 @@ def parse_memory(memory: str | int) -> int:
     except (ValueError, OverflowError):
         size = 0
     if size < 100 * 10**6:
-        raise OptionError(f"--memory {memory!r} is not allowed. Give at least 100MB, such as 4GB.")
+        raise OptionError(
+            f"A memory of {memory!r} is not allowed. Give at least 100MB, such as 4GB."
+        )
     return size

@@ -1,9 +1,14 @@
 """Charts as Vega-Lite: one spec each for the page, and for pictures without a browser."""
 
+import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import altair as alt
+import numpy as np
 import vl_convert as vlc
 
 from seedproof.errors import OptionError, UnknownNameError
@@ -46,18 +51,20 @@ def _var(name: str) -> str:
 GROUP_COLORS = [_var("quiet"), _var("accent"), _var("alert-mark")]
 
 
-def spec(figure: Figure) -> Spec:
+def spec(figure: Figure, *, validate: bool = False) -> Spec:
     """The Vega-Lite spec of a figure, as wide as its container.
 
     Args:
         figure: What is drawn.
+        validate: Whether to check it against Vega-Lite's schema.
 
     Returns:
         Plain data that names colors as CSS variables.
     """
     name = figure.name.rstrip("0123456789").rstrip("_")
     chart = _DRAWN_BY[name](figure).properties(width="container")
-    content: Spec = chart.configure(**_config()).to_dict()
+    # The tests validate every chart against Vega-Lite's schema; here that would take seconds.
+    content: Spec = chart.configure(**_config()).to_dict(validate=validate)
     content["autosize"] = {"type": "fit-x", "contains": "padding"}
     content.pop("$schema", None)
     return content
@@ -111,8 +118,26 @@ def find(figures: tuple[Figure, ...], name: str) -> Figure:
 
 
 def javascript() -> str:
-    """Vega, Vega-Lite and vega-embed in one script."""
-    return str(vlc.javascript_bundle(snippet=None))  # type: ignore[arg-type] # its stub is wrong
+    """Vega, Vega-Lite and vega-embed in one script.
+
+    vl-convert takes seconds to bundle it, so it is kept in the user's cache, by version.
+    """
+    cached = _cache_folder() / f"vega-{version('vl-convert-python')}.js"
+    try:
+        return cached.read_text(encoding="utf-8")
+    except OSError:
+        bundle = str(vlc.javascript_bundle(snippet=None))  # type: ignore[arg-type] # its stub is wrong
+    with suppress(OSError):  # without a cache the next page takes as long
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        draft = cached.with_suffix(f".{os.getpid()}")
+        draft.write_text(bundle, encoding="utf-8")
+        draft.replace(cached)
+    return bundle
+
+
+def _cache_folder() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
+    return Path(base or Path.home() / ".cache") / "seedproof"
 
 
 def _resolve(content: Any) -> Any:  # noqa: ANN401 - nested plain data
@@ -243,13 +268,15 @@ def _votes(figure: Figure) -> Chart:
 
 def _entropies(figure: Figure) -> Chart:
     height = 240
-    x_scale = alt.Scale(domain=[0, figure.facts["top"]], nice=False)
+    start, top = figure.facts["start"], figure.facts["top"]
+    x_scale = alt.Scale(domain=[start, top], nice=False)
+    x_axis = alt.Axis(values=np.arange(0, top, 0.1 if top < 1 else 0.2).round(1).tolist())
     y_axis = alt.Axis(tickCount=5, format="~s")
     bars = (
         alt.Chart(alt.Data(values=list(figure.rows)))
         .mark_rect(stroke=_var("bg"))
         .encode(
-            x=alt.X("low:Q", title=figure.facts["axis"], scale=x_scale),
+            x=alt.X("low:Q", title=figure.facts["axis"], scale=x_scale, axis=x_axis),
             x2="high:Q",
             y=alt.Y("count:Q", title="examples", scale=alt.Scale(type="symlog"), axis=y_axis),
             y2=alt.value(height),

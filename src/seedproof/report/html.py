@@ -22,7 +22,7 @@ from seedproof.metrics.entropy import HIGH_ENTROPY
 from seedproof.report import charts
 from seedproof.report.figures import Figure, build_figures, section_titles
 from seedproof.report.view import Row, View, build_view
-from seedproof.report.words import on_accuracy
+from seedproof.report.words import followed, on_accuracy
 
 MAX_READ_ALOUD = 60
 
@@ -71,7 +71,7 @@ def render_page(
         shown=bool(show),
         has_probs=data["has_probs"],
         has_labels=data["has_labels"],
-        followed="Probability of the " + ("right answer" if measurement.n_labeled else "consensus"),
+        followed=f"Probability of {followed(measurement)}",
         table_note=_table_note(measurement, view),
         made=_made(measurement, command),
         css=Markup(_asset("page.css")),  # noqa: S704 - our own file
@@ -152,8 +152,7 @@ def _orders(measurement: Measurement) -> list[tuple[str, str]]:
 def _table_note(measurement: Measurement, view: View) -> str:
     unstable = round(measurement.metrics["ambiguity"].value * measurement.n_examples)
     shown = f"{len(view.unstable):,} of {unstable:,} examples on which runs differ"
-    followed = "right answer" if measurement.n_labeled else "consensus"
-    spread = f" Mean and sd are of the probability of the {followed}, over runs."
+    spread = f" Mean and sd are of the probability of {followed(measurement)}, over runs."
     return f"This page holds {shown}; all examples are in examples.parquet." + (
         spread if "probability_sd" in measurement.metrics else ""
     )

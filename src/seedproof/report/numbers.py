@@ -19,7 +19,8 @@ def number(value: float, unit: Unit) -> str:
     """A value in its unit, with as many digits as its size needs."""
     scaled = 100 * value if unit in {"percent", "points"} else value
     digits = {"percent": 1, "points": 2, "probability": 3, "nats": 3, "score": 3}[unit]
-    is_tiny = 0 < abs(scaled) < 10**-digits
+    # Below a hundredth of the last digit nobody cares for the value.
+    is_tiny = 10 ** -(digits + 2) <= abs(scaled) < 10**-digits
     text = f"{scaled:.1g}" if is_tiny else f"{scaled:.{digits}f}"
     return text.replace("-", MINUS, 1) if text.startswith("-") else text
 

@@ -3,7 +3,7 @@
 import os
 import shutil
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, KeysView, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,19 @@ class Report:
                 f"There is no metric {name!r} in this report. It has: {', '.join(metrics)}."
             )
         return metrics[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.measurement.metrics)
+
+    def __len__(self) -> int:
+        return len(self.measurement.metrics)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.measurement.metrics
+
+    def keys(self) -> KeysView[str]:
+        """Names of all figures, so that `dict(report)` works."""
+        return self.measurement.metrics.keys()
 
     @property
     def metrics(self) -> Mapping[str, Estimate]:
@@ -95,8 +108,7 @@ class Report:
 
         page = render_page(self.measurement, show=show, command=command)
         if path is not None:
-            with Location.of(path).open_write() as file:
-                file.write(page.encode())
+            _write(path, page.encode())
         return page
 
     def to_png(self, figure: str, path: str | os.PathLike[str] | None = None) -> bytes:
@@ -130,8 +142,7 @@ class Report:
         chosen = charts.find(build_figures(self.measurement), figure)
         content = charts.picture(chosen, file_format)
         if path is not None:
-            with Location.of(path).open_write() as file:
-                file.write(content)
+            _write(path, content)
         return content
 
     def _repr_html_(self) -> str:
@@ -179,5 +190,13 @@ class Report:
         return as_text(self.view())
 
     def __repr__(self) -> str:
-        size = self.measurement
-        return f"<Report of {size.n_runs} runs, {size.n_examples} examples: {self['flip_rate']}>"
+        size = f"{self.measurement.n_runs} runs, {self.measurement.n_examples} examples"
+        return f"<Report of {size}: flip_rate {self['flip_rate']}>"
+
+
+def _write(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write one file, and make its folder if need be."""
+    place = Location.of(path)
+    place.parent.make_folder()
+    with place.open_write() as file:
+        file.write(content)

@@ -64,7 +64,8 @@ def _examples(view: View) -> Table:
     for name in ("least stable", "most runs say", "runs", *(["label"] if labeled else []), *shown):
         table.add_column(Text(printable(name)), overflow="ellipsis", no_wrap=True)
     for example in view.unstable[:N_UNSTABLE]:
-        cells = [example.example, example.consensus, f"{example.votes[0][1]} of {n_runs}"]
+        winner = "(a tie)" if example.is_tie else example.consensus
+        cells = [example.example, winner, f"{example.votes[0][1]} of {n_runs}"]
         cells += [example.label or ""] if labeled else []
         cells += [example.shown[name] for name in shown]
         table.add_row(*(Text(printable(cell)) for cell in cells))

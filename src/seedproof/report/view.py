@@ -67,6 +67,7 @@ class Unstable:
         mean: Mean over runs of the probability that is followed.
         sd: Its standard deviation.
         probs: That probability for each run.
+        is_tie: Whether no class has more votes than every other.
         shown: Further columns that were asked for, by name.
     """
 
@@ -79,6 +80,7 @@ class Unstable:
     mean: float | None
     sd: float | None
     probs: tuple[float, ...]
+    is_tie: bool
     shown: Mapping[str, str]
 
 
@@ -90,7 +92,7 @@ class View:
         title: What was measured, in one line.
         headline: The verdict, in one sentence.
         sentences: What a person wants to know first.
-        dots: Of a hundred examples: all runs agree, some differ, close to a coin toss.
+        dots: Of a hundred examples: all runs agree, some differ, entropy above 0.56.
         key_figures: The few figures that stand first.
         rows: Every figure.
         unstable: The examples on which runs disagree most; none if no run disagrees.
@@ -205,12 +207,14 @@ def _key(
 
 def _unstable(measurement: Measurement, show: Sequence[str]) -> tuple[Unstable, ...]:
     found = [row for row in measurement.worst.to_pylist() if row["flip_rate"] > 0]
+    ballots = [_votes(row["predictions"], measurement.classes) for row in found]
     return tuple(
         Unstable(
             example=str(row["example"]),
             label=row.get("label"),
             consensus=row["consensus"],
-            votes=_votes(row["predictions"], measurement.classes),
+            votes=votes,
+            is_tie=votes[0][1] == votes[1][1],
             flip_rate=row["flip_rate"],
             entropy=row["label_entropy"],
             mean=row.get("probability_mean"),
@@ -218,7 +222,7 @@ def _unstable(measurement: Measurement, show: Sequence[str]) -> tuple[Unstable, 
             probs=tuple(row.get("probs") or ()),
             shown={name: _text(row[name]) for name in show},
         )
-        for row in found
+        for row, votes in zip(found, ballots, strict=True)
     )
 
 

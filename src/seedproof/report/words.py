@@ -12,6 +12,7 @@ from seedproof.report.numbers import NO_BREAK, bracketed, number, short
 
 # Fewer runs than this support no verdict on a spread.
 VERDICT_RUNS = 5
+ENOUGH_RUNS = 8
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,13 @@ def headline(measurement: Measurement) -> str:
     flips = measurement.metrics["flip_rate"]
     if flips.low is None or flips.high is None or flips.value == 0.0:
         return "No answer changed with the seed."
-    per, out_of = (100, "100") if flips.value >= 0.01 else (1000, "1,000")
+    per = 100
+    while per * flips.value < 1:
+        per *= 10
     if flips.high - flips.low <= 2 * flips.value:
-        return f"Another seed changes about {max(round(per * flips.value), 1)} in {out_of} answers."
+        return f"Another seed changes about {round(per * flips.value)} in {per:,} answers."
     low, high = round(per * flips.low), round(per * flips.high)
-    return f"Another seed changes between {low} and {high} in {out_of} answers."
+    return f"Another seed changes between {low} and {high} in {per:,} answers."
 
 
 def sentences(measurement: Measurement) -> tuple[Sentence, ...]:
@@ -82,17 +85,21 @@ def _accuracy(measurement: Measurement) -> str | None:
         f"Accuracy {number(metrics['accuracy'].value, 'percent')} ± "
         f"{number(spread.value, 'percent')} over runs"
     )
-    if spread.low is None or measurement.n_runs < VERDICT_RUNS:
-        return f"{start}; {measurement.n_runs} runs are too few to say what that spread is made of."
-    start += f"; flips spread at random would give ± {number(independent.value, 'percent')}"
-    match spread_cause(measurement):
-        case "drift":
-            return f"{start}: examples move together, mostly because {_drift(measurement)}."
-        case "runs":
-            return f"{start}: examples move together, because some runs are better than others."
-        case _:
-            known = f"as far as {measurement.n_runs} runs can tell"
-            return f"{start}; {known}, there is no more than that."
+    n_runs = measurement.n_runs
+    if spread.value == 0.0:
+        return f"{start}: all {n_runs} runs are right equally often."
+    if spread.low is None or n_runs < VERDICT_RUNS:
+        return f"{start}; {n_runs} runs are too few to say what that spread is made of."
+    chance = f"flips spread at random would give ± {number(independent.value, 'percent')}"
+    cause = spread_cause(measurement)
+    if cause is None:
+        return f"{start}; {chance}, and {n_runs} runs do not show more than that."
+    why = {
+        "drift": "mostly because " + _drift(measurement),
+        "both": "and " + _drift(measurement),
+        "runs": "because some runs are better than others",
+    }[cause]
+    return f"{start}; {chance}: examples move together, {why}."
 
 
 def on_accuracy(measurement: Measurement) -> tuple[str, ...]:
@@ -116,8 +123,8 @@ def on_accuracy(measurement: Measurement) -> tuple[str, ...]:
     if spread.low is not None and spread.high is not None:
         low, high = spread.low / spread.value, spread.high / spread.value
         found.append(
-            f"{measurement.n_runs} runs know the spread itself only within a factor of "
-            f"{low:.2f} to {high:.2f}."
+            f"With {measurement.n_runs} runs, the true spread may be {low:.2f} to {high:.2f} times "
+            "this."
         )
     return tuple(found)
 
@@ -129,16 +136,34 @@ def spread_cause(measurement: Measurement) -> str | None:
         measurement: What was measured, with labels.
 
     Returns:
-        "drift" if most flips are net flips of the class shares, "runs" if not, None if the interval
-        of the spread does not exclude chance or the runs are too few.
+        "drift" if most flips are net flips of the class shares, and the shares explain most of the
+        accuracies' variance; "both" if they do not; "runs" if flips mostly cancel out; None if the
+        interval of the spread does not exclude chance, or the runs are too few.
     """
     metrics = measurement.metrics
     spread = metrics["accuracy_sd"]
     if spread.low is None or measurement.n_runs < VERDICT_RUNS:
         return None
-    if spread.low <= metrics["accuracy_sd_independent"].value:
+    chance = metrics["accuracy_sd_independent"]
+    if spread.low <= (chance.value if chance.high is None else chance.high):
         return None
-    return "drift" if metrics["net_flip_rate"].value > metrics["flip_rate"].value / 2 else "runs"
+    if metrics["net_flip_rate"].value <= metrics["flip_rate"].value / 2:
+        return "runs"
+    return "drift" if _explained_by_shares(measurement) > 0.5 else "both"
+
+
+def _explained_by_shares(measurement: Measurement) -> float:
+    """Share of the accuracies' variance that a parabola in the drifting class share explains.
+
+    A parabola, because a threshold loses on both sides of its optimum. Adjusted for its two
+    parameters.
+    """
+    accuracy, shares = measurement.detail["accuracy_by_run"], measurement.detail["drift_shares"]
+    share = shares[:, 0] - shares[:, 0].mean()
+    design = np.stack([np.ones_like(share), share, share**2], axis=1)
+    rest = accuracy - design @ np.linalg.lstsq(design, accuracy, rcond=None)[0]
+    n_free = max(measurement.n_runs - 3, 1)
+    return 1 - float(rest @ rest) / n_free / float(accuracy.var(ddof=1))
 
 
 def _drift(measurement: Measurement) -> str:
@@ -153,9 +178,11 @@ def _drift(measurement: Measurement) -> str:
 def _confidence(measurement: Measurement) -> str | None:
     if "probability_sd" not in measurement.metrics:
         return None
-    followed = "right answer" if measurement.n_labeled else "answer most runs give"
     spread = bracketed(measurement.metrics["probability_sd"], "probability")
-    return f"The probability of the {followed} moves by {spread} between runs (standard deviation)."
+    return (
+        f"The probability of {followed(measurement)} moves by {spread} between runs "
+        "(standard deviation)."
+    )
 
 
 def _calibration(measurement: Measurement) -> str | None:
@@ -163,10 +190,21 @@ def _calibration(measurement: Measurement) -> str | None:
         return None
     by_run = measurement.detail["ece_by_run"]
     low, high = number(float(by_run.min()), "percent"), number(float(by_run.max()), "percent")
+    if low == high:
+        return f"Every run shows a calibration error of {low}{NO_BREAK}%."
     return (
         f"One run shows a calibration error anywhere from {low} to {high}{NO_BREAK}%; "
         f"their mean is {bracketed(measurement.metrics['ece'], 'percent')}."
     )
+
+
+def followed(measurement: Measurement) -> str:
+    """Whose probability is followed over runs: the gold class where it is known."""
+    if measurement.n_labeled == measurement.n_examples:
+        return "the right answer"
+    if measurement.n_labeled:
+        return "the right answer (the consensus where it is unknown)"
+    return "the answer most runs give"
 
 
 def limits(measurement: Measurement) -> tuple[str, ...]:
@@ -176,8 +214,10 @@ def limits(measurement: Measurement) -> tuple[str, ...]:
         found.append(
             "With two runs intervals are over examples only: another pair may differ more."
         )
-    elif measurement.n_runs < VERDICT_RUNS:
-        found.append(f"{measurement.n_runs} runs say little; make at least 8 for verdicts.")
+    elif measurement.n_runs < ENOUGH_RUNS:
+        found.append(
+            f"{measurement.n_runs} runs say little; make at least {ENOUGH_RUNS} for verdicts."
+        )
     if not measurement.n_labeled:
         found.append("No labels were given, so accuracy and calibration are left out.")
     if measurement.kind != "probs":

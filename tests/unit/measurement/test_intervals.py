@@ -13,6 +13,7 @@ from seedproof.measurement.intervals import (
     jackknife_variance,
     student,
 )
+from seedproof.metrics import FAMILIES
 from seedproof.metrics.accuracy import Accuracy
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.calibration import Calibration
@@ -302,6 +303,41 @@ def test_no_flip_at_all_leaves_an_exact_upper_bound(n_runs, n_examples):
     assert_interval(found, oracles.slow_flip_rate_interval(batch.predictions))
 
 
+@pytest.mark.parametrize("n_flips", [1, 8, 40])
+def test_rare_flips_of_many_runs_have_a_width(n_flips):
+    """A flip rate below half an example is no reason to be certain of it."""
+    predictions = np.zeros((50, 5000), dtype=int)
+    predictions[7, :n_flips] = 1
+
+    found = estimate_of(Flips, "flip_rate", Batch(predictions, n_classes=2))
+
+    assert found.low < 0.8 * found.value
+    assert found.high > 1.2 * found.value
+
+
+def test_one_labeled_example_has_an_interval_over_runs_alone():
+    """Eight of ten runs are right on it; nothing is known of other examples."""
+    predictions = np.array([[0]] * 8 + [[1]] * 2)
+
+    found = estimate_of(Accuracy, "accuracy", Batch(predictions, n_classes=2, labels=np.array([0])))
+
+    assert found.over == "runs"
+    assert found.low < 0.8 < found.high
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_intervals_of_two_runs_are_over_examples_or_absent(family):
+    """One pair of runs says nothing of other pairs."""
+    rng = np.random.default_rng(12)
+    probs = rng.dirichlet(np.ones(3), size=(2, 40))
+    accumulator = family(2, 3)
+    accumulator.update(Batch.from_probs(probs, rng.integers(0, 3, 40)))
+
+    over = {estimate(statistic).over for statistic in accumulator.result().values()}
+
+    assert over <= {None, "examples"}
+
+
 def test_all_right_leaves_an_exact_lower_bound():
     """Accuracy 1 of 50 examples: [.025^(1/50), 1] = [0.929, 1]."""
     batch = Batch(np.ones((4, 50), dtype=int), n_classes=2, labels=np.ones(50, dtype=int))
@@ -523,7 +559,7 @@ def test_the_excess_of_equal_values_has_no_interval():
 # --------------------------------------------------------------------- means over runs, pairs
 
 
-@pytest.mark.parametrize("n_runs", [2, 5, 20])
+@pytest.mark.parametrize("n_runs", [3, 5, 20])
 def test_a_mean_over_runs_has_students_interval(n_runs):
     """As `scipy.stats.t.interval` gives it; shares do not fall below 0."""
     values = np.random.default_rng(9).uniform(0.05, 0.15, n_runs)

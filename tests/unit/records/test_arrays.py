@@ -162,11 +162,9 @@ def test_labels_are_indices_into_named_classes():
 
 def test_labels_are_names_where_names_are_numbers():
     """Class "1" is the class of that name, wherever it stands."""
-    assert only(ArrayShards(PROBS, labels=[1, 2, 2], classes=["2", "1"])).labels.tolist() == [
-        1,
-        0,
-        0,
-    ]
+    shards = ArrayShards(PROBS, labels=[1, 2, 2], classes=["2", "1"])
+    assert shards.classes == ("1", "2")
+    assert only(shards).labels.tolist() == [0, 1, 1]
     with pytest.raises(UnknownLabelError, match=r"'0' is none of the 2 classes \(2, 1\)"):
         ArrayShards(PROBS, labels=[1, 2, 0], classes=["2", "1"])
 
@@ -180,12 +178,26 @@ def test_predictions_are_indices_into_named_classes():
     assert only(shards).labels.tolist() == [0, 1]
 
 
-def test_named_classes_keep_their_order():
-    """Also those that nobody predicts."""
-    shards = ArrayShards([["b", "a"], ["a", "a"]], classes=["b", "a", "never"])
+def test_named_classes_come_in_canonical_order():
+    """As a table of them would have them, also those that nobody predicts."""
+    shards = ArrayShards([["b", "a"], ["a", "a"]], labels=["b", "a"], classes=["b", "a", "never"])
 
-    assert shards.classes == ("b", "a", "never")
-    assert only(shards).predictions[0].tolist() == [0, 1]
+    assert shards.classes == ("a", "b", "never")
+    assert only(shards).predictions.tolist() == [[1, 0], [0, 0]]
+    assert only(shards).labels.tolist() == [1, 0]
+
+
+def test_the_order_of_runs_and_classes_does_not_show():
+    """The same runs and classes, given backwards with their names, are the same shard."""
+    forwards = ArrayShards(PROBS, labels=[0, 1, 0], classes=["a", "b"], runs=["r", "s"])
+    backwards = ArrayShards(
+        PROBS[::-1, :, ::-1], labels=[1, 0, 1], classes=["b", "a"], runs=["s", "r"]
+    )
+
+    assert backwards.runs == forwards.runs
+    assert backwards.classes == forwards.classes
+    np.testing.assert_array_equal(only(backwards).probs, only(forwards).probs)
+    np.testing.assert_array_equal(only(backwards).labels, only(forwards).labels)
 
 
 def test_minus_one_is_a_class_where_it_is_predicted():

@@ -88,7 +88,7 @@ def test_extras_that_differ_between_runs_are_left_out_with_a_note(ingest):
 
     store, notes = ingest(table)
 
-    assert notes == ("Left out, because it differs between runs of one example: 'loss'.",)
+    assert notes == ("Not carried along, since runs differ in it: 'loss'.",)
     assert store.shards().shard(0).extras.column_names == ["text"]
 
 

@@ -1,6 +1,7 @@
 """How one input is read: its header, its separator, the name of its run."""
 
 import gzip
+from pathlib import Path
 
 import pytest
 
@@ -104,13 +105,15 @@ def test_a_character_on_the_edge_of_the_header_is_no_error(header, monkeypatch):
         (["seed0.csv", "seed1.csv"], ["seed0", "seed1"]),
         (["seed0.csv.gz", "seed1.parquet"], ["seed0", "seed1"]),
         (["seed.1.csv", "seed.2.csv"], ["seed.1.csv", "seed.2.csv"]),
-        (["t.csv", "t.csv"], ["0-t.csv", "1-t.csv"]),
+        (["seed0/t.csv", "seed1/t.csv"], ["seed0", "seed1"]),
+        (["a/b/t.csv", "c/b/t.csv"], ["0", "1"]),
+        ([None, "t.csv"], ["0", "1"]),
     ],
-    ids=["stems", "packed", "dots", "equal"],
+    ids=["stems", "packed", "dots", "folders", "equal", "in-memory"],
 )
 def test_runs_are_named_after_their_files(titles, names):
     """By the part that tells them apart."""
-    assert run_names(titles) == names
+    assert run_names([title and Path(title) for title in titles]) == names
 
 
 def test_names_and_texts_are_quoted():

@@ -55,7 +55,7 @@ def test_text_fits_eighty_columns(report):
 
 def test_repr_is_one_line(report):
     """A notebook's list of reports stays readable."""
-    assert repr(report).startswith("<Report of 3 runs, 4 examples: 0.1667 [")
+    assert repr(report).startswith("<Report of 3 runs, 4 examples: flip_rate 0.1667 [")
 
 
 def test_flip_matrix_is_symmetric(report):
@@ -76,7 +76,7 @@ def test_memory_is_read_with_its_unit(text, size):
 @pytest.mark.parametrize("text", ["banana", "1", "-4GB", "nanGB", "infGB", ""])
 def test_memory_that_makes_no_sense_is_refused(text):
     """Less than 100 MB cannot work, and words are no sizes."""
-    with pytest.raises(OptionError, match="--memory"):
+    with pytest.raises(OptionError, match="A memory of"):
         parse_memory(text)
 
 

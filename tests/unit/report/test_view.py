@@ -50,7 +50,7 @@ def test_no_verdict_on_a_spread_that_chance_explains():
 
     text = _text(np.where(wrong, 1 - labels, labels), labels=labels)
 
-    assert "there is no more than that" in text
+    assert "10 runs do not show more than that" in text
     assert "move together" not in text
 
 

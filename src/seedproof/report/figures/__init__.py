@@ -39,8 +39,9 @@ def section_titles(measurement: Measurement, figures: Sequence[Figure]) -> dict[
     if "accuracy" in measurement.metrics:
         titles["Accuracy"] = {
             "drift": "Runs draw the line between classes in different places",
+            "both": "Some runs are better than others, and class shares drift",
             "runs": "Some runs are better than others",
-            None: "No more than chance is shown between runs",
+            None: f"{measurement.n_runs} runs do not show more spread than chance would give",
         }[spread_cause(measurement)]
         if measurement.metrics["accuracy_sd"].low is None:
             titles["Accuracy"] = "What each run gets right"
@@ -52,19 +53,15 @@ def section_titles(measurement: Measurement, figures: Sequence[Figure]) -> dict[
         titles["Confidence"] = _confidence_title(figures)
     if "ece" in measurement.metrics:
         ece = measurement.detail["ece_by_run"]
-        apart = float(ece.max()) > 1.5 * float(ece.min())
-        titles["Calibration"] = (
-            "One run’s calibration is not the recipe’s"
-            if apart
-            else "Calibration differs little between runs"
-        )
+        low, high = (number(float(x), "percent") for x in (ece.min(), ece.max()))
+        titles["Calibration"] = f"A single run’s calibration error is {low} to {high}{NO_BREAK}%"
     return titles
 
 
 def _confidence_title(figures: Sequence[Figure]) -> str:
     rows = next(figure for figure in figures if figure.name == "sd_by_confidence").rows
-    middle = [row["sd"] for row in rows if 0.2 < row["x"] < 0.8]
-    ends = [row["sd"] for row in rows if row["x"] < 0.1 or row["x"] > 0.9]
+    middle = [row["low"] for row in rows if 0.2 < row["x"] < 0.8]
+    ends = [row["high"] for row in rows if row["x"] < 0.1 or row["x"] > 0.9]
     if middle and ends and min(middle) > 2 * max(ends):
         return "Doubtful examples move most, sure ones hardly at all"
     return "How far a probability moves between runs"

@@ -89,12 +89,14 @@ def _widest(rows: list[dict[str, Any]]) -> str:
         return "No bin holds enough examples."
     row = max(rows, key=lambda one: one["high"] - one["low"])
     chance = 2 * NORMAL * np.sqrt(row["right"] * (1 - row["right"]) / max(row["count"], 1))
-    return (
+    start = (
         f"An answer given with {row['x']:.2f} confidence is right in {100 * row['low']:.0f} to "
-        f"{100 * row['high']:.0f}{NO_BREAK}% of the cases, depending on the run; with "
-        f"{row['count']:,} examples chance alone would spread 95 of 100 runs over "
-        f"{100 * chance:.0f} points."
+        f"{100 * row['high']:.0f}{NO_BREAK}% of the cases"
     )
+    by_chance = f"{row['count']:,} examples spread 95 of 100 runs over {100 * chance:.0f} points"
+    if row["high"] - row["low"] <= chance:
+        return f"{start}, no more than chance would give: {by_chance}."
+    return f"{start}, depending on the run; by chance alone, {by_chance}."
 
 
 def ece_by_run(measurement: Measurement) -> Figure:

@@ -10,6 +10,7 @@ from seedproof.measurement.result import Measurement
 from seedproof.metrics.confidence import AGREEMENTS, LARGEST_SD
 from seedproof.metrics.entropy import HIGH_ENTROPY
 from seedproof.report.figures.base import Figure
+from seedproof.report.words import followed
 
 # Up to so many examples the map draws points, beyond it counts in a grid.
 MAX_POINTS = 2500
@@ -17,7 +18,6 @@ MAX_POINTS = 2500
 
 def confidence_map(measurement: Measurement) -> Figure:
     """Mean against spread of one probability an example: points if they are few, else counts."""
-    followed = "right answer" if measurement.n_labeled else "answer most runs give"
     drawn = measurement.n_examples <= MAX_POINTS
     rows = _points(measurement) if drawn else _cells(measurement)
     counted = "" if drawn else " Darker cells hold more examples, on a logarithmic scale."
@@ -25,9 +25,9 @@ def confidence_map(measurement: Measurement) -> Figure:
         name="confidence_map",
         section="Confidence",
         title="Confidence and variability, " + ("one point an example" if drawn else "by count"),
-        takeaway="The arch is the seed’s reach.",
+        takeaway="High up are the examples that the seed decides.",
         reading=(
-            "Left: wrong in every run; right: right in every run; middle: decided by the seed."
+            "Left: mostly wrong; right: mostly right."
             if measurement.n_labeled
             else "Right: every run is sure; further left and up: runs differ."
         )
@@ -35,7 +35,7 @@ def confidence_map(measurement: Measurement) -> Figure:
         rows=rows,
         facts={
             "kind": "points" if drawn else "cells",
-            "x": f"mean probability of the {followed}, over {measurement.n_runs} runs",
+            "x": f"mean probability of {followed(measurement)}, over {measurement.n_runs} runs",
             "y": "standard deviation over runs",
         },
         legend=[
@@ -98,10 +98,8 @@ def sd_by_confidence(measurement: Measurement) -> Figure:
         if count[i] > 0
     ]
     peak = max(rows, key=lambda row: row["sd"])
-    if measurement.n_classes == 2:
-        followed = f"“{measurement.classes[1]}”"
-    else:
-        followed = "the right answer" if measurement.n_labeled else "the consensus"
+    is_binary = measurement.n_classes == 2
+    whose = f"“{measurement.classes[1]}”" if is_binary else followed(measurement)
     return Figure(
         name="sd_by_confidence",
         section="Confidence",
@@ -110,7 +108,7 @@ def sd_by_confidence(measurement: Measurement) -> Figure:
         reading="Shaded: 95 % over examples. Small figures: examples in the bin.",
         rows=rows,
         facts={
-            "x": f"mean probability of {followed}, over runs (ten bins)",
+            "x": f"mean probability of {whose}, over runs (ten bins)",
             "y": "sd of the probability",
         },
         header=("mean probability", "sd", "95 % over examples", "examples"),

@@ -51,18 +51,24 @@ def _splits(measurement: Measurement) -> Figure:
 
 
 def _entropies(measurement: Measurement) -> Figure:
-    counts = measurement.detail["entropy_histogram"]
-    top = float(np.log(min(measurement.n_runs, measurement.n_classes)))
-    width = top / len(counts)
-    rows = [
+    edges = measurement.detail["entropy_edges"]
+    unanimous = int(measurement.detail["majority_counts"][-1])
+    counts = measurement.detail["entropy_histogram"].copy()
+    counts[0] -= unanimous
+    # Those on which all runs agree have a bar of their own, left of the axis.
+    bars = [(-float(edges[1]), 0.0, unanimous, 0)]
+    for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True):
+        group = 2 if low >= HIGH_ENTROPY else 1
+        bars.append((float(low), float(high), int(count), group))
+    rows: list[dict[str, Any]] = [
         {
-            "low": i * width,
-            "high": (i + 1) * width,
-            "count": int(count),
-            "percent": 100 * int(count) / measurement.n_examples,
-            "group": AGREEMENTS[2 if i * width > HIGH_ENTROPY else 1 if i else 0],
+            "low": low,
+            "high": high,
+            "count": count,
+            "percent": 100 * count / measurement.n_examples,
+            "group": AGREEMENTS[group],
         }
-        for i, count in enumerate(counts)
+        for low, high, count, group in bars
     ]
     return Figure(
         name="votes",
@@ -70,18 +76,26 @@ def _entropies(measurement: Measurement) -> Figure:
         title="How far the runs are from agreeing on an example",
         takeaway=_agreeing(measurement),
         reading=(
-            "Label entropy of each example: 0 if all runs agree, 0.69 if half of them say one "
-            "thing and half another. The axis is logarithmic."
+            "Label entropy of each example; the bar on the left: all runs agree. 0.69 if half of "
+            "them say one thing and half another. The scale of the counts is logarithmic."
         ),
         rows=[row for row in rows if row["count"]],
-        facts={"kind": "entropy", "axis": "label entropy", "top": top},
+        facts={
+            "kind": "entropy",
+            "axis": "label entropy",
+            "start": -float(edges[1]),
+            "top": float(edges[-1]),
+        },
         legend=_agreement_legend(),
         header=("entropy", "examples", "% of examples"),
         numbers=[
-            (f"{r['low']:.2f}–{r['high']:.2f}", f"{r['count']:,}", f"{r['percent']:.2f}")
-            for r in rows
+            (_between(r["low"], r["high"]), f"{r['count']:,}", f"{r['percent']:.2f}") for r in rows
         ],
     )
+
+
+def _between(low: float, high: float) -> str:
+    return "0, all agree" if low < 0 else f"{low:.2f}–{high:.2f}"
 
 
 def _agreeing(measurement: Measurement) -> str:

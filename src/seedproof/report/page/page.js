@@ -115,7 +115,7 @@
       part.style.flex = String(votes);
       bar.append(part);
     }
-    made.append(cell("", "", [bar, element("span", "tally", row.votes.map(([name, votes]) => `${votes} ${name}`).join(" / "))]));
+    made.append(cell("", "", [bar, element("span", "tally", row.votes.map(([name, votes]) => `${votes} × ${name}`).join(" / "))]));
     if (data.has_probs) {
       const strip = svgElement("svg", { viewBox: "0 0 140 20", class: "strip", role: "img", "aria-label": "probabilities of the runs: " + row.probs.map((p) => p.toFixed(2)).join(", ") });
       strip.append(svgElement("line", { x1: 2, x2: 138, y1: 18, y2: 18, class: "base" }), svgElement("line", { x1: 70, x2: 70, y1: 2, y2: 18, class: "half" }));
@@ -124,7 +124,8 @@
     }
     if (data.has_labels) {
       const parts = [row.label === null ? "–" : row.label];
-      if (row.label !== null && row.label !== row.consensus) parts.push(element("span", "wrong", "majority wrong"));
+      if (row.is_tie) parts.push(element("span", "tally tie", "tie"));
+      else if (row.label !== null && row.label !== row.consensus) parts.push(element("span", "wrong", "majority wrong"));
       made.append(cell("right answer", "", parts));
     }
     made.append(cell("entropy", "n", [row.entropy.toFixed(2)]));

@@ -1,0 +1,124 @@
+"""Every sentence is no stronger than what was computed."""
+
+import numpy as np
+import pytest
+
+import seedproof as sp
+from seedproof.report.figures import build_figures, section_titles
+from seedproof.report.words import followed, headline, limits, sentences
+
+
+def _flipping(n_runs, n_examples, n_flips):
+    """Runs that each differ from all others on some examples of their own."""
+    predictions = np.zeros((n_runs, n_examples), dtype=int)
+    for run in range(n_runs):
+        predictions[run, run * n_flips : (run + 1) * n_flips] = 1
+    return predictions
+
+
+@pytest.mark.parametrize(
+    ("n_examples", "n_flips", "says"),
+    [
+        (1000, 0, "No answer changed with the seed."),
+        (1000, 100, "Another seed changes about 20 in 100 answers."),
+        (200_000, 50, "Another seed changes about 5 in 10,000 answers."),
+    ],
+)
+def test_the_headline_is_as_sharp_as_its_interval(n_examples, n_flips, says):
+    """Six runs, each alone with so many answers: two runs differ on twice as many."""
+    report = sp.measure(_flipping(6, n_examples, n_flips))
+
+    assert headline(report.measurement).startswith(says)
+
+
+def test_one_odd_run_makes_the_headline_vague():
+    """Whether the next run is odd too, six runs cannot know."""
+    predictions = _flipping(6, 1000, 0)
+    predictions[0, :600] = 1
+
+    assert headline(sp.measure(predictions).measurement).startswith("Another seed changes between")
+
+
+def test_rare_flips_are_not_rounded_up():
+    """One flip in a million answers is not one in a thousand."""
+    text = headline(sp.measure(_flipping(50, 100_000, 1)).measurement)
+
+    assert "in 100,000 answers" in text
+
+
+def test_equal_accuracies_are_called_equal():
+    """Runs that err on different examples equally often have no spread to explain."""
+    predictions = np.zeros((6, 60), dtype=int)
+    for run in range(6):
+        predictions[run, run] = 1
+
+    report = sp.measure(predictions, labels=np.zeros(60, dtype=int))
+
+    accuracy = next(s.text for s in sentences(report.measurement) if s.topic == "Accuracy")
+    assert "all 6 runs are right equally often" in accuracy
+
+
+def test_a_drift_that_does_not_explain_the_accuracies_is_not_blamed():
+    """Thresholds move a little, the noise of the runs moves a lot."""
+    rng = np.random.default_rng(5)
+    truth = rng.normal(size=3000)
+    labels = (truth > 0).astype(int)
+    noise = np.linspace(0.1, 1.2, 10)
+    shift = rng.permutation(np.linspace(-0.5, 0.5, 10))
+    scores = truth + noise[:, None] * rng.normal(size=(10, 3000)) + shift[:, None]
+
+    report = sp.measure((scores > 0).astype(int), labels=labels)
+
+    accuracy = next(s.text for s in sentences(report.measurement) if s.topic == "Accuracy")
+    assert "examples move together" in accuracy
+    assert "mostly because the share" not in accuracy
+
+
+def test_whose_probability_is_followed_is_said():
+    """All, some or no labels are three different things."""
+    probs = np.full((3, 4, 2), 0.5)
+
+    texts = [
+        followed(sp.measure(probs, labels=labels).measurement)
+        for labels in ([0, 1, 0, 1], [0, -1, -1, -1], None)
+    ]
+
+    assert texts[0] == "the right answer"
+    assert "consensus" in texts[1]
+    assert texts[2] == "the answer most runs give"
+
+
+@pytest.mark.parametrize(("n_runs", "is_noted"), [(2, True), (7, True), (8, False)])
+def test_few_runs_are_noted(n_runs, is_noted):
+    """Below eight runs a reader is told to make more."""
+    report = sp.measure(_flipping(n_runs, 50, 5), labels=np.zeros(50, dtype=int))
+
+    found = " ".join(limits(report.measurement))
+
+    assert ("runs" in found.replace("probabilities", "")) == is_noted
+
+
+def test_titles_claim_no_difference_that_chance_explains():
+    """Independent noise: neither the accuracies nor the calibration get a verdict."""
+    rng = np.random.default_rng(6)
+    logits = 2 * rng.normal(size=(1, 800, 2)) + 0.3 * rng.normal(size=(6, 800, 2))
+    probs = np.exp(logits) / np.exp(logits).sum(axis=2, keepdims=True)
+    labels = (rng.random(800) < probs[0, :, 1]).astype(int)
+    report = sp.measure(probs, labels=labels)
+
+    titles = section_titles(report.measurement, build_figures(report.measurement))
+
+    assert titles["Accuracy"] == "6 runs do not show more spread than chance would give"
+    assert titles["Calibration"].startswith("A single run’s calibration error is")
+
+
+def test_unanimous_examples_have_a_bar_of_their_own():
+    """A split of 49 to 1 is not agreement, however small its entropy."""
+    predictions = np.zeros((50, 1000), dtype=int)
+    predictions[0, :400] = 7
+    measurement = sp.measure(predictions, classes=[str(i) for i in range(20)]).measurement
+
+    votes = next(figure for figure in build_figures(measurement) if figure.name == "votes")
+
+    counts = {row["group"]: row["count"] for row in votes.rows}
+    assert counts == {"all runs agree": 600, "some differ": 400}
