@@ -114,6 +114,14 @@ def check_lists() -> Iterator[str]:
     for card in sorted((ROOT / "src/seedproof/metrics/cards").glob("*.md")):
         if f'"{card.name}:' not in metrics:
             yield f"reference/metrics.md lacks the card {card.name}"
+    summary = (ROOT / "docs/reference/summary-json.md").read_text(encoding="utf-8")
+    import seedproof
+
+    report = seedproof.measure(ROOT / "examples" / "predictions.csv")
+    three = seedproof.measure([[0, 1, 2], [1, 1, 2]])
+    for key in {**report.summary()["detail"], **three.summary()["detail"]}:
+        if f"`{key}`" not in summary:
+            yield f"reference/summary-json.md lacks {key}"
     codes = (ROOT / "docs/how-to/error-codes.md").read_text(encoding="utf-8")
     errors = (ROOT / "src/seedproof/errors.py").read_text(encoding="utf-8")
     for code in sorted(set(re.findall(r"SP\d{3}", errors))):

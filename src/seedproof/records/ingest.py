@@ -142,7 +142,7 @@ class Ingest:
 
     def _refuse_doubles(self, names: Sequence[str], title: str) -> None:
         """DuckDB renames a column that is there twice; we say which one it is."""
-        if len(set(names)) < len(names):
+        if len({name.lower() for name in names}) < len(names):
             Roles.find(names, self._columns, table=title)
 
     def _scan_text(self, path: Path) -> Scan:

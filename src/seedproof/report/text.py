@@ -13,6 +13,7 @@ from seedproof.report.view import View
 
 PLAIN_WIDTH = 80
 N_UNSTABLE = 5
+MAX_CELL = 20
 # Longer lines are hard to read, however wide the terminal.
 MAX_LINE = 100
 
@@ -57,17 +58,25 @@ def _figures(view: View) -> Table:
 
 def _examples(view: View) -> Table:
     """The least stable examples; ids and texts are a user's words, so they are never markup."""
-    labeled = any(example.label is not None for example in view.unstable[:N_UNSTABLE])
-    shown = list(view.unstable[0].shown)
-    n_runs = sum(count for _, count in view.unstable[0].votes)
+    examples = view.unstable[:N_UNSTABLE]
+    n_runs = sum(count for _, count in examples[0].votes)
+    columns = {
+        "least stable": [example.example for example in examples],
+        "most runs say": ["(a tie)" if one.is_tie else one.consensus for one in examples],
+        "runs": [f"{example.votes[0][1]} of {n_runs}" for example in examples],
+    }
+    if any(example.label is not None for example in examples):
+        columns["label"] = [example.label or "" for example in examples]
     table = _table()
-    for name in ("least stable", "most runs say", "runs", *(["label"] if labeled else []), *shown):
+    for name, cells in columns.items():
+        # A long text beside them must not squeeze these out.
+        longest = max(len(printable(text)) for text in (name, *cells))
+        least = min(longest, MAX_CELL)
+        table.add_column(name, overflow="ellipsis", no_wrap=True, min_width=least, max_width=least)
+    for name in examples[0].shown:
         table.add_column(Text(printable(name)), overflow="ellipsis", no_wrap=True)
-    for example in view.unstable[:N_UNSTABLE]:
-        winner = "(a tie)" if example.is_tie else example.consensus
-        cells = [example.example, winner, f"{example.votes[0][1]} of {n_runs}"]
-        cells += [example.label or ""] if labeled else []
-        cells += [example.shown[name] for name in shown]
+    further = [[example.shown[name] for example in examples] for name in examples[0].shown]
+    for cells in zip(*columns.values(), *further, strict=True):
         table.add_row(*(Text(printable(cell)) for cell in cells))
     return table
 
