@@ -68,13 +68,14 @@ def _examples(view: View) -> Table:
     if any(example.label is not None for example in examples):
         columns["label"] = [example.label or "" for example in examples]
     table = _table()
-    for name, cells in columns.items():
+    table.expand = bool(examples[0].shown)
+    for name, texts in columns.items():
         # A long text beside them must not squeeze these out.
-        longest = max(len(printable(text)) for text in (name, *cells))
+        longest = max(len(printable(text)) for text in (name, *texts))
         least = min(longest, MAX_CELL)
         table.add_column(name, overflow="ellipsis", no_wrap=True, min_width=least, max_width=least)
     for name in examples[0].shown:
-        table.add_column(Text(printable(name)), overflow="ellipsis", no_wrap=True)
+        table.add_column(Text(printable(name)), overflow="ellipsis", no_wrap=True, ratio=1)
     further = [[example.shown[name] for example in examples] for name in examples[0].shown]
     for cells in zip(*columns.values(), *further, strict=True):
         table.add_row(*(Text(printable(cell)) for cell in cells))
