@@ -1,6 +1,7 @@
 """The measuring pass: shards in, partial results folded in order, figures with intervals out."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -66,17 +67,18 @@ def measure_shards(
     """
     whole = Tally(len(source.runs), len(source.classes), known(source))
     outcomes = (engine or SerialEngine()).map(MeasureShard(source), range(source.n_shards))
-    writer: pq.ParquetWriter | None = None
-    with examples_file.open_write() as file:
+    with ExitStack() as stack:
+        file = stack.enter_context(examples_file.open_write())
+        writer: pq.ParquetWriter | None = None
         for index, (part, rows) in enumerate(in_order(outcomes)):
             whole.merge(part)
             if writer is None:
-                writer = pq.ParquetWriter(file, rows.schema, compression="zstd")
+                writer = stack.enter_context(
+                    pq.ParquetWriter(file, rows.schema, compression="zstd")
+                )
             writer.write_table(rows)
             if progress is not None:
                 progress(index + 1, source.n_shards)
-        if writer is not None:
-            writer.close()
     if whole.worst is None:
         raise EmptyInputError("There are no examples to measure.")
     return Measurement(

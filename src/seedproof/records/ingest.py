@@ -29,6 +29,7 @@ from seedproof.records.scans import (
     quote_name,
     quote_text,
     read_header,
+    read_line_end,
     run_names,
     select,
 )
@@ -152,7 +153,8 @@ class Ingest:
         fields = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in header)
         sql = (
             f"SELECT * FROM read_csv({self._path(path)}, auto_detect=false, header=true, "
-            f"delim={quote_text(separator)}, quote='\"', escape='\"', hive_partitioning=false, "
+            f"delim={quote_text(separator)}, new_line='{read_line_end(path, separator)}', "
+            f"quote='\"', escape='\"', hive_partitioning=false, "
             f"buffer_size={BUFFER_BYTES}, columns={{{fields}}})"
         )
         return Scan(path.name, sql, types, path=path)

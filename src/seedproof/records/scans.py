@@ -133,6 +133,19 @@ def read_header(path: Path) -> tuple[list[str], str]:
     return [name or f"column{i}" for i, name in enumerate(headers[separator])], separator
 
 
+def read_line_end(path: Path, separator: str) -> str:
+    """What ends the header of a text table, with backslashes.
+
+    DuckDB would take the first line end of the file, even if it stands in a quoted name.
+    """
+    with _unpacked(path) as stream:
+        text = stream.read(HEADER_BYTES).decode("utf-8-sig", errors="ignore")
+    lines = io.StringIO(text, newline="")
+    next(csv.reader(lines, delimiter=separator), None)
+    header = text[: lines.tell()]
+    return {"\r\n": r"\r\n", "\r": r"\r"}.get(header[len(header.rstrip("\r\n")) :], r"\n")
+
+
 def _first_row(text: str, separator: str) -> list[str]:
     try:
         return next(csv.reader(io.StringIO(text, newline=""), delimiter=separator), [])
