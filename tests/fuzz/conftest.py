@@ -1,0 +1,157 @@
+"""What all fuzzing shares: how many inputs there are, a watch on the time, a clean temp folder."""
+
+import contextlib
+import faulthandler
+import io
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+import unicodedata
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+import seedproof as sp
+from seedproof.cli.main import main
+
+# What the issue allows any input to take.
+PATIENCE_SECONDS = 10.0
+# By then it hangs: the process is ended, and says where it was.
+HANG_SECONDS = 60.0
+IS_FULL = os.environ.get("SEEDPROOF_FULL") == "1"
+
+Watch = Callable[[], AbstractContextManager[None]]
+
+
+@pytest.fixture
+def sized() -> Callable[..., settings]:
+    """Settings for so many inputs in every run of the tests, and so many with SEEDPROOF_FULL=1."""
+
+    def choose(*, ci: int, full: int) -> settings:
+        # Hostile input is large and slow to make by nature.
+        slow = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
+        return settings(max_examples=full if IS_FULL else ci, suppress_health_check=slow)
+
+    return choose
+
+
+@pytest.fixture(scope="session")
+def terminal(request) -> int:
+    """The real standard error, whatever pytest captures."""
+    with request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+        return os.dup(sys.__stderr__.fileno())
+
+
+@pytest.fixture
+def watched(terminal, tmp_path, monkeypatch) -> Watch:
+    """A block that must end in time, and leave nothing behind in the temp folder."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+
+    @contextmanager
+    def watch() -> Iterator[None]:
+        faulthandler.dump_traceback_later(HANG_SECONDS, exit=True, file=terminal)
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+        assert time.monotonic() - began < PATIENCE_SECONDS
+        assert list(scratch.iterdir()) == []
+
+    return watch
+
+
+@pytest.fixture
+def outcome(watched, check_message) -> Callable[..., dict[str, Any] | str]:
+    """What measuring gives: the summary, or the code of the error that refused the input."""
+
+    def call(target: Any, **options: Any) -> dict[str, Any] | str:
+        with watched():
+            try:
+                report = sp.measure(target, **options)
+            except sp.SeedproofError as error:
+                check_message(str(error))
+                return error.code
+            summary = json.loads(report.to_json())
+            n_rows = len(report.examples)
+            del report
+        check_summary(summary)
+        assert n_rows == summary["n_examples"]
+        return summary
+
+    return call
+
+
+@pytest.fixture
+def cli_outcome(watched, check_message, monkeypatch) -> Callable[..., dict[str, Any] | str]:
+    """The same through the command line, called in this process."""
+
+    def call(*arguments: object) -> dict[str, Any] | str:
+        out, err = io.StringIO(), io.StringIO()
+        monkeypatch.setattr(sys, "argv", ["seedproof", "measure", "--json", *map(str, arguments)])
+        with watched(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                main()
+            except SystemExit as left:
+                exit_code = left.code or 0
+        if exit_code:
+            assert (exit_code, out.getvalue()) == (2, "")
+            head, _, message = err.getvalue().partition(": ")
+            check_message(message.removesuffix("\n"))
+            return head.removeprefix("error ")
+        assert err.getvalue() == ""
+        summary = json.loads(out.getvalue())
+        check_summary(summary)
+        return summary
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def check_message() -> Callable[[str], None]:
+    """Accepts one line of text that a terminal can show as it is."""
+
+    def check(message: str) -> None:
+        assert message.strip()
+        assert len(message.splitlines()) == 1, message
+        # Cc are control characters, Cs halves of surrogate pairs, which nothing can print.
+        assert not {"Cc", "Cs"} & {unicodedata.category(sign) for sign in message}, ascii(message)
+
+    return check
+
+
+def check_summary(summary: dict[str, Any]) -> None:
+    """Accepts figures that are possible: rates within 0 and 1, values inside their intervals."""
+    assert summary["n_runs"] == len(set(summary["runs"])) >= 2
+    assert summary["n_classes"] == len(set(summary["classes"])) >= 1
+    assert 0 <= summary["n_labeled"] <= summary["n_examples"]
+    assert summary["n_examples"] >= 1
+    for name in ("flip_rate", "ambiguity", "accuracy", "discrepancy", "net_flip_rate"):
+        if name in summary["metrics"]:
+            assert 0.0 <= summary["metrics"][name]["value"] <= 1.0, name
+    for name, value in summary["metrics"].items():
+        if value["low"] is not None:
+            assert value["low"] <= value["value"] <= value["high"], name
+    assert ("accuracy" in summary["metrics"]) == (summary["n_labeled"] > 0)
+
+
+@pytest.fixture
+def fresh(tmp_path) -> Callable[[], Path]:
+    """Gives the same folder again and again, empty each time."""
+    folder = tmp_path / "input"
+
+    def empty() -> Path:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        return folder
+
+    return empty
