@@ -168,7 +168,9 @@ def spelled_like(gold: list[str | None], classes: list[str]) -> list[str | None]
     """Labels in the spelling of the classes; "1.0" may stand for "1" if all labels are numbers."""
     known = set(gold) - {None}
     whole = all(WHOLE.fullmatch(name) for name in known)
-    spelling = {name: name.split(".")[0] if whole and name not in classes else name for name in known}
+    spelling = {
+        name: name.split(".")[0] if whole and name not in classes else name for name in known
+    }
     demand(all(name in classes for name in spelling.values()), "a label is none of the classes")
     return [None if name is None else spelling[name] for name in gold]
 
@@ -275,7 +277,10 @@ def parse_json(content: bytes) -> Cells:
     except (ValueError, RecursionError):
         raise Unusable("not JSON") from None
     demand(bool(found), "no rows")
-    demand(all(isinstance(row, list) and all(isinstance(p, tuple) for p in row) for row in found), "no object")
+    demand(
+        all(isinstance(row, list) and all(isinstance(p, tuple) for p in row) for row in found),
+        "no object",
+    )
     demand(all(len(dict(row)) == len(row) for row in found), "a key is there twice")
     names = sorted({key for row in found for key, _ in row})
     return Cells(names, [[json_text(dict(row).get(name)) for name in names] for row in found])
@@ -427,7 +432,9 @@ POOLS = {
     "text": WORDS,
     "plain": st.sampled_from("abcdef"),
     "integer": st.integers(-2, 12) | st.sampled_from([2**31, 2**53 + 1, 2**63 - 1, -(2**63)]),
-    "float": st.sampled_from([0.0, 1.0, 2.0, 3.0, -1.0, 0.5, 1.5, 1e308, 5e-324, math.inf, 2.0**53]),
+    "float": st.sampled_from(
+        [0.0, 1.0, 2.0, 3.0, -1.0, 0.5, 1.5, 1e308, 5e-324, math.inf, 2.0**53]
+    ),
     "truth": st.booleans(),
 }
 SIZES = st.sampled_from([2, 2, 3, 3, 4, 2, 1])
@@ -512,7 +519,11 @@ def with_other_rows(draw: st.DrawFn, made: Made) -> Made:
     if not made.rows:
         return made
     row = draw(st.integers(0, len(made.rows) - 1))
-    rows = [*made.rows, made.rows[row]] if draw(st.booleans()) else made.rows[:row] + made.rows[row + 1 :]
+    rows = (
+        [*made.rows, made.rows[row]]
+        if draw(st.booleans())
+        else made.rows[:row] + made.rows[row + 1 :]
+    )
     return Made(made.names, rows, made.columns)
 
 
@@ -563,7 +574,9 @@ def texts(draw: st.DrawFn) -> tuple[bytes, str, Columns]:
     lines = [sign.join(map(cell, row)) for row in [made.names, *made.rows]]
     if not draw(st.integers(0, 11)):  # one line loses or gains a cell
         place = draw(st.integers(0, len(lines) - 1))
-        lines[place] = draw(st.sampled_from([lines[place] + sign, lines[place].rpartition(sign)[0]]))
+        lines[place] = draw(
+            st.sampled_from([lines[place] + sign, lines[place].rpartition(sign)[0]])
+        )
     if not draw(st.integers(0, 7)):
         lines.insert(draw(st.integers(0, len(lines))), draw(st.sampled_from(["", " ", sign])))
     text = end.join(lines) + draw(st.sampled_from([end, end, end, "", end * 3]))
@@ -579,8 +592,12 @@ def damaged(draw: st.DrawFn, content: bytes) -> bytes:
         stop = min(start + draw(st.sampled_from([1, 1, 1, 2, 5, 12])), len(content))
         piece = content[start:stop]
         mild = st.sampled_from(b"019.,-yn\n").map(lambda sign: bytes([sign]))
-        odd = st.sampled_from([b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b'"', b"\r", b"\n", b"\xe9", b"'"])
-        bits = st.integers(0, 7).map(lambda bit, p=piece: bytes([*(c ^ (1 << bit) for c in p[:1])]) + p[1:])
+        odd = st.sampled_from(
+            [b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b'"', b"\r", b"\n", b"\xe9", b"'"]
+        )
+        bits = st.integers(0, 7).map(
+            lambda bit, p=piece: bytes([*(c ^ (1 << bit) for c in p[:1])]) + p[1:]
+        )
         kept = st.sampled_from([b"", piece * 2, piece[::-1], content[:40]])
         noise = st.binary(min_size=1, max_size=6)
         new = draw(st.one_of(mild, mild, bits, bits, kept, odd, noise))
@@ -594,13 +611,19 @@ def damaged_texts(draw: st.DrawFn) -> bytes:
     """A small table whose bytes went through something."""
     head, *rows = (PROBS if draw(st.booleans()) else LABELS).split("\n")
     lines = [head, *draw(st.permutations(rows))]
-    content = "\n".join([*lines, ""]).encode(draw(st.sampled_from(["utf-8"] * 14 + ["utf-16", "latin-1"])))
+    content = "\n".join([*lines, ""]).encode(
+        draw(st.sampled_from(["utf-8"] * 14 + ["utf-16", "latin-1"]))
+    )
     return draw(damaged(content))
 
 
 def pack(content: bytes, ending: str) -> bytes:
     """Packed bytes."""
-    return gzip.compress(content, mtime=0) if ending == ".gz" else pa.compress(content, "zstd", asbytes=True)
+    return (
+        gzip.compress(content, mtime=0)
+        if ending == ".gz"
+        else pa.compress(content, "zstd", asbytes=True)
+    )
 
 
 def unpack(content: bytes, ending: str) -> bytes:
@@ -632,7 +655,9 @@ def parse_parquet(path: Path) -> Cells:
 FRAMES: tuple[Callable[[pa.Table], Any], ...] = (
     lambda table: table,
     lambda table: table.to_pandas(),
-    lambda table: pl.from_arrow(table) if len(set(table.column_names)) == table.num_columns else table,
+    lambda table: (
+        pl.from_arrow(table) if len(set(table.column_names)) == table.num_columns else table
+    ),
     lambda table: table.to_reader(max_chunksize=2),
 )
 
@@ -659,7 +684,9 @@ def retyped(draw: st.DrawFn, table: pa.Table) -> pa.Table:
         if pa.types.is_integer(column.type):
             kinds += [pa.int8(), pa.uint64(), pa.float64(), pa.string(), pa.decimal128(25, 2)]
         if pa.types.is_floating(column.type):
-            kinds += [pa.float32(), pa.float16(), pa.string()] if column.name.startswith("p_") else []
+            kinds += (
+                [pa.float32(), pa.float16(), pa.string()] if column.name.startswith("p_") else []
+            )
         if pa.types.is_null(column.type):
             kinds += [pa.string(), pa.float64()]
         kind = draw(st.sampled_from(kinds))
@@ -692,7 +719,11 @@ def arrays(draw: st.DrawFn) -> tuple[np.ndarray, dict[str, Any]]:
     if not draw(st.integers(0, 15)):
         values = values[..., None] if draw(st.booleans()) else values[0]
     if draw(st.booleans()):
-        known = [*np.unique(values).tolist()[:4], *range(n_classes)] if values.ndim == 2 else list(range(n_classes))
+        known = (
+            [*np.unique(values).tolist()[:4], *range(n_classes)]
+            if values.ndim == 2
+            else list(range(n_classes))
+        )
         odd = st.sampled_from([None, math.nan, -1, -100, n_classes, "0", 1.0, 0.5])
         pick = st.sampled_from(known) if draw(st.integers(0, 3)) else odd | st.sampled_from(known)
         given["labels"] = [draw(pick) for _ in range(n_examples)]
@@ -705,7 +736,9 @@ def arrays(draw: st.DrawFn) -> tuple[np.ndarray, dict[str, Any]]:
     return values, given
 
 
-def repeated(values: np.ndarray, given: dict[str, Any], n: int) -> tuple[np.ndarray, dict[str, Any]]:
+def repeated(
+    values: np.ndarray, given: dict[str, Any], n: int
+) -> tuple[np.ndarray, dict[str, Any]]:
     """So many times the same examples."""
     if values.ndim < 2:
         return values, given
@@ -762,7 +795,20 @@ def together(tables: list[Cells], columns: Columns) -> Cells:
     return Cells([columns.run, *order], rows)
 
 
-STRAYS = (math.nan, math.inf, -math.inf, 1e308, -1e308, -0.125, 1e-9, 5e-4, 5e-3, 0.02, -0.0, 5e-324)
+STRAYS = (
+    math.nan,
+    math.inf,
+    -math.inf,
+    1e308,
+    -1e308,
+    -0.125,
+    1e-9,
+    5e-4,
+    5e-3,
+    0.02,
+    -0.0,
+    5e-324,
+)
 
 
 # ------------------------------------------------------------------------------------------ tests
@@ -772,7 +818,9 @@ STRAYS = (math.nan, math.inf, -math.inf, 1e308, -1e308, -0.125, 1e-9, 5e-4, 5e-3
 def compare(outcome, cli_outcome) -> Callable[..., str]:
     """Measures, and holds the figures against those of the second way; says what came of it."""
 
-    def check(target: Any, second: Callable[[], Right], *, cli: bool = False, **options: Any) -> str:
+    def check(
+        target: Any, second: Callable[[], Right], *, cli: bool = False, **options: Any
+    ) -> str:
         try:
             right: Right | None = second()
             reason = None
@@ -786,7 +834,6 @@ def compare(outcome, cli_outcome) -> Callable[..., str]:
         else:
             summary = outcome(target, **options)
         if isinstance(summary, str):
-            if right is not None and __import__("os").environ.get("OVER"): assert 0, "OVER"+summary
             return f"refused {summary}" if right is None else f"refused {summary} though readable"
         assert reason is None, f"measured although: {reason}"
         if right is not None:
@@ -800,15 +847,18 @@ def assert_right(summary: dict[str, Any], right: Right) -> None:
     """The figures are those that the second way found."""
     assert (summary["n_runs"], summary["n_examples"]) == (right.n_runs, right.n_examples)
     # Whole counts and one division: a few units in the last place at most.
-    assert summary["metrics"]["flip_rate"]["value"] == pytest.approx(float(right.flip_rate), abs=1e-12)
+    assert summary["metrics"]["flip_rate"]["value"] == pytest.approx(
+        float(right.flip_rate), abs=1e-12
+    )
     assert ("accuracy" in summary["metrics"]) == (right.accuracy is not None)
     if right.accuracy is not None:
-        assert summary["metrics"]["accuracy"]["value"] == pytest.approx(float(right.accuracy), abs=1e-12)
+        assert summary["metrics"]["accuracy"]["value"] == pytest.approx(
+            float(right.accuracy), abs=1e-12
+        )
 
 
 def assert_worth_it(seen: Counter[str], n_inputs: int) -> None:
     """All inputs were tried, and neither nearly all of them measured nor nearly all refused."""
-    print(seen)
     assert seen.total() >= n_inputs
     measured = sum(n for what, n in seen.items() if what.startswith("measured"))
     assert 0.05 * n_inputs < measured < 0.95 * n_inputs, seen
@@ -961,13 +1011,17 @@ def test_one_file_a_run_is_measured_rightly_or_refused(compare, fresh, sized):
             runs[str(row[place])].append(row[:place] + row[place + 1 :])
         names = made.names[:place] + made.names[place + 1 :]
         for index, rows in enumerate(runs.values()):
-            path = folder / f"run-{index}{data.draw(st.sampled_from(['.csv', '.jsonl', '.parquet']))}"
+            path = (
+                folder / f"run-{index}{data.draw(st.sampled_from(['.csv', '.jsonl', '.parquet']))}"
+            )
             write(Made(names, rows), path)
             paths.append(path)
             cells.append(path)
 
         def second():
-            return right_figures(together([parse(path) for path in cells], made.columns), made.columns)
+            return right_figures(
+                together([parse(path) for path in cells], made.columns), made.columns
+            )
 
         seen[compare(paths, second, columns=made.columns)] += 1
 

@@ -200,13 +200,21 @@ class Ingest:
     def _scan_stream(self, table: ArrowStream) -> Scan:
         schema = getattr(table, "schema", None)
         names = schema.names if isinstance(schema, pa.Schema) else getattr(table, "columns", ())
-        for name in names:
+        texts = [name for name in names if isinstance(name, str)]
+        self._refuse_doubles(texts, "The table")
+        for name in texts:
             # Arrow hands names over as C does: cut there, and polars even ends the process.
-            if isinstance(name, str) and "\0" in name:
+            if "\0" in name:
                 raise ColumnError(
                     f"The table has the column {name!r}, which holds a NUL character. Rename it."
                 )
-        reader = pa.RecordBatchReader.from_stream(table)
+        try:
+            reader = pa.RecordBatchReader.from_stream(table)
+        except (ValueError, TypeError, OverflowError) as error:  # whatever its library says
+            raise UnreadableError(
+                f"The table cannot be read as Arrow ({_reason(error)}). Give each column one name "
+                "and one type."
+            ) from error
         self._refuse_doubles(reader.schema.names, "The table")
         half = any(pa.types.is_float16(field.type) for field in reader.schema)
         if half:

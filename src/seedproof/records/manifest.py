@@ -31,6 +31,15 @@ class Part:
     footer_digest: str
     footer_size: int
 
+    def is_possible(self) -> bool:
+        """Whether there can be such a file: `predictions/<split>/<name>`, larger than a footer."""
+        sizes = (self.rows, self.footer_size, self.size)
+        return (
+            str(self.path).count("/") == 2
+            and all(isinstance(size, int) for size in sizes)
+            and 0 < self.footer_size < self.size
+        )
+
 
 @dataclass(frozen=True)
 class RunManifest:
@@ -67,9 +76,12 @@ class RunManifest:
         content = _unsealed(place)
         try:
             parts = tuple(Part(**part) for part in content.pop("parts"))
-            return cls(parts=parts, **content)
+            run = cls(parts=parts, **content)
         except (KeyError, TypeError) as error:
             raise _of_another_file(place) from error
+        if not all(part.is_possible() for part in parts):
+            raise _of_another_file(place)
+        return run
 
 
 @dataclass(frozen=True)

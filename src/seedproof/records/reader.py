@@ -19,6 +19,7 @@ from seedproof.errors import (
     StoreError,
     TooFewRunsError,
 )
+from seedproof.records.checks import HALF_SUM_TOLERANCE
 from seedproof.records.location import Location
 from seedproof.records.manifest import Part, RunManifest, StudyManifest
 from seedproof.records.schema import (
@@ -29,11 +30,16 @@ from seedproof.records.schema import (
     check_version,
     digest,
     floats_from_binary,
+    ids_digest,
     integers_from_binary,
+    labels_digest,
 )
 from seedproof.records.shards import Shard, canonical_order
 from seedproof.records.writer import FOOTER_KEY
 from seedproof.typing import FloatArray, IntArray
+
+# Every page but the last of a row group has more rows than this.
+ROWS_APART = 512
 
 
 class Store:
@@ -202,7 +208,7 @@ class RunReader:
             Their rows.
 
         Raises:
-            DamagedStoreError: A page's checksum differs.
+            DamagedStoreError: A page's checksum differs, or its header lies.
         """
         part_idx, local_idx = self._place[group_idx]
         try:
@@ -210,8 +216,7 @@ class RunReader:
             rows = file.read_row_group(local_idx, columns=list(columns), use_threads=False)
         except (OSError, pa.ArrowException) as error:
             raise self._damaged(self._folder / self._parts[part_idx].path) from error
-        # Checksums cover what is in a page, not its header, which says how much that is.
-        if len(rows) != self.groups[group_idx].rows:
+        if not _is_as_written(rows, self.groups[group_idx], len(self.classes)):
             raise self._damaged(self._folder / self._parts[part_idx].path)
         return rows
 
@@ -220,6 +225,37 @@ class RunReader:
         """Columns carried along, by the user's own names."""
         names = self._open(0).schema_arrow.names
         return tuple(n.removeprefix(EXTRA_PREFIX) for n in names if n.startswith(EXTRA_PREFIX))
+
+
+def _is_as_written(rows: pa.Table, group: Group, n_classes: int) -> bool:
+    """Whether rows can be what was committed.
+
+    Checksums cover what is in a page, not its header, which says how much that is and how it is
+    encoded. A header that lies garbles the whole page, so that a few of its rows tell.
+    """
+    if len(rows) != group.rows:
+        return False
+    fine = True
+    for name, column in zip(rows.column_names, rows.columns, strict=True):
+        match name:
+            case "example":
+                fine &= ids_digest(pa.concat_arrays(column.chunks)) == group.ids_digest
+            case "label":
+                labels = column.fill_null(UNLABELED).to_numpy()
+                fine &= labels_digest(labels) == group.labels_digest
+            case "prediction" | "top_classes":
+                is_plain = name == "prediction"
+                indices = column.to_numpy() if is_plain else integers_from_binary(column)
+                fine &= bool(indices.min() >= 0 and indices.max() < n_classes)
+            case "probs" | "top_probs":
+                values = floats_from_binary(column)
+                few = np.concatenate([values[::ROWS_APART], values[-1:]]).astype(np.float64)
+                sums = few.sum(axis=1)
+                least = 1.0 if name == "probs" else 0.0
+                # False for NaN. What was committed may stray by the tolerance of half precision.
+                fine &= bool(few.min() >= 0.0 and np.all(sums <= 1.0 + 2 * HALF_SUM_TOLERANCE))
+                fine &= bool(np.all(sums >= least - 2 * HALF_SUM_TOLERANCE))
+    return fine
 
 
 class StoreShards:

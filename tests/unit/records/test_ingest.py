@@ -239,7 +239,7 @@ def test_threads_have_the_memory_they_need(tmp_path, monkeypatch):
     [
         (pa.table(ROWS).drop_columns("run"), ColumnError, "The table has no column 'run'"),
         (pa.table(ROWS).slice(0, 0), EmptyInputError, "no rows"),
-        (pa.chunked_array([[1, 2]]), UnreadableError, "the table cannot be read"),
+        (pa.chunked_array([[1, 2]]), UnreadableError, "The table cannot be read as Arrow"),
         (pa.table([[1], [1], [1]], names=["run", "example", "example"]), ColumnError, "two columns named 'example'"),
         (Path("nowhere.csv"), NotFoundError, "'nowhere.csv' is not a file"),
     ],
