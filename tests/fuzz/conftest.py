@@ -2,6 +2,7 @@
 
 import contextlib
 import faulthandler
+import gc
 import io
 import json
 import os
@@ -65,6 +66,8 @@ def watched(terminal, tmp_path, monkeypatch) -> Watch:
         finally:
             faulthandler.cancel_dump_traceback_later()
         assert time.monotonic() - began < PATIENCE_SECONDS
+        # A report takes its folder with it; charts may leave it to the garbage collector.
+        gc.collect()
         assert list(scratch.iterdir()) == []
 
     return watch

@@ -4,7 +4,7 @@ import numpy as np
 
 from seedproof.measurement.intervals import NORMAL
 from seedproof.measurement.result import Measurement
-from seedproof.report.figures.base import MAX_NAMED_RUNS, Figure
+from seedproof.report.figures.base import MAX_NAMED_RUNS, Figure, drawn_runs
 from seedproof.report.numbers import NO_BREAK
 
 
@@ -17,9 +17,10 @@ def accuracy_by_run(measurement: Measurement) -> Figure:
     reach = 100 * NORMAL * shrunk * measurement.metrics["accuracy_sd_independent"].value
     inside = np.abs(accuracy - mean) <= reach
     order = np.argsort(-accuracy, kind="stable")
+    names = drawn_runs(measurement)
     rows = [
         {
-            "run": measurement.runs[i],
+            "run": names[i],
             "accuracy": round(float(accuracy[i]), 3),
             "where": "inside" if inside[i] else "outside",
             "rank": rank,

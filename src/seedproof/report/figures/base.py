@@ -4,8 +4,57 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from seedproof.measurement.result import Measurement
+from seedproof.report.numbers import NO_BREAK
+
 # Up to so many runs each has a name, a cell, a line of its own; beyond, they are put together.
 MAX_NAMED_RUNS = 50
+UNSEEN = "\N{REPLACEMENT CHARACTER}"
+# Vega looks names up in plain JavaScript objects, where these are found without being there.
+INHERITED = frozenset(
+    {
+        "__defineGetter__",
+        "__defineSetter__",
+        "__lookupGetter__",
+        "__lookupSetter__",
+        "__proto__",
+        "constructor",
+        "hasOwnProperty",
+        "isPrototypeOf",
+        "propertyIsEnumerable",
+        "toLocaleString",
+        "toString",
+        "valueOf",
+    }
+)
+
+
+def drawn(name: str) -> str:
+    """A user's word as a chart can show it.
+
+    Characters that cannot be seen are replaced: some end the process that draws a picture, and a
+    line separator is no part of an expression. What means something to Vega, or to us as a color,
+    gets a space before it.
+
+    Args:
+        name: Name of a run, a class or an example.
+
+    Returns:
+        Printable text that looks the same if it was printable before.
+    """
+    text = "".join(sign if sign.isprintable() else UNSEEN for sign in name)
+    return f"{NO_BREAK}{text}" if text in INHERITED or text.startswith("var(") else text
+
+
+def drawn_runs(measurement: Measurement) -> list[str]:
+    """Names of the runs as charts show them, each of them once."""
+    names: dict[str, None] = {}
+    for run in measurement.runs:
+        name = drawn(run)
+        while name in names:
+            name += "*"
+        names[name] = None
+    return list(names)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 
 from seedproof.measurement.intervals import NORMAL
 from seedproof.measurement.result import Measurement
-from seedproof.report.figures.base import MAX_NAMED_RUNS, Figure
+from seedproof.report.figures.base import MAX_NAMED_RUNS, Figure, drawn, drawn_runs
 from seedproof.report.numbers import NO_BREAK
 
 # Shares from fewer examples say more about chance than about the run.
@@ -24,6 +24,7 @@ def _reliability(measurement: Measurement, group: int, n_groups: int) -> Figure:
     count = measurement.detail["reliability_count"][:, group]
     right = measurement.detail["reliability_right"][:, group]
     confidence = measurement.detail["reliability_confidence"][:, group]
+    names = drawn_runs(measurement)
     rows: list[dict[str, Any]] = []
     for i in np.flatnonzero((count >= MIN_BIN).sum(axis=0) >= 2):
         enough = np.flatnonzero(count[:, i] >= MIN_BIN)
@@ -44,14 +45,14 @@ def _reliability(measurement: Measurement, group: int, n_groups: int) -> Figure:
             rows.extend(
                 {
                     "kind": "one",
-                    "run": measurement.runs[r],
+                    "run": names[r],
                     "x": round(x, 4),
                     "right": round(float(share), 4),
                 }
                 for r, share in zip(enough, shares, strict=True)
             )
     summary = [row for row in rows if row["kind"] == "all"]
-    name = measurement.classes[group]
+    name = drawn(measurement.classes[group])
     return Figure(
         name=f"reliability_{group}" if n_groups > 1 else "reliability",
         section="Calibration",
@@ -104,7 +105,7 @@ def ece_by_run(measurement: Measurement) -> Figure:
     values = 100 * measurement.detail["ece_by_run"]
     rows: list[dict[str, Any]] = [
         {"run": name, "ece": round(float(value), 4)}
-        for name, value in zip(measurement.runs, values, strict=True)
+        for name, value in zip(drawn_runs(measurement), values, strict=True)
     ]
     low, high = int(values.argmin()), int(values.argmax())
     return Figure(

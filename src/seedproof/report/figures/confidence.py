@@ -9,7 +9,7 @@ from seedproof.measurement.intervals import NORMAL
 from seedproof.measurement.result import Measurement
 from seedproof.metrics.confidence import AGREEMENTS, LARGEST_SD
 from seedproof.metrics.entropy import HIGH_ENTROPY
-from seedproof.report.figures.base import Figure
+from seedproof.report.figures.base import Figure, drawn
 from seedproof.report.words import followed
 
 # Up to so many examples the map draws points, beyond it counts in a grid.
@@ -52,7 +52,7 @@ def _points(measurement: Measurement) -> list[dict[str, Any]]:
     table = pq.read_table(place.path, filesystem=place.files, columns=names)
     return [
         {
-            "example": str(row["example"]),
+            "example": drawn(str(row["example"])),
             "mean": round(row["probability_mean"], 4),
             "sd": round(row["probability_sd"], 4),
             "group": AGREEMENTS[int(row["flip_rate"] > 0) + (row["label_entropy"] > HIGH_ENTROPY)],
@@ -99,7 +99,9 @@ def sd_by_confidence(measurement: Measurement) -> Figure:
     ]
     peak = max(rows, key=lambda row: row["sd"])
     is_binary = measurement.n_classes == 2
-    whose = f"“{measurement.classes[1]}”" if is_binary else followed(measurement)
+    # Vega-Lite makes an expression of an axis title, in which a backslash would mean something.
+    second = drawn(measurement.classes[min(1, measurement.n_classes - 1)]).replace("\\", "\\\\")
+    whose = f"“{second}”" if is_binary else followed(measurement)
     return Figure(
         name="sd_by_confidence",
         section="Confidence",

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 
 from seedproof.measurement.result import Measurement
-from seedproof.report.figures.base import MAX_NAMED_RUNS, Figure
+from seedproof.report.figures.base import MAX_NAMED_RUNS, Figure, drawn_runs
 from seedproof.report.numbers import NO_BREAK, number
 from seedproof.typing import FloatArray, IntArray
 
@@ -18,7 +18,8 @@ def flip_matrix(measurement: Measurement) -> Figure:
     matrix = 100 * measurement.detail["flip_matrix"]
     order, ordered_by = _run_order(measurement, matrix)
     matrix = matrix[np.ix_(order, order)]
-    names = [measurement.runs[i] for i in order]
+    runs = drawn_runs(measurement)
+    names = [runs[i] for i in order]
     if len(names) > MAX_NAMED_RUNS:
         matrix, names = _blocks(matrix, names)
     below = np.tril_indices(len(names), -1 if len(names) == measurement.n_runs else 0)
