@@ -99,9 +99,10 @@ def sd_by_confidence(measurement: Measurement) -> Figure:
     ]
     peak = max(rows, key=lambda row: row["sd"])
     is_binary = measurement.n_classes == 2
-    # Vega-Lite makes an expression of an axis title, in which a backslash would mean something.
-    second = drawn(measurement.classes[min(1, measurement.n_classes - 1)]).replace("\\", "\\\\")
-    whose = f"“{second}”" if is_binary else followed(measurement)
+    whose = followed(measurement)
+    if is_binary:
+        # Vega-Lite makes an expression of an axis title, in which a backslash means something.
+        whose = "“" + drawn(measurement.classes[1]).replace("\\", "\\\\") + "”"
     return Figure(
         name="sd_by_confidence",
         section="Confidence",
