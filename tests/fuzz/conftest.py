@@ -66,8 +66,9 @@ def watched(terminal, tmp_path, monkeypatch) -> Watch:
         finally:
             faulthandler.cancel_dump_traceback_later()
         assert time.monotonic() - began < PATIENCE_SECONDS
-        # A report takes its folder with it; charts may leave it to the garbage collector.
-        gc.collect()
+        if any(scratch.iterdir()):
+            # A report takes its folder with it; charts may leave it to the garbage collector.
+            gc.collect()
         assert list(scratch.iterdir()) == []
 
     return watch

@@ -119,19 +119,24 @@ def stores(tmp_path, monkeypatch) -> list[Whole]:
     return found
 
 
+def unpacked(files: Files, folder: Path) -> Path:
+    """The store with these files."""
+    for name, content in files.items():
+        path = folder / "store" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return folder / "store"
+
+
 @pytest.fixture
 def check(watched, check_message, fresh) -> Callable[[Files, Whole], str]:
     """Measures what is left of a store; says whether it was refused or is as before."""
 
     def measure(files: Files, whole: Whole) -> str:
-        folder = fresh()
-        for name, content in files.items():
-            path = folder / "store" / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+        place = unpacked(files, fresh())
         with watched():
             try:
-                report = sp.measure(folder / "store")
+                report = sp.measure(place)
             except sp.SeedproofError as error:
                 check_message(str(error))
                 return f"refused {error.code}"
@@ -341,3 +346,19 @@ def test_a_damaged_store_is_refused_or_measured_to_the_same_values(stores, check
     assert seen.total() >= chosen.max_examples
     assert sum(n for what, n in seen.items() if what.startswith("refused")) > 0.3 * seen.total()
     assert seen["the same"] > 0
+
+
+def test_a_run_that_was_never_committed_is_no_run(stores, watched, fresh):
+    """Without its `run.json` a run is left out, and the others give what they give alone."""
+    for whole in stores:
+        lost = {name: c for name, c in whole.files.items() if name != "runs/id1/run.json"}
+        gone = without_run(whole.files, "id1")
+        with watched():
+            found = []
+            for files in (lost, gone):
+                report = sp.measure(unpacked(files, fresh()))
+                found.append(look(report))
+                del report
+
+        assert found[0] == found[1]
+        assert json.loads(found[0][0])["runs"] == ["seed 0", "seed 2"]

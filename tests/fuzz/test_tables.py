@@ -45,6 +45,10 @@ ABSURD = (
     "0_1", "0x1", "0,5", "1.0.0", " 0.5", "0.5 ", "+1", "½", "1/2", "true", "9" * 400, "1e", ".", "",
     "1.0009", "1.0011", "0.9991", "None", "0.5f", "１", "1e-7", "999999999999999999999999", "١",
 )  # fmt: skip
+STRAYS = (
+    math.nan, math.inf, -math.inf, 1e308, -1e308, -0.125, 1e-9, 5e-4, 5e-3, 0.02, -0.0, 5e-324,
+)  # fmt: skip
+STEMS = ("table", "table", "a\nb", "\x1b[31m", "ta*b[1]?", "it's", "ü 表", "p0", "100%", "x" * 200)
 WHOLE = re.compile(r"-?[0-9]+(\.0*)?")
 INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
@@ -483,7 +487,7 @@ def renamed(draw: st.DrawFn) -> Columns:
     """The usual names of columns, or others."""
     if draw(st.integers(0, 3)):
         return Columns()
-    names = draw(st.lists(WORDS, min_size=4, max_size=4, unique=True))
+    names = draw(st.lists(WORDS.filter(bool), min_size=4, max_size=4, unique=True))
     return Columns(*names, draw(st.sampled_from(["p_", "", "p", "prob ", "é", '"'])))
 
 
@@ -649,7 +653,7 @@ def parse_parquet(path: Path) -> Cells:
     try:
         return parse_arrow(pq.read_table(path))
     except (OSError, ValueError, pa.ArrowException):
-        raise Unsure("damaged") from None
+        raise Unusable("damaged") from None
 
 
 FRAMES: tuple[Callable[[pa.Table], Any], ...] = (
@@ -783,6 +787,7 @@ def together(tables: list[Cells], columns: Columns) -> Cells:
     ]
     demand(all(names == used[0] for names in used), "other columns")
     demand(all(columns.run not in table.names for table in tables), "some have runs")
+    demand(columns.run == Columns().run, "a column that was asked for is not there")
     for table in tables:
         lower = {name.lower() for name in table.names}
         demand(len(lower) == len(table.names), "a column is there twice")
@@ -793,22 +798,6 @@ def together(tables: list[Cells], columns: Columns) -> Cells:
         for cells in zip(*(table.column(name) for name in order), strict=True)
     ]
     return Cells([columns.run, *order], rows)
-
-
-STRAYS = (
-    math.nan,
-    math.inf,
-    -math.inf,
-    1e308,
-    -1e308,
-    -0.125,
-    1e-9,
-    5e-4,
-    5e-3,
-    0.02,
-    -0.0,
-    5e-324,
-)
 
 
 # ------------------------------------------------------------------------------------------ tests
@@ -862,6 +851,8 @@ def assert_worth_it(seen: Counter[str], n_inputs: int) -> None:
     assert seen.total() >= n_inputs
     measured = sum(n for what, n in seen.items() if what.startswith("measured"))
     assert 0.05 * n_inputs < measured < 0.95 * n_inputs, seen
+    # What the second way can read is refused in odd cases only: a column without a name, say.
+    assert sum(n for what, n in seen.items() if "readable" in what) <= 1 + 0.1 * n_inputs, seen
 
 
 def test_text_tables_are_measured_rightly_or_refused(compare, fresh, sized):
@@ -870,10 +861,10 @@ def test_text_tables_are_measured_rightly_or_refused(compare, fresh, sized):
     chosen = sized(ci=90, full=700)
 
     @chosen
-    @given(made=texts(), cli=st.booleans())
-    def one(made, cli):
+    @given(made=texts(), stem=st.sampled_from(STEMS), cli=st.booleans())
+    def one(made, stem, cli):
         content, ending, columns = made
-        path = fresh() / f"table{ending}"
+        path = fresh() / f"{stem}{ending}"
         path.write_bytes(content)
         tabs = ending == ".tsv"
 
@@ -896,7 +887,9 @@ def test_damaged_text_is_measured_as_it_stands_or_refused(compare, fresh, sized)
     def one(content, cli):
         path = fresh() / "table.csv"
         path.write_bytes(content)
-        second = lambda: right_figures(parse_text(content, tabs=False), Columns())  # noqa: E731
+
+        def second():
+            return right_figures(parse_text(content, tabs=False), Columns())
 
         seen[compare(path, second, cli=cli, columns=Columns())] += 1
 
@@ -988,7 +981,9 @@ def test_dataframes_are_measured_rightly_or_refused(compare, sized):
     def one(made, data):
         table = data.draw(retyped(arrow(made)))
         frame = data.draw(st.sampled_from(FRAMES))(table)
-        second = lambda: right_figures(parse_arrow(table), made.columns)  # noqa: E731
+
+        def second():
+            return right_figures(parse_arrow(table), made.columns)
 
         seen[compare(frame, second, columns=made.columns)] += 1
 

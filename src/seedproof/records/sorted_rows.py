@@ -302,13 +302,14 @@ class SortedRows:
                 f"Run {run!r} lacks {n_missing} of {total} examples, such as {example!r}. "
                 "Give every run the same examples."
             )
-        conflict = self._one(
-            "SELECT e, min(coalesce(l, '')), max(coalesce(l, '')) FROM rows "
-            "GROUP BY e HAVING min(coalesce(l, '')) < max(coalesce(l, '')) ORDER BY e LIMIT 1"
+        # An empty text is a label, unlike nothing.
+        example, one, other = self._one(
+            "SELECT e, min(l), max(l) FROM rows GROUP BY e "
+            "HAVING min(l) < max(l) OR count(l) NOT IN (0, count(*)) ORDER BY e LIMIT 1"
         )
-        example, one, other = conflict
+        another = "none" if one == other else repr(other)
         raise LabelConflictError(
-            f"Example {example!r} has the label {one!r} in one run and {other!r} in another. "
+            f"Example {example!r} has the label {one!r} in one run and {another} in another. "
             "An example has one right answer: give the same labels in every run."
         )
 
