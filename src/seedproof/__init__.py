@@ -8,19 +8,42 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from seedproof.errors import SeedproofError
+    from seedproof.integrations.sklearn import study_estimator
     from seedproof.measurement.intervals import Estimate
     from seedproof.records.columns import Columns
-    from seedproof.report.api import measure
+    from seedproof.report.api import measure, measure_arms
     from seedproof.report.report import Report
+    from seedproof.runs.run import Run, current_run
+    from seedproof.seeds.plan import SeedPlan
+    from seedproof.study.study import Study
 
-__all__ = ["Columns", "Estimate", "Report", "SeedproofError", "__version__", "measure"]
+__all__ = [
+    "Columns",
+    "Estimate",
+    "Report",
+    "Run",
+    "SeedPlan",
+    "SeedproofError",
+    "Study",
+    "__version__",
+    "current_run",
+    "measure",
+    "measure_arms",
+    "study_estimator",
+]
 
 _HOMES = {
     "Columns": "seedproof.records.columns",
     "Estimate": "seedproof.measurement.intervals",
     "Report": "seedproof.report.report",
+    "Run": "seedproof.runs.run",
+    "SeedPlan": "seedproof.seeds.plan",
     "SeedproofError": "seedproof.errors",
+    "Study": "seedproof.study.study",
+    "current_run": "seedproof.runs.run",
     "measure": "seedproof.report.api",
+    "measure_arms": "seedproof.report.api",
+    "study_estimator": "seedproof.integrations.sklearn",
 }
 
 

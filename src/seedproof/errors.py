@@ -22,7 +22,12 @@ SeedproofError                      SP000
 │   ├── SchemaVersionError          SP202  written by a newer seedproof
 │   └── RunExistsError              SP203  this run is committed already
 ├── UnknownNameError (LookupError)  SP301  no metric, figure or engine of that name
-└── MissingExtraError (ImportError) SP401  an optional dependency is not installed
+├── MissingExtraError (ImportError) SP401  an optional dependency is not installed
+└── RunError (RuntimeError)         SP500  runs cannot be made or go on
+    ├── StudyChangedError           SP501  the store holds another study
+    ├── CodeChangedError            SP502  finished runs were made by other code
+    ├── TaskError                   SP503  work in another process gave no result
+    └── TargetError                 SP504  what should be trained cannot be found or called
 """
 
 from typing import ClassVar
@@ -164,3 +169,33 @@ class MissingExtraError(SeedproofError, ImportError):
     """An optional dependency is not installed."""
 
     code = "SP401"
+
+
+class RunError(SeedproofError, RuntimeError):
+    """Runs cannot be made, or cannot go on."""
+
+    code = "SP500"
+
+
+class StudyChangedError(RunError):
+    """The store holds a study with other settings."""
+
+    code = "SP501"
+
+
+class CodeChangedError(RunError):
+    """Finished runs of the study were made by other code."""
+
+    code = "SP502"
+
+
+class TaskError(RunError):
+    """Work in another process gave no result."""
+
+    code = "SP503"
+
+
+class TargetError(RunError):
+    """What should be trained cannot be found, or cannot be called."""
+
+    code = "SP504"

@@ -25,3 +25,8 @@ class Progress(Protocol):
 
     def __call__(self, done: int, total: int) -> None:
         """Say that `done` of `total` pieces are finished."""
+
+
+def is_count(value: object, least: int) -> bool:
+    """Whether a value is a whole number that is not too small; True and False are none."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least

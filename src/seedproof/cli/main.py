@@ -6,6 +6,8 @@ import typer
 
 from seedproof.cli.measure import measure
 from seedproof.cli.report import report
+from seedproof.cli.run import run
+from seedproof.cli.status import status
 from seedproof.errors import SeedproofError
 
 app = typer.Typer(
@@ -29,6 +31,9 @@ def _root(
         raise typer.Exit
 
 
+# In the order in which people come to them.
+app.command()(run)
+app.command()(status)
 app.command()(measure)
 app.command()(report)
 

@@ -39,6 +39,9 @@ def measure(
     from seedproof.report.text import as_text, render
 
     columns = (run, example, label, prediction, probs)
+    if arm is None and options.n_arms(targets) > 1:
+        _measure_arms(targets[0], out=out, as_json=as_json, split=split)
+        return
     report = options.measured(targets, columns=columns, arm=arm, split=split, memory=memory)
     view = report.view(show=show or ())
     if out is not None:
@@ -52,3 +55,24 @@ def measure(
         typer.echo(as_text(view))
     if out is not None:
         typer.echo(f"Written to {out}: report.html, summary.json, examples.parquet", err=True)
+
+
+def _measure_arms(store: str, *, out: Path | None, as_json: bool, split: str | None) -> None:
+    from rich.console import Console
+
+    from seedproof.cli.progress import watching
+    from seedproof.report.api import measure_arms
+
+    with watching(Console(stderr=True)) as progress:
+        reports = measure_arms(store, split=split, progress=progress)
+    if out is not None:
+        reports.save(out, command=options.command_line())
+    if as_json:
+        sys.stdout.write(reports.to_json())
+        return
+    if sys.stdout.isatty():
+        Console().print(reports)
+    else:
+        typer.echo(str(reports))
+    if out is not None:
+        typer.echo(f"Written to {out}: a folder for each of {', '.join(reports)}", err=True)

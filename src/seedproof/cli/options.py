@@ -58,6 +58,14 @@ def measured(
         )
 
 
+def n_arms(targets: Sequence[str]) -> int:
+    """How many arms the target has; what is no store has one."""
+    from seedproof.records.targets import open_store
+
+    store = open_store(targets[0]) if len(targets) == 1 else None
+    return 1 if store is None else len(store.arms())
+
+
 def command_line() -> str:
     """The command as it was typed, for the page's box on how it was made."""
     words = shlex.join(["seedproof", *sys.argv[1:]])

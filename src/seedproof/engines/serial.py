@@ -1,16 +1,49 @@
 """One item after the other, in this process: breakpoints work."""
 
+import traceback
 from collections.abc import Callable, Iterable, Iterator
 
-from seedproof.engines.base import Item, Outcome, Result
+from seedproof.engines.base import Failure, Item, OnStart, Outcome, Result
 
 
 class SerialEngine:
-    """Does the work here and now, in order."""
+    """Does the work here and now, in order.
+
+    A task that raises is an outcome like any other; one that ends the process ends all.
+    """
 
     def map(
-        self, task: Callable[[Item], Result], items: Iterable[Item]
+        self,
+        task: Callable[[Item], Result],
+        items: Iterable[Item],
+        *,
+        on_start: OnStart | None = None,
     ) -> Iterator[Outcome[Result]]:
         """Do the task for every item, in order."""
         for index, item in enumerate(items):
-            yield Outcome(index, task(item))
+            if on_start is not None:
+                on_start(index)
+            yield attempt(task, item, index)
+
+
+def attempt(task: Callable[[Item], Result], item: Item, index: int = 0) -> Outcome[Result]:
+    """The outcome of doing a task here and now.
+
+    Args:
+        task: What to do.
+        item: What to do it with.
+        index: The item's place.
+
+    Returns:
+        Its result, or the exception that it raised.
+    """
+    try:
+        return Outcome(index, task(item))
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the task raises
+        return Outcome(index, failure=as_failure(error))
+
+
+def as_failure(error: BaseException) -> Failure:
+    """An exception as it is recorded: its last line, and where it came from."""
+    message = traceback.format_exception_only(error)[-1].strip()
+    return Failure("failed", message, "".join(traceback.format_exception(error)), error)

@@ -100,7 +100,7 @@ def in_order(outcomes: Iterator[Outcome[Part]]) -> Iterator[Part]:
     waiting: dict[int, Part] = {}
     following = 0
     for outcome in outcomes:
-        waiting[outcome.index] = outcome.result
+        waiting[outcome.index] = outcome.value()
         while following in waiting:
             yield waiting.pop(following)
             following += 1

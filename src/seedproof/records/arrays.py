@@ -34,6 +34,7 @@ class ArrayShards:
         ids: Id of each example; its position without them.
         classes: Names of the classes; their indices without them.
         runs: Names of the runs; their positions without them.
+        alone: Whether this is one run, to be written rather than measured.
 
     Raises:
         TooFewRunsError: Fewer than two runs.
@@ -48,9 +49,10 @@ class ArrayShards:
         ids: npt.ArrayLike | None = None,
         classes: Sequence[str] | None = None,
         runs: Sequence[str] | None = None,
+        alone: bool = False,
     ) -> None:
-        array = _as_array(values)
-        self._tolerance = HALF_SUM_TOLERANCE if array.dtype == np.float16 else SUM_TOLERANCE
+        array = _as_array(values, least_runs=1 if alone else 2)
+        self.tolerance = HALF_SUM_TOLERANCE if array.dtype == np.float16 else SUM_TOLERANCE
         gold = None if labels is None else _as_labels(labels, array.shape[1])
         if array.ndim == 3:
             self.kind = Kind.PROBS
@@ -59,7 +61,9 @@ class ArrayShards:
             self._labels = None if gold is None else _label_indices(gold, self.classes)
         else:
             self.kind = Kind.LABELS
-            self.classes, self._values, self._labels = _encode(array, gold, classes)
+            self.classes, self._values, self._labels = _encode(
+                array, gold, classes, may_be_all_wrong=alone
+            )
         self.runs, self._run_order = _in_canonical_order(_run_names(runs, len(array)))
         self.classes, self._class_order = _in_canonical_order(self.classes)
         if self._class_order is not None and self._labels is not None:
@@ -67,6 +71,11 @@ class ArrayShards:
         self._ids = _as_ids(ids, array.shape[1])
         self._order = None if ids is None else _sorting(self._ids)
         self._rows = Layout(self.kind, self.classes).rows_per_group
+
+    @property
+    def has_text_ids(self) -> bool:
+        """Whether ids are text; int64 otherwise."""
+        return bool(pa.types.is_string(self._ids.type))
 
     @property
     def n_examples(self) -> int:
@@ -106,7 +115,7 @@ class ArrayShards:
             def where(row: int, name: str = name) -> str:
                 return f"Example {ids[row].as_py()!r} of run {name!r}"
 
-            check_probs(of_run, where, tolerance=self._tolerance)
+            check_probs(of_run, where, tolerance=self.tolerance)
         return Shard(index, ids, labels, probs=probs, predictions=None)
 
 
@@ -126,7 +135,9 @@ def _renumbered(indices: IntArray, order: IntArray) -> IntArray:
     return np.asarray(table[indices])
 
 
-def _as_array(values: npt.ArrayLike | Sequence[npt.ArrayLike]) -> npt.NDArray[np.generic]:
+def _as_array(
+    values: npt.ArrayLike | Sequence[npt.ArrayLike], *, least_runs: int
+) -> npt.NDArray[np.generic]:
     parts = values if isinstance(values, list | tuple) else [values]
     if any(np.ma.is_masked(part) for part in parts):
         raise MissingValueError(
@@ -147,7 +158,7 @@ def _as_array(values: npt.ArrayLike | Sequence[npt.ArrayLike]) -> npt.NDArray[np
             "(runs, examples, classes), or predicted classes as integers or text (runs, examples)."
         )
     _check_axes(array)
-    if len(array) < 2:
+    if len(array) < least_runs:
         raise TooFewRunsError(
             f"A flip needs two runs to disagree, but there is {len(array)} run. "
             "Give the predictions of at least 2 runs; axes are (runs, examples, classes)."
@@ -288,6 +299,8 @@ def _encode(
     array: npt.NDArray[np.generic],
     gold: npt.NDArray[np.generic] | None,
     classes: Sequence[str] | None,
+    *,
+    may_be_all_wrong: bool,
 ) -> tuple[tuple[str, ...], IntArray, IntArray | None]:
     """Predicted classes as indices into the sorted class names."""
     found, positions = np.unique(array, return_inverse=True)
@@ -307,7 +320,8 @@ def _encode(
                 f"{name!r} is none of the {len(everything)} classes that were named. "
                 "Add it to `classes`, or leave `classes` out."
             )
-    if known and {place[name] for name in known}.isdisjoint(place[name] for name in names):
+    are_apart = {place[name] for name in known}.isdisjoint(place[name] for name in names)
+    if known and are_apart and not may_be_all_wrong:
         raise UnknownLabelError(
             f"No label is ever predicted: labels such as {known[0]!r}, predictions such as "
             f"{names[0]!r}. Write both in the same way."

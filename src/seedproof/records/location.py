@@ -110,12 +110,9 @@ class Location:
             RunExistsError: The file exists already.
         """
         if not self.is_local:
-            with self.open_write() as file:
-                file.write(content)
+            self._overwrite(content)
             return
-        draft = Path(f"{self.path}.{uuid4().hex}")
-        draft.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(content)
+        draft = self._draft(content)
         try:
             os.link(draft, self.path)
         except FileExistsError as error:
@@ -125,6 +122,23 @@ class Location:
             ) from error
         finally:
             draft.unlink()
+
+    def replace(self, content: bytes) -> None:
+        """Write a whole file at once in place of whatever was there; a reader sees one or other."""
+        if self.is_local:
+            self._draft(content).replace(self.path)
+        else:
+            self._overwrite(content)
+
+    def _draft(self, content: bytes) -> Path:
+        draft = Path(f"{self.path}.{uuid4().hex}")
+        draft.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_bytes(content)
+        return draft
+
+    def _overwrite(self, content: bytes) -> None:
+        with self.open_write() as file:
+            file.write(content)
 
 
 def is_unicode(text: str) -> bool:

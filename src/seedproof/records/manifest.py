@@ -1,4 +1,4 @@
-"""The two JSON files of a store: `study.json`, and `run.json` as the commit of a run."""
+"""The JSON files of a store: `study.json`, `run.json` as a run's commit, `failure.json`."""
 
 import json
 from collections.abc import Mapping
@@ -32,10 +32,10 @@ class Part:
     footer_size: int
 
     def is_possible(self) -> bool:
-        """Whether there can be such a file: `predictions/<split>/<name>`, larger than a footer."""
+        """Whether there can be such a file: `<kind>/<split>/…/<name>`, larger than a footer."""
         sizes = (self.rows, self.footer_size, self.size)
         return (
-            str(self.path).count("/") == 2
+            str(self.path).count("/") in {2, 3}
             and all(isinstance(size, int) for size in sizes)
             and 0 < self.footer_size < self.size
         )
@@ -50,7 +50,7 @@ class RunManifest:
         name: What people call the run, such as its seed.
         parts: The files of the run; a file that is not listed does not exist.
         arm: The group of runs that differ only in seeds.
-        status: `finished`, `failed` or `killed`.
+        status: `finished`; a run that did not finish has a `failure.json` instead.
         seeds: Seed of each source of randomness.
         facts: Versions, hardware, timings, digest of the code: whatever was recorded.
         scalars: Single numbers that the run logged.
@@ -85,22 +85,66 @@ class RunManifest:
 
 
 @dataclass(frozen=True)
+class FailureManifest:
+    """Why a run did not finish, the last time that it was tried.
+
+    It is no commit: the run is tried again whenever the study is run again.
+
+    Args:
+        run_id: Digest that names the run's folder.
+        name: What people call the run.
+        arm: Its arm.
+        status: `failed` (it raised), `killed` (its process died) or `timeout`.
+        message: One line.
+        traceback: Where it happened, if it raised.
+        attempts: How often it was tried.
+    """
+
+    run_id: str
+    name: str
+    arm: str
+    status: str
+    message: str
+    traceback: str = ""
+    attempts: int = 1
+
+    def write(self, folder: Location) -> None:
+        """Write `failure.json`, in place of an earlier one."""
+        folder.make_folder()
+        (folder / "failure.json").replace(_sealed(asdict(self)))
+
+    @classmethod
+    def load(cls, folder: Location) -> "FailureManifest":
+        """The last failure of the run in a folder."""
+        place = folder / "failure.json"
+        try:
+            return cls(**_unsealed(place))
+        except TypeError as error:
+            raise _of_another_file(place) from error
+
+
+@dataclass(frozen=True)
 class StudyManifest:
     """What all runs of a store share.
 
     Args:
         name: Name of the study.
-        rows_per_group: Rows of every row group but the last, the same for all runs.
-        plan: The seed plan; None where the runs came from elsewhere.
+        rows_per_group: Rows of every row group but the last, the same for all runs; None if each
+            layout has its own size, `Layout.rows_per_group`.
+        plan: Seeds, arms, target and settings; None where the runs came from elsewhere.
     """
 
     name: str
-    rows_per_group: int
+    rows_per_group: int | None = None
     plan: Mapping[str, Any] | None = None
 
     def write(self, store: Location) -> None:
-        """Write `study.json`."""
+        """Write `study.json`, which must not exist yet."""
         (store / "study.json").create(_sealed(asdict(self)))
+
+    def replace(self, store: Location) -> None:
+        """Write `study.json` in place of the earlier one, when a study grows."""
+        (store / "study.json").replace(_sealed(asdict(self)))
 
     @classmethod
     def load(cls, store: Location) -> "StudyManifest":

@@ -72,7 +72,14 @@ class Store:
 
     def splits(self) -> tuple[str, ...]:
         """Names of the data splits that some run has predictions for."""
-        return tuple(sorted({part.path.split("/")[1] for run in self.runs for part in run.parts}))
+        paths = [part.path.split("/") for run in self.runs for part in run.parts]
+        return tuple(sorted({split for kind, split, *_ in paths if kind == "predictions"}))
+
+    def arms(self) -> tuple[str, ...]:
+        """Names of the arms that have a finished run, as the study names them."""
+        planned = list((self.study.plan or {}).get("arms", ()))
+        found = {run.arm for run in self.runs if run.status == "finished"}
+        return (*(arm for arm in planned if arm in found), *sorted(found.difference(planned)))
 
     def shards(self, *, arm: str | None = None, split: str | None = None) -> "StoreShards":
         """The finished runs of one arm on one split, aligned.
@@ -87,10 +94,9 @@ class Store:
         Raises:
             TooFewRunsError: Fewer than two finished runs.
         """
-        finished = [run for run in self.runs if run.status == "finished"]
-        arm = _only(arm, sorted({run.arm for run in finished}), "arm", "--arm")
+        arm = _only(arm, self.arms(), "arm", "--arm")
         split = _only(split, self.splits(), "split", "--split")
-        chosen = [run for run in finished if run.arm == arm]
+        chosen = [run for run in self.runs if run.arm == arm and run.status == "finished"]
         if len(chosen) < 2:
             raise TooFewRunsError(
                 f"A flip needs two runs to disagree, but study {self.study.name!r} has "
@@ -263,14 +269,14 @@ class StoreShards:
 
     Args:
         readers: The runs.
-        rows_per_group: Rows of every group but the last.
+        rows_per_group: Rows of every group but the last; None if the first run tells.
 
     Raises:
         MissingExampleError: The runs do not hold the same examples.
         LabelConflictError: The runs do not have the same gold labels.
     """
 
-    def __init__(self, readers: Sequence[RunReader], rows_per_group: int) -> None:
+    def __init__(self, readers: Sequence[RunReader], rows_per_group: int | None) -> None:
         self._readers = list(readers)
         first = self._readers[0]
         self.runs = tuple(reader.run.name for reader in self._readers)
@@ -282,8 +288,9 @@ class StoreShards:
         if not self._same_classes:
             self.classes = tuple(canonical_order(sorted({name for one in lists for name in one})))
 
-    def _check_alike(self, rows_per_group: int) -> None:
+    def _check_alike(self, rows_per_group: int | None) -> None:
         first = self._readers[0]
+        rows_per_group = rows_per_group or first.groups[0].rows
         for reader in self._readers[1:]:
             names = f"runs {first.run.name!r} and {reader.run.name!r}"
             if reader.kind is not first.kind:

@@ -13,7 +13,8 @@ from seedproof.errors import SchemaVersionError
 from seedproof.typing import FloatArray, IntArray
 
 # Readers accept every minor version up to their own; another major version is refused.
-SCHEMA_VERSION = (1, 0)
+# 1.1: row groups follow the layout where `study.json` names no size; explanations.
+SCHEMA_VERSION = (1, 1)
 
 GROUP_BYTES = 4 * 2**20
 MAX_GROUP_ROWS = 2**17

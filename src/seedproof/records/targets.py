@@ -17,7 +17,12 @@ from seedproof.records.shards import ShardSource
 from seedproof.typing import ArrowStream, Progress
 
 Target: TypeAlias = (
-    str | os.PathLike[str] | ArrowStream | npt.ArrayLike | Sequence[str | os.PathLike[str]]
+    str
+    | os.PathLike[str]
+    | Location
+    | ArrowStream
+    | npt.ArrayLike
+    | Sequence[str | os.PathLike[str]]
 )
 
 
@@ -52,7 +57,8 @@ def open_target(
         case "array":
             return ArrayShards(target, **arrays), ()  # type: ignore[arg-type] # checked inside
         case "store":
-            return Store(Location.of(_paths(target)[0])).shards(**choice), ()
+            place = target if isinstance(target, Location) else Location.of(_paths(target)[0])
+            return Store(place).shards(**choice), ()
         case "npz":
             return open_npz([Path(path) for path in _paths(target)]), ()
         case "dataframe":
@@ -68,7 +74,14 @@ def open_target(
     return Store(store).shards(), notes
 
 
+def open_store(path: str) -> Store | None:
+    """The store at a path or URL; None if there is something else."""
+    return Store(Location.of(path)) if _is_store(path) else None
+
+
 def _kind(target: Target) -> str:
+    if isinstance(target, Location):
+        return "store"
     names_files = isinstance(target, list | tuple) and any(
         isinstance(one, str | os.PathLike) for one in target[:1]
     )

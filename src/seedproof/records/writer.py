@@ -1,7 +1,8 @@
-"""Write one run: aligned row groups with digests, then `run.json` as the commit."""
+"""Write the Parquet files of a run: aligned row groups with digests."""
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from types import TracebackType
 from typing import Any, Self
@@ -38,46 +39,45 @@ FOOTER_KEY = "seedproof"
 GROUPS_PER_PART = 256
 
 
-class RunWriter:
-    """Writes the predictions of one run, in canonical order, and commits it.
+class PredictionsWriter:
+    """Writes the predictions of one run on one split, in canonical order.
 
-    Rows arrive in batches of any size and leave in row groups of one size. Nothing exists for a
-    reader before `commit`.
+    Rows arrive in batches of any size and leave in row groups of one size.
 
     Args:
-        store: The store's folder.
-        run: Name and conditions of the run; its parts are filled in here.
+        folder: The run's folder.
         layout: Columns of the record.
-        rows_per_group: From the study, the same for all its runs.
+        run: What people call the run, for messages.
+        rows_per_group: The same for all runs of a study.
         split: Name of the data split.
         tolerance: How far from one the probabilities of a row may sum to.
     """
 
     def __init__(
         self,
-        store: Location,
-        run: RunManifest,
+        folder: Location,
         layout: Layout,
         *,
+        run: str,
         rows_per_group: int,
         split: str = "all",
         tolerance: float = SUM_TOLERANCE,
     ) -> None:
-        self.run = run
         self.n_rows = 0
         self.groups: list[Group] = []
+        self._run = run
         self._layout = layout
         self._rows_per_group = rows_per_group
         self._split = split
         self._tolerance = tolerance
-        self._folder = store / "runs" / run.run_id
+        self._folder = folder
         # Two attempts at one run must not write into each other's files.
         self._attempt = uuid4().hex[:8]
         self._waiting: list[pa.Table] = []
         self._n_waiting = 0
         self._last_id: object = None
         self._parts: list[Part] = []
-        self._part: _PartWriter | None = None
+        self._part: PartWriter | None = None
 
     def write(
         self,
@@ -99,7 +99,7 @@ class RunWriter:
             return
 
         def where(row: int) -> str:
-            return f"Example {ids[row].as_py()!r} of run {self.run.name!r}"
+            return f"Example {ids[row].as_py()!r} of run {self._run!r}"
 
         n_classes = len(self._layout.classes)
         check_ascending(ids, self._last_id, where)
@@ -133,22 +133,71 @@ class RunWriter:
         if self._part.n_groups == GROUPS_PER_PART:
             self._close_part()
 
-    def _open_part(self) -> "_PartWriter":
+    def _open_part(self) -> "PartWriter":
         name = f"part-{self._attempt}-{len(self._parts):05}.parquet"
-        return _PartWriter(self._folder, f"predictions/{self._split}/{name}", self._layout)
+        return PartWriter(
+            self._folder,
+            f"predictions/{self._split}/{name}",
+            self._layout.arrow(),
+            plain=self._layout.value_columns,
+        )
 
     def _close_part(self) -> None:
         if self._part is not None:
-            self._parts.append(self._part.close())
+            facts = {"kind": self._layout.kind, "classes": self._layout.classes}
+            self._parts.append(self._part.close(facts))
             self._part = None
 
-    def commit(self) -> RunManifest:
-        """Write what is waiting, then `run.json`: from now on the run exists."""
+    def close(self) -> tuple[Part, ...]:
+        """Write what is waiting; the parts, for the manifest that commits them."""
         if self._n_waiting:
             self._flush(self._n_waiting)
         self._close_part()
-        facts: Mapping[str, Any] = vars(self.run) | {"parts": tuple(self._parts)}
-        committed = RunManifest(**facts)
+        return tuple(self._parts)
+
+    def abandon(self) -> None:
+        """Leave the rest unwritten: nobody will list these parts."""
+        self._n_waiting = 0
+        self._close_part()
+
+
+class RunWriter(PredictionsWriter):
+    """Writes a run that has predictions on one split and nothing else, and commits it.
+
+    Nothing exists for a reader before `commit`.
+
+    Args:
+        store: The store's folder.
+        run: Name and conditions of the run; its parts are filled in here.
+        layout: Columns of the record.
+        rows_per_group: From the study, the same for all its runs.
+        split: Name of the data split.
+        tolerance: How far from one the probabilities of a row may sum to.
+    """
+
+    def __init__(
+        self,
+        store: Location,
+        run: RunManifest,
+        layout: Layout,
+        *,
+        rows_per_group: int,
+        split: str = "all",
+        tolerance: float = SUM_TOLERANCE,
+    ) -> None:
+        super().__init__(
+            store / "runs" / run.run_id,
+            layout,
+            run=run.name,
+            rows_per_group=rows_per_group,
+            split=split,
+            tolerance=tolerance,
+        )
+        self.run = run
+
+    def commit(self) -> RunManifest:
+        """Write what is waiting, then `run.json`: from now on the run exists."""
+        committed = replace(self.run, parts=self.close())
         committed.commit(self._folder)
         return committed
 
@@ -164,47 +213,67 @@ class RunWriter:
         """Commit, unless something went wrong: then the run does not exist."""
         if kind is None:
             self.commit()
-        elif self._part is not None:
-            self._part.close()
+        else:
+            self.abandon()
 
 
-class _PartWriter:
-    """One Parquet file, with digests of its row groups in the footer."""
+class PartWriter:
+    """One Parquet file of a run, with digests of its row groups in the footer.
 
-    def __init__(self, folder: Location, path: str, layout: Layout) -> None:
+    Args:
+        folder: The run's folder.
+        path: Where the file goes, below it.
+        schema: Its columns.
+        plain: Columns that are neither compressed nor put into dictionaries.
+    """
+
+    def __init__(
+        self, folder: Location, path: str, schema: pa.Schema, *, plain: Sequence[str] = ()
+    ) -> None:
         self.n_groups = 0
         self._path = path
         self._folder = folder
         self._place = folder / path
-        self._layout = layout
         self._groups: list[Group] = []
         (folder / path.rsplit("/", 1)[0]).make_folder()
         self._file = _HashingFile(self._place)
-        values = set(layout.value_columns)
-        names = layout.arrow().names
+        coded = [name for name in schema.names if name not in plain]
         self._parquet = pq.ParquetWriter(
             pa.PythonFile(self._file, mode="w"),
-            layout.arrow(),
+            schema,
             # Probabilities hardly compress; reading them plain is what the pass waits for.
-            compression={name: "none" if name in values else "zstd" for name in names},
-            use_dictionary=[name for name in names if name not in values and name != "example"],
+            compression={name: "zstd" if name in coded else "none" for name in schema.names},
+            use_dictionary=[name for name in coded if name != "example"],
             write_statistics=["example"],
             write_page_checksum=True,
             store_schema=False,
         )
 
     def write(self, table: pa.Table, group: Group) -> None:
+        """Add one row group.
+
+        Args:
+            table: Its rows.
+            group: What the footer says of it.
+        """
         self._parquet.write_table(table, row_group_size=len(table))
         self._groups.append(group)
         self.n_groups += 1
 
-    def close(self) -> Part:
+    def close(self, facts: Mapping[str, Any]) -> Part:
+        """Write the footer.
+
+        Args:
+            facts: What it says beside digests.
+
+        Returns:
+            The part, for the manifest.
+        """
         footer = {
             "schema": version_text(),
             # Two runs of one shape have equal footers without it, and could trade their files.
             "part": f"{self._folder.name}/{self._path}",
-            "kind": self._layout.kind,
-            "classes": self._layout.classes,
+            **facts,
             "groups": self._groups,
         }
         self._parquet.add_key_value_metadata({FOOTER_KEY: json.dumps(footer, ensure_ascii=False)})

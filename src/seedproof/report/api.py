@@ -1,5 +1,6 @@
 """`sp.measure`: predictions in, a report out."""
 
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,12 +8,14 @@ from tempfile import TemporaryDirectory, mkdtemp
 
 import numpy.typing as npt
 
-from seedproof.errors import OptionError, SeedproofError
+from seedproof.errors import OptionError, SeedproofError, TooFewRunsError
 from seedproof.measurement.measure import measure_shards
 from seedproof.records.columns import Columns
 from seedproof.records.location import Location
+from seedproof.records.reader import Store
 from seedproof.records.targets import Target, open_target
 from seedproof.report.report import Report
+from seedproof.report.side_by_side import SideBySide
 from seedproof.report.text import printable
 from seedproof.typing import Progress
 
@@ -82,6 +85,34 @@ def measure(
             error.args = (printable(str(error)),)
         raise
     return Report(result, scratch)
+
+
+def measure_arms(
+    store: str | os.PathLike[str] | Location,
+    *,
+    split: str | None = None,
+    progress: Progress | None = None,
+) -> SideBySide:
+    """The reports of all arms of a store, side by side.
+
+    Args:
+        store: The folder or URL of a study's store.
+        split: Which split; may be left out if there is only one.
+        progress: Called as the work goes on.
+
+    Returns:
+        A report for each arm that has finished runs.
+
+    Raises:
+        TooFewRunsError: No run is finished.
+    """
+    place = Location.of(store)
+    arms = Store(place).arms()
+    if not arms:
+        raise TooFewRunsError(f"{place} has no finished run. Finish the study first.")
+    return SideBySide(
+        {arm: measure(place, arm=arm, split=split, progress=progress) for arm in arms}
+    )
 
 
 def parse_memory(memory: str | int) -> int:

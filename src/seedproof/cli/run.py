@@ -1,0 +1,142 @@
+"""`seedproof run`: the same training under many seeds."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from seedproof.errors import OptionError
+
+if TYPE_CHECKING:
+    from seedproof.runs.resume import Status
+    from seedproof.seeds import SeedPlan
+
+SOME_FAILED, INTERRUPTED = 4, 130
+
+
+def run(
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="A script, or a function that takes the run: package.module:train.",
+            show_default=False,
+        ),
+    ],
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[-- ARGUMENT...]",
+            help="The script's own; {seed}, {run} and {arm} are filled in.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    seeds: Annotated[int, typer.Option(help="How many seeds.")] = 10,
+    vary: Annotated[
+        str | None,
+        typer.Option(
+            help="Vary these sources one at a time, such as init,order; all together without it."
+        ),
+    ] = None,
+    arms: Annotated[str, typer.Option(help="Arms, with commas; they share the seeds.")] = "none",
+    store: Annotated[str, typer.Option(help="Where records go: a folder or a URL.")] = "runs",
+    name: Annotated[
+        str | None, typer.Option(help="Name of the study.  [default: the target's]")
+    ] = None,
+    engine: Annotated[str, typer.Option(help="serial, processes, ray or slurm.")] = "processes",
+    workers: Annotated[int | None, typer.Option(help="How many runs at a time.")] = None,
+    threads_per_run: Annotated[
+        int, typer.Option(help="Threads of each run; another number gives other bits.")
+    ] = 1,
+    timeout: Annotated[float | None, typer.Option(help="Seconds that a run may take.")] = None,
+    retries: Annotated[int, typer.Option(help="Tries again after a run's process died.")] = 2,
+    only: Annotated[
+        int | None, typer.Option(help="Make this run alone, for job arrays of your own.")
+    ] = None,
+    follow: Annotated[
+        str | None, typer.Option(help="A logged scalar to show while it goes on.")
+    ] = None,
+    allow_changed_code: Annotated[
+        bool, typer.Option("--allow-changed-code", help="Accept finished runs of other code.")
+    ] = False,
+    deterministic: Annotated[
+        bool, typer.Option(help="Tell torch to choose repeatable algorithms.")
+    ] = True,
+    root: Annotated[int, typer.Option("--seed", help="What every seed comes from.")] = 0,
+    cpus: Annotated[float | None, typer.Option(help="CPUs of a run (ray).")] = None,
+    gpus: Annotated[float | None, typer.Option(help="GPUs of a run (ray, slurm).")] = None,
+    address: Annotated[str | None, typer.Option(help="An existing cluster (ray).")] = None,
+    partition: Annotated[str | None, typer.Option(help="Which partition (slurm).")] = None,
+    minutes: Annotated[int | None, typer.Option(help="Time limit of a job (slurm).")] = None,
+) -> None:
+    """Train under many seeds; what is finished is never repeated.
+
+    An unchanged script works: all generators are seeded before its first line. It logs with
+    seedproof.current_run().log_predictions("test", ids=…, probs=…, labels=…).
+    """
+    from seedproof.runs.target import find_target
+    from seedproof.study.study import Study
+
+    words = tuple(arguments or ())
+    found = find_target(target, words)
+    settings: dict[str, Any] = {
+        "cpus": cpus,
+        "gpus": int(gpus) if gpus is not None and engine == "slurm" else gpus,
+        "address": address,
+        "partition": partition,
+        "minutes": minutes,
+    }
+    study = Study(
+        name or Path(found.name.replace(":", ".")).name.removesuffix(".py"),
+        found,
+        seeds=_plan(seeds, vary, root),
+        arms=[arm.strip() for arm in arms.split(",")],
+        store=store,
+        arguments=words,
+        threads_per_run=threads_per_run,
+        deterministic=deterministic,
+        seed=root,
+    )
+    try:
+        status = study.run(
+            engine,
+            workers=workers,
+            timeout=timeout,
+            retries=retries,
+            only=only,
+            allow_changed_code=allow_changed_code,
+            follow=follow,
+            settings={key: value for key, value in settings.items() if value is not None},
+        )
+    except KeyboardInterrupt:
+        typer.echo("Stopped. Finished runs are kept: the same command goes on from here.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    _conclude(status, store)
+
+
+def _plan(seeds: int, vary: str | None, root: int) -> "SeedPlan":
+    from seedproof.seeds import SeedPlan
+
+    if vary is None:
+        return SeedPlan.all(seeds, root=root)
+    sources = [source.strip() for source in vary.split(",")]
+    if not all(sources):
+        raise OptionError(f"--vary {vary!r} names no source. Give some, such as init,order.")
+    return SeedPlan.one_at_a_time(seeds, sources, root=root)
+
+
+def _conclude(status: "Status", store: str) -> None:
+    from seedproof.cli.status import failures
+
+    typer.echo(str(status), err=True)
+    if status.failed:
+        for line in failures(status):
+            typer.echo(line, err=True)
+        typer.echo(
+            f"Look closer with: seedproof status {store} --tracebacks. "
+            "The same command tries these runs again.",
+            err=True,
+        )
+        raise typer.Exit(SOME_FAILED)
+    if status.is_done:
+        typer.echo(f"Measure them with: seedproof measure {store}", err=True)

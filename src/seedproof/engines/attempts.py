@@ -1,0 +1,82 @@
+"""Tries at each item of a map: what a fresh process is asked to do, and how often."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from seedproof.engines.base import Item, Outcome, Result
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a fresh process is asked to do, and where it finds the code.
+
+    Args:
+        task: The task, by cloudpickle.
+        item: The item, by cloudpickle.
+        path: Where modules are looked for; an empty entry is the current folder, which is shared.
+        argv: What the program was called with.
+    """
+
+    task: bytes
+    item: bytes
+    path: tuple[str, ...]
+    argv: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One try at an item.
+
+    Args:
+        index: The item's place.
+        request: What to do.
+        number: Which try it is, from 1 on.
+    """
+
+    index: int
+    request: Request
+    number: int = 1
+
+
+class Attempts:
+    """Hands out tries, and takes back those whose process died; items are read as needed.
+
+    Args:
+        task: What to do.
+        items: What to do it with.
+        retries: How often an item is tried again after its process died.
+    """
+
+    def __init__(self, task: Callable[[Item], Result], items: Iterable[Item], retries: int) -> None:
+        import cloudpickle
+
+        path, argv = tuple(sys.path), tuple(sys.argv)
+        packed = cloudpickle.dumps(task)
+        self._fresh = (
+            Attempt(index, Request(packed, cloudpickle.dumps(item), path, argv))
+            for index, item in enumerate(items)
+        )
+        self._again: list[Attempt] = []
+        self._retries = retries
+
+    def following(self) -> Attempt | None:
+        """The next try; None while there is nothing to do."""
+        return self._again.pop() if self._again else next(self._fresh, None)
+
+    def settled(self, attempt: Attempt, outcome: Outcome[Any]) -> Iterator[Outcome[Any]]:
+        """The outcome of a try if it is the last; none if the item is tried again.
+
+        Args:
+            attempt: The try.
+            outcome: What came of it.
+
+        Yields:
+            At most one outcome.
+        """
+        died = outcome.failure is not None and outcome.failure.status == "killed"
+        if died and attempt.number <= self._retries:
+            self._again.append(replace(attempt, number=attempt.number + 1))
+        else:
+            yield outcome

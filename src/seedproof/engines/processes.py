@@ -1,0 +1,230 @@
+"""A fresh process for each item: its own generators, its own memory, its death harms nobody."""
+
+import os
+import pickle
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Any, BinaryIO, cast
+
+from seedproof.engines.attempts import Attempt, Attempts
+from seedproof.engines.base import (
+    THREAD_VARIABLES,
+    Failure,
+    Item,
+    OnStart,
+    Outcome,
+    Result,
+    check_settings,
+    n_cores,
+)
+from seedproof.engines.child import LENGTH, write_message
+
+TICK_SECONDS = 0.2
+ENDING_SECONDS = 0.01
+# A task that has answered may still hang in a thread that it left behind.
+GRACE_SECONDS = 10.0
+TAIL_BYTES = 2000
+SOURCE = str(Path(__file__).parents[2])
+BOOT = (
+    f"import sys; sys.path.insert(0, {SOURCE!r}); from seedproof.engines.child import main; main()"
+)
+
+
+@dataclass(frozen=True)
+class ProcessEngine:
+    """Does each item in a fresh process on this machine.
+
+    Processes die with this one, however it dies.
+
+    Args:
+        workers: How many at a time; as many as the cores allow without one.
+        retries: How often an item is tried again after its process died.
+        timeout: Seconds that an item may take; it is not tried again.
+        threads: How many threads each may use.
+        environment: Further environment variables.
+    """
+
+    workers: int | None = None
+    retries: int = 2
+    timeout: float | None = None
+    threads: int = 1
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_settings(
+            workers=self.workers, retries=self.retries, timeout=self.timeout, threads=self.threads
+        )
+
+    def map(
+        self,
+        task: Callable[[Item], Result],
+        items: Iterable[Item],
+        *,
+        on_start: OnStart | None = None,
+    ) -> Iterator[Outcome[Result]]:
+        """Do the task for every item, `workers` at a time."""
+        attempts = Attempts(task, items, self.retries)
+        workers = self.workers or max(1, n_cores() // self.threads)
+        running: list[_Child] = []
+        try:
+            while True:
+                while len(running) < workers:
+                    following = attempts.following()
+                    if following is None:
+                        break
+                    running.append(_Child(following, self))
+                    if on_start is not None:
+                        on_start(following.index)
+                if not running:
+                    return
+                _wait_for_any(running)
+                for child in [child for child in running if child.is_over()]:
+                    running.remove(child)
+                    yield from attempts.settled(child.attempt, child.outcome())
+        finally:
+            for child in running:
+                child.release()
+
+
+def do_alone(attempt: Attempt, engine: ProcessEngine) -> Outcome[Any]:
+    """The outcome of one attempt in a fresh process: what engines on other machines call there."""
+    child = _Child(attempt, engine)
+    try:
+        while not child.is_over():
+            _wait_for_any([child])
+        return child.outcome()
+    finally:
+        child.release()
+
+
+class _Child:
+    """One attempt and its process."""
+
+    def __init__(self, attempt: Attempt, engine: ProcessEngine) -> None:
+        self.attempt = attempt
+        self._timeout = engine.timeout
+        self._began = time.monotonic()
+        self._answered: float | None = None
+        self._timed_out = False
+        self._answer = bytearray()
+        self._complaints: IO[bytes] = TemporaryFile()  # noqa: SIM115 - closed by `release`
+        threads = dict.fromkeys(THREAD_VARIABLES, str(engine.threads))
+        self._process: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603 - our own program
+            [sys.executable, "-c", BOOT],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._complaints,
+            env=os.environ | threads | dict(engine.environment),
+            start_new_session=True,
+        )
+        # Both are pipes, as asked for above.
+        self._stdin = cast("BinaryIO", self._process.stdin)
+        self._stdout = cast("BinaryIO", self._process.stdout)
+        with suppress(BrokenPipeError):  # it died at once, which `is_over` will see
+            write_message(self._stdin, pickle.dumps(vars(attempt.request)))
+
+    @property
+    def channel(self) -> IO[bytes] | None:
+        """Where the process answers; None once it has."""
+        return None if self._answered is not None else self._stdout
+
+    def read(self) -> bool:
+        """Take in what the process says; whether there was anything."""
+        more = os.read(self._stdout.fileno(), 2**20)
+        self._answer += more
+        if not more or self._is_answered():
+            self._answered = time.monotonic()
+        return bool(more)
+
+    def _is_answered(self) -> bool:
+        if len(self._answer) < LENGTH.size:
+            return False
+        (length,) = LENGTH.unpack(self._answer[: LENGTH.size])
+        return len(self._answer) >= LENGTH.size + int(length)
+
+    def is_over(self) -> bool:
+        """Whether the process ended; one that is over its time is ended here."""
+        now = time.monotonic()
+        if self._process.poll() is not None:
+            return True
+        if self._answered is not None:
+            if now - self._answered > GRACE_SECONDS:
+                self.kill()
+        elif self._timeout is not None and now - self._began > self._timeout:
+            self._timed_out = True
+            self.kill()
+        return self._process.returncode is not None
+
+    def outcome(self) -> Outcome[Any]:
+        """What came of it; only after its end."""
+        while self.channel is not None and _ready([self], 0):
+            self.read()
+        complaints = self._tail()
+        self.release()
+        index, attempts = self.attempt.index, self.attempt.number
+        if self._is_answered():
+            answer: Outcome[Any] = pickle.loads(self._answer[LENGTH.size :])  # noqa: S301 - ours
+            return replace(answer, index=index, attempts=attempts)
+        if self._timed_out:
+            failure = Failure("timeout", f"It took longer than {self._timeout:g} s.")
+        else:
+            end = _name_of(self._process.returncode)
+            often = f", at each of {attempts} attempts" if attempts > 1 else ""
+            failure = Failure("killed", f"Its process ended by {end}{often}.", complaints)
+        return Outcome(index, failure=failure, attempts=attempts)
+
+    def _tail(self) -> str:
+        size = self._complaints.seek(0, os.SEEK_END)
+        self._complaints.seek(max(0, size - TAIL_BYTES))
+        return self._complaints.read().decode(errors="replace")
+
+    def kill(self) -> None:
+        """End the process and whatever it started."""
+        if self._process.returncode is None:
+            if hasattr(os, "killpg"):
+                with suppress(ProcessLookupError):
+                    os.killpg(self._process.pid, signal.SIGKILL)
+            else:
+                self._process.kill()
+            self._process.wait()
+
+    def release(self) -> None:
+        """End the process, and let go of what it held here."""
+        self.kill()
+        # Without its lifeline, the guardian ends what a task that is over has left behind.
+        for channel in (self._stdin, self._stdout, self._complaints):
+            with suppress(BrokenPipeError):
+                channel.close()
+
+
+def _wait_for_any(children: list[_Child]) -> None:
+    """Wait until a process says something, or for a moment."""
+    is_any_ending = any(child.channel is None for child in children)
+    for child in _ready(children, ENDING_SECONDS if is_any_ending else TICK_SECONDS):
+        child.read()
+
+
+def _ready(children: list[_Child], seconds: float) -> list[_Child]:
+    """The children that have something to say."""
+    with selectors.DefaultSelector() as selector:
+        for child in children:
+            if child.channel is not None:
+                selector.register(child.channel, selectors.EVENT_READ, child)
+        return [key.data for key, _ in selector.select(seconds)]
+
+
+def _name_of(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"

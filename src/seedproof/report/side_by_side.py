@@ -1,0 +1,83 @@
+"""Several arms of a study, side by side: one report each, one table for all."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from seedproof.errors import UnknownNameError
+from seedproof.report.report import Report
+from seedproof.report.text import PLAIN_WIDTH, printable
+
+
+class SideBySide(Mapping[str, Report]):
+    """The report of each arm, by its name; `print` it for the figures side by side.
+
+    It shows what each arm has, and judges nothing: intervals that overlap may still belong to a
+    real difference.
+
+    Args:
+        reports: A report for each arm.
+    """
+
+    def __init__(self, reports: Mapping[str, Report]) -> None:
+        self._reports = dict(reports)
+
+    def __getitem__(self, arm: str) -> Report:
+        if arm not in self._reports:
+            raise UnknownNameError(
+                f"There is no arm {arm!r} here. Known: {', '.join(self._reports)}."
+            )
+        return self._reports[arm]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._reports)
+
+    def __len__(self) -> int:
+        return len(self._reports)
+
+    def summary(self) -> dict[str, Any]:
+        """The summary of each arm, as plain data."""
+        return {arm: report.summary() for arm, report in self.items()}
+
+    def to_json(self) -> str:
+        """The summaries as JSON text."""
+        return json.dumps(self.summary(), ensure_ascii=False, allow_nan=False) + "\n"
+
+    def save(self, folder: str | os.PathLike[str], *, command: str | None = None) -> None:
+        """Write the report of each arm into a folder of its own.
+
+        Args:
+            folder: Where to; it is made if need be.
+            command: The command that made it, for the box at each page's end.
+        """
+        for arm, report in self.items():
+            report.save(Path(folder) / arm.replace("/", "_"), command=command)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        views = {arm: report.view() for arm, report in self.items()}
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+        table.add_column("metric", style="bold", no_wrap=True)
+        for arm, view in views.items():
+            table.add_column(Text(printable(arm)), justify="right", no_wrap=True)
+            yield Text(f"{printable(arm)}: {view.title}", style="dim")
+        yield Text("")
+        rows = {arm: {row.name: row for row in view.rows} for arm, view in views.items()}
+        for name in dict.fromkeys(name for by_name in rows.values() for name in by_name):
+            cells = [by_name.get(name) for by_name in rows.values()]
+            table.add_row(name, *("" if cell is None else cell.value for cell in cells))
+            intervals = ["" if cell is None else cell.interval for cell in cells]
+            if any(intervals):
+                table.add_row("", *(Text(interval, style="dim") for interval in intervals))
+        yield table
+
+    def __str__(self) -> str:
+        output = StringIO()
+        Console(file=output, width=PLAIN_WIDTH, color_system=None, force_terminal=False).print(self)
+        return "\n".join(line.rstrip() for line in output.getvalue().splitlines())

@@ -1,0 +1,255 @@
+"""What a run has logged so far, and how it becomes records."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from seedproof.errors import (
+    DtypeError,
+    EmptyInputError,
+    InputError,
+    OptionError,
+    ShapeError,
+)
+from seedproof.records.arrays import ArrayShards
+from seedproof.records.explanations import write_explanations
+from seedproof.records.location import Location
+from seedproof.records.manifest import Part
+from seedproof.records.schema import UNLABELED, Kind, Layout
+from seedproof.records.writer import PredictionsWriter
+
+# More than this is written as it comes, and must come in the order of ids.
+BUFFER_BYTES = 256 * 2**20
+
+
+class Logbook:
+    """Predictions, explanations and scalars of one run.
+
+    Args:
+        run: What people call the run, for messages.
+        folder: The run's folder; None if nothing is kept.
+    """
+
+    def __init__(self, run: str, folder: Location | None) -> None:
+        self.scalars: dict[str, float] = {}
+        self._run = run
+        self._folder = folder
+        self._predictions: dict[str, _SplitLog] = {}
+        self._explanations: dict[tuple[str, str], list[dict[str, Any]]] = {}
+
+    def add_scalar(self, name: str, value: Any) -> None:  # noqa: ANN401 - tensors, too
+        """Keep one number."""
+        number = np.asarray(_array(value))
+        if number.size != 1 or not np.issubdtype(number.dtype, np.number):
+            raise DtypeError(f"The scalar {name!r} is {value!r}. Give one number.")
+        if not math.isfinite(float(number.reshape(())[()])):
+            # JSON has no word for it, and a mean over runs would be lost.
+            raise InputError(f"The scalar {name!r} is {value!r}. Give a finite number.")
+        self.scalars[name] = float(number.reshape(())[()])
+
+    def add_predictions(
+        self,
+        split: str,
+        *,
+        ids: npt.ArrayLike | None,
+        probs: npt.ArrayLike | None,
+        predictions: npt.ArrayLike | None,
+        labels: npt.ArrayLike | None,
+        classes: Sequence[str] | None,
+    ) -> None:
+        """Keep predictions of some examples."""
+        _check_name(split, "split")
+        if (probs is None) == (predictions is None):
+            raise OptionError("Give either probs or predictions, and not both.")
+        if split not in self._predictions:
+            self._predictions[split] = _SplitLog(self._run, self._folder, split)
+        values = _array(probs if predictions is None else predictions)
+        _check_axes(values, n_axes=2 if predictions is None else 1)
+        self._predictions[split].add(
+            values,
+            ids=None if ids is None else _array(ids),
+            labels=None if labels is None else _array(labels),
+            classes=None if classes is None else tuple(map(str, classes)),
+        )
+
+    def add_explanations(
+        self,
+        split: str,
+        method: str,
+        *,
+        ids: npt.ArrayLike,
+        tokens: Sequence[Sequence[str]],
+        scores: Sequence[npt.ArrayLike],
+        draw: int,
+    ) -> None:
+        """Keep explanations of some examples."""
+        _check_name(split, "split")
+        _check_name(method, "method")
+        names = np.asarray(_array(ids)).tolist()
+        weights = [np.asarray(_array(one), dtype=np.float32) for one in scores]
+        if not len(names) == len(tokens) == len(weights):
+            raise ShapeError(
+                f"There are {len(names)} ids, {len(tokens)} lists of tokens and {len(weights)} "
+                "lists of scores. Give one of each an example."
+            )
+        rows = self._explanations.setdefault((split, method), [])
+        for example, words, weight in zip(names, tokens, weights, strict=True):
+            if weight.shape != (len(words),):
+                raise ShapeError(
+                    f"Example {example!r} has {len(words)} tokens and scores of shape "
+                    f"{weight.shape}. Give one score a token."
+                )
+            rows.append({"example": example, "tokens": list(words), "scores": weight, "draw": draw})
+
+    def write(self) -> tuple[Part, ...]:
+        """Write everything that was kept; the parts, for the manifest."""
+        parts: list[Part] = []
+        for log in self._predictions.values():
+            parts += log.write()
+        for (split, method), rows in self._explanations.items():
+            if self._folder is not None:
+                parts.append(write_explanations(self._folder, split, method, rows))
+        return tuple(parts)
+
+
+class _Batch(NamedTuple):
+    values: npt.NDArray[np.generic]
+    ids: npt.NDArray[np.generic]
+    labels: npt.NDArray[np.generic] | None
+
+
+class _SplitLog:
+    """Predictions on one split: kept until the end if they fit, else written as they come."""
+
+    def __init__(self, run: str, folder: Location | None, split: str) -> None:
+        self._run = run
+        self._folder = folder
+        self._split = split
+        self._shape: dict[str, Any] = {}
+        self._batches: list[_Batch] = []
+        self._n_bytes = 0
+        self._n_rows = 0
+        self._writer: PredictionsWriter | None = None
+        self._layout: Layout | None = None
+
+    def add(
+        self,
+        values: npt.NDArray[np.generic],
+        *,
+        ids: npt.NDArray[np.generic] | None,
+        labels: npt.NDArray[np.generic] | None,
+        classes: tuple[str, ...] | None,
+    ) -> None:
+        """Keep one batch."""
+        self._check_alike(
+            {
+                "axes": values.shape[1:],
+                "classes": classes,
+                "labels": labels is None,
+                "ids": ids is None,
+            }
+        )
+        for what, column in (("ids", ids), ("labels", labels)):
+            if column is not None and column.shape != (len(values),):
+                raise ShapeError(
+                    f"{len(values)} examples were logged with {what} of shape {column.shape}. "
+                    f"Give one an example, shape ({len(values)},)."
+                )
+        positions = np.arange(self._n_rows, self._n_rows + len(values))
+        # A copy: the caller may fill the same array with the next batch.
+        self._batches.append(_Batch(values.copy(), positions if ids is None else ids, labels))
+        self._n_rows += len(values)
+        self._n_bytes += values.nbytes
+        if self._n_bytes > BUFFER_BYTES and values.ndim == 2:
+            self._flush()
+
+    def _check_alike(self, shape: dict[str, Any]) -> None:
+        self._shape = self._shape or shape
+        for what, value in shape.items():
+            if value != self._shape[what]:
+                raise ShapeError(
+                    f"Batches of the split {self._split!r} differ in their {what}. "
+                    "Log all of them alike."
+                )
+
+    def write(self) -> tuple[Part, ...]:
+        """Write what is left."""
+        if self._n_rows == 0:
+            raise EmptyInputError(f"No example was logged for the split {self._split!r}.")
+        self._flush()
+        return () if self._writer is None else self._writer.close()
+
+    def _flush(self) -> None:
+        batches, self._batches, self._n_bytes = self._batches, [], 0
+        if not batches:
+            return
+        labels = [batch.labels for batch in batches if batch.labels is not None]
+        self._write(
+            ArrayShards(
+                np.concatenate([batch.values for batch in batches])[None],
+                ids=np.concatenate([batch.ids for batch in batches]),
+                labels=np.concatenate(labels) if labels else None,
+                classes=self._shape["classes"],
+                runs=(self._run,),
+                alone=True,
+            )
+        )
+
+    def _write(self, shards: ArrayShards) -> None:
+        layout = Layout(shards.kind, shards.classes, text_ids=shards.has_text_ids)
+        if self._layout not in {None, layout}:
+            raise InputError(
+                f"The ids of the split {self._split!r} are numbers at first, and text later. "
+                "Log all of them alike."
+            )
+        self._layout = layout
+        if self._writer is None and self._folder is not None:
+            self._writer = PredictionsWriter(
+                self._folder,
+                layout,
+                run=self._run,
+                rows_per_group=layout.rows_per_group,
+                split=self._split,
+                tolerance=shards.tolerance,
+            )
+        for index in range(shards.n_shards):
+            shard = shards.shard(index)
+            found = shard.predictions if shards.kind is Kind.LABELS else shard.probs
+            labels = np.full(len(shard), UNLABELED) if shard.labels is None else shard.labels
+            if self._writer is not None and found is not None:
+                self._writer.write(shard.ids, labels, found[0])
+
+
+def _array(values: Any) -> npt.NDArray[np.generic]:  # noqa: ANN401 - arrays, tensors, lists
+    """An array; tensors of torch are taken off their graph and device."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+        if "bfloat16" in str(values.dtype):  # which numpy does not know
+            values = values.float()
+        return np.asarray(values)
+    if isinstance(values, list | tuple) and any(value is None for value in values):
+        return np.asarray(values, dtype=object)
+    return np.asarray(values)
+
+
+def _check_axes(values: npt.NDArray[np.generic], *, n_axes: int) -> None:
+    if values.ndim == n_axes:
+        return
+    wanted = "probs need two axes, (examples, classes)"
+    if n_axes == 1:
+        wanted = "predictions need one axis, one class an example"
+    tip = ""
+    if n_axes == 2 and values.ndim == 1:
+        tip = "; for a binary model give both classes: np.stack([1 - p, p], axis=-1)"
+    raise ShapeError(f"An array of shape {values.shape} was logged, but {wanted}{tip}.")
+
+
+def _check_name(name: str, noun: str) -> None:
+    if not name or not all(sign.isalnum() or sign in "-_.+" for sign in name) or name[0] == ".":
+        raise OptionError(
+            f"{name!r} cannot be the name of a {noun}, which becomes a folder. "
+            "Use letters, digits, - and _."
+        )

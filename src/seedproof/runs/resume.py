@@ -1,0 +1,191 @@
+"""What is done of a study and what is left: the store tells, nobody remembers."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from seedproof.errors import CodeChangedError, RunExistsError, StudyChangedError
+from seedproof.records.location import Location
+from seedproof.records.manifest import FailureManifest, RunManifest, StudyManifest
+from seedproof.records.reader import Store
+from seedproof.runs.code import EDITED, file_digest
+from seedproof.runs.spec import RunSpec, StudySpec
+from seedproof.runs.target import Target
+from seedproof.runs.worker import is_claimed
+
+WAITING, RUNNING, FINISHED = "waiting", "running", "finished"
+
+
+@dataclass(frozen=True)
+class RunState:
+    """Where one run stands.
+
+    Args:
+        spec: Which run.
+        index: Its place in the study, for `--only`.
+        status: `waiting`, `running`, `finished`, `failed`, `killed` or `timeout`.
+        seconds: How long it took, if it finished.
+        scalars: The numbers that it logged.
+        message: Why it did not finish.
+        traceback: Where it raised.
+    """
+
+    spec: RunSpec
+    index: int
+    status: str
+    seconds: float | None = None
+    scalars: Mapping[str, float] = field(default_factory=dict)
+    message: str = ""
+    traceback: str = ""
+
+
+@dataclass(frozen=True)
+class Status:
+    """Where a study stands.
+
+    Args:
+        study: Name of the study.
+        runs: Every planned run.
+    """
+
+    study: str
+    runs: tuple[RunState, ...]
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many runs there are of each status."""
+        return Counter(run.status for run in self.runs)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every run is finished."""
+        return all(run.status == FINISHED for run in self.runs)
+
+    @property
+    def failed(self) -> tuple[RunState, ...]:
+        """The runs that raised, died or took too long, the last time that they were tried."""
+        return tuple(r for r in self.runs if r.status in {"failed", "killed", "timeout"})
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{n} {status}" for status, n in sorted(self.counts.items()))
+        return f"{self.study}: {counts or 'no runs'}"
+
+
+def status_of(store: Location) -> Status:
+    """Where the study in a store stands.
+
+    Args:
+        store: The store's folder.
+
+    Returns:
+        Every planned run.
+
+    Raises:
+        StudyChangedError: The store was not made by a study.
+    """
+    spec = planned(StudyManifest.load(store), store)
+    return Status(
+        spec.name, tuple(_state(store, run, index) for index, run in enumerate(spec.runs()))
+    )
+
+
+def planned(study: StudyManifest, store: Location) -> StudySpec:
+    """The study that a store was made by."""
+    if study.plan is None or "arms" not in study.plan:
+        raise StudyChangedError(
+            f"{store} holds predictions that no study made. Give the store of a "
+            "`seedproof run`; `seedproof measure` takes both."
+        )
+    return StudySpec.from_json(study.name, study.plan)
+
+
+def _state(store: Location, spec: RunSpec, index: int) -> RunState:
+    folder = store / "runs" / spec.run_id
+    if (folder / "run.json").is_file():
+        run = RunManifest.load(folder)
+        seconds = float(run.facts.get("seconds", 0.0))
+        return RunState(spec, index, FINISHED, seconds, run.scalars)
+    if is_claimed(folder):
+        return RunState(spec, index, RUNNING)
+    if (folder / "failure.json").is_file():
+        failure = FailureManifest.load(folder)
+        return RunState(
+            spec, index, failure.status, message=failure.message, traceback=failure.traceback
+        )
+    return RunState(spec, index, WAITING)
+
+
+def enter(store: Location, asked: StudySpec) -> StudySpec:
+    """Open the store for a study: make it, or join what is there.
+
+    Args:
+        store: The store's folder.
+        asked: What is asked for now.
+
+    Returns:
+        What the store holds from now on: more seeds and arms are added to what was there.
+    """
+    if not Store.is_at(store):
+        try:
+            store.make_folder()
+            StudyManifest(asked.name, plan=asked.as_json()).write(store)
+        except RunExistsError:
+            pass  # another coordinator was faster, by a moment
+        else:
+            return asked
+    manifest = StudyManifest.load(store)
+    before = planned(manifest, store)
+    joined = before.joined(asked)
+    if joined != before:
+        StudyManifest(joined.name, manifest.rows_per_group, joined.as_json()).replace(store)
+    return joined
+
+
+def check_code(store: Location, target: Target) -> None:
+    """Refuse to add runs of other code to those that are there.
+
+    Args:
+        store: The store's folder.
+        target: What is trained now.
+
+    Raises:
+        CodeChangedError: A finished run was made by other code.
+    """
+    now = target.code()
+    for run in Store(store).runs:
+        for name, before in run.facts.get("code", {}).items():
+            if before == EDITED:
+                how = f"{name} was {EDITED}"
+            elif name in now or name.endswith(".py"):
+                after = now[name] if name in now else file_digest(target.root / name)
+                if after == before:
+                    continue
+                how = f"{name} is gone" if after == "" else f"{name} has changed since"
+            else:
+                how = f"{name} is gone"
+            raise CodeChangedError(
+                f"Run {run.name!r} of arm {run.arm!r} is finished, and {how}. Runs of different "
+                "code cannot be compared: use another store, or allow it with "
+                "--allow-changed-code (allow_changed_code=True)."
+            )
+
+
+def check_one_code(store: Location) -> None:
+    """Refuse finished runs that were made by different code.
+
+    Args:
+        store: The store's folder.
+
+    Raises:
+        CodeChangedError: Two runs have different digests of the same file or definition.
+    """
+    seen: dict[str, tuple[str, RunManifest]] = {}
+    for run in Store(store).runs:
+        for name, digest in run.facts.get("code", {}).items():
+            first, by = seen.setdefault(name, (digest, run))
+            if digest != first or digest == EDITED:
+                raise CodeChangedError(
+                    f"{name} was edited while the study was on: runs {by.name!r} and {run.name!r} "
+                    "were made by different code. Run it into another store, or leave it at that "
+                    "with --allow-changed-code (allow_changed_code=True)."
+                )

@@ -1,0 +1,122 @@
+"""The one file that touches global generators: always for a while, and they are put back."""
+
+import os
+import random
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+
+def load_torch() -> ModuleType | None:
+    """Torch where it is installed: loaded before it is seeded, since its default seed is fixed."""
+    if "torch" not in sys.modules and find_spec("torch") is None:
+        return None
+    import torch
+
+    return torch
+
+
+def seed_everything(sequence: np.random.SeedSequence) -> None:
+    """Seed the generators of python, numpy and torch (CPU and every device)."""
+    for_python, for_numpy, for_torch = (int(word) for word in sequence.generate_state(3))
+    random.seed(for_python)
+    np.random.seed(for_numpy)
+    torch = load_torch()
+    if torch is not None:
+        torch.manual_seed(for_torch)
+
+
+def capture() -> dict[str, Any]:
+    """The state of every global generator."""
+    state: dict[str, Any] = {"python": random.getstate(), "numpy": np.random.get_state()}
+    torch = load_torch()
+    if torch is not None:
+        state["torch"] = torch.get_rng_state()
+        if torch.cuda.is_available() and torch.cuda.is_initialized():
+            state["cuda"] = torch.cuda.get_rng_state_all()
+    return state
+
+
+def restore(state: dict[str, Any]) -> None:
+    """Put every global generator back to a captured state."""
+    random.setstate(state["python"])
+    np.random.set_state(state["numpy"])
+    torch = load_torch()
+    if torch is not None:
+        torch.set_rng_state(state["torch"])
+        if "cuda" in state:
+            torch.cuda.set_rng_state_all(state["cuda"])
+
+
+@contextmanager
+def untouched() -> Iterator[None]:
+    """Whatever happens inside, global generators are afterwards as they were."""
+    before = capture()
+    try:
+        yield
+    finally:
+        restore(before)
+
+
+class GlobalStream:
+    """A stream that global generators follow for a while, and go on with the next time.
+
+    Args:
+        sequence: Where it begins.
+    """
+
+    def __init__(self, sequence: np.random.SeedSequence) -> None:
+        self._sequence = sequence
+        self._state: dict[str, Any] | None = None
+
+    @contextmanager
+    def followed(self) -> Iterator[None]:
+        """Inside, global generators draw from this stream; afterwards they are as they were."""
+        with untouched():
+            if self._state is None:
+                seed_everything(self._sequence)
+            else:
+                restore(self._state)
+            try:
+                yield
+            finally:
+                self._state = capture()
+
+
+def torch_generator(sequence: np.random.SeedSequence, device: str) -> Any:  # noqa: ANN401 - torch's
+    """A generator of torch's own, for a data loader or a draw."""
+    import torch
+
+    generator = torch.Generator(device=device)
+    generator.manual_seed(int(sequence.generate_state(1, np.uint64)[0] >> 1))
+    return generator
+
+
+@contextmanager
+def repeatable() -> Iterator[None]:
+    """Inside, torch chooses algorithms that give the same bits each time, where it has them."""
+    torch = load_torch()
+    if torch is None:
+        yield
+        return
+    cudnn = torch.backends.cudnn
+    workspace = os.environ.get("CUBLAS_WORKSPACE_CONFIG")
+    enabled = torch.are_deterministic_algorithms_enabled()
+    only_warn = torch.is_deterministic_algorithms_warn_only_enabled()
+    flags = cudnn.deterministic, cudnn.benchmark
+    # cuBLAS is not repeatable without it.
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(mode=True, warn_only=True)
+    cudnn.deterministic, cudnn.benchmark = True, False
+    try:
+        yield
+    finally:
+        cudnn.deterministic, cudnn.benchmark = flags
+        torch.use_deterministic_algorithms(mode=enabled, warn_only=only_warn)
+        if workspace is None:
+            del os.environ["CUBLAS_WORKSPACE_CONFIG"]

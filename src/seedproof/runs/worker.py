@@ -1,0 +1,202 @@
+"""Make one run: claim it, seed everything, train, commit. What engines map over the runs."""
+
+import os
+import platform
+import sys
+import time
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal
+
+from seedproof.engines import n_cores
+from seedproof.errors import CodeChangedError, RunExistsError
+from seedproof.records.location import Location
+from seedproof.records.manifest import RunManifest
+from seedproof.runs.code import file_digest, loaded_files
+from seedproof.runs.rng import load_torch
+from seedproof.runs.run import Run
+from seedproof.runs.spec import RunSpec
+from seedproof.runs.target import Target
+
+VERSIONS = ("seedproof", "numpy", "torch", "scikit-learn", "transformers", "lightning")
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What the coordinator learns of a run.
+
+    Args:
+        status: `finished`; or `elsewhere`, if another process is at it.
+        scalars: The numbers that it logged.
+        seconds: How long it took.
+    """
+
+    status: Literal["finished", "elsewhere"]
+    scalars: Mapping[str, float]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class TrainRun:
+    """Makes a run in whatever process it is called in; frozen, so that it can travel there.
+
+    Args:
+        store: Where its records go.
+        target: What is trained.
+        code: Digests of what is known of its code beforehand.
+        is_alone: Whether the process is the run's own, so that its output goes to `log.txt`.
+    """
+
+    store: Location
+    target: Target
+    code: Mapping[str, str]
+    is_alone: bool
+
+    def __call__(self, spec: RunSpec) -> Trained:
+        """Make the run, unless it is there, or somebody else is at it."""
+        folder = self.store / "runs" / spec.run_id
+        with claimed(folder) as is_mine:
+            if not is_mine:
+                return Trained("elsewhere", {}, 0.0)
+            if (folder / "run.json").is_file():
+                return _as_trained(RunManifest.load(folder))
+            run = Run(spec, folder)
+            with output_to(folder / "log.txt", is_wanted=self.is_alone):
+                began = datetime.now(UTC)
+                self._check_code()
+                with run.active():
+                    start = time.perf_counter()
+                    self.target(run)
+                    seconds = time.perf_counter() - start
+                facts = self._facts(spec, began, seconds)
+            try:
+                return _as_trained(run.commit(facts))
+            except RunExistsError:
+                # Where nothing can be claimed, somebody else may have been faster.
+                return _as_trained(RunManifest.load(folder))
+
+    def _check_code(self) -> None:
+        """A file that was saved since the study began is another training."""
+        for name, digest in self.code.items():
+            path = self.target.root / name
+            if path.is_file() and file_digest(path) != digest:
+                raise CodeChangedError(
+                    f"{name} has changed since the study began. Run the study again: it will say "
+                    "what to do about the runs that are finished."
+                )
+
+    def _facts(self, spec: RunSpec, began: datetime, seconds: float) -> dict[str, Any]:
+        files = loaded_files(self.target.root, since=began.timestamp())
+        return {
+            "target": spec.target,
+            "arguments": list(spec.arguments),
+            "threads": spec.threads,
+            "deterministic": spec.deterministic,
+            "code": files | dict(self.code),
+            "versions": {"python": platform.python_version()} | _versions(),
+            "hardware": _hardware(),
+            "began": began.isoformat(timespec="seconds"),
+            "seconds": round(seconds, 3),
+        }
+
+
+def _as_trained(manifest: RunManifest) -> Trained:
+    return Trained("finished", manifest.scalars, float(manifest.facts.get("seconds", 0.0)))
+
+
+@contextmanager
+def claimed(folder: Location) -> Iterator[bool]:
+    """Inside, nobody else on this filesystem makes the same run; says whether that was granted.
+
+    The claim ends with the process that holds it. Object stores know no claims: two coordinators
+    may make the same run there, and one of the two equal results stays.
+    """
+    try:
+        import fcntl
+    except ModuleNotFoundError:  # not on Windows
+        yield True
+        return
+    if not folder.is_local:
+        yield True
+        return
+    Path(folder.path).mkdir(parents=True, exist_ok=True)
+    with (Path(folder.path) / "claim").open("w", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        except OSError:  # a filesystem without locks
+            pass
+        yield True
+
+
+def is_claimed(folder: Location) -> bool:
+    """Whether some process is at this run now."""
+    if not folder.is_local or not (folder / "claim").is_file():
+        return False
+    with claimed(folder) as was_free:
+        return not was_free
+
+
+@contextmanager
+def output_to(log: Location, *, is_wanted: bool) -> Iterator[None]:
+    """Inside, whatever this process and its children print goes to a file of the run."""
+    if not is_wanted:
+        yield
+        return
+    with TemporaryDirectory(prefix="seedproof-") as scratch:
+        path = Path(log.path) if log.is_local else Path(scratch) / "log.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # A killed run that is tried again goes on in the same file.
+        with path.open("ab", buffering=0) as file, _redirected(file.fileno()):
+            try:
+                yield
+            except BaseException:
+                file.write(traceback.format_exc().encode(errors="replace"))
+                raise
+            finally:
+                if not log.is_local:
+                    log.replace(path.read_bytes())
+
+
+@contextmanager
+def _redirected(to: int) -> Iterator[None]:
+    kept = [os.dup(1), os.dup(2)]
+    try:
+        for channel in (1, 2):
+            os.dup2(to, channel)
+        yield
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        for channel, before in zip((1, 2), kept, strict=True):
+            os.dup2(before, channel)
+            os.close(before)
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in VERSIONS:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _hardware() -> dict[str, Any]:
+    torch = load_torch()
+    n_gpus = torch.cuda.device_count() if torch is not None else 0
+    return {
+        "machine": platform.machine(),
+        "system": platform.system(),
+        "cores": n_cores(),
+        "gpus": [torch.cuda.get_device_name(i) for i in range(n_gpus)] if torch else [],
+    }

@@ -1,0 +1,7 @@
+"""Which randomness varies: sources, the seeds of each run, and streams drawn from them."""
+
+from seedproof.seeds.plan import Assignment, SeedPlan
+from seedproof.seeds.sources import SOURCES, check_source
+from seedproof.seeds.streams import Streams
+
+__all__ = ["SOURCES", "Assignment", "SeedPlan", "Streams", "check_source"]

@@ -1,0 +1,143 @@
+"""Which sources vary, and in how many runs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any, Literal
+
+import numpy as np
+
+from seedproof.errors import OptionError
+from seedproof.seeds.sources import SOURCES, check_source
+from seedproof.typing import is_count
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """The seeds of one run.
+
+    Args:
+        name: What people call it: "3", or what varies, such as "init=2".
+        seeds: Seed of each source.
+    """
+
+    name: str
+    seeds: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class SeedPlan:
+    """Which sources vary over the runs of an arm; all arms share the seeds.
+
+    Make one with `SeedPlan.all`, `SeedPlan.one_at_a_time` or `SeedPlan.factorial`.
+
+    A source has levels 0, 1, 2, …; a level's seed depends on the root, the source and the level
+    alone. So a plan can grow: the runs that were there keep their seeds.
+
+    Args:
+        kind: How levels are combined.
+        levels: How many levels each source takes; one that is not named is held at its first.
+        root: The number that every seed comes from.
+    """
+
+    kind: Literal["all", "one-at-a-time", "factorial"]
+    levels: Mapping[str, int] = field(default_factory=dict)
+    root: int = 0
+
+    def __post_init__(self) -> None:
+        for source, n_levels in self.levels.items():
+            check_source(source)
+            if not is_count(n_levels, least=1):
+                raise OptionError(f"{n_levels!r} seeds are not possible. Give 1 or more.")
+        if not is_count(self.root, least=0):
+            raise OptionError(f"A root of {self.root!r} is not possible. Give 0 or more.")
+
+    @classmethod
+    def all(cls, n_runs: int, *, root: int = 0) -> "SeedPlan":
+        """Every source varies in every run: how much the seed decides as a whole.
+
+        Args:
+            n_runs: How many runs.
+            root: The number that every seed comes from.
+
+        Returns:
+            A plan of `n_runs` runs, named "0", "1", ….
+        """
+        return cls("all", dict.fromkeys(SOURCES, n_runs), root)
+
+    @classmethod
+    def one_at_a_time(
+        cls, n_runs: int, sources: Sequence[str] = ("init", "order", "dropout"), *, root: int = 0
+    ) -> "SeedPlan":
+        """One source varies while the others are held: what varying it alone does.
+
+        Args:
+            n_runs: How many runs for each source, with the one that they all share.
+            sources: The sources that vary, one after the other.
+            root: The number that every seed comes from.
+
+        Returns:
+            A plan of 1 + sources × (n_runs − 1) runs.
+        """
+        return cls("one-at-a-time", _levels(dict.fromkeys(sources, n_runs)), root)
+
+    @classmethod
+    def factorial(cls, levels: Mapping[str, int], *, root: int = 0) -> "SeedPlan":
+        """Every combination of some seeds of each source.
+
+        Args:
+            levels: How many seeds of each source, such as `{"init": 3, "order": 3}`.
+            root: The number that every seed comes from.
+
+        Returns:
+            A plan of as many runs as there are combinations.
+        """
+        return cls("factorial", _levels(levels), root)
+
+    def assignments(self) -> tuple[Assignment, ...]:
+        """The seeds of each run, in order."""
+        match self.kind:
+            case "all":
+                n_runs = max(self.levels.values())
+                return tuple(
+                    self._assign(dict.fromkeys(SOURCES, level), str(level))
+                    for level in range(n_runs)
+                )
+            case "one-at-a-time":
+                moves: list[dict[str, int]] = [{}]
+                for source, n_levels in self.levels.items():
+                    moves += [{source: level} for level in range(1, n_levels)]
+                return tuple(self._assign(moved) for moved in moves)
+            case _:
+                grid = product(*(range(n_levels) for n_levels in self.levels.values()))
+                return tuple(
+                    self._assign(dict(zip(self.levels, point, strict=True))) for point in grid
+                )
+
+    def _assign(self, moved: Mapping[str, int], name: str | None = None) -> Assignment:
+        if name is None:
+            name = " ".join(f"{source}={level}" for source, level in moved.items()) or "base"
+        levels = dict.fromkeys(SOURCES, 0) | dict(moved)
+        return Assignment(name, {source: self.seed(source, levels[source]) for source in SOURCES})
+
+    def seed(self, source: str, level: int) -> int:
+        """The seed of one level of one source: 32 bits, which every library takes."""
+        key = (SOURCES.index(source), level)
+        return int(np.random.SeedSequence(self.root, spawn_key=key).generate_state(1)[0])
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data, for `study.json`."""
+        return {"kind": self.kind, "levels": dict(self.levels), "root": self.root}
+
+    def grown_to(self, other: "SeedPlan") -> "SeedPlan | None":
+        """The plan that holds the runs of both; None if they are of different shapes."""
+        if (self.kind, self.root, set(self.levels)) != (other.kind, other.root, set(other.levels)):
+            return None
+        most = {source: max(n, other.levels[source]) for source, n in self.levels.items()}
+        return SeedPlan(self.kind, most, self.root)
+
+
+def _levels(levels: Mapping[str, int]) -> dict[str, int]:
+    if not levels:
+        raise OptionError(f"No source varies. Name at least one of {', '.join(SOURCES)}.")
+    return dict(levels)

@@ -1,0 +1,1 @@
+"""The object that composes the flow: plan, run, measure."""

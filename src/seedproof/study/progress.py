@@ -1,0 +1,223 @@
+"""How far a study is: a live table on a terminal, plain lines elsewhere."""
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+import numpy as np
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from seedproof.engines import Failure
+from seedproof.report.text import printable
+from seedproof.runs.resume import RunState
+from seedproof.runs.spec import RunSpec
+from seedproof.runs.worker import Trained
+
+FINISHED, FAILED = "finished", ("failed", "killed", "timeout")
+N_MESSAGES = 5
+
+
+class Watch(Protocol):
+    """Told what becomes of each run."""
+
+    def started(self, run: RunSpec) -> None:
+        """A run began."""
+
+    def elsewhere(self, run: RunSpec) -> None:
+        """Another coordinator is at this run; it is asked for again later."""
+
+    def finished(self, run: RunSpec, result: Trained) -> None:
+        """A run is in the store."""
+
+    def failed(self, run: RunSpec, failure: Failure) -> None:
+        """A run raised, died or took too long."""
+
+
+class Board:
+    """Counts what becomes of each run, and draws it when rich asks.
+
+    Args:
+        study: Name of the study.
+        runs: Where the runs stand before.
+        follow: A scalar whose mean and sd is shown.
+    """
+
+    def __init__(self, study: str, runs: Iterable[RunState], follow: str | None) -> None:
+        states = list(runs)
+        self.study = study
+        self.status = {run.spec.run_id: run.status for run in states}
+        # What stopped before is tried again, and nothing goes on yet.
+        for run_id, status in self.status.items():
+            if status in FAILED:
+                self.status[run_id] = "waiting"
+        self.began: dict[str, float] = {}
+        self.arms = list(dict.fromkeys(run.spec.arm for run in states))
+        self.arm_of = {run.spec.run_id: run.spec.arm for run in states}
+        self.follow = follow
+        self.values: dict[str, list[float]] = {arm: [] for arm in self.arms}
+        self.messages: list[str] = []
+        self.start = time.monotonic()
+        self.n_before = sum(status == FINISHED for status in self.status.values())
+        for run in states:
+            self._note(run.spec.arm, run.scalars)
+
+    def _note(self, arm: str, scalars: "dict[str, float] | object") -> None:
+        if self.follow is not None and isinstance(scalars, dict) and self.follow in scalars:
+            self.values[arm].append(scalars[self.follow])
+
+    def started(self, run: RunSpec) -> None:
+        """A run began."""
+        self.status[run.run_id] = "running"
+        self.began[run.run_id] = time.monotonic()
+
+    def elsewhere(self, run: RunSpec) -> None:
+        """Another coordinator is at this run."""
+        self.status[run.run_id] = "waiting"
+
+    def finished(self, run: RunSpec, result: Trained) -> None:
+        """A run is in the store."""
+        self.status[run.run_id] = FINISHED
+        self._note(run.arm, dict(result.scalars))
+
+    def failed(self, run: RunSpec, failure: Failure) -> None:
+        """A run raised, died or took too long."""
+        self.status[run.run_id] = failure.status
+        self.messages.append(f"{_title(run)} {failure.status}: {printable(failure.message)}")
+
+    @property
+    def n_done(self) -> int:
+        """Runs that are finished."""
+        return sum(status == FINISHED for status in self.status.values())
+
+    def seconds_left(self) -> float | None:
+        """What is left, if it goes on as it did; None before the first run is over."""
+        over = sum(status == FINISHED or status in FAILED for status in self.status.values())
+        made = over - self.n_before
+        if made == 0:
+            return None
+        return (time.monotonic() - self.start) / made * (len(self.status) - over)
+
+    def spread(self, arm: str) -> str:
+        """Mean and sd of the followed scalar over the finished runs of an arm."""
+        values = self.values[arm]
+        if not values:
+            return ""
+        if len(values) == 1:
+            return f"{values[0]:.4g}"
+        return f"{np.mean(values):.4g} ± {np.std(values, ddof=1):.2g}"
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from self._draw()
+
+    def _draw(self) -> Iterator[RenderableType]:
+        head = Table.grid(padding=(0, 2))
+        left = self.seconds_left()
+        head.add_row(
+            Text(printable(self.study), style="bold"),
+            ProgressBar(total=len(self.status), completed=self.n_done, width=24),
+            f"{self.n_done} of {len(self.status)}",
+            "" if left is None or self.n_done == len(self.status) else f"{_clock(left)} left",
+        )
+        yield head
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+        for column in ("arm", "finished", "running", "failed", "waiting"):
+            table.add_column(column, justify="left" if column == "arm" else "right")
+        if self.follow is not None:
+            table.add_column(Text(printable(self.follow)), justify="right")
+        for arm in self.arms:
+            counts = Counter(s for i, s in self.status.items() if self.arm_of[i] == arm)
+            n_failed = sum(counts[status] for status in FAILED)
+            cells: list[RenderableType] = [
+                Text(printable(arm)),
+                str(counts[FINISHED]),
+                str(counts["running"]),
+                Text(str(n_failed), style="bold red" if n_failed else ""),
+                str(counts["waiting"]),
+            ]
+            table.add_row(*cells, *([self.spread(arm)] if self.follow is not None else []))
+        yield table
+        for message in self.messages[-N_MESSAGES:]:
+            yield Text(message, style="red", overflow="ellipsis", no_wrap=True)
+
+
+class Lines(Board):
+    """The same as plain lines, one an event, for a log file.
+
+    Args:
+        study: Name of the study.
+        runs: Where the runs stand before.
+        follow: A scalar whose mean and sd is shown.
+        console: Where lines go.
+    """
+
+    def __init__(
+        self, study: str, runs: Iterable[RunState], follow: str | None, console: Console
+    ) -> None:
+        super().__init__(study, runs, follow)
+        self._console = console
+        if self.n_before:
+            self._say(f"{printable(study)}: {self.n_before} of {len(self.status)} are finished")
+
+    def _say(self, text: str) -> None:
+        self._console.print(Text(text), soft_wrap=True)
+
+    def finished(self, run: RunSpec, result: Trained) -> None:
+        """A run is in the store."""
+        super().finished(run, result)
+        spread = self.spread(run.arm)
+        follow = f", {self.follow} {spread}" if spread else ""
+        left = self.seconds_left()
+        rest = f", {_clock(left)} left" if left else ""
+        self._say(
+            f"{_title(run)} finished in {result.seconds:.1f} s "
+            f"({self.n_done} of {len(self.status)}{follow}{rest})"
+        )
+
+    def failed(self, run: RunSpec, failure: Failure) -> None:
+        """A run raised, died or took too long."""
+        super().failed(run, failure)
+        self._say(self.messages[-1])
+
+
+@contextmanager
+def watch(
+    study: str, runs: Iterable[RunState], *, shown: bool, follow: str | None
+) -> Iterator[Watch]:
+    """Something to tell what becomes of each run; it draws where somebody can see it.
+
+    Args:
+        study: Name of the study.
+        runs: Where the runs stand before.
+        shown: Whether anything is drawn at all.
+        follow: A scalar whose mean and sd is shown.
+
+    Yields:
+        What is told.
+    """
+    console = Console(stderr=True)
+    if not shown:
+        yield Board(study, runs, follow)
+    elif not console.is_terminal:
+        yield Lines(study, runs, follow, console)
+    else:
+        board = Board(study, runs, follow)
+        with Live(board, console=console, refresh_per_second=4):
+            yield board
+
+
+def _title(run: RunSpec) -> str:
+    return f"run {printable(run.name)} of {printable(run.arm)}"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02} min"
+    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"

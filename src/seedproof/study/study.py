@@ -1,0 +1,248 @@
+"""`sp.Study`: the same training under many seeds, resumable, and nothing lost."""
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from typing import Any
+
+from seedproof.engines import Engine, Failure, SerialEngine
+from seedproof.engines.serial import as_failure
+from seedproof.errors import OptionError, RunExistsError
+from seedproof.records.location import Location
+from seedproof.records.manifest import FailureManifest
+from seedproof.report.api import measure, measure_arms
+from seedproof.report.report import Report
+from seedproof.report.side_by_side import SideBySide
+from seedproof.runs.resume import Status, check_code, check_one_code, enter, status_of
+from seedproof.runs.run import Run
+from seedproof.runs.spec import RunSpec, StudySpec, as_names, as_plan
+from seedproof.runs.target import Target, Train, as_target
+from seedproof.runs.worker import TrainRun, is_claimed
+from seedproof.seeds import SeedPlan
+from seedproof.study.engine import build_engine
+from seedproof.study.progress import Watch, watch
+
+# How long to wait before asking again for a run that another coordinator is at.
+PATIENCE_SECONDS = 1.0
+
+
+class Study:
+    """One training under many seeds, in one or several arms.
+
+    Args:
+        name: Name of the study; part of every run's id.
+        train: Called with each run: `def train(run): ...`.
+        seeds: How many seeds, or a plan of what varies.
+        arms: Names of the arms, which share the seeds; the function reads `run.arm`.
+        store: Where records go: a folder, or a URL such as s3://bucket/folder.
+        arguments: What the function finds in `run.arguments`; part of every run's id.
+        threads_per_run: Threads that a run may use; another number gives other bits.
+        deterministic: Whether torch is told to choose algorithms that are repeatable.
+        seed: The number that every seed comes from.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        train: Train | Target,
+        *,
+        seeds: int | SeedPlan = 10,
+        arms: Sequence[str] = ("none",),
+        store: str | os.PathLike[str] | Location,
+        arguments: Sequence[str] = (),
+        threads_per_run: int = 1,
+        deterministic: bool = True,
+        seed: int = 0,
+    ) -> None:
+        self._target = as_target(train)
+        self._asked = StudySpec(
+            name=name,
+            target=self._target.name,
+            seeds=as_plan(seeds, seed=seed),
+            arms=as_names(arms),
+            arguments=tuple(map(str, arguments)),
+            threads=threads_per_run,
+            deterministic=deterministic,
+        )
+        self._store = Location.of(store)
+        self._handed_out: set[str] = set()
+
+    @property
+    def store(self) -> str:
+        """Where records go."""
+        return str(self._store)
+
+    def run(
+        self,
+        engine: str | Engine = "processes",
+        *,
+        workers: int | None = None,
+        timeout: float | None = None,
+        retries: int = 2,
+        only: int | None = None,
+        allow_changed_code: bool = False,
+        progress: bool = True,
+        follow: str | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> Status:
+        """Make every run that is not finished; a second call does nothing.
+
+        Runs that failed before are tried again. A run that raises, dies or takes too long is
+        recorded, and the others go on.
+
+        Args:
+            engine: `serial`, `processes`, `ray`, `slurm`, or an engine of your own.
+            workers: How many runs at a time; what the engine thinks fit without one.
+            timeout: Seconds that a run may take.
+            retries: How often a run is tried again after its process died.
+            only: Make this one alone, by its index: for job arrays of your own.
+            allow_changed_code: Whether finished runs of other code are accepted.
+            progress: Whether to show on standard error how far it is.
+            follow: A scalar whose mean and sd over the finished runs is shown.
+            settings: What else the engine takes, such as `{"gpus": 0.5}`.
+
+        Returns:
+            Where every run stands.
+        """
+        if isinstance(engine, str):
+            engine = build_engine(
+                engine,
+                workers=workers,
+                timeout=timeout,
+                retries=retries,
+                threads=self._asked.threads,
+                **(settings or {}),
+            )
+        elif settings or workers is not None or timeout is not None:
+            raise OptionError("workers, timeout and settings belong to the engine that you made.")
+        runs = self._chosen(only)
+        joined = enter(self._store, self._asked)
+        if not allow_changed_code:
+            check_code(self._store, self._target)
+        done = {run.spec.run_id: run for run in status_of(self._store).runs}
+        pending = [run for run in runs if done[run.run_id].status != "finished"]
+        with watch(joined.name, done.values(), shown=progress, follow=follow) as seen:
+            self._make(pending, engine, seen)
+        if not allow_changed_code:
+            check_one_code(self._store)
+        return self.status()
+
+    def _chosen(self, only: int | None) -> Sequence[RunSpec]:
+        runs = self._asked.runs()
+        if only is None:
+            return runs
+        if not 0 <= only < len(runs):
+            raise OptionError(f"There is no run {only}. The study has runs 0 to {len(runs) - 1}.")
+        return [runs[only]]
+
+    def _make(self, pending: Sequence[RunSpec], engine: Engine, seen: Watch) -> None:
+        task = TrainRun(
+            self._store,
+            self._target,
+            dict(self._target.code()),
+            is_alone=not isinstance(engine, SerialEngine),
+        )
+        while pending:
+            elsewhere: list[RunSpec] = []
+            batch = pending
+
+            def on_start(index: int, batch: Sequence[RunSpec] = batch) -> None:
+                seen.started(batch[index])
+
+            with closing(_iterator(engine.map(task, batch, on_start=on_start))) as outcomes:
+                for outcome in outcomes:
+                    spec = batch[outcome.index]
+                    if outcome.failure is not None:
+                        self._record(spec, outcome.failure, outcome.attempts)
+                        seen.failed(spec, outcome.failure)
+                    elif outcome.result is not None and outcome.result.status == "elsewhere":
+                        elsewhere.append(spec)
+                        seen.elsewhere(spec)
+                    elif outcome.result is not None:
+                        seen.finished(spec, outcome.result)
+            pending = elsewhere
+            if pending:
+                time.sleep(PATIENCE_SECONDS)
+
+    def _record(self, spec: RunSpec, failure: Failure, attempts: int = 1) -> None:
+        FailureManifest(
+            run_id=spec.run_id,
+            name=spec.name,
+            arm=spec.arm,
+            status=failure.status,
+            message=failure.message,
+            traceback=failure.traceback,
+            attempts=attempts,
+        ).write(self._folder(spec))
+
+    def _folder(self, spec: RunSpec) -> Location:
+        return self._store / "runs" / spec.run_id
+
+    def status(self) -> Status:
+        """Where every run stands, also those that other coordinators make."""
+        enter(self._store, self._asked)
+        return status_of(self._store)
+
+    def ask(self) -> Run | None:
+        """A run that nobody has made yet, for a loop of your own; None when there is none left.
+
+        Each run is handed out once by this object. Train it inside `with run.active():`, which
+        seeds everything, then `tell`.
+
+        Returns:
+            The next run.
+        """
+        enter(self._store, self._asked)
+        check_code(self._store, self._target)
+        for spec in self._asked.runs():
+            folder = self._folder(spec)
+            if spec.run_id in self._handed_out or (folder / "run.json").is_file():
+                continue
+            if not is_claimed(folder):
+                self._handed_out.add(spec.run_id)
+                return Run(spec, folder)
+        return None
+
+    def tell(self, run: Run, error: BaseException | None = None) -> None:
+        """Say what came of a run that `ask` gave: commit its records, or record its failure.
+
+        Args:
+            run: The run.
+            error: Why it failed; None if it is finished.
+        """
+        if error is not None:
+            self._record(run.spec, as_failure(error))
+            return
+        with suppress(RunExistsError):  # somebody else made it meanwhile
+            run.commit({"target": self._target.name, "code": dict(self._target.code())})
+
+    def measure(self, *, arm: str | None = None, split: str | None = None) -> Report:
+        """How much the seed decided, of the finished runs of one arm.
+
+        Args:
+            arm: Which arm; may be left out if there is only one.
+            split: Which split; may be left out if there is only one.
+
+        Returns:
+            A report.
+        """
+        return measure(self._store, arm=arm, split=split)
+
+    def measure_arms(self, *, split: str | None = None) -> SideBySide:
+        """The reports of all arms, side by side.
+
+        Args:
+            split: Which split; may be left out if there is only one.
+
+        Returns:
+            A report for each arm.
+        """
+        return measure_arms(self._store, split=split)
+
+
+def _iterator(outcomes: Any) -> Any:  # noqa: ANN401 - whatever an engine returns
+    """Outcomes that can be closed, which stops the work."""
+    if hasattr(outcomes, "close"):
+        return outcomes
+    return (outcome for outcome in outcomes)
