@@ -4,6 +4,7 @@ import sys
 
 import typer
 
+from seedproof.cli.doctor import doctor
 from seedproof.cli.measure import measure
 from seedproof.cli.report import report
 from seedproof.cli.run import run
@@ -32,6 +33,7 @@ def _root(
 
 
 # In the order in which people come to them.
+app.command()(doctor)
 app.command()(run)
 app.command()(status)
 app.command()(measure)

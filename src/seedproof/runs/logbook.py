@@ -42,7 +42,7 @@ class Logbook:
 
     def add_scalar(self, name: str, value: Any) -> None:  # noqa: ANN401 - tensors, too
         """Keep one number."""
-        number = np.asarray(_array(value))
+        number = np.asarray(as_array(value))
         if number.size != 1 or not np.issubdtype(number.dtype, np.number):
             raise DtypeError(f"The scalar {name!r} is {value!r}. Give one number.")
         if not math.isfinite(float(number.reshape(())[()])):
@@ -66,12 +66,12 @@ class Logbook:
             raise OptionError("Give either probs or predictions, and not both.")
         if split not in self._predictions:
             self._predictions[split] = _SplitLog(self._run, self._folder, split)
-        values = _array(probs if predictions is None else predictions)
+        values = as_array(probs if predictions is None else predictions)
         _check_axes(values, n_axes=2 if predictions is None else 1)
         self._predictions[split].add(
             values,
-            ids=None if ids is None else _array(ids),
-            labels=None if labels is None else _array(labels),
+            ids=None if ids is None else as_array(ids),
+            labels=None if labels is None else as_array(labels),
             classes=None if classes is None else tuple(map(str, classes)),
         )
 
@@ -88,8 +88,8 @@ class Logbook:
         """Keep explanations of some examples."""
         _check_name(split, "split")
         _check_name(method, "method")
-        names = np.asarray(_array(ids)).tolist()
-        weights = [np.asarray(_array(one), dtype=np.float32) for one in scores]
+        names = np.asarray(as_array(ids)).tolist()
+        weights = [np.asarray(as_array(one), dtype=np.float32) for one in scores]
         if not len(names) == len(tokens) == len(weights):
             raise ShapeError(
                 f"There are {len(names)} ids, {len(tokens)} lists of tokens and {len(weights)} "
@@ -223,7 +223,7 @@ class _SplitLog:
                 self._writer.write(shard.ids, labels, found[0])
 
 
-def _array(values: Any) -> npt.NDArray[np.generic]:  # noqa: ANN401 - arrays, tensors, lists
+def as_array(values: Any) -> npt.NDArray[np.generic]:  # noqa: ANN401 - arrays, tensors, lists
     """An array; tensors of torch are taken off their graph and device."""
     if hasattr(values, "detach"):
         values = values.detach().cpu()

@@ -11,6 +11,16 @@ from typing import Any
 
 import numpy as np
 
+# Calls that seed a global generator, and whose it is; and those that make a generator, without a
+# seed unless one is given. The doctor watches them.
+SEEDING = {
+    "random.seed": "python",
+    "numpy.random.seed": "numpy",
+    "torch.manual_seed": "torch",
+    "torch.random.manual_seed": "torch",
+}
+UNSEEDED = ("numpy.random.default_rng", "torch.seed")
+
 
 def load_torch() -> ModuleType | None:
     """Torch where it is installed: loaded before it is seeded, since its default seed is fixed."""

@@ -1,0 +1,115 @@
+"""`seedproof doctor`: does a training obey its seeds?"""
+
+import json
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from seedproof.runs.checkup import Finding
+    from seedproof.runs.doctor import Diagnosis
+
+FAULT, NO_TRAINING = 1, 4
+SIGNS = {
+    "pass": ("✓", "green"),
+    "fail": ("✗", "red"),
+    "warn": ("!", "yellow"),
+    "skip": ("–", "dim"),
+}
+
+
+def doctor(
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="A script, or a function that takes the run: package.module:train.",
+            show_default=False,
+        ),
+    ],
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- ARGUMENT...]", help="The script's own.", show_default=False),
+    ] = None,
+    *,
+    steps: Annotated[
+        int | None, typer.Option(help="End each training after this many optimizer steps.")
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option(help="End each training after this time.")
+    ] = None,
+    arm: Annotated[str, typer.Option(help="The arm that it is told.")] = "none",
+    threads_per_run: Annotated[int, typer.Option(help="Threads of each training.")] = 1,
+    workers: Annotated[int | None, typer.Option(help="How many at a time.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+) -> None:
+    """Train briefly a few times, and find out whether the seed does what it should.
+
+    Exit code 0 if nothing is wrong, 1 if something is, 4 if the training itself fails.
+    """
+    from rich.console import Console
+
+    from seedproof.runs.doctor import examine
+    from seedproof.runs.target import find_target
+
+    words = tuple(arguments or ())
+    console = Console(stderr=True)
+    with console.status("training"):
+        found = examine(
+            find_target(target, words),
+            arm=arm,
+            arguments=words,
+            threads=threads_per_run,
+            steps=steps,
+            seconds=seconds,
+            workers=workers,
+        )
+    if as_json:
+        sys.stdout.write(json.dumps(_plain(found), ensure_ascii=False) + "\n")
+    else:
+        _show(found)
+    if found.failure is not None:
+        raise typer.Exit(NO_TRAINING)
+    if not found.is_healthy:
+        raise typer.Exit(FAULT)
+
+
+def _show(diagnosis: "Diagnosis") -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from seedproof.report.text import printable
+
+    console = Console()
+    if diagnosis.failure is not None:
+        message = f"{diagnosis.target} does not train: {printable(diagnosis.failure.message)}"
+        console.print(Text(message, style="red"))
+        console.print(Text(diagnosis.failure.traceback.rstrip()))
+        return
+    for finding in diagnosis.findings:
+        sign, style = SIGNS[finding.verdict]
+        console.print(Text(f"{sign} {finding.check}", style=f"bold {style}"))
+        grid = Table.grid(padding=(0, 1))
+        for name, text in _lines(finding):
+            grid.add_row(" ", Text(name, style="dim"), Text(printable(text)))
+        console.print(grid)
+    n_faults = sum(finding.verdict == "fail" for finding in diagnosis.findings)
+    end = "No fault found." if not n_faults else f"{n_faults} fault{'s' * (n_faults > 1)} found."
+    console.print(Text(f"\n{end}"))
+
+
+def _lines(finding: "Finding") -> list[tuple[str, str]]:
+    parts = (("found", finding.found), ("cause", finding.cause), ("fix", finding.fix))
+    return [(name, text) for name, text in parts if text]
+
+
+def _plain(diagnosis: "Diagnosis") -> dict[str, object]:
+    failure = diagnosis.failure
+    return {
+        "target": diagnosis.target,
+        "is_healthy": diagnosis.is_healthy,
+        "failure": None if failure is None else failure.message,
+        "findings": [asdict(finding) for finding in diagnosis.findings],
+    }
