@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from seedproof import stabilize as stabilize
     from seedproof.errors import SeedproofError
     from seedproof.integrations.sklearn import study_estimator
     from seedproof.measurement.intervals import Estimate
@@ -45,6 +46,8 @@ _HOMES = {
     "measure_arms": "seedproof.report.api",
     "study_estimator": "seedproof.integrations.sklearn",
 }
+# Reached as they are, such as `sp.stabilize.build`.
+_PACKAGES = frozenset({"stabilize"})
 
 
 def __getattr__(name: str) -> object:
@@ -53,6 +56,8 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version
 
         return version("seedproof")
+    if name in _PACKAGES:
+        return import_module(f"seedproof.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'seedproof' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

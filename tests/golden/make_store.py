@@ -14,10 +14,13 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
+from seedproof.records.explanations import write_explanations
 from seedproof.records.location import Location
-from seedproof.records.manifest import RunManifest, StudyManifest
+from seedproof.records.manifest import FailureManifest, Part, RunManifest, StudyManifest
 from seedproof.records.schema import Kind, Layout, version_text
-from seedproof.records.writer import RunWriter
+from seedproof.records.writer import PredictionsWriter
+from seedproof.runs.spec import RunSpec, StudySpec
+from seedproof.seeds import SeedPlan
 
 HERE = Path(__file__).parent
 CLASSES = ("cat", "dog", "füchse 🦊")
@@ -29,46 +32,115 @@ EIGHTHS = [
     [[5, 2, 1], [1, 6, 1], [0, 0, 8], [4, 3, 1], [1, 1, 6], [3, 4, 1], [7, 1, 0]],
     [[3, 4, 1], [1, 6, 1], [0, 1, 7], [3, 4, 1], [5, 1, 2], [3, 4, 1], [7, 0, 1]],
 ]
+# An arm for each kind; the third run of two of them stopped, and that of the last never began.
+STUDY = StudySpec("golden", "train.py", SeedPlan.all(3), tuple(map(str, Kind)), ("--lr", "0.1"))
+STOPPED = {"probs": "failed", "top": "killed"}
+# Examples of each split; a second one, to be told apart, is enough for one arm.
+SPLITS = {"probs": {"test": 7, "dev": 3}, "top": {"test": 7}, "labels": {"test": 7}}
+TOKENS = [["a", "🙂"], [], ["ein", "zwei", "drei"]]
+SCORES = [[0.5, -0.25], [], [1.0, 0.0, -1.0]]
 
 
 def main() -> None:
     """Write the store and what it holds."""
     place = Location.of(HERE / f"store-{version_text()}")
-    StudyManifest("golden", rows_per_group=2, plan={"vary": ["init"], "runs": 2}).write(place)
-    expected = {arm: write_arm(place, arm) for arm in Kind}
+    StudyManifest(STUDY.name, plan=STUDY.as_json()).write(place)
+    for run in STUDY.runs():
+        if int(run.name) < len(EIGHTHS):
+            write_run(place, run)
+        elif run.arm in STOPPED:
+            write_failure(place, run, STOPPED[run.arm])
+    expected = {kind: values_of(kind) for kind in Kind}
     text = json.dumps(expected, indent=1, ensure_ascii=False)
     (HERE / f"store-{version_text()}.json").write_text(text + "\n", encoding="utf-8")
 
 
-def write_arm(place: Location, kind: Kind) -> dict[str, object]:
-    """Two runs of one kind, and the values that a reader must give."""
-    text_ids = kind is Kind.LABELS
+def write_run(place: Location, run: RunSpec) -> None:
+    """A finished run: predictions and explanations."""
+    folder = place / "runs" / run.run_id
+    kind = Kind(run.arm)
+    n_top = 2 if kind is Kind.TOP else 0
     extras = (("text", pa.string()),) if kind is Kind.PROBS else ()
-    layout = Layout(kind, CLASSES, text_ids, n_top=2 if kind is Kind.TOP else 0, extras=extras)
-    ids = pa.array(TEXT_IDS if text_ids else INTEGER_IDS)
-    texts = ["one", None, "<b>three</b>", "", "five", "six", "seven"]
-    for seed, eighths in enumerate(EIGHTHS):
-        run = RunManifest(
-            run_id=f"{kind}-{seed}",
-            name=str(seed),
-            arm=str(kind),
-            seeds={"init": seed},
-            facts={"versions": {"golden": "1"}},
-            scalars={"loss": 0.5},
-        )
-        with RunWriter(place, run, layout, rows_per_group=2, split="test") as writer:
-            values = as_values(kind, np.array(eighths, dtype=np.float32) / 8)
-            writer.write(ids, np.array(LABELS), values, [pa.array(texts)] if extras else [])
+    layout = Layout(kind, CLASSES, kind is Kind.LABELS, n_top, extras)
+    probs = np.array(EIGHTHS[int(run.name)], dtype=np.float32) / 8
+    ids = ids_of(kind)
+    rows = [
+        {"example": example, "tokens": tokens, "scores": scores, "draw": draw}
+        for example, tokens, scores in zip(ids[:3], TOKENS, SCORES, strict=True)
+        for draw in range(2)
+    ]
+    RunManifest(
+        run_id=run.run_id,
+        name=run.name,
+        arm=run.arm,
+        parts=(
+            *(
+                part
+                for split, n_rows in SPLITS[run.arm].items()
+                for part in write_split(folder, run.name, layout, probs[:n_rows], split=split)
+            ),
+            write_explanations(folder, "test", "lime", rows),
+        ),
+        seeds=run.seeds,
+        facts={"versions": {"golden": "1"}, "code": {"train.py": "00ff"}, "seconds": 1.5},
+        scalars={"loss": 0.5},
+    ).commit(folder)
+
+
+def write_split(
+    folder: Location, run: str, layout: Layout, probs: np.ndarray, *, split: str
+) -> tuple[Part, ...]:
+    """Predictions on one split, in row groups that follow the layout."""
+    writer = PredictionsWriter(
+        folder, layout, run=run, rows_per_group=layout.rows_per_group, split=split
+    )
+    n_rows = len(probs)
+    ids = pa.array(ids_of(layout.kind)[:n_rows])
+    extras = [pa.array(texts()[:n_rows])] if layout.extras else []
+    writer.write(ids, np.array(LABELS[:n_rows]), as_values(layout.kind, probs), extras)
+    return writer.close()
+
+
+def write_failure(place: Location, run: RunSpec, status: str) -> None:
+    """A run that did not finish, with half of a file that nobody lists."""
+    folder = place / "runs" / run.run_id
+    failure = FailureManifest(
+        run.run_id, run.name, run.arm, status, "ValueError: no data", "Traceback …", attempts=3
+    )
+    failure.write(folder)
+    half = folder / "predictions" / "test"
+    half.make_folder()
+    with (half / "part-00000000-00000.parquet").open_write() as file:
+        file.write(b"PAR1 and no more")
+
+
+def values_of(kind: Kind) -> dict[str, object]:
+    """The values that a reader must give for one arm."""
     probs = np.array(EIGHTHS) / 8
     return {
-        "ids": ids.to_pylist(),
+        "ids": ids_of(kind),
         "labels": LABELS,
         "probs": probs.tolist() if kind is Kind.PROBS else None,
         "predictions": None if kind is Kind.PROBS else probs.argmax(axis=2).tolist(),
-        "extras": {"text": texts} if extras else None,
+        "extras": {"text": texts()} if kind is Kind.PROBS else None,
+        "explanations": [
+            {"example": example, "tokens": tokens, "scores": scores, "draw": draw}
+            for example, tokens, scores in zip(ids_of(kind)[:3], TOKENS, SCORES, strict=True)
+            for draw in range(2)
+        ],
         "flip_rate": 3 / 7,
         "accuracy": 10 / 12,
     }
+
+
+def ids_of(kind: Kind) -> list[object]:
+    """Ids are text where the predicted class alone is kept, to have both types."""
+    return list(TEXT_IDS if kind is Kind.LABELS else INTEGER_IDS)
+
+
+def texts() -> list[str | None]:
+    """A column that is carried along."""
+    return ["one", None, "<b>three</b>", "", "five", "six", "seven"]
 
 
 def as_values(kind: Kind, probs: np.ndarray) -> object:
@@ -83,7 +155,13 @@ def as_values(kind: Kind, probs: np.ndarray) -> object:
 
 
 if __name__ == "__main__":
-    # The names of files are part of what is stored: no random numbers, two groups a part.
-    fixed = patch("seedproof.records.writer.uuid4", lambda: UUID(int=0))
-    with fixed, patch("seedproof.records.writer.GROUPS_PER_PART", 2):
+    # The names of files are part of what is stored: no random numbers. Row groups of 24 bytes,
+    # which is two rows of three probabilities, and two groups a part.
+    with (
+        patch("seedproof.records.writer.uuid4", lambda: UUID(int=0)),
+        patch("seedproof.records.explanations.uuid4", lambda: UUID(int=0)),
+        patch("seedproof.records.explanations.ROWS_PER_GROUP", 4),
+        patch("seedproof.records.schema.GROUP_BYTES", 24),
+        patch("seedproof.records.writer.GROUPS_PER_PART", 2),
+    ):
         main()

@@ -4,12 +4,16 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import seedproof as sp
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
-from seedproof.records.schema import Kind
+from seedproof.records.schema import SCHEMA_VERSION, Kind
+from seedproof.runs.resume import planned, status_of
+from seedproof.runs.spec import StudySpec
+from seedproof.seeds import SeedPlan
 
 HERE = Path(__file__).parent
 STORES = sorted(path.name for path in HERE.glob("store-*") if path.is_dir())
@@ -27,9 +31,20 @@ def expected(store):
     return json.loads(store.with_name(f"{store.name}.json").read_text(encoding="utf-8"))
 
 
-def test_the_first_version_is_among_them():
-    """Readers accept every minor version from 1.0 on."""
-    assert "store-1.0" in STORES
+def test_every_version_is_among_them():
+    """Readers accept every minor version from 1.0 to their own."""
+    major, minor = SCHEMA_VERSION
+
+    assert [f"store-{major}.{i}" for i in range(minor + 1)] == STORES
+
+
+def test_a_golden_store_says_its_version(store):
+    """It was written by that version, and never again."""
+    version = store.name.removeprefix("store-")
+
+    manifests = [json.loads(path.read_text(encoding="utf-8")) for path in store.rglob("*.json")]
+
+    assert {manifest["schema"] for manifest in manifests} == {version}
 
 
 @pytest.mark.parametrize("kind", list(Kind))
@@ -63,9 +78,9 @@ def test_a_golden_store_is_measured_to_the_same_figures(store, expected, kind):
     assert report["accuracy"].value == pytest.approx(expected[kind]["accuracy"], rel=1e-12)
 
 
-def test_manifests_of_a_golden_store_are_read(store):
+def test_manifests_of_version_1_0_are_read():
     """Seeds, facts and scalars of each run; name and plan of the study."""
-    found = Store(Location.of(store))
+    found = Store(Location.of(HERE / "store-1.0"))
 
     assert found.study.name == "golden"
     assert found.study.plan == {"vary": ["init"], "runs": 2}
@@ -74,3 +89,92 @@ def test_manifests_of_a_golden_store_are_read(store):
     ]
     assert all(run.facts == {"versions": {"golden": "1"}} for run in found.runs)
     assert all(run.scalars == {"loss": 0.5} for run in found.runs)
+
+
+@pytest.fixture
+def planned_store():
+    """The first version that a study wrote."""
+    return Location.of(HERE / "store-1.1")
+
+
+def test_the_plan_of_version_1_1_is_read(planned_store):
+    """The same study again, whose runs have the ids that their folders are called by."""
+    study = StudySpec(
+        name="golden",
+        target="train.py",
+        seeds=SeedPlan.all(3),
+        arms=("probs", "top", "labels"),
+        arguments=("--lr", "0.1"),
+    )
+    found = Store(planned_store)
+
+    assert found.study.rows_per_group is None
+    assert planned(found.study, planned_store) == study
+    assert [(run.spec.run_id, run.status) for run in status_of(planned_store).runs] == [
+        ("0aaa8dd91199df17", "finished"),
+        ("9e14de5c14387f55", "finished"),
+        ("63ad4a67f2fe8112", "finished"),
+        ("4567dedcdd60e094", "finished"),
+        ("331b1fcbf81239d8", "finished"),
+        ("f2f630a115346294", "finished"),
+        ("961ee7f49de692cd", "failed"),
+        ("532dc0901dd50cb4", "killed"),
+        ("e558dfefe8ebf2a9", "waiting"),
+    ]
+
+
+def test_manifests_of_version_1_1_are_read(planned_store):
+    """Seeds by source, facts and scalars of each run, and why some have stopped."""
+    found = Store(planned_store)
+    seeds = {str(level): {"init": init} for level, init in enumerate((4088532484, 3581274545))}
+
+    assert [(run.arm, run.name) for run in found.runs] == [
+        (arm, name) for arm in ("labels", "probs", "top") for name in ("0", "1")
+    ]
+    assert all(run.seeds.items() >= seeds[run.name].items() for run in found.runs)
+    assert all(len(run.seeds) == 5 for run in found.runs)
+    assert all(run.facts["code"] == {"train.py": "00ff"} for run in found.runs)
+    assert all(run.scalars == {"loss": 0.5} for run in found.runs)
+    assert found.arms() == ("probs", "top", "labels")
+    assert found.splits() == ("dev", "test")
+    for run in status_of(planned_store).failed:
+        assert (run.message, run.traceback) == ("ValueError: no data", "Traceback …")
+
+
+def test_row_groups_of_version_1_1_follow_the_layout(planned_store):
+    """Two rows of three probabilities, one of two top classes, six of one class: 24 bytes each."""
+    store = Store(planned_store)
+
+    sizes = {
+        arm: [len(shards.shard(i)) for i in range(shards.n_shards)]
+        for arm in store.arms()
+        for shards in [store.shards(arm=arm, split="test")]
+    }
+
+    assert sizes == {"probs": [2, 2, 2, 1], "top": [1] * 7, "labels": [6, 1]}
+
+
+def test_a_second_split_of_version_1_1_is_read(planned_store):
+    """The first three examples, apart from those of the other split."""
+    expected = json.loads((HERE / "store-1.1.json").read_text(encoding="utf-8"))["probs"]
+    shards = Store(planned_store).shards(arm="probs", split="dev")
+
+    shard = shards.shard(0)
+
+    assert shards.n_examples == 3
+    assert shard.ids.to_pylist() == expected["ids"][:2]
+    assert shard.probs.tolist() == [run[:2] for run in expected["probs"]]
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_explanations_of_version_1_1_are_read(planned_store, kind):
+    """Tokens, scores and draws, for ids of both types."""
+    expected = json.loads((HERE / "store-1.1.json").read_text(encoding="utf-8"))[kind]
+    runs = [run for run in Store(planned_store).runs if run.arm == kind]
+
+    for run in runs:
+        (part,) = [part for part in run.parts if part.path.startswith("explanations/test/lime/")]
+        found = pq.read_table(HERE / "store-1.1" / "runs" / run.run_id / part.path)
+        assert found.to_pylist() == expected["explanations"]
+        assert part.rows == 6
+    assert len(runs) == 2

@@ -1,18 +1,27 @@
-"""A small study with exact numbers, and the command line in this process."""
+"""A small study with exact numbers, the command line, and an object store on loopback."""
 
+import logging
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.fs
 import pytest
+from moto.server import ThreadedMotoServer
 
 from seedproof.cli.main import main
 
 N_RUNS, N_EXAMPLES = 5, 40
 CLASSES = ("cat", "dog", "fox")
 TEXT = "PRIVATE-TEXT"
+HIDE_TORCH = """
+from importlib.machinery import PathFinder
+find = PathFinder.find_spec
+PathFinder.find_spec = lambda name, *rest: None if name == "torch" else find(name, *rest)
+"""
 
 
 @dataclass(frozen=True)
@@ -69,3 +78,34 @@ def seedproof(monkeypatch, capfd, tmp_path) -> Callable[..., tuple[int, str, str
 
     monkeypatch.chdir(tmp_path)
     return call
+
+
+@pytest.fixture
+def without_torch(tmp_path_factory, monkeypatch) -> None:
+    """Programs that are started find no torch: as on many machines, and they start in no time."""
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "sitecustomize.py").write_text(HIDE_TORCH, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+
+
+@pytest.fixture(scope="session")
+def server():
+    """An S3-compatible server of our own, on a free port."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    yield server.get_host_and_port()
+    server.stop()
+
+
+@pytest.fixture
+def url(server, monkeypatch) -> Callable[[str], str]:
+    """Makes URLs in a bucket of that server; the credentials are in the environment."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")  # ask no machine on the network
+    host, port = server
+    options = f"endpoint_override={host}:{port}&scheme=http&region=us-east-1"
+    files, _ = pyarrow.fs.FileSystem.from_uri(f"s3://bucket?{options}&allow_bucket_creation=true")
+    files.create_dir("bucket")
+    return lambda path: f"s3://bucket/{path}?{options}"

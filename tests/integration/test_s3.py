@@ -1,14 +1,11 @@
 """A store on an object store: written, read and measured over S3, on loopback."""
 
 import json
-import logging
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.fs
 import pyarrow.parquet as pq
 import pytest
-from moto.server import ThreadedMotoServer
 
 import seedproof as sp
 from seedproof.errors import DamagedStoreError, NotFoundError
@@ -17,29 +14,6 @@ from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.reader import Store
 from seedproof.records.schema import Kind, Layout
 from seedproof.records.writer import RunWriter
-
-
-@pytest.fixture(scope="module")
-def server():
-    """An S3-compatible server of our own, on a free port."""
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    yield server.get_host_and_port()
-    server.stop()
-
-
-@pytest.fixture
-def url(server, monkeypatch):
-    """Makes URLs in a bucket of that server; the credentials are in the environment."""
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")  # ask no machine on the network
-    host, port = server
-    options = f"endpoint_override={host}:{port}&scheme=http&region=us-east-1"
-    files, _ = pyarrow.fs.FileSystem.from_uri(f"s3://bucket?{options}&allow_bucket_creation=true")
-    files.create_dir("bucket")
-    return lambda path: f"s3://bucket/{path}?{options}"
 
 
 @pytest.fixture

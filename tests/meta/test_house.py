@@ -8,19 +8,45 @@ import sys
 from pathlib import Path
 
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 
 import seedproof
 from seedproof.metrics import METRIC_NAMES
+from seedproof.runs.spec import StudySpec
 
 SOURCE = Path(seedproof.__file__).parent
 HEAVY = ("torch", "ray", "pyarrow", "altair", "duckdb", "scipy", "pandas")
+GOLDEN = Path(__file__).parents[1] / "golden" / "store-1.1"
+PLAN = seedproof.SeedPlan.all(2)
+
+
+def _current_run_is_the_active_one():
+    first = StudySpec("house", "train", PLAN).runs()[0]
+    run = seedproof.Run(first)
+    with run.active():
+        return seedproof.current_run() is run
+
+
+def _study_estimator_plans_a_study():
+    study = seedproof.study_estimator(
+        RandomForestClassifier(), [[0.0], [1.0]] * 4, [0, 1] * 4, seeds=3
+    )
+    return study.status().counts == {"waiting": 3}
+
+
 CALLS = {
     "Columns": lambda: seedproof.Columns(run="seed").run == "seed",
     "Estimate": lambda: seedproof.Estimate(0.5).low is None,
     "Report": lambda: seedproof.Report.__name__ == "Report",
+    "Run": lambda: seedproof.Run(StudySpec("house", "train", PLAN).runs()[1]).name == "1",
+    "SeedPlan": lambda: len(seedproof.SeedPlan.one_at_a_time(2).assignments()) == 4,
     "SeedproofError": lambda: issubclass(seedproof.SeedproofError, Exception),
+    "Study": lambda: seedproof.Study("house", print, store="nowhere").store.endswith("nowhere"),
     "__version__": lambda: seedproof.__version__ >= "0",
+    "current_run": _current_run_is_the_active_one,
     "measure": lambda: seedproof.measure([[0, 1], [1, 1]])["flip_rate"].value == 0.5,
+    "measure_arms": lambda: len(seedproof.measure_arms(GOLDEN, split="test")) == 3,
+    "study_estimator": _study_estimator_plans_a_study,
 }
 
 

@@ -55,7 +55,7 @@ def doctor(
 
     words = tuple(arguments or ())
     console = Console(stderr=True)
-    with console.status("training"):
+    with console.status("training") as status:
         found = examine(
             find_target(target, words),
             arm=arm,
@@ -64,6 +64,7 @@ def doctor(
             steps=steps,
             seconds=seconds,
             workers=workers,
+            on_probe=lambda what: status.update(f"training: {what}"),
         )
     if as_json:
         sys.stdout.write(json.dumps(_plain(found), ensure_ascii=False) + "\n")
@@ -84,8 +85,8 @@ def _show(diagnosis: "Diagnosis") -> None:
 
     console = Console()
     if diagnosis.failure is not None:
-        message = f"{diagnosis.target} does not train: {printable(diagnosis.failure.message)}"
-        console.print(Text(message, style="red"))
+        message = f"{diagnosis.target} does not train ({diagnosis.during}): "
+        console.print(Text(message + printable(diagnosis.failure.message), style="red"))
         console.print(Text(diagnosis.failure.traceback.rstrip()))
         return
     for finding in diagnosis.findings:
@@ -96,8 +97,10 @@ def _show(diagnosis: "Diagnosis") -> None:
             grid.add_row(" ", Text(name, style="dim"), Text(printable(text)))
         console.print(grid)
     n_faults = sum(finding.verdict == "fail" for finding in diagnosis.findings)
-    end = "No fault found." if not n_faults else f"{n_faults} fault{'s' * (n_faults > 1)} found."
-    console.print(Text(f"\n{end}"))
+    n_warnings = sum(finding.verdict == "warn" for finding in diagnosis.findings)
+    end = f"{n_faults or 'No'} fault{'s' * (n_faults > 1)} found"
+    also = f", {n_warnings} to look at" if n_warnings else ""
+    console.print(Text(f"\n{end}{also}."))
 
 
 def _lines(finding: "Finding") -> list[tuple[str, str]]:
@@ -111,5 +114,7 @@ def _plain(diagnosis: "Diagnosis") -> dict[str, object]:
         "target": diagnosis.target,
         "is_healthy": diagnosis.is_healthy,
         "failure": None if failure is None else failure.message,
+        "traceback": None if failure is None else failure.traceback,
+        "during": diagnosis.during or None,
         "findings": [asdict(finding) for finding in diagnosis.findings],
     }

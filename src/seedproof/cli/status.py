@@ -72,7 +72,7 @@ def _table(status: "Status", *, every: bool) -> object:
     table.add_column("seconds", justify="right")
     for name in names:
         table.add_column(Text(printable(name)), justify="right")
-    table.add_column("", no_wrap=True, overflow="ellipsis")
+    table.add_column("")
     for run in shown:
         cells = [f"{run.scalars[name]:.4g}" if name in run.scalars else "" for name in names]
         table.add_row(

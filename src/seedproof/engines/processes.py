@@ -26,6 +26,7 @@ from seedproof.engines.base import (
     n_cores,
 )
 from seedproof.engines.child import LENGTH, write_message
+from seedproof.engines.serial import as_failure
 
 TICK_SECONDS = 0.2
 ENDING_SECONDS = 0.01
@@ -171,8 +172,7 @@ class _Child:
         self.release()
         index, attempts = self.attempt.index, self.attempt.number
         if self._is_answered():
-            answer: Outcome[Any] = pickle.loads(self._answer[LENGTH.size :])  # noqa: S301 - ours
-            return replace(answer, index=index, attempts=attempts)
+            return replace(self._loaded_answer(), index=index, attempts=attempts)
         if self._timed_out:
             failure = Failure("timeout", f"It took longer than {self._timeout:g} s.")
         else:
@@ -180,6 +180,13 @@ class _Child:
             often = f", at each of {attempts} attempts" if attempts > 1 else ""
             failure = Failure("killed", f"Its process ended by {end}{often}.", complaints)
         return Outcome(index, failure=failure, attempts=attempts)
+
+    def _loaded_answer(self) -> Outcome[Any]:
+        try:
+            answer: Outcome[Any] = pickle.loads(self._answer[LENGTH.size :])  # noqa: S301 - ours
+        except Exception as error:  # noqa: BLE001 - whatever loading a user's object raises
+            return Outcome(0, failure=as_failure(error))
+        return answer
 
     def _tail(self) -> str:
         size = self._complaints.seek(0, os.SEEK_END)

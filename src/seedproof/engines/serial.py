@@ -45,5 +45,7 @@ def attempt(task: Callable[[Item], Result], item: Item, index: int = 0) -> Outco
 
 def as_failure(error: BaseException) -> Failure:
     """An exception as it is recorded: its last line, and where it came from."""
-    message = traceback.format_exception_only(error)[-1].strip()
+    said = str(error).strip().split("\n", maxsplit=1)[0]
+    name = type(error).__name__
+    message = f"{name}: {said}" if said else name
     return Failure("failed", message, "".join(traceback.format_exception(error)), error)

@@ -36,7 +36,7 @@ class SlurmEngine:
         environment: Further environment variables.
     """
 
-    folder: str = "slurm"
+    folder: str = "slurm-jobs"
     cluster: str = "slurm"
     partition: str | None = None
     minutes: int = 60
@@ -99,7 +99,8 @@ class SlurmEngine:
             name="seedproof",
             timeout_min=self.minutes,
             cpus_per_task=self.threads,
-            gpus_per_node=self.gpus,
+            # A cluster without GPUs may refuse to hear of them.
+            **({} if self.gpus == 0 else {"gpus_per_node": self.gpus}),
             **({} if self.memory_gb is None else {"mem_gb": self.memory_gb}),
             **({} if self.partition is None else {"slurm_partition": self.partition}),
             **({} if self.workers is None else {"slurm_array_parallelism": self.workers}),

@@ -5,6 +5,7 @@ import shutil
 import weakref
 from dataclasses import dataclass, field
 from pathlib import Path
+from pickle import PicklingError
 from tempfile import mkdtemp
 from typing import Any
 
@@ -39,7 +40,7 @@ class FitEstimator:
         from sklearn.base import clone
 
         model = clone(self.estimator)
-        model.set_params(**dict.fromkeys(_random_states(model), run.seeds["init"]))
+        model.set_params(**dict.fromkeys(_random_states(model), run.seed))
         model.fit(*self.fit)
         examples, labels = self.held_out
         run.log_scalar("accuracy", float(np.mean(model.predict(examples) == labels)))
@@ -91,7 +92,7 @@ def study_estimator(
         OptionError: Nothing in the estimator takes a `random_state`.
     """
     require("sklearn", extra="sklearn", feature="study_estimator")
-    import joblib
+    from sklearn.base import is_classifier
     from sklearn.model_selection import train_test_split
 
     kind = type(estimator).__name__
@@ -99,6 +100,10 @@ def study_estimator(
         raise OptionError(
             f"Nothing in {kind} takes a random_state, so no seed can change it. "
             "Give an estimator that draws, such as RandomForestClassifier()."
+        )
+    if not is_classifier(estimator):
+        raise OptionError(
+            f"{kind} is no classifier, and seedproof compares predicted classes. Give a classifier."
         )
     labels = np.asarray(y)
     n_examples = X.shape[0] if hasattr(X, "shape") else len(X)
@@ -114,6 +119,8 @@ def study_estimator(
         (_rows(X, test_ids), labels[test_ids]),
         test_ids,
     )
+    # Another setting or other data is another study: it must not join these runs.
+    arguments = [_fingerprint(estimator, X, labels, test_size)]
     scratch = None
     if store is None:
         scratch = Path(mkdtemp(prefix="seedproof-"))
@@ -123,8 +130,7 @@ def study_estimator(
         train,
         seeds=seeds,
         store=store,
-        # Another setting or other data is another study: it must not join these runs.
-        arguments=[joblib.hash((estimator, X, labels, test_size))],
+        arguments=arguments,
         seed=seed,
     )
     if scratch is not None:
@@ -136,6 +142,16 @@ def _random_states(estimator: Any) -> list[str]:  # noqa: ANN401 - scikit-learn 
     """Parameters that take a seed, also those of estimators inside."""
     names = estimator.get_params(deep=True)
     return [name for name in names if name.rsplit("__", 1)[-1] == "random_state"]
+
+
+def _fingerprint(estimator: Any, *data: Any) -> str:  # noqa: ANN401 - scikit-learn has no types
+    import joblib
+
+    try:
+        return str(joblib.hash((estimator, *data)))
+    except (AttributeError, TypeError, PicklingError):
+        # A lambda among its parameters, for example.
+        return str(joblib.hash((repr(estimator), *data)))
 
 
 def _rows(examples: Any, chosen: npt.NDArray[np.int64]) -> Any:  # noqa: ANN401 - as `fit` takes them

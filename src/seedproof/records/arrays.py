@@ -34,6 +34,7 @@ class ArrayShards:
         ids: Id of each example; its position without them.
         classes: Names of the classes; their indices without them.
         runs: Names of the runs; their positions without them.
+        tolerance: How far from one the probabilities of a row may sum to; by their type without it.
         alone: Whether this is one run, to be written rather than measured.
 
     Raises:
@@ -49,11 +50,13 @@ class ArrayShards:
         ids: npt.ArrayLike | None = None,
         classes: Sequence[str] | None = None,
         runs: Sequence[str] | None = None,
+        tolerance: float | None = None,
         alone: bool = False,
     ) -> None:
         array = _as_array(values, least_runs=1 if alone else 2)
-        self.tolerance = HALF_SUM_TOLERANCE if array.dtype == np.float16 else SUM_TOLERANCE
         gold = None if labels is None else _as_labels(labels, array.shape[1])
+        usual = HALF_SUM_TOLERANCE if array.dtype == np.float16 else SUM_TOLERANCE
+        self.tolerance = usual if tolerance is None else tolerance
         if array.ndim == 3:
             self.kind = Kind.PROBS
             self._values = array
@@ -68,7 +71,7 @@ class ArrayShards:
         self.classes, self._class_order = _in_canonical_order(self.classes)
         if self._class_order is not None and self._labels is not None:
             self._labels = _renumbered(self._labels, self._class_order)
-        self._ids = _as_ids(ids, array.shape[1])
+        self._ids = as_ids(ids, array.shape[1])
         self._order = None if ids is None else _sorting(self._ids)
         self._rows = Layout(self.kind, self.classes).rows_per_group
 
@@ -334,7 +337,8 @@ def _encode(
     return everything, predictions, np.array(labels, dtype=np.int32)
 
 
-def _as_ids(ids: npt.ArrayLike | None, n_examples: int) -> pa.Array:
+def as_ids(ids: npt.ArrayLike | None, n_examples: int) -> pa.Array:
+    """Ids as they are recorded: int64 if all are integers, else text; positions without them."""
     if ids is None:
         return pa.array(np.arange(n_examples, dtype=np.int64))
     given = _column(ids)

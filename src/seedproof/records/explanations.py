@@ -1,16 +1,18 @@
 """Records of explanations: a score for each token of each example."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
 import pyarrow as pa
 
-from seedproof.errors import EmptyInputError
+from seedproof.errors import DtypeError, DuplicateExampleError, EmptyInputError, InputError
+from seedproof.records.arrays import as_ids
 from seedproof.records.location import Location
 from seedproof.records.manifest import Part
 from seedproof.records.schema import MAX_GROUP_ROWS, Group, ids_digest
-from seedproof.records.shards import is_integer
 from seedproof.records.writer import PartWriter
 
 ROWS_PER_GROUP = min(4096, MAX_GROUP_ROWS)
@@ -32,13 +34,21 @@ def write_explanations(
     """
     if not rows:
         raise EmptyInputError(f"No explanation was logged for {method!r} on {split!r}.")
-    names = [str(row["example"]) for row in rows]
-    has_numbers = all(is_integer(name) for name in names)
-    keys: list[Any] = [int(name) for name in names] if has_numbers else names
+    ids = as_ids([row["example"] for row in rows], len(rows))
+    keys = ids.to_pylist()
+    has_numbers = pa.types.is_integer(ids.type)
     order = sorted(
         range(len(rows)),
         key=lambda i: (keys[i] if has_numbers else keys[i].encode(), rows[i]["draw"]),
     )
+    for one, two in pairwise(order):
+        if (keys[one], rows[one]["draw"]) == (keys[two], rows[two]["draw"]):
+            raise DuplicateExampleError(
+                f"Example {keys[one]!r} comes twice among the explanations by {method!r}, in draw "
+                f"{rows[one]['draw']}. Log each once, or give repeats a draw of their own."
+            )
+    for row in rows:
+        _check(row, method)
     schema = pa.schema(
         [
             pa.field("example", pa.int64() if has_numbers else pa.string(), nullable=False),
@@ -64,3 +74,11 @@ def write_explanations(
         digest = ids_digest(table.column("example").chunk(0))
         writer.write(table, Group(len(chosen), 0, digest, ""))
     return writer.close({"kind": "explanations", "method": method})
+
+
+def _check(row: Mapping[str, Any], method: str) -> None:
+    where = f"The explanation of example {row['example']!r} by {method!r}"
+    if not all(isinstance(token, str) for token in row["tokens"]):
+        raise DtypeError(f"{where} has tokens that are no text. Give the words, not their ids.")
+    if not np.isfinite(row["scores"]).all():
+        raise InputError(f"{where} has scores that are not finite. Leave such tokens out.")

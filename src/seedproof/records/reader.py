@@ -99,8 +99,9 @@ class Store:
         chosen = [run for run in self.runs if run.arm == arm and run.status == "finished"]
         if len(chosen) < 2:
             raise TooFewRunsError(
-                f"A flip needs two runs to disagree, but study {self.study.name!r} has "
-                f"{len(chosen)} finished run(s). Give the predictions of at least 2 runs."
+                f"A flip needs two runs to disagree, but arm {arm!r} of study "
+                f"{self.study.name!r} has {len(chosen)} finished run(s). "
+                "Give the predictions of at least 2 runs."
             )
         readers = [RunReader(self.location, run, split) for run in chosen]
         return StoreShards(readers, self.study.rows_per_group)
@@ -118,7 +119,11 @@ def _load_run(folder: Location) -> RunManifest:
 
 def _only(given: str | None, known: Sequence[str], noun: str, option: str) -> str:
     if not known:
-        raise TooFewRunsError("The store has no finished run. Finish the study first.")
+        raise TooFewRunsError(
+            "The store has no finished run. Finish the study first."
+            if noun == "arm"
+            else "No finished run of the store has predictions. Log them with run.log_predictions."
+        )
     if given is None and len(known) > 1:
         raise OptionError(
             f"The store has {len(known)} {noun}s ({', '.join(known)}). Choose one with {option}."

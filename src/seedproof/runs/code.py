@@ -1,16 +1,21 @@
 """Which code made a run: digests of the user's own files and definitions."""
 
 import ast
+import dis
 import inspect
+import os
 import sys
 import sysconfig
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
+from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
 from seedproof.records.schema import digest
+
+GLOBAL_LOOKUPS = {"LOAD_GLOBAL", "LOAD_NAME"}
 
 # What is said of a file that was saved after the run had loaded it: no digest is equal to it.
 EDITED = "edited while the run was on"
@@ -32,76 +37,154 @@ def loaded_files(root: Path, *, since: float) -> dict[str, str]:
         A digest for each file.
     """
     root = root.resolve()
-    libraries = {Path(place).resolve() for place in sysconfig.get_paths().values()}
-    libraries.add(Path(__file__).resolve().parents[1])
+    paths = [Path(place) for place in sysconfig.get_paths().values()]
+    paths.append(Path(__file__).parents[1])
+    # A glance at the text of its path tells most libraries.
+    libraries = tuple(f"{form}{os.sep}" for path in paths for form in (path, path.resolve()))
     found = {}
-    for module in list(sys.modules.values()):
-        path = _own_file(module, root)
-        if path is None or any(path.is_relative_to(place) for place in libraries):
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        # A main program is no measure: what is trained from it is told by its definitions.
+        if name == "__main__" or not isinstance(file, str) or file.startswith(libraries):
             continue
-        edited = path.stat().st_mtime > since
-        found[path.relative_to(root).as_posix()] = EDITED if edited else file_digest(path)
+        path = Path(file).resolve()
+        if path.suffix == ".py" and path.is_relative_to(root) and path.is_file():
+            edited = path.stat().st_mtime > since
+            found[path.relative_to(root).as_posix()] = EDITED if edited else file_digest(path)
     return dict(sorted(found.items()))
-
-
-def _own_file(module: ModuleType, root: Path) -> Path | None:
-    name = getattr(module, "__file__", None)
-    if not isinstance(name, str) or not name.endswith(".py"):
-        return None
-    path = Path(name).resolve()
-    return path if path.is_relative_to(root) and path.is_file() else None
 
 
 def definitions(function: Callable[..., Any]) -> dict[str, str]:
     """Digests of a function and of whatever it needs from its own module, by name.
 
     For functions of a notebook or of the main program, where the whole file is no measure: to
-    ask for more seeds is no change of the training.
+    ask for more seeds is no change of the training. Arrays and other large objects that a module
+    holds are not looked into.
+
+    Args:
+        function: What is trained.
+
+    Returns:
+        A digest for each function, class and plain value that it reaches.
     """
-    return {name: _definition_digest(thing) for name, thing in _reached(function)}
-
-
-def _reached(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
-    home = getattr(function, "__module__", None)
-    waiting: list[tuple[str, Any]] = [(getattr(function, "__qualname__", "train"), function)]
-    seen: set[str] = set()
+    start = getattr(function, "__qualname__", None) or type(function).__name__
+    home = getattr(_core(function), "__module__", None)
+    waiting: list[tuple[str, Any]] = [(start, function)]
+    found: dict[str, str] = {}
     while waiting:
         name, thing = waiting.pop()
-        if name in seen:
+        if name in found:
             continue
-        seen.add(name)
-        yield name, thing
-        for part in _functions_of(thing):
-            for used in sorted(_names_in(part.__code__)):
-                found = part.__globals__.get(used)
-                local = isinstance(found, type | FunctionType) and found.__module__ == home
-                plain = isinstance(found, int | float | str | bytes | tuple)
-                if local or plain:
-                    waiting.append((used, found))
+        found[name] = digest(_text(thing).encode())
+        for used, value in sorted(_needs(thing).items()):
+            if _is_plain(value) or getattr(_core(value), "__module__", None) == home:
+                waiting.append((used, value))
+    return found
 
 
-def _functions_of(thing: Any) -> list[FunctionType]:  # noqa: ANN401 - whatever a name stands for
-    if isinstance(thing, FunctionType):
-        return [thing]
-    inside = vars(thing).values() if isinstance(thing, type) else ()
-    return [part for part in inside if isinstance(part, FunctionType)]
+def _core(thing: Any) -> Any:  # noqa: ANN401 - whatever a name stands for
+    """The function or class behind a partial, a decorated function, a method or an object."""
+    while True:
+        if isinstance(thing, partial):
+            thing = thing.func
+        elif hasattr(thing, "__wrapped__"):
+            thing = thing.__wrapped__
+        elif isinstance(thing, MethodType):
+            thing = thing.__func__
+        else:
+            break
+    return thing if isinstance(thing, FunctionType | type) else type(thing)
+
+
+def _needs(thing: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever a name stands for
+    """What a definition refers to by name, as far as it can be told."""
+    core = _core(thing)
+    names = _names_outside_bodies(core)
+    if isinstance(core, FunctionType):
+        cells = zip(core.__code__.co_freevars, core.__closure__ or (), strict=True)
+        held = {name: cell.cell_contents for name, cell in cells if _is_filled(cell)}
+        scope = core.__globals__ | held
+        names |= _names_in(core.__code__) | held.keys()
+    else:
+        scope = vars(sys.modules[core.__module__]) if core.__module__ in sys.modules else {}
+        for method in vars(core).values():
+            if isinstance(_core(method), FunctionType):
+                names |= _names_in(_core(method).__code__)
+    return {name: scope[name] for name in names if name in scope}
+
+
+def _names_outside_bodies(core: Any) -> set[str]:  # noqa: ANN401 - a function or a class
+    """Names in decorators, defaults, base classes and class attributes."""
+    tree = _tree(core)
+    found: set[str] = set()
+    for definition in ast.walk(tree) if tree is not None else ():
+        parts: list[ast.AST] = []
+        if isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef):
+            given = definition.args
+            parts = [*definition.decorator_list, *given.defaults]
+            parts += [one for one in given.kw_defaults if one is not None]
+        elif isinstance(definition, ast.ClassDef):
+            parts = [*definition.decorator_list, *definition.bases, *definition.keywords]
+            parts += [one for one in definition.body if isinstance(one, ast.Assign | ast.AnnAssign)]
+        names = [node for part in parts for node in ast.walk(part) if isinstance(node, ast.Name)]
+        found |= {node.id for node in names}
+    return found
+
+
+def _is_filled(cell: CellType) -> bool:
+    try:
+        return cell.cell_contents is not cell
+    except ValueError:  # of a function that is not defined yet
+        return False
+
+
+def _text(thing: Any) -> str:  # noqa: ANN401 - whatever a name stands for
+    """A definition as text that changes only if what it does may change."""
+    if _is_plain(thing):
+        return repr(thing)
+    core = _core(thing)
+    tree = _tree(core)
+    if tree is not None:
+        text = ast.dump(tree)
+    elif isinstance(core, FunctionType):
+        text = _code_text(core.__code__)
+    else:
+        methods = [one for one in vars(core).values() if isinstance(one, FunctionType)]
+        text = " ".join(_code_text(method.__code__) for method in methods)
+    held: dict[str, Any] = {}
+    if isinstance(thing, partial):
+        held = {str(place): value for place, value in enumerate(thing.args)} | thing.keywords
+    elif core is type(thing):
+        held = getattr(thing, "__dict__", {})
+    return text + repr({name: value for name, value in held.items() if _is_plain(value)})
+
+
+def _tree(core: Any) -> ast.Module | None:  # noqa: ANN401 - a function or a class
+    """The definition without comments and blank lines, which do not train anything."""
+    try:
+        return ast.parse(textwrap.dedent(inspect.getsource(core)))
+    except (OSError, TypeError, SyntaxError):
+        return None
+
+
+def _code_text(code: CodeType) -> str:
+    constants = [_code_text(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
+    return f"{code.co_code.hex()} {code.co_names} {constants}"
 
 
 def _names_in(code: CodeType) -> set[str]:
-    names = set(code.co_names)
+    """Global names that code looks up, also in functions inside."""
+    names = {step.argval for step in dis.get_instructions(code) if step.opname in GLOBAL_LOOKUPS}
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             names |= _names_in(constant)
     return names
 
 
-def _definition_digest(thing: Any) -> str:  # noqa: ANN401 - whatever a name stands for
-    if isinstance(thing, type | FunctionType):
-        try:
-            source = textwrap.dedent(inspect.getsource(thing))
-            # Comments and blank lines do not train anything.
-            return digest(ast.dump(ast.parse(source)).encode())
-        except (OSError, TypeError, SyntaxError):
-            parts = [part.__code__.co_code for part in _functions_of(thing)]
-            return digest(b"".join(parts))
-    return digest(repr(thing).encode())
+def _is_plain(value: Any) -> bool:  # noqa: ANN401 - whatever a name stands for
+    """Whether a value is told by its text: numbers, texts, and lists or mappings of them."""
+    if isinstance(value, dict):
+        return all(_is_plain(one) for pair in value.items() for one in pair)
+    if isinstance(value, list | tuple):
+        return all(_is_plain(one) for one in value)
+    return value is None or isinstance(value, int | float | complex | str | bytes)

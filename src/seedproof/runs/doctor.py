@@ -1,29 +1,33 @@
 """Does a training obey its seeds? Train briefly a few times, and compare."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
-from seedproof.engines import Failure, Outcome, ProcessEngine
+from seedproof.engines import Failure, ProcessEngine
 from seedproof.errors import OptionError
 from seedproof.runs.checkup import (
     Finding,
+    check_files,
     check_ids,
     check_logged,
     check_other,
     check_same,
     check_sources,
+    check_start,
     check_threads,
     check_when,
     difference,
 )
-from seedproof.runs.probe import Observed, Probe
+from seedproof.runs.observed import Observed
+from seedproof.runs.probe import Probe
 from seedproof.runs.spec import RunSpec, StudySpec
 from seedproof.runs.target import Target
-from seedproof.seeds import SeedPlan
+from seedproof.seeds import SOURCES, SeedPlan
 from seedproof.typing import is_count
 
-# Sources that a training draws from; an explainer's comes after it.
-SOURCES = ("init", "order", "dropout", "data")
+# What an explanation samples comes after the training.
+AFTERWARDS = "explainer"
 # Texts are hashed with another secret in each process, unless it is named.
 HASHES = ("1", "2")
 
@@ -36,11 +40,13 @@ class Diagnosis:
         target: What was trained.
         findings: One for each question.
         failure: Why the training itself did not work; None if it did.
+        during: Which of the trainings that was, in words.
     """
 
     target: str
     findings: tuple[Finding, ...]
     failure: Failure | None = None
+    during: str = ""
 
     @property
     def is_healthy(self) -> bool:
@@ -79,50 +85,82 @@ def examine(
     """
     if steps is not None and not is_count(steps, least=1):
         raise OptionError(f"{steps!r} steps are not possible. Give 1 or more.")
-    if seconds is not None and not seconds > 0:
+    if seconds is not None and not 0 < seconds < inf:
         raise OptionError(f"{seconds!r} seconds are not possible. Give more than 0.")
     study = StudySpec(
         "doctor",
         target.name,
-        SeedPlan.one_at_a_time(2, SOURCES),
+        SeedPlan.all(3),
         arms=(arm,),
         arguments=tuple(arguments),
         threads=threads,
     )
-    base, *single = study.runs()
     clinic = _Clinic(Probe(target, steps, seconds), threads, workers, on_probe)
+    try:
+        return Diagnosis(target.name, _findings(clinic, *study.runs(), threads=threads))
+    except _NoTrainingError as error:
+        return Diagnosis(target.name, (), error.failure, error.during)
+
+
+def _findings(
+    clinic: "_Clinic", base: RunSpec, other: RunSpec, third: RunSpec, *, threads: int
+) -> tuple[Finding, ...]:
+    """Train as often as it takes to answer each question."""
     # One after the other: what the first leaves behind, the second may find.
-    first = clinic.train("the first seed", base)
-    if first.failure is not None:
-        return Diagnosis(target.name, (), first.failure)
-    again = clinic.train("the same seed again", base, hashes=HASHES[1])
-    if again.failure is not None:
-        return Diagnosis(target.name, (), again.failure)
-    one, two = first.value(), again.value()
-    three = None
-    if difference(one, two) is not None:
-        three = clinic.train("the same seed once more", base).value()
-    seeds = {source: run.seeds[source] for source, run in zip(SOURCES, single, strict=True)}
-    everything = replace(base, name="another seed", seeds={**base.seeds, **seeds})
-    others = [everything, *(run for run in single if one.sources)]
-    results = clinic.train_all("other seeds", others)
-    failed = next((result.failure for result in results if result.failure is not None), None)
-    if failed is not None:
-        return Diagnosis(target.name, (), failed)
-    other, *by_source = (result.value() for result in results)
-    alone = dict(zip(SOURCES, by_source, strict=False))
-    return Diagnosis(
-        target.name,
-        (
-            check_logged(one),
-            check_same(one, two, three),
-            check_other(one, other),
-            check_sources(one, alone),
-            check_ids(one, other),
-            check_when(one, other),
-            check_threads(one, threads),
-        ),
+    one = clinic.train("the first seed", base)
+    two = clinic.train("the same seed again", base, hashes=HASHES[1])
+    same = check_same(one, two, _more(clinic, base, one, two))
+    is_repeatable = same.verdict != "fail"
+    runs = {"another seed": other}
+    sources = [source for source in SOURCES if source in one.sources and source != AFTERWARDS]
+    # A source that is not asked for shows what is drawn outside of sources.
+    unused = next((source for source in reversed(SOURCES) if source not in one.sources), None)
+    if is_repeatable and (one.weights or one.splits) and sources:
+        runs |= {
+            source: replace(base, seeds={**base.seeds, source: other.seeds[source]})
+            for source in (*sources, unused)
+            if source is not None
+        }
+    files = check_files(one, two)
+    # Those that write the same files would disturb each other.
+    seen = clinic.train_all(runs, one_by_one=files.verdict == "warn")
+    varied = seen.pop("another seed")
+    rest = seen.pop(unused, None) if unused is not None else None
+    others = [varied]
+    if is_repeatable and not one.weights and difference(one, varied) is None:
+        # Classes may agree by chance where the examples are easy.
+        others.append(clinic.train("a third seed", third))
+    held = [*(run for source, run in seen.items() if source != "data"), *([rest] if rest else [])]
+    return (
+        check_logged(one),
+        same,
+        check_other(one, others, is_repeatable=is_repeatable),
+        check_start(one, varied),
+        check_sources(one, seen, rest, is_repeatable=is_repeatable),
+        check_ids(one, varied, held),
+        check_when(one, varied),
+        files,
+        check_threads(one, threads),
     )
+
+
+def _more(clinic: "_Clinic", base: RunSpec, one: Observed, two: Observed) -> list[Observed]:
+    """If the same seed gave two results: what tells chance from hashing and from leftovers."""
+    if difference(one, two) is None:
+        return []
+    three = clinic.train("the same seed a third time", base)
+    if difference(one, three) is not None and difference(two, three) is not None:
+        return [three]
+    return [three, clinic.train("the same seed a fourth time", base, hashes=HASHES[1])]
+
+
+class _NoTrainingError(Exception):
+    """A training failed, so that nothing can be compared."""
+
+    def __init__(self, failure: Failure, during: str) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+        self.during = during
 
 
 class _Clinic:
@@ -140,20 +178,26 @@ class _Clinic:
         self._workers = workers
         self._on_probe = on_probe
 
-    def train(self, what: str, run: RunSpec, hashes: str = HASHES[0]) -> Outcome[Observed]:
-        """One training."""
-        return self.train_all(what, [run], hashes)[0]
+    def train(self, what: str, run: RunSpec, *, hashes: str = HASHES[0]) -> Observed:
+        """What one training did."""
+        return self.train_all({what: run}, hashes=hashes)[what]
 
     def train_all(
-        self, what: str, runs: Sequence[RunSpec], hashes: str = HASHES[0]
-    ) -> list[Outcome[Observed]]:
-        """Several trainings, in the order of the runs."""
+        self, runs: Mapping[str, RunSpec], *, hashes: str = HASHES[0], one_by_one: bool = False
+    ) -> dict[str, Observed]:
+        """What each of several trainings did, by the same names."""
+        names = list(runs)
         if self._on_probe is not None:
-            self._on_probe(what)
+            self._on_probe(", ".join(names))
         engine = ProcessEngine(
-            workers=self._workers,
+            workers=1 if one_by_one else self._workers,
             retries=0,
             threads=self._threads,
             environment={"PYTHONHASHSEED": hashes},
         )
-        return sorted(engine.map(self._probe, runs), key=lambda outcome: outcome.index)
+        seen = {}
+        for outcome in engine.map(self._probe, runs.values()):
+            if outcome.failure is not None:
+                raise _NoTrainingError(outcome.failure, names[outcome.index])
+            seen[names[outcome.index]] = outcome.value()
+        return {name: seen[name] for name in names}

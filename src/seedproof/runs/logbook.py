@@ -15,6 +15,7 @@ from seedproof.errors import (
     ShapeError,
 )
 from seedproof.records.arrays import ArrayShards
+from seedproof.records.checks import HALF_SUM_TOLERANCE, SUM_TOLERANCE
 from seedproof.records.explanations import write_explanations
 from seedproof.records.location import Location
 from seedproof.records.manifest import Part
@@ -31,9 +32,11 @@ class Logbook:
     Args:
         run: What people call the run, for messages.
         folder: The run's folder; None if nothing is kept.
+        checks_at_once: Whether each batch is checked when it comes, because nobody will write it.
     """
 
-    def __init__(self, run: str, folder: Location | None) -> None:
+    def __init__(self, run: str, folder: Location | None, *, checks_at_once: bool = False) -> None:
+        self._checks_at_once = checks_at_once
         self.scalars: dict[str, float] = {}
         self._run = run
         self._folder = folder
@@ -65,7 +68,9 @@ class Logbook:
         if (probs is None) == (predictions is None):
             raise OptionError("Give either probs or predictions, and not both.")
         if split not in self._predictions:
-            self._predictions[split] = _SplitLog(self._run, self._folder, split)
+            self._predictions[split] = _SplitLog(
+                self._run, self._folder, split, checks_at_once=self._checks_at_once
+            )
         values = as_array(probs if predictions is None else predictions)
         _check_axes(values, n_axes=2 if predictions is None else 1)
         self._predictions[split].add(
@@ -73,6 +78,8 @@ class Logbook:
             ids=None if ids is None else as_array(ids),
             labels=None if labels is None else as_array(labels),
             classes=None if classes is None else tuple(map(str, classes)),
+            # Both kinds of half precision; numpy knows only one.
+            is_half="float16" in str(getattr(probs, "dtype", "")),
         )
 
     def add_explanations(
@@ -124,11 +131,15 @@ class _Batch(NamedTuple):
 class _SplitLog:
     """Predictions on one split: kept until the end if they fit, else written as they come."""
 
-    def __init__(self, run: str, folder: Location | None, split: str) -> None:
+    def __init__(
+        self, run: str, folder: Location | None, split: str, *, checks_at_once: bool
+    ) -> None:
+        self._checks_at_once = checks_at_once
         self._run = run
         self._folder = folder
         self._split = split
         self._shape: dict[str, Any] = {}
+        self._tolerance = SUM_TOLERANCE
         self._batches: list[_Batch] = []
         self._n_bytes = 0
         self._n_rows = 0
@@ -142,6 +153,7 @@ class _SplitLog:
         ids: npt.NDArray[np.generic] | None,
         labels: npt.NDArray[np.generic] | None,
         classes: tuple[str, ...] | None,
+        is_half: bool,
     ) -> None:
         """Keep one batch."""
         self._check_alike(
@@ -159,11 +171,14 @@ class _SplitLog:
                     f"Give one an example, shape ({len(values)},)."
                 )
         positions = np.arange(self._n_rows, self._n_rows + len(values))
-        # A copy: the caller may fill the same array with the next batch.
-        self._batches.append(_Batch(values.copy(), positions if ids is None else ids, labels))
+        # Copies: the caller may fill the same arrays with the next batch.
+        kept = values.copy(), positions if ids is None else ids.copy()
+        self._batches.append(_Batch(*kept, None if labels is None else labels.copy()))
         self._n_rows += len(values)
         self._n_bytes += values.nbytes
-        if self._n_bytes > BUFFER_BYTES and values.ndim == 2:
+        if is_half:
+            self._tolerance = HALF_SUM_TOLERANCE
+        if self._checks_at_once or (self._n_bytes > BUFFER_BYTES and values.ndim == 2):
             self._flush()
 
     def _check_alike(self, shape: dict[str, Any]) -> None:
@@ -194,6 +209,7 @@ class _SplitLog:
                 labels=np.concatenate(labels) if labels else None,
                 classes=self._shape["classes"],
                 runs=(self._run,),
+                tolerance=self._tolerance,
                 alone=True,
             )
         )
@@ -232,7 +248,12 @@ def as_array(values: Any) -> npt.NDArray[np.generic]:  # noqa: ANN401 - arrays, 
         return np.asarray(values)
     if isinstance(values, list | tuple) and any(value is None for value in values):
         return np.asarray(values, dtype=object)
-    return np.asarray(values)
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ShapeError(
+            "The rows that were logged have different lengths. Give one probability a class."
+        ) from error
 
 
 def _check_axes(values: npt.NDArray[np.generic], *, n_axes: int) -> None:

@@ -2,103 +2,35 @@
 
 import os
 import signal
-import sys
-import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from hashlib import blake2b
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
-from unittest.mock import patch
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from seedproof.runs.logbook import as_array
-from seedproof.runs.rng import SEEDING, UNSEEDED, capture, load_torch
+from seedproof.runs.observed import Observed, SplitSeen
+from seedproof.runs.rng import load_torch
 from seedproof.runs.run import Run
 from seedproof.runs.spec import RunSpec
 from seedproof.runs.target import Target
+from seedproof.runs.watch import Watch, files_below
 
-if TYPE_CHECKING:
-    from types import FrameType
-
-PACKAGE = str(Path(__file__).resolve().parents[1])
 # Weights are compared at every one of the first steps, and then now and then.
 DENSE_STEPS, SPARSE_STEPS = 20, 10
 LEADING_ELEMENTS = 4096
+# A training may swallow the first alarm, in a `finally` or where exceptions are ignored.
+ALARM_SECONDS = 1.0
 
 
 class BudgetReachedError(BaseException):
     """Ends a training that has shown enough; no `except Exception` holds it up."""
-
-
-@dataclass(frozen=True)
-class SeedCall:
-    """A call that seeds a global generator.
-
-    Args:
-        function: Such as "torch.manual_seed".
-        value: The seed, as text.
-        where: File and line of the user's code.
-        is_late: Whether something had been drawn from that generator before.
-    """
-
-    function: str
-    value: str
-    where: str
-    is_late: bool
-
-
-@dataclass
-class SplitSeen:
-    """What was logged for one split, in the order in which it came."""
-
-    ids: list[str] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)
-    values: list[bytes] = field(default_factory=list)
-    has_ids: bool = True
-
-    def by_id(self, column: Sequence[Any]) -> dict[str, Any]:
-        """One column by the ids of its examples."""
-        return dict(zip(self.ids, column, strict=True))
-
-
-@dataclass
-class Observed:
-    """What one training did.
-
-    Args:
-        splits: What it logged.
-        weights: Digest of the weights at some steps; 0 is before the first.
-        n_steps: Optimizer steps that it made.
-        seed_calls: Calls that seeded a global generator.
-        unseeded: Where a generator was made without a seed.
-        workers: Where threads or processes were started.
-        sources: Sources that it asked the run for.
-        n_threads: Threads that torch used at the end; None without torch.
-        files: Files in the folder of the code that it left behind or changed.
-        is_cut: Whether the budget ended it.
-    """
-
-    splits: dict[str, SplitSeen] = field(default_factory=dict)
-    weights: dict[int, str] = field(default_factory=dict)
-    n_steps: int = 0
-    seed_calls: list[SeedCall] = field(default_factory=list)
-    unseeded: list[str] = field(default_factory=list)
-    workers: list[str] = field(default_factory=list)
-    sources: set[str] = field(default_factory=set)
-    n_threads: int | None = None
-    files: list[str] = field(default_factory=list)
-    is_cut: bool = False
-
-    def predictions(self) -> dict[str, dict[str, bytes]]:
-        """What was said of each example, by split and id."""
-        return {split: seen.by_id(seen.values) for split, seen in self.splits.items()}
 
 
 @dataclass(frozen=True)
@@ -118,21 +50,25 @@ class Probe:
     def __call__(self, spec: RunSpec) -> Observed:
         """What the training did under the seeds of a run."""
         seen = Observed()
-        before = _files(self.target.root)
+        root, here = self.target.root.resolve(), Path.cwd()
         with TemporaryDirectory(prefix="seedproof-") as scratch:
-            run = _ProbedRun(spec, seen, Path(scratch))
+            watch = Watch(seen, root=root, notes=Path(scratch) / "notes")
+            run = _ProbedRun(spec, seen, watch, Path(scratch) / "checkpoints")
+            before = files_below((root, here))
             with warnings.catch_warnings(), run.active():
                 warnings.simplefilter("ignore")
-                with self._observed(seen), self._limited():
-                    try:
+                try:
+                    with watch.on(), self._optimizers_observed(seen), self._limited():
                         self.target(run)
-                    except BudgetReachedError:
-                        seen.is_cut = True
+                except BudgetReachedError:
+                    seen.is_cut = True
                 torch = load_torch()
                 seen.n_threads = None if torch is None else torch.get_num_threads()
-            run.check()
-        after = _files(self.target.root)
-        seen.files = sorted(name for name, stamp in after.items() if before.get(name) != stamp)
+            if not seen.is_cut:
+                run.check()
+        after = files_below((root, here))
+        changed = (path for path, stamp in after.items() if before.get(path) != stamp)
+        seen.files = sorted(_short(path, (root, here)) for path in changed)
         return seen
 
     @contextmanager
@@ -141,32 +77,23 @@ class Probe:
         if self.seconds is None or not hasattr(signal, "setitimer"):
             yield
             return
+        is_on = True
 
         def end(*_: object) -> None:
-            raise BudgetReachedError
+            if is_on:
+                raise BudgetReachedError
 
         before = signal.signal(signal.SIGALRM, end)
-        signal.setitimer(signal.ITIMER_REAL, self.seconds)
+        signal.setitimer(signal.ITIMER_REAL, self.seconds, ALARM_SECONDS)
         try:
-            yield
+            try:
+                yield
+            finally:
+                # An alarm that comes now must not keep the clock from being stopped.
+                is_on = False
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
-
-    @contextmanager
-    def _observed(self, seen: Observed) -> Iterator[None]:
-        """Watch generators, threads and optimizers, in this process and for this training only."""
-        root = str(self.target.root.resolve())
-        start = capture()
-        with _Patches() as patches:
-            for name, kind in SEEDING.items():
-                patches.watch(name, _on_seed(seen, name, kind, start, root))
-            for name in UNSEEDED:
-                patches.watch(name, _on_unseeded(seen, root))
-            for owner in (threading.Thread, BaseProcess):
-                patches.watch_method(owner, "start", _on_worker(seen, root))
-            with self._optimizers_observed(seen):
-                yield
 
     @contextmanager
     def _optimizers_observed(self, seen: Observed) -> Iterator[None]:
@@ -175,9 +102,13 @@ class Probe:
             return
         from torch.optim import optimizer as optimizers
 
+        known: set[int] = set()
+
         def before(optimizer: Any, *_: object) -> None:  # noqa: ANN401 - torch's
-            if seen.n_steps == 0:
-                seen.weights[0] = _weights_digest(optimizer)
+            if seen.n_steps < DENSE_STEPS and id(optimizer) not in known:
+                known.add(id(optimizer))
+                seen.starts.append(_weights_digest(optimizer))
+                seen.weights.setdefault(0, seen.starts[0])
 
         def after(optimizer: Any, *_: object) -> None:  # noqa: ANN401 - torch's
             seen.n_steps += 1
@@ -198,22 +129,31 @@ class Probe:
 
 
 class _ProbedRun(Run):
-    """A run that remembers what was logged, in the order in which it came."""
+    """A run that remembers what was asked of it, and what was logged in the order it came."""
 
-    def __init__(self, spec: RunSpec, seen: Observed, scratch: Path) -> None:
+    def __init__(self, spec: RunSpec, seen: Observed, watch: Watch, scratch: Path) -> None:
         super().__init__(spec)
         self._seen = seen
+        self._watch = watch
         self._scratch = scratch
 
     @property
     def checkpoint_dir(self) -> Path:
         """A fresh folder: a probe must not go on where another stopped."""
+        self._scratch.mkdir(exist_ok=True)
         return self._scratch
 
-    def seeded(self, source: str) -> AbstractContextManager[None]:
+    @property
+    def seeds(self) -> Mapping[str, int]:
+        """Seed of each source."""
+        return _AskedSeeds(self.spec.seeds, self._seen.sources)
+
+    @contextmanager
+    def seeded(self, source: str) -> Iterator[None]:
         """Inside, global generators follow one source."""
         self._seen.sources.add(source)
-        return super().seeded(source)
+        with super().seeded(source), self._watch.apart():
+            yield
 
     def rng(self, source: str) -> np.random.Generator:
         """The numpy generator of one source."""
@@ -255,98 +195,17 @@ class _ProbedRun(Run):
         self._log.write()
 
 
-class _Patches(AbstractContextManager["_Patches"]):
-    """Functions that are watched for a while."""
+class _AskedSeeds(dict[str, int]):
+    """Seeds that remember which of them were taken; to print all of them takes none."""
 
-    def __init__(self) -> None:
-        self._patches: list[Any] = []
+    def __init__(self, seeds: Mapping[str, int], sources: set[str]) -> None:
+        super().__init__(seeds)
+        self._sources = sources
 
-    def watch(self, name: str, told: Callable[..., None]) -> None:
-        """Tell of each call of a function, by its dotted name, before it is made."""
-        owner, _, attribute = name.rpartition(".")
-        if owner.split(".")[0] in sys.modules:
-            self._replace(sys.modules[owner], attribute, told)
-
-    def watch_method(self, owner: type, name: str, told: Callable[..., None]) -> None:
-        """Tell of each call of a method, before it is made."""
-        self._replace(owner, name, told)
-
-    def _replace(self, owner: Any, name: str, told: Callable[..., None]) -> None:  # noqa: ANN401
-        original = getattr(owner, name)
-
-        def watched(*args: Any, **options: Any) -> Any:  # noqa: ANN401 - passed on as they are
-            told(*args, **options)
-            return original(*args, **options)
-
-        one = patch.object(owner, name, watched)
-        one.start()
-        self._patches.append(one)
-
-    def __exit__(self, *_: object) -> None:
-        for one in reversed(self._patches):
-            one.stop()
-
-
-def _on_seed(
-    seen: Observed, name: str, kind: str, start: dict[str, Any], root: str
-) -> Callable[..., None]:
-    def told(*args: Any, **options: Any) -> None:  # noqa: ANN401 - passed on as they are
-        where = _user_line(root)
-        if where is None:
-            return
-        value = next(iter((*args, *options.values())), None)
-        if value is None:
-            seen.unseeded.append(where)
-            return
-        is_late = _differs(capture()[kind], start[kind])
-        seen.seed_calls.append(SeedCall(name, str(value), where, is_late))
-        # From here on, the generator is where this call put it.
-        start[kind] = None
-
-    return told
-
-
-def _differs(now: Any, before: Any) -> bool:  # noqa: ANN401 - the states of three libraries
-    return before is not None and repr(_bare(now)) != repr(_bare(before))
-
-
-def _bare(state: Any) -> Any:  # noqa: ANN401 - the states of three libraries
-    if hasattr(state, "numpy"):
-        state = state.numpy()
-    if isinstance(state, np.ndarray):
-        return state.tobytes()
-    return [_bare(part) for part in state] if isinstance(state, tuple | list) else state
-
-
-def _on_unseeded(seen: Observed, root: str) -> Callable[..., None]:
-    def told(*args: Any, **options: Any) -> None:  # noqa: ANN401 - passed on as they are
-        where = _user_line(root)
-        if where is not None and all(value is None for value in (*args, *options.values())):
-            seen.unseeded.append(where)
-
-    return told
-
-
-def _on_worker(seen: Observed, root: str) -> Callable[..., None]:
-    def told(*_: object, **__: object) -> None:
-        where = _user_line(root)
-        if where is not None and where not in seen.workers:
-            seen.workers.append(where)
-
-    return told
-
-
-def _user_line(root: str) -> str | None:
-    """File and line of the user's code that led here; None if ours did."""
-    frame: FrameType | None = sys._getframe(2)  # noqa: SLF001 - the way to look at callers
-    while frame is not None:
-        path = frame.f_code.co_filename
-        if path.startswith(PACKAGE) and not path.endswith("probe.py"):
-            return None
-        if path.startswith(root) and "site-packages" not in path:
-            return f"{os.path.relpath(path, root)}:{frame.f_lineno}"
-        frame = frame.f_back
-    return None
+    def __getitem__(self, source: str) -> int:
+        value = super().__getitem__(source)
+        self._sources.add(source)
+        return value
 
 
 def _weights_digest(optimizer: Any) -> str:  # noqa: ANN401 - torch's
@@ -359,11 +218,7 @@ def _weights_digest(optimizer: Any) -> str:  # noqa: ANN401 - torch's
     return state.hexdigest()
 
 
-def _files(root: Path) -> dict[str, tuple[float, int]]:
-    """When each file beside the code was changed, and its size; not what is hidden or compiled."""
-    found = {}
-    for path in root.iterdir():
-        if path.is_file() and not path.name.startswith("."):
-            facts = path.stat()
-            found[path.name] = (facts.st_mtime, facts.st_size)
-    return found
+def _short(path: str, folders: Sequence[Path]) -> str:
+    """A path below the first of the folders that it is in."""
+    folder = next(folder for folder in folders if Path(path).is_relative_to(folder))
+    return os.path.relpath(path, folder)

@@ -63,6 +63,22 @@ def restore(state: dict[str, Any]) -> None:
             torch.cuda.set_rng_state_all(state["cuda"])
 
 
+def to_portable() -> dict[str, Any]:
+    """The state of every global generator in lists and tensors, which any checkpoint can hold."""
+    state = capture()
+    name, keys, *rest = state["numpy"]
+    version, words, gauss = state["python"]
+    return state | {"numpy": [name, keys.tolist(), *rest], "python": [version, list(words), gauss]}
+
+
+def from_portable(saved: dict[str, Any]) -> None:
+    """Put every global generator back to a state that `to_portable` gave."""
+    name, keys, *rest = saved["numpy"]
+    version, words, gauss = saved["python"]
+    numpy_state = (name, np.array(keys, dtype=np.uint32), *rest)
+    restore(saved | {"numpy": numpy_state, "python": (version, tuple(words), gauss)})
+
+
 @contextmanager
 def untouched() -> Iterator[None]:
     """Whatever happens inside, global generators are afterwards as they were."""
@@ -83,11 +99,17 @@ class GlobalStream:
     def __init__(self, sequence: np.random.SeedSequence) -> None:
         self._sequence = sequence
         self._state: dict[str, Any] | None = None
+        self._is_followed = False
 
     @contextmanager
     def followed(self) -> Iterator[None]:
         """Inside, global generators draw from this stream; afterwards they are as they were."""
+        if self._is_followed:
+            # Inside itself it goes on, instead of beginning anew.
+            yield
+            return
         with untouched():
+            self._is_followed = True
             if self._state is None:
                 seed_everything(self._sequence)
             else:
@@ -96,6 +118,7 @@ class GlobalStream:
                 yield
             finally:
                 self._state = capture()
+                self._is_followed = False
 
 
 def torch_generator(sequence: np.random.SeedSequence, device: str) -> Any:  # noqa: ANN401 - torch's
@@ -116,17 +139,17 @@ def repeatable() -> Iterator[None]:
         return
     cudnn = torch.backends.cudnn
     workspace = os.environ.get("CUBLAS_WORKSPACE_CONFIG")
-    enabled = torch.are_deterministic_algorithms_enabled()
-    only_warn = torch.is_deterministic_algorithms_warn_only_enabled()
+    mode = torch.get_deterministic_debug_mode()
     flags = cudnn.deterministic, cudnn.benchmark
     # cuBLAS is not repeatable without it.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    torch.use_deterministic_algorithms(mode=True, warn_only=True)
+    # The same as `use_deterministic_algorithms`, which also loads a compiler, for seconds.
+    torch.set_deterministic_debug_mode("warn")
     cudnn.deterministic, cudnn.benchmark = True, False
     try:
         yield
     finally:
         cudnn.deterministic, cudnn.benchmark = flags
-        torch.use_deterministic_algorithms(mode=enabled, warn_only=only_warn)
+        torch.set_deterministic_debug_mode(mode)
         if workspace is None:
-            del os.environ["CUBLAS_WORKSPACE_CONFIG"]
+            os.environ.pop("CUBLAS_WORKSPACE_CONFIG", None)

@@ -28,15 +28,18 @@ class Run:
     Args:
         spec: What decides the run's outcome.
         folder: Where its records go; None if they are checked and dropped.
+        checks_at_once: Whether that is done when they come, because nobody will write them.
     """
 
-    def __init__(self, spec: RunSpec, folder: Location | None = None) -> None:
+    def __init__(
+        self, spec: RunSpec, folder: Location | None = None, *, checks_at_once: bool = False
+    ) -> None:
         self.spec = spec
         self.folder = folder
         self._streams = Streams(spec.seeds)
         self._generators: dict[tuple[str, str], Any] = {}
         self._globals: dict[str, GlobalStream] = {}
-        self._log = Logbook(spec.name, folder)
+        self._log = Logbook(spec.name, folder, checks_at_once=checks_at_once)
 
     @property
     def name(self) -> str:
@@ -250,5 +253,5 @@ def current_run() -> Run:
             stacklevel=2,
         )
         alone = StudySpec("alone", "alone", SeedPlan.all(1))
-        _current = Run(alone.runs()[0])
+        _current = Run(alone.runs()[0], checks_at_once=True)
     return _current

@@ -205,6 +205,23 @@ def importable(folder: Path) -> Iterator[None]:
             sys.path.remove(str(folder))
 
 
+@contextmanager
+def loaded_afresh(folder: Path) -> Iterator[None]:
+    """Afterwards, modules of a folder that were loaded inside are forgotten.
+
+    What a module draws while it is loaded belongs to the run. In a process that makes several
+    runs, it must be drawn by each.
+    """
+    before = set(sys.modules)
+    try:
+        yield
+    finally:
+        for name in set(sys.modules) - before:
+            path = getattr(sys.modules[name], "__file__", None)
+            if isinstance(path, str) and Path(path).is_relative_to(folder):
+                del sys.modules[name]
+
+
 def _root_of(module: str) -> Path:
     found = sys.modules.get(module)
     path = getattr(found, "__file__", None)

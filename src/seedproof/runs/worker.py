@@ -6,13 +6,13 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 from seedproof.engines import n_cores
 from seedproof.errors import CodeChangedError, RunExistsError
@@ -22,7 +22,7 @@ from seedproof.runs.code import file_digest, loaded_files
 from seedproof.runs.rng import load_torch
 from seedproof.runs.run import Run
 from seedproof.runs.spec import RunSpec
-from seedproof.runs.target import Target
+from seedproof.runs.target import Target, loaded_afresh
 
 VERSIONS = ("seedproof", "numpy", "torch", "scikit-learn", "transformers", "lightning")
 
@@ -70,11 +70,11 @@ class TrainRun:
             with output_to(folder / "log.txt", is_wanted=self.is_alone):
                 began = datetime.now(UTC)
                 self._check_code()
-                with run.active():
+                with run.active(), loaded_afresh(self.target.root):
                     start = time.perf_counter()
                     self.target(run)
                     seconds = time.perf_counter() - start
-                facts = self._facts(spec, began, seconds)
+                    facts = self._facts(spec, began, seconds)
             try:
                 return _as_trained(run.commit(facts))
             except RunExistsError:
@@ -85,7 +85,7 @@ class TrainRun:
         """A file that was saved since the study began is another training."""
         for name, digest in self.code.items():
             path = self.target.root / name
-            if path.is_file() and file_digest(path) != digest:
+            if name.endswith(".py") and path.is_file() and file_digest(path) != digest:
                 raise CodeChangedError(
                     f"{name} has changed since the study began. Run the study again: it will say "
                     "what to do about the runs that are finished."
@@ -117,32 +117,38 @@ def claimed(folder: Location) -> Iterator[bool]:
     The claim ends with the process that holds it. Object stores know no claims: two coordinators
     may make the same run there, and one of the two equal results stays.
     """
-    try:
-        import fcntl
-    except ModuleNotFoundError:  # not on Windows
-        yield True
-        return
     if not folder.is_local:
         yield True
         return
-    Path(folder.path).mkdir(parents=True, exist_ok=True)
-    with (Path(folder.path) / "claim").open("w", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-            return
-        except OSError:  # a filesystem without locks
-            pass
-        yield True
+    place = Path(folder.path) / "claim"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.touch()
+    with place.open("rb") as file:
+        yield _lock(file)
 
 
 def is_claimed(folder: Location) -> bool:
     """Whether some process is at this run now."""
     if not folder.is_local or not (folder / "claim").is_file():
         return False
-    with claimed(folder) as was_free:
-        return not was_free
+    # Opened for reading only: whoever looks at a study may not be allowed to write.
+    with Path(folder.path, "claim").open("rb") as file:
+        return not _lock(file)
+
+
+def _lock(file: BinaryIO) -> bool:
+    """Lock a file until it is closed; False if another process holds it."""
+    try:
+        import fcntl
+    except ModuleNotFoundError:  # not on Windows
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a filesystem without locks
+        return True
+    return True
 
 
 @contextmanager
@@ -151,23 +157,27 @@ def output_to(log: Location, *, is_wanted: bool) -> Iterator[None]:
     if not is_wanted:
         yield
         return
-    with TemporaryDirectory(prefix="seedproof-") as scratch:
-        path = Path(log.path) if log.is_local else Path(scratch) / "log.txt"
+    with ExitStack() as stack:
+        path = Path(log.path)
+        if not log.is_local:
+            scratch = stack.enter_context(TemporaryDirectory(prefix="seedproof-"))
+            path = Path(scratch) / "log.txt"
+            stack.callback(lambda: log.replace(path.read_bytes()))
         path.parent.mkdir(parents=True, exist_ok=True)
         # A killed run that is tried again goes on in the same file.
-        with path.open("ab", buffering=0) as file, _redirected(file.fileno()):
-            try:
-                yield
-            except BaseException:
-                file.write(traceback.format_exc().encode(errors="replace"))
-                raise
-            finally:
-                if not log.is_local:
-                    log.replace(path.read_bytes())
+        file = stack.enter_context(path.open("ab", buffering=0))
+        stack.enter_context(_redirected(file.fileno()))
+        try:
+            yield
+        except BaseException:
+            file.write(traceback.format_exc().encode(errors="replace"))
+            raise
 
 
 @contextmanager
 def _redirected(to: int) -> Iterator[None]:
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
     kept = [os.dup(1), os.dup(2)]
     try:
         for channel in (1, 2):

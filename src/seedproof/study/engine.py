@@ -1,7 +1,7 @@
 """Engines by name, with the settings that each can keep to."""
 
 from collections.abc import Callable
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from seedproof.engines import Engine, ProcessEngine, SerialEngine
@@ -45,8 +45,18 @@ def _makers() -> dict[str, Callable[..., Engine]]:
         "slurm": _slurm,
     }
     for point in entry_points(group=GROUP):
-        makers.setdefault(point.name, point.load())
+        makers.setdefault(point.name, _loaded(point))
     return makers
+
+
+def _loaded(point: EntryPoint) -> Callable[..., Engine]:
+    """Another package's engine; it is loaded only if somebody asks for it."""
+
+    def make(**settings: Any) -> Engine:  # noqa: ANN401 - checked by the engine
+        engine: Engine = point.load()(**settings)
+        return engine
+
+    return make
 
 
 def _serial(*, retries: int = 0, threads: int = 1) -> Engine:

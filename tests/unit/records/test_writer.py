@@ -99,7 +99,7 @@ def test_the_footer_has_a_digest_of_ids_and_labels_for_each_group(tmp_path, rows
     (part,) = tmp_path.rglob("*.parquet")
     footer = footer_of(part)
 
-    assert footer["schema"] == "1.0"
+    assert footer["schema"] == "1.1"
     assert footer["kind"] == "probs"
     assert footer["classes"] == list(CLASSES)
     expected = [

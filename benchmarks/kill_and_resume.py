@@ -1,0 +1,130 @@
+"""Kill the coordinator of a study again and again: nothing is lost, nothing is done twice.
+
+    python benchmarks/kill_and_resume.py [--runs 200] [--kills 5] [--seed 0]
+
+A study of small torch trainings runs through `processes`. Its coordinator alone is killed with
+SIGKILL at random moments and started again. At the end the store must hold each run exactly once,
+no process may be left, and `summary.json` must be the bytes of an undisturbed study's.
+"""
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+import seedproof as sp
+
+MARKER = "SEEDPROOF_KILL_AND_RESUME"
+
+
+def train(run: sp.Run) -> None:
+    """A small classifier, a fraction of a second of training."""
+    import torch
+
+    examples = torch.randn(600, 10, generator=torch.Generator().manual_seed(0))
+    labels = (examples[:, 0] * examples[:, 1] > 0).long()
+    with run.seeded("init"):
+        model = torch.nn.Sequential(
+            torch.nn.Linear(10, 32), torch.nn.Tanh(), torch.nn.Linear(32, 2)
+        )
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(3):
+        order = torch.randperm(400, generator=run.torch_generator("order"))
+        for batch in order.split(20):
+            loss = torch.nn.functional.cross_entropy(model(examples[batch]), labels[batch])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    run.log_predictions("test", probs=model(examples[400:]).softmax(-1), labels=labels[400:])
+
+
+def coordinate(store: str, n_runs: int) -> None:
+    """Make what is left of the study."""
+    sp.Study("killed", train, seeds=n_runs, store=store).run("processes", workers=2)
+
+
+def start(store: Path, n_runs: int) -> "subprocess.Popen[bytes]":
+    """A coordinator of its own."""
+    return subprocess.Popen(
+        [sys.executable, __file__, "--coordinate", str(store), "--runs", str(n_runs)],
+        env=os.environ | {MARKER: str(store)},
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def left_over(store: Path) -> list[int]:
+    """Processes that a coordinator of this store has started."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if f"{MARKER}={store}".encode() in place.read_bytes().split(b"\0"):
+                found.append(int(place.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def disturbed(store: Path, n_runs: int, n_kills: int, rng: np.random.Generator) -> None:
+    """Kill and start again, then let it come to its end."""
+    runs = store / "runs"
+    moments = np.sort(rng.choice(np.arange(5, n_runs - 5), n_kills, replace=False))
+    for moment in moments:
+        coordinator = start(store, n_runs)
+        while len(list(runs.glob("*/run.json"))) < moment:
+            if coordinator.poll() is not None:
+                raise SystemExit("the coordinator ended before it was killed")
+            time.sleep(0.05)
+        time.sleep(float(rng.uniform(0, 3)))
+        before = len(left_over(store))
+        os.kill(coordinator.pid, signal.SIGKILL)
+        coordinator.wait()
+        began = time.monotonic()
+        while left_over(store):
+            if time.monotonic() - began > 10:
+                raise SystemExit(f"orphans: {left_over(store)}")
+            time.sleep(0.02)
+        n_done = len(list(runs.glob("*/run.json")))
+        print(
+            f"killed at {n_done} of {n_runs} runs with {before} processes; "
+            f"the last was gone after {time.monotonic() - began:.2f} s",
+            flush=True,
+        )
+    if start(store, n_runs).wait() != 0:
+        raise SystemExit("the last coordinator failed")
+
+
+def main() -> None:
+    """Compare a disturbed study with an undisturbed one."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--kills", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--coordinate")
+    choice = parser.parse_args()
+    if choice.coordinate:
+        coordinate(choice.coordinate, choice.runs)
+        return
+    with TemporaryDirectory() as folder:
+        killed, calm = Path(folder) / "killed", Path(folder) / "calm"
+        disturbed(killed, choice.runs, choice.kills, np.random.default_rng(choice.seed))
+        if start(calm, choice.runs).wait() != 0:
+            raise SystemExit("the undisturbed study failed")
+        names = [json.loads(p.read_text())["name"] for p in killed.glob("runs/*/run.json")]
+        if sorted(names, key=int) != [str(index) for index in range(choice.runs)]:
+            raise SystemExit(f"{len(names)} runs, {len(set(names))} different ones")
+        if left_over(killed) or left_over(calm):
+            raise SystemExit("processes are left")
+        if sp.measure(killed).to_json() != sp.measure(calm).to_json():
+            raise SystemExit("the summaries differ")
+        print(f"{len(names)} finished runs, each once; no orphan; equal summary.json")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,207 @@
+"""Hugging Face's Trainer: averaged weights, and the seeds and predictions of a run."""
+
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+
+from seedproof.errors import RunError
+from seedproof.runs.run import Run
+from seedproof.stabilize import Policy, WeightAverage, build
+from seedproof.stabilize.average import STATE_KEY
+
+
+def seeds_of(run: Run) -> dict[str, int]:
+    """The seeds of a run as `TrainingArguments` takes them.
+
+    `TrainingArguments(..., **seeds_of(run))`: `seed` covers weights and dropout, `data_seed` the
+    order of examples.
+
+    Args:
+        run: The run.
+
+    Returns:
+        `seed` and `data_seed`.
+    """
+    return {"seed": run.seeds["init"], "data_seed": run.seeds["order"]}
+
+
+class AveragingCallback(TrainerCallback):
+    """Averages weights while a Trainer trains.
+
+    Evaluation, the choice of the best model and saved checkpoints use the averaged weights; the
+    raw ones travel in `optimizer.pt`, so that a training can be resumed. After training, the model
+    has the averaged weights, or those of the best checkpoint if the Trainer loads it.
+
+    Args:
+        name: `none`, `aswa`, `naswa`, `ema`, `switch-ema`, `swa`, `lawa`, …: see
+            `seedproof.stabilize.build`.
+        policy: Other settings than the name's own.
+        resume_from: The checkpoint's folder, if a training is resumed from one that lies
+            elsewhere than in the Trainer's own output folder.
+    """
+
+    def __init__(
+        self, name: str, *, policy: Policy | None = None, resume_from: str | Path | None = None
+    ) -> None:
+        self.name = name
+        self.policy = policy
+        self.resume_from = resume_from
+        self.average: WeightAverage | None = None
+        self._applied = ExitStack()
+
+    def on_train_begin(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        model: Any = None,
+        optimizer: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        """Attach to the optimizer; go on where a checkpoint was saved."""
+        bare = getattr(optimizer, "optimizer", optimizer)
+        self.average = build(self.name, model, bare, policy=self.policy)
+        if state.global_step > 0 and self.average.policy is not None:
+            self.average.load_state_dict(self._saved(args, state))
+            # A checkpoint that is saved with the last step of an epoch is saved before its end.
+            while int(state.epoch or 0) > self.average.n_epochs:
+                self.average.end_epoch()
+
+    def _saved(self, args: TrainingArguments, state: TrainerState) -> Mapping[str, Any]:
+        """The average in a checkpoint; the Trainer has loaded the rest of it before."""
+        folders = [
+            Path(place)
+            for place in (
+                self.resume_from,
+                args.resume_from_checkpoint,
+                Path(str(args.output_dir)) / f"checkpoint-{state.global_step}",
+            )
+            if isinstance(place, str | Path)
+        ]
+        for folder in folders:
+            if (folder / "optimizer.pt").is_file():
+                saved = torch.load(folder / "optimizer.pt", map_location="cpu", weights_only=True)
+                if STATE_KEY in saved:
+                    found: Mapping[str, Any] = saved[STATE_KEY]
+                    return found
+        raise RunError(
+            f"The training goes on at step {state.global_step}, but no average was saved in "
+            f"{' or '.join(map(str, folders))}. Give the checkpoint's folder as resume_from."
+        )
+
+    def on_step_begin(self, *args: Any, **kwargs: Any) -> None:
+        """Training needs the model's own weights."""
+        self._applied.close()
+
+    def on_epoch_begin(self, *args: Any, **kwargs: Any) -> None:
+        """Training needs the model's own weights."""
+        self._applied.close()
+
+    def on_step_end(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        **kwargs: Any,
+    ) -> None:
+        """What is evaluated or saved next has the averaged weights."""
+        self._apply_if_looked_at(control)
+
+    def on_epoch_end(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        **kwargs: Any,
+    ) -> None:
+        """The average learns that an epoch is over."""
+        self._applied.close()
+        if self.average is not None:
+            self.average.end_epoch()
+        self._apply_if_looked_at(control)
+
+    def _apply_if_looked_at(self, control: TrainerControl) -> None:
+        is_looked_at = control.should_evaluate or control.should_save
+        if is_looked_at and self.average is not None and self.average.n_entered > 0:
+            self._applied.enter_context(self.average.applied())
+
+    def on_train_end(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        **kwargs: Any,
+    ) -> None:
+        """Leave the chosen weights in the model."""
+        if self.average is None:
+            return
+        if args.load_best_model_at_end and state.best_model_checkpoint is not None:
+            # The Trainer has just loaded them, and they are averaged ones.
+            self.average.leave_model_as_it_is()
+        self._applied.close()
+        if not args.load_best_model_at_end or state.best_model_checkpoint is None:
+            self.average.finish()
+
+
+class RunCallback(TrainerCallback):
+    """Logs the predictions of a run when its training ends.
+
+    Give it after an `AveragingCallback`, so that it sees the averaged weights.
+
+    Args:
+        run: The run.
+        split: Name of the data.
+        batches: What is predicted, such as a DataLoader that does not shuffle; the Trainer's own
+            evaluation data without it.
+        ids: Id of each example; positions without them.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        *,
+        split: str = "test",
+        batches: Iterable[Mapping[str, Any]] | None = None,
+        ids: Any = None,
+    ) -> None:
+        self.run = run
+        self.split = split
+        self.batches = batches
+        self.ids = ids
+
+    @torch.no_grad()
+    def on_train_end(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        model: Any = None,
+        eval_dataloader: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        """Predict, and log."""
+        batches = eval_dataloader if self.batches is None else self.batches
+        if batches is None:
+            raise RunError(
+                "There is nothing to predict: give batches, or let the Trainer evaluate."
+            )
+        was_training = model.training
+        model.eval()
+        probs, labels = [], []
+        for batch in batches:
+            moved = {name: one.to(args.device) for name, one in batch.items()}
+            gold = moved.pop("labels", None)
+            probs.append(model(**moved).logits.float().softmax(dim=-1).cpu())
+            if gold is not None:
+                labels.append(gold.cpu())
+        model.train(was_training)
+        self.run.log_predictions(
+            self.split,
+            ids=self.ids,
+            probs=torch.cat(probs),
+            labels=torch.cat(labels) if labels else None,
+        )

@@ -1,0 +1,17 @@
+"""Weights and order have sources of their own; what is dropped out follows all of them."""
+# ruff: noqa: NPY002
+
+import numpy as np
+from scipy.special import softmax
+
+import seedproof as sp
+
+run = sp.current_run()
+x = np.linspace(-1, 1, 120).reshape(60, 2)
+y = (x.sum(axis=1) > 0.3).astype(int)
+weights = run.rng("init").normal(size=(2, 2))
+for batch in np.split(run.rng("order").permutation(40), 8):
+    inputs = x[batch] * np.random.binomial(1, 0.8, size=(5, 2))  # fault
+    weights -= 0.1 * inputs.T @ (softmax(inputs @ weights, axis=1) - np.eye(2)[y[batch]])
+probs = softmax(x[40:] @ weights, axis=1)
+run.log_predictions("test", ids=range(40, 60), probs=probs, labels=y[40:])

@@ -1,0 +1,147 @@
+"""Studies as arrays of jobs: for real on this machine, and as SLURM would get them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import seedproof as sp
+from seedproof.engines import slurm
+from seedproof.engines.slurm import SlurmEngine
+from seedproof.study.study import Study
+
+# What SLURM's commands do with an array of three: the first job runs, the others wait for ever.
+COMMANDS = {
+    "sbatch": """
+        cp "$1" "$HERE/submission"
+        export SLURM_JOB_ID=123 SLURM_ARRAY_JOB_ID=123 SLURM_ARRAY_TASK_ID=0
+        export SLURM_NTASKS=1 SLURM_JOB_NUM_NODES=1 SLURM_NODEID=0 SLURM_PROCID=0 SLURM_LOCALID=0
+        sh "$1" >"$HERE/output" 2>&1 &
+        echo "Submitted batch job 123"
+    """,
+    "srun": """
+        while [ "${1#-}" != "$1" ]; do
+            case $1 in --output | --error) shift 2 ;; *) shift ;; esac
+        done
+        exec "$@"
+    """,
+    "sacct": """
+        echo "JobID|State|NodeList"
+        echo "123_0|RUNNING|here"
+        echo "123_[1-2]|PENDING|None assigned"
+    """,
+    "scancel": """
+        echo "$@" >>"$HERE/cancelled"
+    """,
+}
+
+
+@pytest.fixture
+def commands(tmp_path, monkeypatch):
+    """A folder on the PATH with SLURM's commands, which keep there what they are told."""
+    folder = tmp_path / "commands"
+    folder.mkdir()
+    for name, script in COMMANDS.items():
+        path = folder / name
+        path.write_text(f"#!/bin/sh\nHERE={folder}\n{script}", encoding="utf-8")
+        path.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+    monkeypatch.setitem(slurm.POLL_SECONDS, "slurm", 0.1)
+    return folder
+
+
+def training(log: Path):
+    """A training that needs no time; its beginning is told."""
+
+    def train(run):
+        with log.open("a", encoding="utf-8") as file:
+            file.write(run.name + "\n")
+        if run.name == "1" and not (log.parent / "mended").exists():
+            raise ValueError("not yet")
+        probs = run.rng("init").dirichlet([1.0, 1.0, 1.0], 20)
+        run.log_predictions("test", probs=probs, labels=np.arange(20) % 3)
+
+    return train
+
+
+@pytest.mark.usefixtures("without_torch")
+def test_a_study_of_jobs_is_a_study_like_any_other(tmp_path):
+    """A failure is recorded and tried again; the predictions are those of `serial`."""
+    log = tmp_path / "log"
+    settings = {"cluster": "local", "folder": str(tmp_path / "jobs")}
+    study = Study("jobs", training(log), seeds=3, store=tmp_path / "jobs-store")
+
+    first = study.run("slurm", settings=settings, progress=False)
+    (tmp_path / "mended").touch()
+    second = study.run("slurm", settings=settings, progress=False)
+
+    assert [run.status for run in first.runs] == ["finished", "failed", "finished"]
+    assert first.runs[1].message == "ValueError: not yet"
+    assert second.is_done
+    assert sorted(log.read_text(encoding="utf-8").split()) == ["0", "1", "1", "2"]
+    serial = Study("jobs", training(log), seeds=3, store=tmp_path / "serial-store")
+    assert serial.run("serial", progress=False).is_done
+    assert study.measure().to_json() == serial.measure().to_json()
+
+
+def test_slurm_is_asked_for_what_was_asked_of_us(commands, tmp_path):
+    """One array with its resources; jobs that nobody waits for any more are cancelled."""
+    engine = SlurmEngine(
+        str(tmp_path / "jobs"),
+        partition="long",
+        minutes=90,
+        memory_gb=4,
+        gpus=1,
+        workers=2,
+        threads=2,
+        parameters={"slurm_account": "mine"},
+    )
+
+    outcomes = engine.map(lambda x: x * x, [7, 8, 9])
+    outcome = next(outcomes)
+    outcomes.close()
+
+    assert (outcome.index, outcome.value()) == (0, 49), (commands / "output").read_text()
+    asked = (commands / "submission").read_text(encoding="utf-8").splitlines()
+    assert {
+        "#SBATCH --job-name=seedproof",
+        "#SBATCH --array=0-2%2",
+        "#SBATCH --cpus-per-task=2",
+        "#SBATCH --partition=long",
+        "#SBATCH --time=90",
+        "#SBATCH --gpus-per-node=1",
+        "#SBATCH --mem=4GB",
+        "#SBATCH --account=mine",
+    } <= set(asked)
+    assert (commands / "cancelled").read_text(encoding="utf-8").split() == ["123_1", "123_2"]
+
+
+@pytest.mark.usefixtures("commands")
+def test_slurm_decides_what_was_not_asked_for(tmp_path):
+    """No partition, no memory and no GPUs are named unless somebody gave them."""
+    executor = SlurmEngine(str(tmp_path / "jobs")).executor()
+
+    text = executor._executor._make_submission_file_text("command", "uid")
+
+    assert "#SBATCH --cpus-per-task=1" in text
+    assert "#SBATCH --time=60" in text
+    for name in ("partition", "mem", "gpus", "array"):
+        assert f"--{name}" not in text
+
+
+@pytest.mark.xfail(reason="submitit's own error comes through")
+def test_without_slurm_the_engine_says_so(tmp_path, monkeypatch):
+    """There is no `srun` on most machines."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with pytest.raises(sp.SeedproofError, match="srun"):
+        next(SlurmEngine(str(tmp_path / "jobs")).map(abs, [1]))
+
+
+@pytest.mark.xfail(reason="submitit's own error comes through")
+def test_what_slurm_refuses_is_told(commands, tmp_path):
+    """Such as a partition that does not exist."""
+    (commands / "sbatch").write_text("#!/bin/sh\necho 'invalid partition' >&2; exit 1\n")
+
+    with pytest.raises(sp.SeedproofError, match="invalid partition"):
+        next(SlurmEngine(str(tmp_path / "jobs"), partition="nowhere").map(abs, [1, 2]))

@@ -1,0 +1,163 @@
+"""Fresh processes on this machine: how they end, and what is known of it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from seedproof.engines import ProcessEngine
+from seedproof.engines.attempts import Attempts
+from seedproof.engines.processes import do_alone
+from seedproof.testing.engines import becomes_true, is_alive
+
+
+def only(engine, task, item=None):
+    """The outcome of one item."""
+    (outcome,) = engine.map(task, [item])
+    return outcome
+
+
+@pytest.mark.parametrize(
+    ("end", "message"),
+    [
+        (lambda _: os._exit(7), "Its process ended by exit code 7."),
+        (lambda _: os.kill(os.getpid(), signal.SIGSEGV), "Its process ended by SIGSEGV."),
+        (lambda _: os.kill(os.getpid(), 40), "Its process ended by signal 40."),
+    ],
+    ids=["exit code", "named signal", "unnamed signal"],
+)
+def test_how_a_process_ended_is_told(end, message):
+    """By exit code or by signal, with its name where it has one."""
+    failure = only(ProcessEngine(retries=0), end).failure
+
+    assert (failure.status, failure.message) == ("killed", message)
+
+
+def test_the_last_words_of_a_process_are_kept():
+    """What it complained about, and not everything that it said before."""
+
+    def complain(_):
+        os.write(1, b"x" * 5000)
+        os.write(2, b"out of memory\n")
+        os._exit(1)
+
+    failure = only(ProcessEngine(retries=0), complain).failure
+
+    assert failure.traceback.endswith("xxx" + "out of memory\n")
+    assert len(failure.traceback) == 2000
+
+
+def test_a_crash_in_native_code_shows_where_it_was():
+    """The interpreter itself has no time to say it."""
+
+    def crash(_):
+        import ctypes
+
+        ctypes.string_at(0)
+
+    failure = only(ProcessEngine(retries=0), crash).failure
+
+    assert failure.message == "Its process ended by SIGSEGV."
+    assert "in crash" in failure.traceback
+
+
+def test_an_interpreter_that_does_not_start_is_a_death():
+    """Also while a large item is on its way to it."""
+    engine = ProcessEngine(retries=1, environment={"PYTHONHOME": "/nowhere"})
+
+    outcome = only(engine, len, b"x" * 2**22)
+
+    assert (outcome.failure.status, outcome.attempts) == ("killed", 2)
+    assert "exit code 1, at each of 2 attempts" in outcome.failure.message
+
+
+def test_a_task_has_nothing_to_read():
+    """Its standard input is empty: the real one is the lifeline."""
+    assert only(ProcessEngine(), lambda _: sys.stdin.read()).value() == ""
+
+
+def test_no_more_processes_than_workers_are_at_work(tmp_path):
+    """Two at a time, and no fewer while there is enough to do."""
+
+    def work(item):
+        (tmp_path / f"began-{item}").touch()
+        while (n_begun := len(list(tmp_path.glob("began-*")))) < 2:
+            time.sleep(0.01)
+        at_once = n_begun - len(list(tmp_path.glob("ended-*")))
+        (tmp_path / f"ended-{item}").touch()
+        return at_once
+
+    outcomes = ProcessEngine(workers=2, timeout=60).map(work, range(4))
+
+    assert max(outcome.value() for outcome in outcomes) == 2
+
+
+def test_more_threads_than_cores_are_one_process_at_a_time():
+    """And not none."""
+    assert only(ProcessEngine(threads=1000), lambda x: x, 7).value() == 7
+
+
+def test_an_error_among_the_items_ends_what_is_under_way(tmp_path):
+    """Nobody would collect its outcome."""
+    log = tmp_path / "pid"
+
+    def items():
+        yield 0
+        assert becomes_true(lambda: log.exists() and log.read_text(encoding="utf-8"), within=30)
+        raise OSError("no more items")
+
+    def sleep(_):
+        log.write_text(str(os.getpid()), encoding="utf-8")
+        time.sleep(600)
+
+    with pytest.raises(OSError, match="no more items"):
+        list(ProcessEngine(workers=2).map(sleep, items()))
+
+    assert not is_alive(int(log.read_text(encoding="utf-8")))
+
+
+def test_a_result_that_cannot_be_loaded_here_is_a_failure():
+    """It could be packed there; the other items go on."""
+
+    def work(item):
+        class Odd:
+            def __reduce__(self):
+                return int, ("no number",)
+
+        return Odd() if item == 0 else item
+
+    outcomes = list(ProcessEngine(workers=1).map(work, [0, 1]))
+
+    assert outcomes[0].failure.status == "failed"
+    assert outcomes[1].value() == 1
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="this system does not show them")
+def test_nothing_stays_open():
+    """A study of a thousand runs needs no more descriptors than one of two."""
+    code = """
+import os
+from seedproof.engines import ProcessEngine
+
+def n_open():
+    list(ProcessEngine(workers=2).map(abs, [1, 2]))
+    return len(os.listdir("/proc/self/fd"))
+
+print(n_open() == n_open())
+"""
+
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "True\n"
+
+
+def test_an_attempt_can_be_made_alone():
+    """As engines on other machines do; index and attempt are those that were asked for."""
+    attempts = Attempts(abs, [-1, -7], retries=0)
+    attempts.following()
+
+    outcome = do_alone(attempts.following(), ProcessEngine())
+
+    assert (outcome.index, outcome.value(), outcome.attempts) == (1, 7, 1)

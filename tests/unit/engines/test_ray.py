@@ -1,0 +1,26 @@
+"""The settings of the ray engine; what it does on a cluster is in the contract."""
+
+import pytest
+
+from seedproof.engines.ray import RayEngine
+from seedproof.errors import OptionError, RunError
+
+
+@pytest.mark.parametrize("setting", ["cpus", "gpus"])
+def test_less_than_nothing_cannot_be_asked_for(setting):
+    """Fractions can, and nothing can."""
+    with pytest.raises(OptionError, match=f"{setting} is -0.5. Give 0 or more; fractions are fine"):
+        RayEngine(**{setting: -0.5})
+
+    RayEngine(**{setting: 0.25})
+    RayEngine(**{setting: 0})
+
+
+def test_an_address_that_is_none_is_named():
+    """With what Ray says about it, and what to do."""
+    outcomes = RayEngine("nonsense").map(abs, [1])
+
+    with pytest.raises(
+        RunError, match=r"cannot be reached at 'nonsense' \(Invalid address .*\)\. Look"
+    ):
+        next(outcomes)

@@ -1,0 +1,279 @@
+"""Estimators of scikit-learn under many seeds: the same data, another `random_state`."""
+
+import gc
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_selection import SelectKBest
+from sklearn.linear_model import SGDClassifier
+from sklearn.model_selection import train_test_split
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, QuantileTransformer
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+import seedproof as sp
+from seedproof.errors import OptionError, ShapeError, StudyChangedError
+from seedproof.integrations.sklearn import FitEstimator, study_estimator
+from seedproof.records.location import Location
+from seedproof.records.reader import Store
+from seedproof.seeds import Streams
+
+N_EXAMPLES = 80
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Two clouds that overlap, so that seeds make a difference."""
+    rng = np.random.default_rng(2)
+    y = np.arange(N_EXAMPLES) % 2
+    return rng.normal(size=(N_EXAMPLES, 4)) + y[:, None], y
+
+
+seen = []
+
+
+class Noted(DecisionTreeClassifier):
+    """A tree that notes the seed of each of its fits."""
+
+    def fit(self, X, y):  # noqa: N803 - scikit-learn's own name
+        """Fit."""
+        seen.append(self.random_state)
+        return super().fit(X, y)
+
+
+def tree():
+    """A tree that draws where to cut."""
+    return DecisionTreeClassifier(splitter="random")
+
+
+def made(study):
+    """The finished runs of a study, and a reader of their predictions."""
+    status = study.run("serial", progress=False)
+    assert status.is_done, status.failed[0].traceback
+    store = Store(Location.of(study.store))
+    return store.runs, store.shards()
+
+
+@pytest.fixture(scope="module")
+def plain(data):
+    """Runs of a tree under two seeds, and their probabilities (runs, examples, classes)."""
+    runs, shards = made(study_estimator(tree(), *data, seeds=2))
+    return runs, probs_of(shards)
+
+
+def probs_of(shards):
+    """Probabilities (runs, examples, classes)."""
+    return np.concatenate([shards.shard(i).probs for i in range(shards.n_shards)], axis=1)
+
+
+def test_a_study_is_measured(data):
+    """The whole way: three seeds of a forest, and a flip rate between 0 and 1."""
+    study = sp.study_estimator(RandomForestClassifier(3), *data, seeds=3)
+    status = study.run("serial", progress=False)
+
+    report = study.measure()
+
+    assert status.is_done
+    assert 0 < report["flip_rate"].value < 1
+    accuracies = [run.scalars["accuracy"] for run in status.runs]
+    assert report["accuracy"].value == pytest.approx(np.mean(accuracies), rel=1e-12)
+
+
+def test_every_run_predicts_the_same_held_out_examples(data):
+    """The split is drawn once, with the classes in proportion; ids are positions in X."""
+    X, y = data  # noqa: N806 - scikit-learn's own name
+    _, shards = made(study_estimator(tree(), X, y, seeds=2, test_size=0.25, seed=5))
+    _, expected = train_test_split(
+        np.arange(N_EXAMPLES), test_size=0.25, stratify=y, random_state=5
+    )
+
+    shard = shards.shard(0)
+
+    assert shard.ids.to_pylist() == sorted(expected)
+    assert shard.labels.tolist() == y[np.sort(expected)].tolist()
+    assert shard.labels.sum() == 10  # half of a quarter of 80
+
+
+def test_runs_are_fits_with_the_seed_of_all_their_sources(data, plain):
+    """Exactly what scikit-learn gives with that `random_state`."""
+    X, y = data  # noqa: N806 - same
+    runs = plain[0]
+    fit, held_out = train_test_split(np.arange(N_EXAMPLES), stratify=y, random_state=0)
+    fit, held_out = np.sort(fit), np.sort(held_out)
+
+    for run, probs in zip(*plain, strict=True):
+        model = tree().set_params(random_state=Streams(run.seeds).seed).fit(X[fit], y[fit])
+        # float32 is what a record holds.
+        assert np.array_equal(probs, model.predict_proba(X[held_out]).astype(np.float32))
+        assert run.scalars["accuracy"] == model.score(X[held_out], y[held_out])
+    assert runs[0].seeds["init"] != runs[1].seeds["init"]
+
+
+def test_seeds_reach_every_estimator_of_a_pipeline(data):
+    """A transformer and a classifier that draw, beside a step that does not."""
+    seen.clear()
+    pipeline = make_pipeline(QuantileTransformer(n_quantiles=5), SelectKBest(k=2), Noted())
+    runs, _ = made(study_estimator(pipeline, *data, seeds=2))
+
+    assert seen == [Streams(run.seeds).seed for run in runs]
+    assert pipeline.get_params()["noted__random_state"] is None  # the user's own is never fitted
+
+
+def test_a_seed_of_the_users_own_is_replaced(data):
+    """Otherwise all runs would be one."""
+    _, shards = made(study_estimator(tree().set_params(random_state=1), *data, seeds=2))
+
+    one, other = probs_of(shards)
+
+    assert not np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("estimator", [GaussianNB(), make_pipeline(SelectKBest(k=2), GaussianNB())])
+def test_what_draws_nothing_is_refused(estimator, data):
+    """No seed can change it, and the message says so."""
+    kind = type(estimator).__name__
+    with pytest.raises(OptionError, match=f"Nothing in {kind} takes a random_state, so no seed"):
+        study_estimator(estimator, *data)
+
+
+def test_estimators_that_have_no_importable_name_are_studied(data):
+    """Functions of a notebook, and those without a name."""
+    pipeline = make_pipeline(FunctionTransformer(lambda X: X), tree())  # noqa: N803 - same
+
+    made(study_estimator(pipeline, *data, seeds=2))
+
+
+def test_regression_is_refused(data):
+    """There are no classes to flip; the message says so before anything is fitted."""
+    with pytest.raises(OptionError, match="DecisionTreeRegressor"):
+        study_estimator(DecisionTreeRegressor(splitter="random"), *data)
+
+
+def test_every_source_that_varies_changes_the_fit(data):
+    """An estimator tells no sources apart, so whichever varies must reach it."""
+    plan = sp.SeedPlan.one_at_a_time(2, ["order"])
+    _, shards = made(study_estimator(tree(), *data, seeds=plan))
+
+    one, other = probs_of(shards)
+
+    assert not np.array_equal(one, other)
+
+
+def test_what_is_no_estimator_is_refused(data):
+    """Such as a class in place of an object's parameters, or a function."""
+    with pytest.raises(OptionError, match="Nothing in function takes a random_state"):
+        study_estimator(tree, *data)
+
+
+def test_estimators_without_probabilities_give_classes(data):
+    """A linear support vector machine predicts, and nothing more."""
+    X, y = data  # noqa: N806 - same
+    names = np.array(["no", "yes"])[y]
+    study = study_estimator(SGDClassifier(loss="hinge"), X, names, seeds=2)
+    runs, shards = made(study)
+
+    shard = shards.shard(0)
+
+    assert shards.classes == ("no", "yes")
+    assert shard.probs is None
+    assert shard.predictions.shape == (2, 20)
+    for run, predictions in zip(runs, shard.predictions, strict=True):
+        assert run.scalars["accuracy"] == np.mean(predictions == shard.labels)
+
+
+@pytest.mark.parametrize("names", [[2, 10], ["b", "a"], [0.0, 1.0], [True, False]])
+def test_classes_of_any_type_keep_their_labels(names, data):
+    """A tree that is grown to the end is right about every example that it was fitted on."""
+    X, y = data  # noqa: N806 - same
+    chosen = np.asarray(names)[y]
+    doubled = np.concatenate([X, X]), np.concatenate([chosen, chosen])
+    # With every example twice, nearly all that are held out were fitted on as well.
+    runs, shards = made(study_estimator(tree(), *doubled, seeds=2, test_size=0.1))
+
+    shard = shards.shard(0)
+
+    for run, probs in zip(runs, shard.probs, strict=True):
+        assert run.scalars["accuracy"] == np.mean(probs.argmax(axis=1) == shard.labels)
+        assert run.scalars["accuracy"] > 0.8
+    assert set(shards.classes) == {str(name) for name in names}
+
+
+@pytest.mark.parametrize(
+    "form",
+    [pd.DataFrame, lambda X: X.tolist(), scipy.sparse.csr_array],  # noqa: N803 - same
+    ids=["dataframe", "list", "sparse"],
+)
+def test_examples_come_in_every_form_that_fit_takes(form, data, plain):
+    """Rows are chosen as scikit-learn does it, with the same result as from an array."""
+    X, y = data  # noqa: N806 - same
+    given = pd.DataFrame(X, columns=list("abcd")) if form is pd.DataFrame else form(X)
+
+    _, shards = made(study_estimator(tree(), given, y, seeds=2))
+
+    assert np.array_equal(probs_of(shards), plain[1])
+
+
+@pytest.mark.parametrize("y", [np.zeros(79), np.zeros((80, 2)), 0])
+def test_classes_of_another_shape_are_refused(y, data):
+    """One class an example."""
+    with pytest.raises(ShapeError, match=r"y has shape .* but there are 80 examples in X"):
+        study_estimator(tree(), data[0], y)
+
+
+def test_a_temporary_store_goes_with_the_study(data):
+    """And is there until then."""
+    study = study_estimator(tree(), *data, seeds=2)
+    study.run("serial", progress=False)
+    place = Path(study.store)
+    assert (place / "study.json").is_file()
+
+    del study
+    gc.collect()
+
+    assert not place.parent.exists()
+
+
+def test_a_store_of_the_users_own_stays(data, tmp_path):
+    """A second study of the same estimator and data finds everything done."""
+    study = study_estimator(tree(), *data, seeds=2, store=tmp_path / "runs")
+    study.run("serial", progress=False)
+    del study
+    gc.collect()
+
+    again = study_estimator(tree(), *data, seeds=3, store=tmp_path / "runs")
+
+    assert again.status().counts == {"finished": 2, "waiting": 1}
+
+
+@pytest.mark.parametrize("change", ["estimator", "data", "test_size"])
+def test_another_setting_or_other_data_is_another_study(change, data, tmp_path):
+    """Its runs must not join those that are there."""
+    X, y = data  # noqa: N806 - same
+    store = tmp_path / "runs"
+    study_estimator(tree(), X, y, seeds=2, store=store).status()
+    given = {"estimator": tree(), "X": X, "y": y, "test_size": 0.25}
+    other = {"estimator": tree().set_params(max_depth=2), "data": X + 1, "test_size": 0.5}
+    given["X" if change == "data" else change] = other[change]
+
+    with pytest.raises(StudyChangedError, match="whose arguments is"):
+        study_estimator(**given, seeds=2, store=store).status()
+
+
+def test_a_study_is_named_after_its_estimator(data):
+    """Unless it is given a name."""
+    assert study_estimator(tree(), *data).status().study == "DecisionTreeClassifier"
+    assert study_estimator(tree(), *data, name="mine").status().study == "mine"
+
+
+def test_fitting_shows_no_data_when_it_is_printed(data):
+    """Its text is compared as its definition, and may end in an error message."""
+    X, y = data  # noqa: N806 - same
+
+    assert repr(FitEstimator(tree(), (X, y), (X, y), np.arange(2))) == (
+        "FitEstimator(estimator=DecisionTreeClassifier(splitter='random'))"
+    )

@@ -1,0 +1,537 @@
+"""Whatever a training logs becomes one canonical record, or is refused with what to do."""
+
+from pathlib import Path
+from uuid import UUID
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from seedproof.errors import (
+    ClassesError,
+    DtypeError,
+    DuplicateExampleError,
+    EmptyInputError,
+    InputError,
+    MissingValueError,
+    OptionError,
+    ProbabilityError,
+    ShapeError,
+    UnknownLabelError,
+)
+from seedproof.records.location import Location
+from seedproof.records.schema import Kind
+from seedproof.runs.logbook import Logbook
+
+# Eighths are exact in every precision, so nothing depends on rounding.
+PROBS = np.array([[6, 2], [4, 4], [1, 7], [8, 0], [3, 5], [5, 3]]) / 8
+IDS = [30, 10, 60, 20, 50, 40]
+LABELS = [0, 1, 1, 0, 1, 0]
+BY_ID = [1, 3, 0, 5, 4, 2]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Where a run's records go."""
+    return Location.of(tmp_path / "store" / "runs" / "id0")
+
+
+@pytest.fixture
+def log(folder):
+    """The logbook of a run in a store."""
+    return Logbook("0", folder)
+
+
+@pytest.fixture
+def read(folder, log, read_back):
+    """Writes what was logged, and reads it."""
+
+    def read(split="test"):
+        return read_back(folder, log.write(), split)
+
+    return read
+
+
+def add(log, split="test", **given):
+    """Log predictions; what is not given is left out."""
+    names = ("ids", "probs", "predictions", "labels", "classes")
+    log.add_predictions(split, **dict.fromkeys(names) | given)
+
+
+def explain(log, split="test", method="lime", **given):
+    """Log two explanations, but for what is given."""
+    rows = {"ids": [1, 2], "tokens": [["a", "b"], ["c"]], "scores": [[1.0, 2.0], [3.0]], "draw": 0}
+    log.add_explanations(split, method, **rows | given)
+
+
+def as_arrays(values):
+    """Arrays as they are."""
+    return values
+
+
+def as_lists(values):
+    """Plain lists of Python numbers."""
+    return np.asarray(values).tolist()
+
+
+def as_tensors(values):
+    """Tensors of torch; those of floats are still on their graph."""
+    tensor = torch.tensor(np.asarray(values))
+    return tensor.requires_grad_() if tensor.is_floating_point() else tensor
+
+
+@pytest.mark.parametrize("form", [as_arrays, as_lists, as_tensors])
+@pytest.mark.parametrize("sizes", [[6], [1, 2, 3], [3, 3], [0, 5, 0, 1]])
+def test_batches_of_any_size_and_order_make_one_record(form, sizes, log, read):
+    """Rows are sorted by id over all batches, each with its own label and values."""
+    ends = np.cumsum(sizes)
+    for start, end in zip(ends - sizes, ends, strict=True):
+        rows = slice(start, end)
+        probs = form(PROBS[rows]) if end > start else PROBS[rows]
+        add(log, ids=form(np.array(IDS)[rows]), probs=probs, labels=form(np.array(LABELS)[rows]))
+
+    found = read()
+
+    assert found.kind is Kind.PROBS
+    assert found.classes == ("0", "1")
+    assert found.ids == [10, 20, 30, 40, 50, 60]
+    assert found.labels == [LABELS[i] for i in BY_ID]
+    assert found.values == PROBS[BY_ID].tolist()
+
+
+def test_positions_are_ids_where_none_are_given(log, read):
+    """They count on over the batches of a split."""
+    for rows in (slice(0, 4), slice(4, 6)):
+        add(log, probs=PROBS[rows])
+
+    found = read()
+
+    assert found.ids == [0, 1, 2, 3, 4, 5]
+    assert found.values == PROBS.tolist()
+    assert found.labels == [None] * 6
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_tensors_of_every_precision_are_taken(dtype, log, read):
+    """Also those that numpy has no type for, and those that still need a gradient."""
+    tensor = torch.tensor(PROBS, dtype=dtype, requires_grad=True)
+
+    add(log, probs=tensor * 1)
+
+    assert read().values == PROBS.tolist()
+    assert tensor.requires_grad
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        torch.float16,
+        pytest.param(torch.bfloat16),
+    ],
+)
+def test_probabilities_of_half_precision_may_stray(dtype, log, read):
+    """A sum that is off by less than half a percent is rounding there, and a mistake elsewhere."""
+    probs = torch.tensor([[0.5, 0.505]]).to(dtype)
+
+    add(log, probs=probs)
+    add(log, "single", probs=probs.float())
+
+    with pytest.raises(ProbabilityError, match=r"sum to 1\.00"):
+        log._predictions.pop("single").write()
+    assert read().values == probs.float().tolist()
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_tensors_on_a_device_are_taken(log, read):
+    """They are brought to the CPU."""
+    add(log, probs=torch.tensor(PROBS, device="cuda"))
+
+    assert read().values == PROBS.tolist()
+
+
+def test_text_ids_are_sorted_by_their_bytes(log, read):
+    """Capital letters come before small ones, and both before accented ones."""
+    add(log, ids=["b", "é", "B"], probs=PROBS[:3])
+
+    found = read()
+
+    assert found.ids == ["B", "b", "é"]
+    assert found.values == PROBS[[2, 0, 1]].tolist()
+
+
+def test_ids_that_are_numbers_in_one_batch_only_are_text(log, read):
+    """All batches together decide."""
+    add(log, ids=[10, 9], probs=PROBS[:2])
+    add(log, ids=["a"], probs=PROBS[2:3])
+
+    assert read().ids == ["10", "9", "a"]
+
+
+def test_texts_of_digits_are_numbers(log, read):
+    """A loader that reads ids from a CSV gives the same record as one that counts."""
+    add(log, ids=["10", "9"], probs=PROBS[:2])
+
+    assert read().ids == [9, 10]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [[0, None, 1], [0, -1, 1], [0.0, float("nan"), 1.0], ["0", None, "1"]],
+    ids=["none", "negative", "nan", "text"],
+)
+def test_some_labels_may_be_unknown(labels, log, read):
+    """Whatever people write for it, the record has no label there."""
+    add(log, probs=PROBS[:3], labels=labels)
+
+    assert read().labels == [0, None, 1]
+
+
+def test_predicted_classes_may_be_names(log, read):
+    """Classes are those that are predicted or right, sorted."""
+    add(log, predictions=["fox", "cat", "fox"], labels=["dog", "cat", None])
+
+    found = read()
+
+    assert found.kind is Kind.LABELS
+    assert found.classes == ("cat", "dog", "fox")
+    assert found.values == [2, 0, 2]
+    assert found.labels == [1, 0, None]
+
+
+def test_named_classes_are_put_in_order_with_their_columns(log, read):
+    """Another order of columns in another run still makes the same record."""
+    add(log, probs=PROBS[:2], labels=["dog", "cat"], classes=["dog", "cat"])
+
+    found = read()
+
+    assert found.classes == ("cat", "dog")
+    assert found.values == PROBS[:2, ::-1].tolist()
+    assert found.labels == [1, 0]
+
+
+def test_a_run_may_be_wrong_everywhere(log, read):
+    """A single run whose predictions are never right is a result, not a spelling mistake."""
+    add(log, predictions=[0, 0], labels=[1, 1])
+
+    assert read().labels == [1, 1]
+
+
+@pytest.mark.parametrize("what", ["probs", "predictions", "ids", "labels"])
+def test_arrays_may_be_reused_for_the_next_batch(what, log, read):
+    """A training loop that fills the same buffers again changes nothing that was logged."""
+    key = "predictions" if what == "predictions" else "probs"
+    batch = {"ids": np.array([1, 2]), "labels": np.array([0, 1])}
+    batch[key] = np.array([1, 0]) if key == "predictions" else PROBS[:2].copy()
+    add(log, **batch)
+    expected = {name: values.tolist() for name, values in batch.items()}
+
+    batch[what][:] = batch[what][::-1].copy()
+
+    found = read()
+    assert (found.ids, found.labels, found.values) == tuple(
+        expected[name] for name in ("ids", "labels", key)
+    )
+
+
+def test_splits_are_kept_apart(log, folder, read_back):
+    """Each has its own ids, classes and kind."""
+    add(log, "dev", probs=PROBS[:1])
+    add(log, "test", ids=["a"], predictions=[2])
+
+    parts = log.write()
+
+    assert [part.path.split("/")[:2] for part in parts] == [
+        ["predictions", "dev"],
+        ["predictions", "test"],
+    ]
+    assert read_back(folder, parts, "dev").ids == [0]
+    assert read_back(folder, parts, "test").ids == ["a"]
+
+
+def test_ids_that_come_twice_are_refused(log):
+    """Within a batch or over two of them."""
+    add(log, ids=[1, 2], probs=PROBS[:2])
+    add(log, ids=[3, 1], probs=PROBS[2:4])
+
+    with pytest.raises(DuplicateExampleError, match=r"The id 1 comes twice\. Give every example"):
+        log.write()
+
+
+@pytest.mark.parametrize("what", ["ids", "labels"])
+@pytest.mark.parametrize("column", [[0], [0, 1, 2, 3], [[0], [1], [2]], 5])
+def test_ids_and_labels_of_another_length_are_refused(what, column, log):
+    """At once, where the mistake was made, with the shape that is needed."""
+    shape = np.asarray(column).shape
+    with pytest.raises(
+        ShapeError, match=rf"3 examples were logged with {what} of shape .*Give .* \(3,\)"
+    ) as found:
+        add(log, probs=PROBS[:3], **{what: column})
+    assert str(shape) in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("later", "what"),
+    [
+        ({"probs": np.full((2, 4), 0.25), "ids": [8, 9], "labels": [0, 1]}, "axes"),
+        ({"predictions": [0, 1], "ids": [8, 9], "labels": [0, 1]}, "axes"),
+        ({"probs": PROBS[:2], "ids": [8, 9]}, "labels"),
+        ({"probs": PROBS[:2], "labels": [0, 1]}, "ids"),
+        ({"probs": PROBS[:2], "ids": [8, 9], "labels": [0, 1], "classes": ["a", "b"]}, "classes"),
+    ],
+    ids=["more-classes", "predictions", "no-labels", "no-ids", "names"],
+)
+def test_batches_that_are_not_alike_are_refused(later, what, log):
+    """A split is logged in one way, and the message says which one differs."""
+    add(log, probs=PROBS[:2], ids=[1, 2], labels=[0, 1])
+
+    with pytest.raises(ShapeError, match=f"split 'test' differ in their {what}. Log all of them"):
+        add(log, **later)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"probs": np.array([0.5, 0.5])},
+            r"shape \(2,\) was logged, but probs need two axes.*np\.stack",
+        ),
+        (
+            {"probs": np.ones((1, 2, 2)) / 2},
+            r"shape \(1, 2, 2\) was logged, but probs need two axes",
+        ),
+        ({"probs": 0.5}, r"shape \(\) was logged, but probs need two axes"),
+        (
+            {"predictions": np.zeros((2, 1), dtype=int)},
+            r"\(2, 1\) was logged, but predictions need one",
+        ),
+    ],
+    ids=["binary", "three", "none", "column"],
+)
+def test_other_axes_are_refused(given, message, log):
+    """A binary model's single column is the usual case, and gets a hint of its own."""
+    with pytest.raises(ShapeError, match=message):
+        add(log, **given)
+
+
+def test_rows_of_different_lengths_are_refused(log):
+    """An error of ours, with what to do, as for arrays that are measured."""
+    with pytest.raises(ShapeError, match="different"):
+        add(log, probs=[[0.5, 0.5], [1.0]])
+
+
+def test_probs_or_predictions_but_not_both(log):
+    """Otherwise it is unclear which of the two is meant."""
+    for given in ({}, {"probs": PROBS[:1], "predictions": [0]}):
+        with pytest.raises(OptionError, match="either probs or predictions, and not both"):
+            add(log, **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"probs": [[2.0, -1.0]]}, ProbabilityError, "Example 0 of run '0' .* softmax"),
+        ({"probs": [[0.5, 0.25]]}, ProbabilityError, r"sum to 0\.75"),
+        ({"probs": [[np.nan, 1.0]]}, ProbabilityError, "probability nan"),
+        ({"probs": [[1.0]]}, ClassesError, "There is 1 class"),
+        ({"probs": [[1, 0]]}, DtypeError, "must be floats, not int64"),
+        ({"probs": PROBS[:1], "labels": [2]}, UnknownLabelError, "label '2' is none of the 2"),
+        ({"probs": PROBS[:1], "classes": ["a"]}, ClassesError, "1 different class names"),
+        ({"probs": PROBS[:2], "ids": ["a", None]}, MissingValueError, "id of example 1 is missing"),
+        ({"predictions": [0.5]}, ShapeError, "Probabilities need three"),
+    ],
+)
+def test_what_is_no_record_is_refused(given, error, message, log):
+    """By the checks that predictions from a file go through, too."""
+    add(log, **given)
+
+    with pytest.raises(error, match=message):
+        log.write()
+
+
+def test_a_split_without_examples_is_refused(log):
+    """A loop over an empty loader is a mistake that should not look like a result."""
+    add(log, probs=np.zeros((0, 2)))
+
+    with pytest.raises(EmptyInputError, match="No example was logged for the split 'test'"):
+        log.write()
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", ".hidden", "a/b", "a\\b", "a b", "a\n", "a:b", "*"]
+)
+def test_names_that_are_no_folder_are_refused(name, log):
+    """The name of a split or method becomes a folder on any filesystem."""
+    with pytest.raises(OptionError, match="cannot be the name of a split, which becomes a folder"):
+        add(log, name, probs=PROBS)
+    with pytest.raises(OptionError, match="name of a split"):
+        explain(log, name)
+    with pytest.raises(OptionError, match="name of a method"):
+        explain(log, method=name)
+    assert log.write() == ()
+
+
+@pytest.mark.parametrize("name", ["test", "val-2", "test_1.5", "größe", "+"])
+def test_ordinary_names_are_taken(name, log, read):
+    """Letters of any script, digits, and a few signs."""
+    add(log, name, probs=PROBS)
+
+    assert len(read(name).ids) == 6
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -np.inf, torch.tensor(float("nan"))])
+def test_scalars_that_are_not_finite_are_refused(value, log):
+    """JSON has no word for them, and they would swallow every mean."""
+    with pytest.raises(InputError, match=r"scalar 'loss' is .*\. Give a finite number"):
+        log.add_scalar("loss", value)
+    assert log.scalars == {}
+
+
+@pytest.mark.parametrize("value", ["0.5", None, [1.0, 2.0], [], np.zeros((2, 2)), True])
+def test_scalars_that_are_no_number_are_refused(value, log):
+    """Text, nothing, several numbers, or a truth value."""
+    with pytest.raises(DtypeError, match=r"(?s)scalar 'loss' is .*\. Give one number"):
+        log.add_scalar("loss", value)
+
+
+@pytest.fixture
+def _small_groups(monkeypatch):
+    """Three rows of two classes a row group, and names without chance."""
+    monkeypatch.setattr("seedproof.records.schema.GROUP_BYTES", 3 * 2 * 4)
+    monkeypatch.setattr("seedproof.records.writer.uuid4", lambda: UUID(int=0))
+
+
+@pytest.mark.usefixtures("_small_groups")
+@pytest.mark.parametrize("batch", [1, 7, 50])
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {},
+        {"ids": np.arange(50) * 2 - 9, "labels": np.arange(50) % 2},
+        {"ids": [f"n{i:03}" for i in range(50)], "labels": [0, None] * 25},
+    ],
+    ids=["bare", "numbers", "text"],
+)
+def test_what_is_written_as_it_comes_has_the_same_bytes(
+    columns, batch, tmp_path, monkeypatch, read_back
+):
+    """Beyond the buffer nothing is held back, and nobody can tell from the record."""
+    probs = np.random.default_rng(5).dirichlet([1, 1], 50)
+    written = {}
+    for limit in (2**30, 100):
+        monkeypatch.setattr("seedproof.runs.logbook.BUFFER_BYTES", limit)
+        # The run's id is in the footer, so both have the same.
+        folder = Location.of(tmp_path / str(limit) / "runs" / "id0")
+        log = Logbook("0", folder)
+        for start in range(0, 50, batch):
+            rows = slice(start, start + batch)
+            taken = {name: column[rows] for name, column in columns.items()}
+            add(log, probs=probs[rows], **taken)
+        streamed = (tmp_path / str(limit)).exists()
+        assert streamed is (limit == 100)
+        written[limit] = log.write()
+
+    assert written[100] == written[2**30]  # sizes and digests of all bytes
+    found = read_back(folder, written[100])
+    assert found.groups == [3] * 16 + [2]
+    assert found.values == probs.astype(np.float32).tolist()
+
+
+@pytest.mark.usefixtures("_small_groups")
+def test_a_full_buffer_is_emptied(log, monkeypatch):
+    """What was written is not kept in memory."""
+    monkeypatch.setattr("seedproof.runs.logbook.BUFFER_BYTES", 100)
+
+    for start in range(0, 120, 6):
+        add(log, ids=np.arange(start, start + 6), probs=PROBS)
+        (kept,) = log._predictions.values()
+        assert kept._n_bytes <= 100
+        assert sum(batch.values.nbytes for batch in kept._batches) <= 100
+
+
+@pytest.mark.usefixtures("_small_groups")
+def test_what_is_written_as_it_comes_must_come_in_order(log, monkeypatch):
+    """It cannot be sorted any more; the message says which example, and what order."""
+    monkeypatch.setattr("seedproof.runs.logbook.BUFFER_BYTES", 10)
+    add(log, ids=[10, 12], probs=PROBS[:2])
+
+    with pytest.raises(InputError, match=r"Example 11 of run '0' is out of order: .* sorted by id"):
+        add(log, ids=[11], probs=PROBS[:1])
+
+
+@pytest.mark.usefixtures("_small_groups")
+def test_duplicates_are_found_in_what_is_written_as_it_comes(log, monkeypatch):
+    """Next to each other or apart."""
+    monkeypatch.setattr("seedproof.runs.logbook.BUFFER_BYTES", 10)
+    add(log, ids=[10, 12], probs=PROBS[:2])
+
+    with pytest.raises(DuplicateExampleError, match="Example 12 of run '0' comes twice"):
+        add(log, ids=[12, 13], probs=PROBS[:2])
+
+
+@pytest.mark.usefixtures("_small_groups")
+def test_ids_of_two_types_are_refused_once_some_are_written(log, monkeypatch):
+    """A file has one type of ids."""
+    monkeypatch.setattr("seedproof.runs.logbook.BUFFER_BYTES", 10)
+    add(log, ids=[10, 12], probs=PROBS[:2])
+
+    with pytest.raises(
+        InputError, match=r"numbers at first, and text later\. Log all of them alike"
+    ):
+        add(log, ids=["a"], probs=PROBS[:1])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"ids": [1]}, {"tokens": [["a", "b"]]}, {"scores": [[1.0, 2.0]]}, {"ids": []}],
+    ids=["ids", "tokens", "scores", "none"],
+)
+def test_explanations_of_different_numbers_of_examples_are_refused(given, log):
+    """Ids, tokens and scores go together."""
+    with pytest.raises(ShapeError, match=r"There are \d ids, \d lists of tokens and \d lists"):
+        explain(log, **given)
+
+
+@pytest.mark.parametrize("scores", [[1.0], [1.0, 2.0, 3.0], [[1.0], [2.0]], 1.0])
+def test_a_score_for_each_token_is_needed(scores, log):
+    """The message names the example."""
+    with pytest.raises(ShapeError, match="Example 1 has 2 tokens and scores of shape"):
+        explain(log, scores=[scores, [3.0]])
+
+
+def test_an_explanation_that_comes_twice_is_refused(log):
+    """The same example and draw; another draw of it is another explanation."""
+    explain(log)
+    explain(log, draw=1)
+    explain(log)
+
+    with pytest.raises(DuplicateExampleError, match="1 comes twice"):
+        log.write()
+
+
+def test_ids_of_explanations_are_those_of_predictions(log, folder, read_back):
+    """Otherwise nobody can tell which example an explanation belongs to."""
+    add(log, ids=np.array([1.0, 2.0]), probs=PROBS[:2])
+    explain(log, ids=np.array([1.0, 2.0]))
+
+    parts = log.write()
+
+    explained = pq.read_table(Path(folder.path) / parts[1].path).column("example")
+    assert explained.to_pylist() == read_back(folder, parts).ids == [1, 2]
+
+
+def test_explanations_are_a_part_for_each_split_and_method(log):
+    """Batches of one method go into one file."""
+    explain(log)
+    explain(log, ids=[3, 4])
+    explain(log, method="attention", scores=[torch.ones(2, requires_grad=True), np.ones(1)])
+    explain(log, split="dev")
+
+    parts = log.write()
+
+    assert [(part.path.rsplit("/", 1)[0], part.rows) for part in parts] == [
+        ("explanations/test/lime", 4),
+        ("explanations/test/attention", 2),
+        ("explanations/dev/lime", 2),
+    ]

@@ -1,0 +1,190 @@
+"""Which runs a plan has, which of their seeds are equal, and that none of them ever moves."""
+
+from itertools import combinations
+
+import pytest
+
+from seedproof.errors import OptionError, UnknownNameError
+from seedproof.seeds import SOURCES, SeedPlan
+
+
+def names(plan):
+    """What the runs of a plan are called, in order."""
+    return [one.name for one in plan.assignments()]
+
+
+def seeds_of(plan):
+    """The seeds of each run, by its name."""
+    return {one.name: dict(one.seeds) for one in plan.assignments()}
+
+
+def moved(one, other):
+    """The sources whose seeds differ between two runs."""
+    return {source for source in SOURCES if one[source] != other[source]}
+
+
+def test_all_varies_every_source_in_every_run():
+    """Five runs have five seeds of each source, and no seed serves two sources."""
+    runs = seeds_of(SeedPlan.all(5))
+
+    assert list(runs) == ["0", "1", "2", "3", "4"]
+    for one, other in combinations(runs.values(), 2):
+        assert moved(one, other) == set(SOURCES)
+    assert len({seed for run in runs.values() for seed in run.values()}) == 5 * len(SOURCES)
+
+
+def test_one_at_a_time_moves_a_single_source_from_a_shared_base():
+    """1 + 2 sources × (3 − 1) runs; each differs from the base in the source that it names."""
+    runs = seeds_of(SeedPlan.one_at_a_time(3, ["order", "init"]))
+
+    assert list(runs) == ["base", "order=1", "order=2", "init=1", "init=2"]
+    base = runs.pop("base")
+    for name, seeds in runs.items():
+        assert moved(base, seeds) == {name.partition("=")[0]}
+    assert runs["init=1"]["init"] != runs["init=2"]["init"]
+
+
+def test_one_at_a_time_varies_what_training_draws_unless_told_otherwise():
+    """Weights, order and dropout; which data is drawn and what an explainer samples are held."""
+    found = names(SeedPlan.one_at_a_time(2))
+
+    assert found == ["base", "init=1", "order=1", "dropout=1"]
+
+
+def test_one_seed_of_each_source_is_the_base_alone():
+    """1 + 3 × (1 − 1) = 1."""
+    assert names(SeedPlan.one_at_a_time(1)) == ["base"]
+
+
+def test_factorial_makes_every_combination():
+    """2 × 3 runs; two of them share a source's seed exactly if they name the same level of it."""
+    runs = seeds_of(SeedPlan.factorial({"init": 2, "order": 3}))
+
+    assert list(runs) == [f"init={i} order={j}" for i in range(2) for j in range(3)]
+    for (one, mine), (other, theirs) in combinations(runs.items(), 2):
+        levels = zip(one.split(), other.split(), strict=True)
+        assert moved(mine, theirs) == {a.partition("=")[0] for a, b in levels if a != b}
+
+
+@pytest.mark.parametrize(
+    ("small", "large"),
+    [
+        (SeedPlan.all(3), SeedPlan.all(40)),
+        (SeedPlan.one_at_a_time(2), SeedPlan.one_at_a_time(9)),
+        (SeedPlan.factorial({"init": 2, "data": 2}), SeedPlan.factorial({"init": 3, "data": 4})),
+    ],
+    ids=["all", "one-at-a-time", "factorial"],
+)
+def test_growth_keeps_the_seeds_that_were_there(small, large):
+    """More runs never change those that may be finished already, in whichever order they come."""
+    assert seeds_of(small).items() <= seeds_of(large).items()
+    for grown in (small.grown_to(large), large.grown_to(small)):
+        assert grown == large
+
+
+def test_plans_that_grew_apart_are_joined_to_the_largest():
+    """3 × 2 and 2 × 4 make 3 × 4, which holds the runs of both."""
+    one, other = (
+        SeedPlan.factorial({"init": 3, "order": 2}),
+        SeedPlan.factorial({"init": 2, "order": 4}),
+    )
+
+    joined = one.grown_to(other)
+
+    assert joined == SeedPlan.factorial({"init": 3, "order": 4})
+    assert (seeds_of(one) | seeds_of(other)).items() <= seeds_of(joined).items()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        SeedPlan.all(2, root=1),
+        SeedPlan.one_at_a_time(2, SOURCES),
+        SeedPlan.factorial(dict.fromkeys(SOURCES, 2)),
+        SeedPlan("all", {"init": 2}),
+    ],
+    ids=["root", "one-at-a-time", "factorial", "sources"],
+)
+def test_plans_of_different_shapes_are_not_joined(other):
+    """Another root, another way to combine, or other sources: there is no plan of both."""
+    assert SeedPlan.all(2).grown_to(other) is None
+
+
+def test_seeds_never_change():
+    """They are part of every run's id: other numbers would orphan every store."""
+    first, second = (one.seeds for one in SeedPlan.all(2).assignments())
+    (elsewhere,) = SeedPlan.all(1, root=7).assignments()
+
+    assert first == {
+        "init": 4088532484,
+        "order": 3953331965,
+        "dropout": 1961512366,
+        "data": 2377455350,
+        "explainer": 1905993885,
+    }
+    assert second == {
+        "init": 3581274545,
+        "order": 3613627650,
+        "dropout": 1663335698,
+        "data": 1321936645,
+        "explainer": 2025564383,
+    }
+    assert elsewhere.seeds["init"] == 393969088
+    assert elsewhere.seeds["explainer"] == 3018317685
+
+
+def test_every_shape_of_plan_draws_on_the_same_levels():
+    """A level's seed depends on root, source and level alone."""
+    of_all = seeds_of(SeedPlan.all(2, root=3))
+    alone = seeds_of(SeedPlan.one_at_a_time(2, ["order"], root=3))
+    crossed = seeds_of(SeedPlan.factorial({"order": 2, "init": 2}, root=3))
+
+    assert alone["base"] == of_all["0"]
+    assert alone["order=1"] == of_all["0"] | {"order": of_all["1"]["order"]}
+    assert crossed["order=1 init=0"] == alone["order=1"]
+
+
+def test_seeds_fit_what_libraries_take():
+    """Numpy and scikit-learn refuse a seed of more than 32 bits."""
+    seeds = [seed for run in seeds_of(SeedPlan.all(50)).values() for seed in run.values()]
+
+    assert all(type(seed) is int and 0 <= seed < 2**32 for seed in seeds)
+
+
+def test_a_plan_is_read_back_from_its_plain_data():
+    """What `study.json` holds makes the same plan again."""
+    plan = SeedPlan.factorial({"order": 2, "init": 3}, root=5)
+
+    assert plan.as_json() == {"kind": "factorial", "levels": {"order": 2, "init": 3}, "root": 5}
+    assert SeedPlan(**plan.as_json()) == plan
+
+
+@pytest.mark.parametrize("n_runs", [0, -1, 1.0, "3", None, True])
+def test_impossible_numbers_of_runs_are_refused(n_runs):
+    """What is no whole number from 1 on, with its value."""
+    for make in (SeedPlan.all, SeedPlan.one_at_a_time, lambda n: SeedPlan.factorial({"init": n})):
+        with pytest.raises(OptionError, match=rf"{n_runs!r} seeds are not possible\. Give 1"):
+            make(n_runs)
+
+
+@pytest.mark.parametrize("root", [-1, 0.5, "0", None, False])
+def test_impossible_roots_are_refused(root):
+    """What is no whole number from 0 on, with its value."""
+    with pytest.raises(OptionError, match=rf"A root of {root!r} is not possible\. Give 0"):
+        SeedPlan.all(2, root=root)
+
+
+def test_an_unknown_source_is_refused_with_the_known_ones():
+    """A typo would otherwise vary nothing."""
+    with pytest.raises(UnknownNameError, match=r"no source 'weights'. Known: init, order, dropout"):
+        SeedPlan.one_at_a_time(2, ["init", "weights"])
+    with pytest.raises(UnknownNameError, match="no source 'Order'"):
+        SeedPlan.factorial({"Order": 2})
+
+
+def test_a_plan_in_which_nothing_varies_is_refused():
+    """Without a source there is nothing to find out."""
+    with pytest.raises(OptionError, match=r"No source varies\. Name at least one of init, order"):
+        SeedPlan.one_at_a_time(3, [])
+    with pytest.raises(OptionError, match="No source varies"):
+        SeedPlan.factorial({})
