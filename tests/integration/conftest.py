@@ -2,9 +2,12 @@
 
 import logging
 import os
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +16,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from seedproof.cli.main import main
+from seedproof.testing.engines import processes_with
 
 N_RUNS, N_EXAMPLES = 5, 40
 CLASSES = ("cat", "dog", "fox")
@@ -86,6 +90,17 @@ def without_torch(tmp_path_factory, monkeypatch) -> None:
     folder = tmp_path_factory.mktemp("site")
     (folder / "sitecustomize.py").write_text(HIDE_TORCH, encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
+
+
+@pytest.fixture
+def mark(monkeypatch) -> Iterator[str]:
+    """Stands in the environment of everything that a test starts; nothing of it is left over."""
+    mark = f"seedproof-test-{uuid4().hex}"
+    monkeypatch.setenv("SEEDPROOF_TEST_MARK", mark)
+    yield mark
+    for pid in processes_with(mark):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 @pytest.fixture(scope="session")

@@ -40,6 +40,7 @@ FURTHER_FAULTS = {
     "clock_seed": (1, "pfsssppps", "{line} calls numpy.random.seed with another value"),
     "first_come_pool": (1, "pfsssppps", "{line} starts threads or processes"),
     "unseeded_workers": (1, "pfspspppp", "{line} makes a generator without a seed"),
+    "drawn_split": (0, "pppspwpps", "held out follows the source data, and that alone"),
     "shared_file": (0, "pppspppws", "overwrite them"),
     "idle_source": (0, "pppswppps", "changes nothing: order"),
     "outside_sources": (0, "pppswppps", "drawn from the global generators outside"),

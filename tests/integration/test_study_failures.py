@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
@@ -42,28 +41,26 @@ def train(run):
 
 
 @pytest.fixture
-def mark(monkeypatch, without_torch):  # noqa: ARG001 - runs need no torch here
-    """Stands in the environment of everything that a test starts."""
-    mark = f"seedproof-test-{uuid4().hex}"
-    monkeypatch.setenv("SEEDPROOF_TEST_MARK", mark)
-    return mark
-
-
-@pytest.fixture
-def start(tmp_path, mark):  # noqa: ARG001 - it is in the environment
+def start(tmp_path, mark, without_torch):  # noqa: ARG001 - both are in the environment
     """Starts the command line in a folder with the module `work`."""
     (tmp_path / "work.py").write_text(MODULE, encoding="utf-8")
+    started: list[subprocess.Popen[str]] = []
 
     def start(*arguments: object) -> subprocess.Popen[str]:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-c", START, *map(str, arguments)],
             cwd=tmp_path,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
+        started.append(process)
+        return process
 
-    return start
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
 
 
 @pytest.fixture
@@ -71,8 +68,8 @@ def call(start):
     """Exit code, stdout and stderr of the command line."""
 
     def call(*arguments: object) -> tuple[int, str, str]:
-        with start(*arguments) as process:
-            out, err = process.communicate(timeout=120)
+        process = start(*arguments)
+        out, err = process.communicate(timeout=120)
         return process.returncode, out, err
 
     return call
@@ -161,10 +158,11 @@ def test_an_interrupt_stops_everything_and_says_how_to_go_on(
     """Exit code 130; what is finished is kept, and nothing is left running."""
     trouble(tmp_path, run1="sleep", run2="sleep")
     command = ("run", "work:train", "--seeds", 3, "--workers", 2)
-    with start(*command) as process:
-        assert becomes_true(lambda: begun(tmp_path).keys() == {"0", "1", "2"}, within=60)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+
+    process = start(*command)
+    assert becomes_true(lambda: begun(tmp_path).keys() == {"0", "1", "2"}, within=60)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
 
     assert (process.returncode, out) == (130, "")
     assert "Finished runs are kept: the same command goes on from here." in err
@@ -185,8 +183,8 @@ def test_two_coordinators_share_the_work(start, seedproof, tmp_path, mark):
     trouble(tmp_path, **{f"run{name}": "pause" for name in names})
     command = ("run", "work:train", "--seeds", 5, "--workers", 1)
 
-    with start(*command) as first, start(*command) as second:
-        said = [process.communicate(timeout=120)[1] for process in (first, second)]
+    first, second = start(*command), start(*command)
+    said = [process.communicate(timeout=120)[1] for process in (first, second)]
 
     assert [first.returncode, second.returncode] == [0, 0], said
     assert begun(tmp_path) == dict.fromkeys(names, 1)
@@ -201,10 +199,10 @@ def test_two_coordinators_share_the_work(start, seedproof, tmp_path, mark):
 def test_a_coordinator_that_is_killed_leaves_nobody_running(start, tmp_path, mark):
     """Not even what its runs wait for: SIGKILL gives it no chance to clean up."""
     trouble(tmp_path, run0="sleep", run1="sleep")
-    with start("run", "work:train", "--seeds", 2, "--workers", 2) as process:
-        assert becomes_true(lambda: begun(tmp_path).keys() == {"0", "1"}, within=60)
-        assert len(processes_with(mark)) == 5  # the coordinator, two workers, two guardians
-        os.kill(process.pid, signal.SIGKILL)
-        process.communicate(timeout=30)
+    process = start("run", "work:train", "--seeds", 2, "--workers", 2)
+    assert becomes_true(lambda: begun(tmp_path).keys() == {"0", "1"}, within=60)
+    assert len(processes_with(mark)) == 5  # the coordinator, two workers, two guardians
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate(timeout=30)
 
     assert becomes_true(lambda: not processes_with(mark), within=3)

@@ -7,10 +7,8 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
-from uuid import uuid4
 
 import numpy as np
-import pytest
 
 import seedproof as sp
 from seedproof.testing.engines import becomes_true, processes_with
@@ -28,14 +26,6 @@ def sleep(item):
 
 list(ProcessEngine(workers=2).map(sleep, range(4)))
 """
-
-
-@pytest.fixture
-def mark(monkeypatch):
-    """Stands in the environment of everything that a test starts."""
-    mark = f"seedproof-test-{uuid4().hex}"
-    monkeypatch.setenv("SEEDPROOF_TEST_MARK", mark)
-    return mark
 
 
 def start(*words: object) -> "subprocess.Popen[bytes]":

@@ -46,6 +46,8 @@ def doctor(
 ) -> None:
     """Train briefly a few times, and find out whether the seed does what it should.
 
+    What your training writes to files, it also writes here, half trained: keep those you need.
+
     Exit code 0 if nothing is wrong, 1 if something is, 4 if the training itself fails.
     """
     from rich.console import Console

@@ -63,6 +63,10 @@ class AveragingCallback(TrainerCallback):
         **kwargs: Any,
     ) -> None:
         """Attach to the optimizer; go on where a checkpoint was saved."""
+        self._applied.close()
+        if self.average is not None:
+            # A training that was interrupted had no end to let go at.
+            self.average.remove()
         bare = getattr(optimizer, "optimizer", optimizer)
         self.average = build(self.name, model, bare, policy=self.policy)
         if state.global_step > 0 and self.average.policy is not None:

@@ -1,5 +1,6 @@
 """Lightning's Trainer: averaged weights, and the seeds and predictions of a run."""
 
+import warnings
 from collections.abc import Iterable, Iterator, Sized
 from contextlib import ExitStack
 from typing import Any
@@ -14,7 +15,7 @@ from seedproof.runs.rng import capture, from_portable, restore, to_portable
 from seedproof.runs.run import Run
 from seedproof.seeds import Streams
 from seedproof.seeds.streams import NUMPY
-from seedproof.stabilize import Policy, WeightAverage, build
+from seedproof.stabilize import AverageWarning, Policy, WeightAverage, build
 from seedproof.stabilize.average import STATE_KEY
 
 
@@ -67,13 +68,23 @@ class AveragingCallback(Callback):
         self.optimizer = optimizer
         self.average: WeightAverage | None = None
         self._applied = ExitStack()
+        self._was_interrupted = False
         self._generators: dict[str, Any] | None = None
         self._at_epoch_start: dict[str, Any] | None = None
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Attach to the optimizer, before Lightning restores its state."""
         chosen = trainer.optimizers[self.optimizer]
+        self._was_interrupted = False
         self.average = build(self.name, pl_module, chosen, policy=self.policy)
+        savers = [c for c in trainer.checkpoint_callbacks if getattr(c, "save_weights_only", False)]
+        if savers and self.average.policy is not None:
+            warnings.warn(
+                "Checkpoints with save_weights_only=True hold the raw weights, not the averaged "
+                "ones: Lightning asks no callback about them. Save whole checkpoints.",
+                AverageWarning,
+                stacklevel=2,
+            )
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Generators go on where the checkpoint left them."""
@@ -111,7 +122,7 @@ class AveragingCallback(Callback):
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """What is validated has the averaged weights."""
-        if self.average is not None and self.average.n_entered > 0:
+        if self.average is not None and self.average.is_attached and self.average.n_entered > 0:
             self._applied.enter_context(self.average.applied())
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -124,6 +135,8 @@ class AveragingCallback(Callback):
         """Leave nothing behind."""
         self._applied.close()
         if self.average is not None:
+            # Somebody may save a checkpoint after this, to go on from.
+            self._was_interrupted = self.average.is_attached
             self.average.remove()
 
     def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -136,15 +149,21 @@ class AveragingCallback(Callback):
         self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]
     ) -> None:
         """A checkpoint has the averaged weights, and the raw ones beside the optimizer's state."""
-        if self.average is None or self.average.policy is None or self.average.n_entered == 0:
+        if self.average is None or not (self.average.is_attached or self._was_interrupted):
             return
         weights = checkpoint["state_dict"]
-        states = checkpoint.get("optimizer_states")
-        saved = states[self.optimizer].get(STATE_KEY) if states else None
-        if saved is not None and saved["raw"] is None:
-            saved["raw"] = {name: weights[name].clone() for name in saved["average"]}
+        # The average's names do not tell which parts of the module are compiled.
+        names = {name.replace("_orig_mod.", ""): name for name in weights}
+        state = checkpoint["optimizer_states"][self.optimizer]
+        if STATE_KEY not in state:
+            state[STATE_KEY] = self.average.state_dict()
+        if self.average.n_entered == 0:
+            return
+        saved = state[STATE_KEY]
+        if saved["raw"] is None:
+            saved["raw"] = {name: weights[names[name]].clone() for name in saved["average"]}
         for name, value in self.average.chosen_weights().items():
-            weights[name] = value.to(weights[name].dtype)
+            weights[names[name]] = value.to(weights[names[name]].dtype)
 
     def state_dict(self) -> dict[str, Any]:
         """The state of global generators, which Lightning does not save."""

@@ -330,7 +330,8 @@ def _ids_kept(check: str, one: Observed, other: Observed) -> Finding:
     """What can be said of ids that are the same."""
     splits = one.splits.values()
     if all(any(seen.labels) for seen in splits):
-        moved = any(seen.ids != other.splits[split].ids for split, seen in one.splits.items())
+        both = one.splits.keys() & other.splits.keys()
+        moved = any(one.splits[split].ids != other.splits[split].ids for split in both)
         found = "their order moves, which does no harm: records are sorted"
         return Finding(check, "pass", found if moved else "the same ids in the same order")
     if all(seen.has_ids for seen in splits):
@@ -418,16 +419,16 @@ def _is_of_python(call: SeedCall) -> bool:
     return SEEDING[call.function] == "python"
 
 
-def check_files(one: Observed, two: Observed) -> Finding:
+def check_files(one: Observed, other: Observed) -> Finding:
     """Whether runs that go on at the same time would overwrite each other's files."""
     check = "Runs do not write the same files"
-    common = [name for name in one.files if name in two.files]
+    common = [name for name in one.files if name in other.files]
     if not common:
-        return Finding(check, "pass", "none are written twice beside the code")
+        return Finding(check, "pass", "none are written by both, beside the code or here")
     return Finding(
         check,
         "warn",
-        f"two trainings have both written {', '.join(common[:3])}",
+        f"under either seed, it writes {', '.join(common[:3])}",
         "runs that go on at the same time overwrite them, or read each other's",
         "write into run.checkpoint_dir, which is the run's own",
     )

@@ -7,7 +7,7 @@ import os
 import sys
 import sysconfig
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from types import CellType, CodeType, FunctionType, MethodType
@@ -36,22 +36,36 @@ def loaded_files(root: Path, *, since: float) -> dict[str, str]:
     Returns:
         A digest for each file.
     """
+    found = {}
+    for _, path in own_modules(root):
+        edited = path.stat().st_mtime > since
+        name = path.relative_to(root.resolve()).as_posix()
+        found[name] = EDITED if edited else file_digest(path)
+    return dict(sorted(found.items()))
+
+
+def own_modules(root: Path) -> Iterator[tuple[str, Path]]:
+    """The user's own modules that are loaded now: below a folder, and in no library.
+
+    Args:
+        root: The folder that the user's code is in; an environment may lie in it, too.
+
+    Yields:
+        Name and file of each. A main program is none of them: what is trained from it is told by
+        its definitions.
+    """
     root = root.resolve()
     paths = [Path(place) for place in sysconfig.get_paths().values()]
     paths.append(Path(__file__).parents[1])
     # A glance at the text of its path tells most libraries.
     libraries = tuple(f"{form}{os.sep}" for path in paths for form in (path, path.resolve()))
-    found = {}
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
-        # A main program is no measure: what is trained from it is told by its definitions.
         if name == "__main__" or not isinstance(file, str) or file.startswith(libraries):
             continue
         path = Path(file).resolve()
         if path.suffix == ".py" and path.is_relative_to(root) and path.is_file():
-            edited = path.stat().st_mtime > since
-            found[path.relative_to(root).as_posix()] = EDITED if edited else file_digest(path)
-    return dict(sorted(found.items()))
+            yield name, path
 
 
 def definitions(function: Callable[..., Any]) -> dict[str, str]:

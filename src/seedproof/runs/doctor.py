@@ -121,9 +121,8 @@ def _findings(
             for source in (*sources, unused)
             if source is not None
         }
-    files = check_files(one, two)
-    # Those that write the same files would disturb each other.
-    seen = clinic.train_all(runs, one_by_one=files.verdict == "warn")
+    # Trainings that write the same files would disturb each other.
+    seen = clinic.train_all(runs, one_by_one=not set(one.files).isdisjoint(two.files))
     varied = seen.pop("another seed")
     rest = seen.pop(unused, None) if unused is not None else None
     others = [varied]
@@ -139,7 +138,7 @@ def _findings(
         check_sources(one, seen, rest, is_repeatable=is_repeatable),
         check_ids(one, varied, held),
         check_when(one, varied),
-        files,
+        check_files(one, varied),
         check_threads(one, threads),
     )
 

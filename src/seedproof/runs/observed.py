@@ -31,7 +31,7 @@ class SplitSeen:
     Args:
         ids: Id of each example; its position if none was given.
         labels: Gold class of each example; empty if none was given.
-        values: What was said of each example.
+        values: What was said of each example: its bits, or a digest of them.
         has_ids: Whether ids were given.
     """
 

@@ -25,6 +25,7 @@ from seedproof.runs.watch import Watch, files_below
 # Weights are compared at every one of the first steps, and then now and then.
 DENSE_STEPS, SPARSE_STEPS = 20, 10
 LEADING_ELEMENTS = 4096
+DIGEST_BYTES = 16
 # A training may swallow the first alarm, in a `finally` or where exceptions are ignored.
 ALARM_SECONDS = 1.0
 
@@ -68,7 +69,7 @@ class Probe:
                 run.check()
         after = files_below((root, here))
         changed = (path for path, stamp in after.items() if before.get(path) != stamp)
-        seen.files = sorted(_short(path, (root, here)) for path in changed)
+        seen.files = sorted(_below(path, (root, here)) for path in changed)
         return seen
 
     @contextmanager
@@ -186,9 +187,7 @@ class _ProbedRun(Run):
         kept.ids += map(str, names)
         gold = [""] * len(values) if labels is None else as_array(labels).tolist()
         kept.labels += map(str, gold)
-        kept.values += [
-            row.tobytes() if isinstance(row, np.ndarray) else str(row).encode() for row in values
-        ]
+        kept.values += [_short_bytes(row) for row in values]
 
     def check(self) -> None:
         """Raise what a real run would raise when it is committed."""
@@ -208,9 +207,15 @@ class _AskedSeeds(dict[str, int]):
         return value
 
 
+def _short_bytes(row: Any) -> bytes:  # noqa: ANN401 - probabilities, or a class
+    """The bits of a prediction, or their digest: a thousand classes would fill the memory."""
+    bits = row.tobytes() if isinstance(row, np.ndarray) else str(row).encode()
+    return bits if len(bits) <= DIGEST_BYTES else blake2b(bits, digest_size=DIGEST_BYTES).digest()
+
+
 def _weights_digest(optimizer: Any) -> str:  # noqa: ANN401 - torch's
     """Digest of the leading weights of each tensor that an optimizer moves."""
-    state = blake2b(digest_size=16)
+    state = blake2b(digest_size=DIGEST_BYTES)
     for group in optimizer.param_groups:
         for weights in group["params"]:
             flat = weights.detach().flatten()[:LEADING_ELEMENTS]
@@ -218,7 +223,7 @@ def _weights_digest(optimizer: Any) -> str:  # noqa: ANN401 - torch's
     return state.hexdigest()
 
 
-def _short(path: str, folders: Sequence[Path]) -> str:
+def _below(path: str, folders: Sequence[Path]) -> str:
     """A path below the first of the folders that it is in."""
     folder = next(folder for folder in folders if Path(path).is_relative_to(folder))
     return os.path.relpath(path, folder)

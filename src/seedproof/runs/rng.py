@@ -38,7 +38,10 @@ def seed_everything(sequence: np.random.SeedSequence) -> None:
     np.random.seed(for_numpy)
     torch = load_torch()
     if torch is not None:
-        torch.manual_seed(for_torch)
+        # What `torch.manual_seed` does, which also loads a compiler, for seconds.
+        torch.default_generator.manual_seed(for_torch)
+        if torch.cuda.is_available():
+            torch.cuda.manual_seed_all(for_torch)
 
 
 def capture() -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from seedproof.errors import TargetError
-from seedproof.runs.code import definitions, file_digest
+from seedproof.runs.code import definitions, file_digest, own_modules
 from seedproof.runs.run import Run
 
 Train: TypeAlias = Callable[[Run], object]
@@ -216,9 +216,8 @@ def loaded_afresh(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        for name in set(sys.modules) - before:
-            path = getattr(sys.modules[name], "__file__", None)
-            if isinstance(path, str) and Path(path).is_relative_to(folder):
+        for name, _ in list(own_modules(folder)):
+            if name not in before:
                 del sys.modules[name]
 
 

@@ -47,14 +47,15 @@ class WeightAverage:
         self._count = Counters()
         self._snapshots: list[dict[str, Tensor]] = []
         self._is_applied = False
+        self._kept: list[tuple[Tensor, Tensor]] = []
         self._handles: list[Any] = []
         if self.policy is None:
             self._shadow = Shadow({})
             return
-        self._shadow = Shadow(_tracked(model, self.policy))
+        self._shadow = Shadow(_tracked(_bare(model), self.policy))
         if not self._shadow.names:
             raise OptionError("The model has no parameter that is trained: nothing to average.")
-        self._check_names(self.policy)
+        self._compared = self._names_to_compare(self.policy)
         if self.policy.begins_with == "weights":
             self._count.n_members = 1
         if self._shadow.device.type != "cpu":
@@ -66,14 +67,22 @@ class WeightAverage:
             optimizer.register_load_state_dict_pre_hook(self._load_with_optimizer),
         ]
 
-    def _check_names(self, policy: Policy) -> None:
-        wanted = () if policy.accept is None else policy.accept.parameters or ()
-        unknown = [name for name in wanted if name not in self._shadow.names]
+    def _names_to_compare(self, policy: Policy) -> tuple[str, ...] | None:
+        """What the policy's test looks at; None for all that is averaged."""
+        if policy.accept is None:
+            return None
+        # Statistics are no weights, and under DDP each rank has its own: ranks that compared them
+        # would decide differently, and their weights would part.
+        weights = _trained(_bare(self._model))
+        if policy.accept.parameters is None:
+            return None if len(weights) == len(self._shadow.names) else tuple(weights)
+        unknown = [name for name in policy.accept.parameters if name not in weights]
         if unknown:
             raise OptionError(
                 f"The model has no parameter {unknown[0]!r} that is trained. "
-                f"It has: {', '.join(self._shadow.names[:10])}."
+                f"It has: {', '.join([*weights][:10])}."
             )
+        return policy.accept.parameters
 
     # ------------------------------------------------------------------ what goes on in training
 
@@ -119,7 +128,7 @@ class WeightAverage:
         rule = self.policy.accept if self.policy is not None else None
         if rule is None:
             return 0.0
-        distance = self._shadow.distance(rule.order, rule.parameters)
+        distance = self._shadow.distance(rule.order, self._compared)
         return distance if isinstance(self._count.n_steps, Tensor) else distance.item()
 
     def end_epoch(self) -> None:
@@ -155,6 +164,7 @@ class WeightAverage:
         self._shadow.take_mean(self._snapshots)
 
     def _restart(self, policy: Policy) -> None:
+        self._reshard()
         if policy.restart == "assign":
             self._shadow.assign()
         else:
@@ -165,6 +175,11 @@ class WeightAverage:
         self._count.last_restart = int(self._count.n_steps)
 
     # --------------------------------------------------------------------- what people ask of it
+
+    @property
+    def is_attached(self) -> bool:
+        """Whether it follows an optimizer: not after `finish` or `remove`."""
+        return bool(self._handles)
 
     @property
     def n_entered(self) -> int:
@@ -202,38 +217,49 @@ class WeightAverage:
         Yields:
             Nothing.
         """
-        if self.policy is None or self._is_applied or self._is_in_model():
+        if self.policy is None or self._is_applied:
             yield
             return
         if self.n_entered == 0:
             _warn("The average has seen no update yet: the model keeps its own weights.")
             yield
             return
-        kept = self._statistics()
         self._swap_in()
         try:
             self._refresh(batches, forward)
             yield
         finally:
             self._swap_out()
-            for statistic, before in kept:
-                statistic.copy_(before)
 
     def _swap_in(self) -> None:
-        self._shadow.trade()
+        if not self._is_in_model():
+            self._reshard()
+            self._shadow.trade()
+        if self.policy is not None and self.policy.batch_norm == "refresh":
+            layers = [layer for _, layer in batch_norm.tracked(self._model)]
+            self._kept = [(b, b.clone()) for layer in layers for b in layer.buffers()]
         self._is_applied = True
 
     def _swap_out(self) -> None:
-        if self._is_applied:
+        if not self._is_applied:
+            return
+        if self._shadow.is_traded:
+            self._reshard()
             self._shadow.trade()
-            self._is_applied = False
+        for statistic, before in self._kept:
+            statistic.copy_(before)
+        self._kept = []
+        self._is_applied = False
 
-    def _statistics(self) -> list[tuple[Tensor, Tensor]]:
-        """Statistics that a refresh would change, and what they are now."""
-        if self.policy is None or self.policy.batch_norm != "refresh":
-            return []
-        buffers = [b for _, layer in batch_norm.tracked(self._model) for b in layer.buffers()]
-        return [(one, one.clone()) for one in buffers]
+    def _reshard(self) -> None:
+        """Let FSDP2 gather weights anew: it may still hold those of the last forward pass."""
+        if not self._shadow.is_cut:
+            return
+        for module in self._model.modules():
+            # Asking for the class would load FSDP, for seconds, also where nothing is cut.
+            reshard = getattr(module, "reshard", None)
+            if reshard is not None:
+                reshard()
 
     def _refresh(
         self, batches: Iterable[Any] | None, forward: Callable[[Any], object] | None
@@ -264,15 +290,21 @@ class WeightAverage:
             forward: How such a batch goes through the model, where that is not obvious.
         """
         self._swap_out()
-        if self.policy is not None and not self._is_in_model():
-            if self.n_entered == 0:
+        try:
+            if self.policy is not None and self.n_entered == 0:
                 _warn("The average has seen no update: the model keeps its own weights.")
-            else:
-                if self.policy.restart != "assign" and self._shadow.equals_model():
-                    _warn("The average equals the last weights: it has changed nothing.")
-                self._shadow.assign()
+            elif self.policy is not None:
+                if not self._is_in_model():
+                    self._take_average(self.policy)
                 self._refresh(batches, forward)
-        self.remove()
+        finally:
+            self.remove()
+
+    def _take_average(self, policy: Policy) -> None:
+        if policy.restart != "assign" and self._shadow.equals_model():
+            _warn("The average equals the last weights: it has changed nothing.")
+        self._reshard()
+        self._shadow.assign()
 
     def chosen_weights(self) -> dict[str, Tensor]:
         """A copy of the weights that `finish` would leave in the model, by name."""
@@ -283,6 +315,7 @@ class WeightAverage:
     def leave_model_as_it_is(self) -> None:
         """Let go of the optimizer and keep what the model has now, also if that is the average."""
         self._is_applied = False
+        self._kept = []
         self.remove()
 
     def remove(self) -> None:
@@ -303,7 +336,7 @@ class WeightAverage:
             "counters": self._count.plain(),
             "average": self._shadow.averages(),
             "raw": self._shadow.raw(),
-            "snapshots": self._snapshots,
+            "snapshots": [self._shadow.gathered(one) for one in self._snapshots],
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -332,8 +365,9 @@ class WeightAverage:
         if self._shadow.device.type != "cpu":
             self._count = self._count.on(self._shadow.device)
         self._shadow.load(state["average"])
-        self._snapshots = [dict(one) for one in state["snapshots"]]
+        self._snapshots = [self._shadow.parts(one) for one in state["snapshots"]]
         if state["raw"] is not None:
+            self._reshard()
             self._shadow.load_model(state["raw"])
 
     def _save_with_optimizer(self, _: Optimizer, state: dict[str, Any]) -> None:
@@ -346,21 +380,37 @@ class WeightAverage:
             _warn("The optimizer's checkpoint holds no average: it begins anew.")
 
 
-def _tracked(model: nn.Module, policy: Policy) -> dict[str, Tensor]:
-    """What is averaged: parameters that are trained, and statistics if the policy says so.
+def _bare(model: nn.Module) -> nn.Module:
+    """The model without DDP and compile around it, so that a checkpoint fits with and without."""
+    while True:
+        if isinstance(model, DataParallel | DistributedDataParallel):
+            model = model.module
+        elif isinstance(inner := getattr(model, "_orig_mod", None), nn.Module):
+            model = inner
+        else:
+            return model
 
-    Names are those of the bare model, so that a checkpoint fits with and without DDP or compile.
-    """
-    while isinstance(model, DataParallel | DistributedDataParallel):
-        model = model.module
-    found: dict[str, Tensor] = {
-        name: parameter
+
+def _plain(name: str) -> str:
+    """A name as if no part of the model were compiled."""
+    return name.replace("_orig_mod.", "")
+
+
+def _trained(model: nn.Module) -> dict[str, Tensor]:
+    return {
+        _plain(name): parameter
         for name, parameter in model.named_parameters()
         if parameter.requires_grad and parameter.is_floating_point()
     }
+
+
+def _tracked(model: nn.Module, policy: Policy) -> dict[str, Tensor]:
+    """What is averaged: parameters that are trained, and statistics if the policy says so."""
+    found = _trained(model)
     if found and policy.batch_norm == "average":
-        found |= batch_norm.statistics(model)
-    return {name.replace("_orig_mod.", ""): tensor for name, tensor in found.items()}
+        statistics = batch_norm.statistics(model)
+        found |= {_plain(name): statistic for name, statistic in statistics.items()}
+    return found
 
 
 def _warn(message: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.batchnorm import _NormBase
+from torch.nn.modules.batchnorm import _BatchNorm, _NormBase
 
 from seedproof.errors import OptionError
 
@@ -44,18 +44,23 @@ def refresh(model: nn.Module, batches: Iterable[Any], *, forward: Forward | None
         forward: How a batch goes through the model, where that is not how.
 
     Raises:
-        OptionError: There were no batches.
+        OptionError: There were no batches. As after every error, statistics are as before.
     """
     layers = [layer for _, layer in tracked(model)]
     if not layers:
         return
-    with _only_these_train(model, layers):
+    go = _forward(model) if forward is None else forward
+    with _only_these_train(model, layers), _as_before_if_it_fails(layers):
         n_batches = 0
         for batch in batches:
-            (forward or _forward(model))(batch)
             n_batches += 1
-    if n_batches == 0:
-        raise OptionError("Batch-norm statistics need at least one batch; none was given.")
+            for layer in layers:
+                # A mean over all batches, instead of one that forgets. Batch norm counts by itself;
+                # instance norm takes None for "learn nothing".
+                layer.momentum = None if isinstance(layer, _BatchNorm) else 1 / n_batches
+            go(batch)
+        if n_batches == 0:
+            raise OptionError("Batch-norm statistics need at least one batch; none was given.")
 
 
 @contextmanager
@@ -66,9 +71,6 @@ def _only_these_train(model: nn.Module, layers: list[_NormBase]) -> Iterator[Non
         module.training = False
     for layer in layers:
         layer.training = True
-        layer.reset_running_stats()
-        # A mean over all batches, instead of one that forgets.
-        layer.momentum = None
     try:
         yield
     finally:
@@ -76,6 +78,19 @@ def _only_these_train(model: nn.Module, layers: list[_NormBase]) -> Iterator[Non
             layer.momentum = momentum
         for module, mode in modes.items():
             module.training = mode
+
+
+@contextmanager
+def _as_before_if_it_fails(layers: list[_NormBase]) -> Iterator[None]:
+    kept = [(buffer, buffer.clone()) for layer in layers for buffer in layer.buffers()]
+    for layer in layers:
+        layer.reset_running_stats()
+    try:
+        yield
+    except BaseException:
+        for buffer, before in kept:
+            buffer.copy_(before)
+        raise
 
 
 def _forward(model: nn.Module) -> Forward:

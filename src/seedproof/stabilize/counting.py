@@ -130,6 +130,9 @@ def _remember(
 
 def _where(condition: Number, yes: Number, no: Number) -> Number:
     if isinstance(condition, Tensor):
+        if not isinstance(yes, Tensor) and not isinstance(no, Tensor):
+            # Two numbers of Python would meet in 32 bits.
+            yes = torch.full((), yes, dtype=torch.float64, device=condition.device)
         return torch.where(condition, yes, no)
     return yes if condition else no
 

@@ -78,6 +78,23 @@ def test_predictions_without_ids_are_known_by_their_position(observe):
     assert split.values == [b"cat", b"dog", b"fox"]
 
 
+def test_long_predictions_are_kept_as_digests(observe):
+    """Rows that differ in one bit are still told apart."""
+    seen = observe(
+        """
+        import numpy as np
+        row = np.full(1000, 0.001)
+        moved = row.copy()
+        moved[999] = np.nextafter(moved[999], 1)
+        run.log_predictions("test", probs=np.stack([row, row, moved]))
+        """
+    )
+
+    first, same, moved = seen.splits["test"].values
+    assert first == same != moved
+    assert len(first) == len(moved) == 16
+
+
 def test_what_a_real_run_would_refuse_is_refused(observe):
     """An id that comes twice shows only when the records are written."""
     with pytest.raises(InputError, match="7"):
@@ -235,7 +252,7 @@ def test_a_run_under_observation_draws_what_a_real_one_draws(observe, make_run):
         draws = [np.random.rand(), torch.rand(1).item(), run.rng("order").random(), run.seed]
         with run.seeded("init"):
             draws.append(torch.rand(1).item())
-        run.log_predictions("draws", predictions=[str(draw) for draw in draws])
+        run.log_predictions("draws", predictions=[f"{draw:.10g}" for draw in draws])
     """
     run = make_run(0, kept=False)
     with run.active():
@@ -244,7 +261,7 @@ def test_a_run_under_observation_draws_what_a_real_one_draws(observe, make_run):
 
     seen = observe(script)
 
-    assert seen.splits["draws"].values == [str(draw).encode() for draw in drawn["draws"]]
+    assert seen.splits["draws"].values == [f"{draw:.10g}".encode() for draw in drawn["draws"]]
 
 
 def test_a_seed_inside_of_a_source_is_not_late(observe):

@@ -1,0 +1,86 @@
+"""What every stabilizer promises, for those that come with the house."""
+
+import pytest
+
+from seedproof.stabilize import (
+    PRESETS,
+    Decay,
+    Mean,
+    NormRule,
+    Policy,
+    WeightAverage,
+    build,
+)
+from seedproof.testing.stabilizers import Net, StabilizerContract, adam, averaged, copies, train
+
+# Switches that no preset turns, each at least once.
+UNUSUAL = {
+    "swapped at the end of epochs": Policy(enters="epoch-end", restart="swap"),
+    "reset and sparse": Policy(
+        enters="after-step", every=3, restart="assign", optimizer_state="reset"
+    ),
+    "late and choosy": Policy(
+        enters="after-step",
+        weighing=Decay(0.5, warm_up=False),
+        after_steps=3,
+        accept=NormRule(2, parameters=("last.weight",), keep_zeros=False),
+        begins_with="first",
+    ),
+    "choosy at the end of epochs": Policy(
+        enters="epoch-end",
+        weighing=Mean("accepted"),
+        accept=NormRule(1, clear_each_epoch=True),
+        restart="assign",
+        batch_norm="copy",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in PRESETS if name != "none"])
+class TestPresets(StabilizerContract):
+    """All that have a name, except the one that does nothing."""
+
+    @pytest.fixture
+    def attach(self, name):
+        """As the arm of a run."""
+        return lambda model, optimizer: build(name, model, optimizer)
+
+
+@pytest.mark.parametrize("policy", UNUSUAL.values(), ids=UNUSUAL)
+class TestPolicies(StabilizerContract):
+    """Other settings than those that have a name."""
+
+    @pytest.fixture
+    def attach(self, policy):
+        """As people attach their own."""
+        return lambda model, optimizer: WeightAverage(model, optimizer, policy)
+
+
+class TestNone(StabilizerContract):
+    """The arm that all others are compared with: a training as if nobody looked on."""
+
+    # There is no average that could be empty, nor one that a step could spoil.
+    test_attaching_changes_no_weight = None
+    test_finishing_before_anything_entered_keeps_the_weights = None
+    test_a_step_while_it_is_applied_is_refused = None
+    # Nothing is counted, and there is nothing to show.
+    test_steps_that_amp_skips_do_not_count = None
+    test_gradient_accumulation_counts_steps_of_the_optimizer = None
+    test_what_is_finished_is_what_was_applied = None
+
+    @pytest.fixture
+    def attach(self):
+        """As the arm of a run."""
+        return lambda model, optimizer: build("none", model, optimizer)
+
+    def test_it_does_nothing_at_all(self, attach):
+        """No hook, no state, no memory, and the weights are the model's own."""
+        model = Net()
+        optimizer = adam(model)
+        average = train(attach, model, optimizer)
+        own = copies(model)
+
+        assert averaged(average, model).keys() == own.keys()
+        assert average.state_dict() == {}
+        assert (average.n_steps, average.n_entered, average.is_attached) == (0, 0, False)
+        assert "seedproof_average" not in optimizer.state_dict()
