@@ -71,7 +71,6 @@ def address():
     cluster.shutdown()
 
 
-@pytest.mark.xdist_group("ray")
 class TestRay(FreshProcessContract):
     """Fresh processes on the nodes of a cluster."""
 

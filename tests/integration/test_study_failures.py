@@ -142,7 +142,6 @@ def test_one_run_alone_can_be_made(call, seedproof, tmp_path):
     assert "There is no run 3. The study has runs 0 to 2." in err
 
 
-@pytest.mark.xfail(reason="the exit code is that of the whole study")
 def test_the_exit_code_of_one_run_alone_is_its_own(call, tmp_path):
     """A job of an array has not failed because another one has."""
     trouble(tmp_path, run0="raise")

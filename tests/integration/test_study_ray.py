@@ -17,8 +17,6 @@ from seedproof.runs.rng import capture
 from seedproof.study.study import Study
 from seedproof.testing.engines import becomes_true, is_same_state
 
-pytestmark = pytest.mark.xdist_group("ray")
-
 
 @pytest.fixture(scope="module")
 def cluster():

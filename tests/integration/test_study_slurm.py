@@ -129,7 +129,6 @@ def test_slurm_decides_what_was_not_asked_for(tmp_path):
         assert f"--{name}" not in text
 
 
-@pytest.mark.xfail(reason="submitit's own error comes through")
 def test_without_slurm_the_engine_says_so(tmp_path, monkeypatch):
     """There is no `srun` on most machines."""
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -138,7 +137,6 @@ def test_without_slurm_the_engine_says_so(tmp_path, monkeypatch):
         next(SlurmEngine(str(tmp_path / "jobs")).map(abs, [1]))
 
 
-@pytest.mark.xfail(reason="submitit's own error comes through")
 def test_what_slurm_refuses_is_told(commands, tmp_path):
     """Such as a partition that does not exist."""
     (commands / "sbatch").write_text("#!/bin/sh\necho 'invalid partition' >&2; exit 1\n")

@@ -111,7 +111,7 @@ def run(
     except KeyboardInterrupt:
         typer.echo("Stopped. Finished runs are kept: the same command goes on from here.", err=True)
         raise typer.Exit(INTERRUPTED) from None
-    _conclude(status, store)
+    _conclude(status, store, only)
 
 
 def _plan(seeds: int, vary: str | None, root: int) -> "SeedPlan":
@@ -125,12 +125,14 @@ def _plan(seeds: int, vary: str | None, root: int) -> "SeedPlan":
     return SeedPlan.one_at_a_time(seeds, sources, root=root)
 
 
-def _conclude(status: "Status", store: str) -> None:
+def _conclude(status: "Status", store: str, only: int | None) -> None:
     from seedproof.cli.status import failures
 
     typer.echo(str(status), err=True)
-    if status.failed:
-        for line in failures(status):
+    # A job of an array answers for its own run.
+    failed = [run for run in status.failed if only is None or run.index == only]
+    if failed:
+        for line in failures(failed):
             typer.echo(line, err=True)
         typer.echo(
             f"Look closer with: seedproof status {store} --tracebacks. "

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -46,14 +46,14 @@ def status(
             typer.echo(run.traceback)
 
 
-def failures(status: "Status", at_most: int = 5) -> Iterator[str]:
+def failures(failed: "Sequence[RunState]", at_most: int = 5) -> Iterator[str]:
     """A line for each run that did not finish, or for the first few."""
     from seedproof.report.text import printable
 
-    for run in status.failed[:at_most]:
+    for run in failed[:at_most]:
         yield printable(f"  run {run.spec.name} of {run.spec.arm} {run.status}: {run.message}")
-    if len(status.failed) > at_most:
-        yield f"  and {len(status.failed) - at_most} more"
+    if len(failed) > at_most:
+        yield f"  and {len(failed) - at_most} more"
 
 
 def _table(status: "Status", *, every: bool) -> object:

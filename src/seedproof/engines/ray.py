@@ -6,7 +6,15 @@ from typing import Any
 
 from seedproof._optional import require
 from seedproof.engines.attempts import Attempt, Attempts
-from seedproof.engines.base import Failure, Item, OnStart, Outcome, Result, check_settings
+from seedproof.engines.base import (
+    Failure,
+    Item,
+    OnStart,
+    Outcome,
+    Result,
+    check_settings,
+    first_line,
+)
 from seedproof.engines.processes import ProcessEngine, do_alone
 from seedproof.errors import OptionError, RunError
 
@@ -103,10 +111,9 @@ class RayEngine:
                 configure_logging=False,
             )
         except (ConnectionError, ValueError, RuntimeError) as error:
-            reason = str(error).split("\n", maxsplit=1)[0].rstrip(".")
             raise RunError(
-                f"Ray cannot be reached at {self.address!r} ({reason}). Look at the address, or "
-                "start a cluster with `ray start --head`."
+                f"Ray cannot be reached at {self.address!r} ({first_line(error)}). "
+                "Look at the address, or start a cluster with `ray start --head`."
             ) from error
 
     def _following(self, attempts: Attempts, n_under_way: int) -> Iterator[Attempt]:
@@ -143,8 +150,7 @@ def _outcome(reference: Any, attempt: Attempt) -> Outcome[Any]:  # noqa: ANN401 
     except ray.exceptions.RayTaskError as error:
         failure = Failure("failed", str(error.cause), str(error))
     except ray.exceptions.RayError as error:
-        reason = str(error).split("\n", maxsplit=1)[0].rstrip(".")
-        failure = Failure("killed", f"Ray lost it: {reason}.", str(error))
+        failure = Failure("killed", f"Ray lost it: {first_line(error)}.", str(error))
     else:
         return outcome
     return Outcome(attempt.index, failure=failure, attempts=attempt.number)

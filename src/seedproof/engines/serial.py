@@ -39,13 +39,18 @@ def attempt(task: Callable[[Item], Result], item: Item, index: int = 0) -> Outco
     """
     try:
         return Outcome(index, task(item))
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the task raises
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever the task raises
         return Outcome(index, failure=as_failure(error))
 
 
 def as_failure(error: BaseException) -> Failure:
     """An exception as it is recorded: its last line, and where it came from."""
-    said = str(error).strip().split("\n", maxsplit=1)[0]
+    try:
+        said = str(error).strip().split("\n", maxsplit=1)[0]
+    except Exception:  # noqa: BLE001 - an error that cannot even say what is wrong
+        said = ""
     name = type(error).__name__
     message = f"{name}: {said}" if said else name
     return Failure("failed", message, "".join(traceback.format_exception(error)), error)

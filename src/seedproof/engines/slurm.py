@@ -7,8 +7,17 @@ from typing import Any
 
 from seedproof._optional import require
 from seedproof.engines.attempts import Attempt, Attempts
-from seedproof.engines.base import Failure, Item, OnStart, Outcome, Result, check_settings
+from seedproof.engines.base import (
+    Failure,
+    Item,
+    OnStart,
+    Outcome,
+    Result,
+    check_settings,
+    first_line,
+)
 from seedproof.engines.processes import ProcessEngine, do_alone
+from seedproof.errors import RunError
 
 # Asking SLURM costs its controller something.
 POLL_SECONDS = {"slurm": 5.0, "local": 0.2}
@@ -73,7 +82,7 @@ class SlurmEngine:
             while True:
                 waiting = list(iter(attempts.following, None))
                 if waiting:
-                    sent = executor.map_array(do_alone, waiting, [alone] * len(waiting))
+                    sent = self._submit(executor, waiting, alone)
                     jobs += zip(sent, waiting, strict=True)
                     for attempt in waiting:
                         if on_start is not None:
@@ -90,11 +99,33 @@ class SlurmEngine:
             for job, _ in jobs:
                 job.cancel()
 
+    def _submit(
+        self,
+        executor: Any,  # noqa: ANN401 - submitit has no types
+        attempts: list[Attempt],
+        alone: ProcessEngine,
+    ) -> list[Any]:
+        import submitit
+
+        try:
+            return list(executor.map_array(do_alone, attempts, [alone] * len(attempts)))
+        except submitit.core.utils.FailedJobError as error:
+            raise RunError(
+                f"SLURM refuses the jobs ({first_line(error)}). Look at partition, minutes, "
+                "memory and GPUs."
+            ) from error
+
     def executor(self) -> Any:  # noqa: ANN401 - submitit has no types
         """What submits the jobs, with all parameters set."""
         import submitit
 
-        executor = submitit.AutoExecutor(self.folder, cluster=self.cluster)
+        try:
+            executor = submitit.AutoExecutor(self.folder, cluster=self.cluster)
+        except RuntimeError as error:
+            raise RunError(
+                f"SLURM is not to be found here ({first_line(error)}). Start on a machine where "
+                "`srun` and `sbatch` work, or try the same jobs here with cluster='local'."
+            ) from error
         executor.update_parameters(
             name="seedproof",
             timeout_min=self.minutes,
@@ -116,7 +147,7 @@ def _outcome(job: Any, attempt: Attempt) -> Outcome[Any]:  # noqa: ANN401 - subm
     try:
         outcome: Outcome[Any] = job.result()
     except (submitit.core.utils.UncompletedJobError, submitit.core.utils.FailedJobError) as error:
-        reason = str(error).strip().split("\n", maxsplit=1)[0].rstrip(".")
-        failure = Failure("killed", f"SLURM lost job {job.job_id}: {reason}.", str(error))
+        message = f"SLURM lost job {job.job_id}: {first_line(error)}."
+        failure = Failure("killed", message, str(error))
         return Outcome(attempt.index, failure=failure, attempts=attempt.number)
     return outcome

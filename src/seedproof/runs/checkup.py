@@ -154,7 +154,7 @@ def _suspects(one: Observed, two: Observed, more: Sequence[Observed]) -> Iterato
         written = ", ".join(one.files[:3])
         yield f"it writes {written}, which the next run may read", OWN_FOLDER
     yield (
-        "something follows no seed: the clock, the system's entropy, a race, or an operation",
+        "something follows no seed: a RandomState() or Random() of its own, the clock, a race",
         "halve the training until the difference goes; begin with data loading",
     )
 

@@ -152,7 +152,7 @@ class WeightAverage:
             real = torch.ones((), dtype=torch.bool, device=device) if on_device else True
             self._offer(policy, is_real=real)
             return
-        if self._count.n_epochs < policy.after_epochs:
+        if self._count.n_epochs < policy.after_epochs or self.n_steps < policy.after_steps:
             return
         self._count.n_offered = self._count.n_offered + 1
         if (int(self._count.n_offered) - 1) % policy.every:

@@ -121,7 +121,8 @@ class Study:
         if not allow_changed_code:
             check_code(self._store, self._target)
         done = {run.spec.run_id: run for run in status_of(self._store).runs}
-        pending = [run for run in runs if done[run.run_id].status != "finished"]
+        finished = {run_id for run_id, run in done.items() if run.status == "finished"}
+        pending = [run for run in runs if run.run_id not in finished]
         with watch(joined.name, done.values(), shown=progress, follow=follow) as seen:
             self._make(pending, engine, seen)
         if not allow_changed_code:

@@ -11,179 +11,41 @@ The trainings are small and draw from no global generator: three epochs of four 
 """
 # ruff: noqa: S101 - these are tests, and pytest explains a plain assert best
 
-import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
-from torch.optim import SGD, Adam, Optimizer, SparseAdam
+from torch.optim import SGD, Adam, SparseAdam
 
 from seedproof.errors import RunError
-from seedproof.runs.rng import capture, untouched
-from seedproof.stabilize import AverageWarning, WeightAverage
+from seedproof.runs.rng import capture
+from seedproof.stabilize import AverageWarning
+from seedproof.stabilize.average import STATE_KEY
 from seedproof.testing.engines import is_same_state
-
-Attach = Callable[[nn.Module, Optimizer], WeightAverage]
-Event = tuple[str, int]
-
-N_EPOCHS, N_STEPS = 3, 4
-# What happens in a training, in this order.
-EVENTS: list[Event] = [
-    event
-    for epoch in range(N_EPOCHS)
-    for event in [*(("step", epoch * N_STEPS + i) for i in range(N_STEPS)), ("end", epoch)]
-]
-
-
-class Net(nn.Module):
-    """Two layers, with everything that an average may stumble over in between.
-
-    Args:
-        seed: Weights are drawn from it.
-        dtype: Theirs.
-    """
-
-    def __init__(self, seed: int = 0, dtype: torch.dtype = torch.float32) -> None:
-        super().__init__()
-        with untouched():  # layers draw their first weights from the global generator
-            self.first = nn.Linear(4, 6)
-            self.norm = nn.LayerNorm(6)
-            self.last = nn.Linear(6, 3)
-        fill(self, seed)
-        self.to(dtype)
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        """Three numbers for each example."""
-        outputs: Tensor = self.last(self.norm(self.first(inputs)).tanh())
-        return outputs
-
-
-class SharedAndFrozen(Net):
-    """One layer is used twice, under two names; another is never trained."""
-
-    def __init__(self, seed: int = 0) -> None:
-        super().__init__(seed)
-        self.again = self.last
-        self.norm.requires_grad_(requires_grad=False)
-
-
-class Words(nn.Module):
-    """Embeddings whose gradients may be sparse.
-
-    Args:
-        sparse: Whether they are.
-    """
-
-    def __init__(self, *, sparse: bool) -> None:
-        super().__init__()
-        with untouched():
-            self.table = nn.Embedding(12, 3, sparse=sparse)
-        fill(self, 0)
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        """Vectors of the three words that the batch chooses; none of them twice."""
-        chosen = (inputs.sum().mul(100).long().abs() + torch.tensor([0, 3, 7])) % 12
-        vectors: Tensor = self.table(chosen)
-        return vectors
-
-
-class _HasHooks(Protocol):
-    """Where torch keeps hooks of optimizers."""
-
-    _optimizer_step_pre_hooks: Mapping[int, Any]
-    _optimizer_step_post_hooks: Mapping[int, Any]
-    _optimizer_state_dict_pre_hooks: Mapping[int, Any]
-    _optimizer_state_dict_post_hooks: Mapping[int, Any]
-    _optimizer_load_state_dict_pre_hooks: Mapping[int, Any]
-    _optimizer_load_state_dict_post_hooks: Mapping[int, Any]
-
-
-def fill(model: nn.Module, seed: int) -> None:
-    """Draw weights from a generator of one's own."""
-    generator = torch.Generator().manual_seed(seed)
-    for parameter in model.parameters():
-        parameter.data.copy_(torch.randn(parameter.shape, generator=generator))
-
-
-def batch(step: int, *, n_examples: int = 8, dtype: torch.dtype = torch.float32) -> Tensor:
-    """The inputs of a step."""
-    generator = torch.Generator().manual_seed(1000 + step)
-    return torch.randn((n_examples, 4), generator=generator).to(dtype)
-
-
-def adam(model: nn.Module) -> Optimizer:
-    """Adam, as most people train with it."""
-    return Adam(model.parameters(), lr=0.05)
-
-
-def loss_of(model: nn.Module, inputs: Tensor) -> Tensor:
-    """What is minimized."""
-    outputs: Tensor = model(inputs)
-    return (outputs - 1.0).square().mean()
-
-
-def take_step(model: nn.Module, optimizer: Optimizer, inputs: Tensor) -> None:
-    """One step of a training."""
-    optimizer.zero_grad()
-    loss_of(model, inputs).backward()
-    optimizer.step()
-
-
-def play(average: WeightAverage, model: nn.Module, optimizer: Optimizer, event: Event) -> None:
-    """One event of a training: a step, or the end of an epoch."""
-    kind, index = event
-    if kind == "end":
-        average.end_epoch()
-    else:
-        dtype = next(model.parameters()).dtype
-        take_step(model, optimizer, batch(index, dtype=dtype))
-
-
-def train(
-    attach: Attach, model: nn.Module, optimizer: Optimizer, events: list[Event] | None = None
-) -> WeightAverage:
-    """A training, or a part of one."""
-    average = attach(model, optimizer)
-    for event in EVENTS if events is None else events:
-        play(average, model, optimizer, event)
-    return average
-
-
-def copies(model: nn.Module) -> dict[str, Tensor]:
-    """All that a model holds, copied; under the names that it has when it is not compiled."""
-    return {
-        name.replace("_orig_mod.", ""): tensor.detach().clone()
-        for name, tensor in model.state_dict().items()
-    }
-
-
-def averaged(average: WeightAverage, model: nn.Module) -> dict[str, Tensor]:
-    """All that a model holds while the average is applied."""
-    with average.applied():
-        return copies(model)
-
-
-def are_equal(first: Mapping[str, Tensor], second: Mapping[str, Tensor]) -> bool:
-    """Whether two models hold the same, bit by bit."""
-    return first.keys() == second.keys() and all(
-        first[name].dtype == second[name].dtype and torch.equal(first[name], second[name])
-        for name in first
-    )
-
-
-def n_hooks(optimizer: Optimizer) -> int:
-    """How many hooks of any kind an optimizer has."""
-    return sum(len(getattr(optimizer, name)) for name in _HasHooks.__annotations__)
-
-
-def through_a_file(state: object) -> Any:  # noqa: ANN401 - whatever was saved
-    """Saved and loaded, as a checkpoint is; nothing but plain data may be in it."""
-    file = io.BytesIO()
-    torch.save(state, file)
-    return torch.load(io.BytesIO(file.getvalue()), weights_only=True)
+from seedproof.testing.trainings import (
+    EVENTS,
+    N_EPOCHS,
+    N_STEPS,
+    Attach,
+    Net,
+    SharedAndFrozen,
+    Words,
+    adam,
+    are_equal,
+    averaged,
+    batch,
+    copies,
+    is_same_data,
+    loss_of,
+    n_hooks,
+    one_thread,
+    play,
+    take_step,
+    through_a_file,
+    train,
+)
 
 
 @contextmanager
@@ -205,6 +67,11 @@ class StabilizerContract:
         """Attaches the stabilizer under test to a model and an optimizer; a subclass gives it."""
         raise NotImplementedError
 
+    @pytest.fixture(autouse=True)
+    def _one_thread(self) -> Iterator[None]:
+        with one_thread():
+            yield
+
     # -------------------------------------------------------------------- it leaves nothing behind
 
     def test_no_hook_is_left_when_it_is_finished(self, attach: Attach) -> None:
@@ -215,7 +82,7 @@ class StabilizerContract:
         train(attach, model, optimizer).finish()
 
         assert n_hooks(optimizer) == 0
-        assert "seedproof_average" not in optimizer.state_dict()
+        assert STATE_KEY not in optimizer.state_dict()
 
     def test_no_hook_is_left_when_it_is_removed(self, attach: Attach) -> None:
         """And the model keeps its own weights."""
@@ -236,9 +103,12 @@ class StabilizerContract:
         average = train(attach, model, optimizer, EVENTS[:-2])
         own = copies(model)
 
-        with pytest.raises(ZeroDivisionError), average.applied():
+        def give_up() -> None:
             average.remove()
             raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError), average.applied():
+            give_up()
 
         assert n_hooks(optimizer) == 0
         assert are_equal(copies(model), own)
@@ -443,7 +313,7 @@ class StabilizerContract:
             optimizer.zero_grad()
             for half in batch(index).chunk(2):
                 # Half of a mean over half of the batch; such halves are exact.
-                (loss_of(model, half) / 2).backward()
+                torch.autograd.backward(loss_of(model, half) / 2)
             for mine, theirs in zip(plain.parameters(), model.parameters(), strict=True):
                 mine.grad = None if theirs.grad is None else theirs.grad.clone()
             optimizer.step()
@@ -468,7 +338,7 @@ class StabilizerContract:
             for step in steps:
                 optimizer.zero_grad()
                 loss = loss_of(model, batch(step)) * (float("inf") if step in bad else 1.0)
-                scaler.scale(loss).backward()
+                torch.autograd.backward(scaler.scale(loss))
                 scaler.step(optimizer)
                 scaler.update()
                 n_made += step not in bad
@@ -494,7 +364,7 @@ class StabilizerContract:
     def test_all_groups_of_parameters_are_averaged(self, attach: Attach) -> None:
         """How parameters are grouped is the optimizer's affair."""
         model, plain = Net(), Net()
-        groups = [
+        groups: list[dict[str, Any]] = [
             {"params": list(model.first.parameters()), "lr": 0.05},
             {"params": [*model.norm.parameters(), *model.last.parameters()]},
         ]
@@ -543,16 +413,3 @@ class StabilizerContract:
         assert are_equal(copies(model), own)
         assert all(tensor.dtype == dtype for tensor in inside.values())
         assert {t.dtype for t in kept.values()} <= {torch.promote_types(dtype, torch.float32)}
-
-
-def is_same_data(first: Any, second: Any) -> bool:  # noqa: ANN401 - whatever a state holds
-    """Whether two states hold the same, bit by bit."""
-    if isinstance(first, Tensor):
-        return first.dtype == second.dtype and torch.equal(first, second)
-    if isinstance(first, Mapping):
-        return first.keys() == second.keys() and all(
-            is_same_data(first[key], second[key]) for key in first
-        )
-    if isinstance(first, list | tuple):
-        return len(first) == len(second) and all(map(is_same_data, first, second))
-    return bool(first == second)

@@ -75,3 +75,15 @@ def test_the_message_of_a_failure_is_one_line():
 
     assert failure.message == "ValueError: no such luck"
     assert "size mismatch" in failure.traceback
+
+
+def test_an_error_that_cannot_say_what_it_is_is_a_failure_all_the_same():
+    """Its class is known."""
+
+    class SpeechlessError(Exception):
+        def __str__(self):
+            raise RuntimeError("no words")
+
+    failure = as_failure(SpeechlessError())
+
+    assert failure.message.startswith("SpeechlessError")

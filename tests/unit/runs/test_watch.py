@@ -3,6 +3,7 @@
 import random  # noqa: TID251 - whether it is left as it was found
 import runpy
 import sys
+from pathlib import Path
 from textwrap import dedent
 
 import numpy as np
@@ -27,10 +28,10 @@ def code(tmp_path):
 def watched(code, tmp_path):
     """Runs a script under a watch: what was seen."""
 
-    def run(script, *, folder=code):
+    def run(script, *, folder=code, root=None):
         (code / "train.py").write_text(dedent(script).strip(), encoding="utf-8")
         seen = Observed()
-        watch = Watch(seen, root=folder, notes=tmp_path / "notes")
+        watch = Watch(seen, root=root or folder, notes=tmp_path / "notes")
         with untouched(), watch.on():
             runpy.run_path(str(folder / "train.py"), {"watch": watch})
         return seen
@@ -151,6 +152,21 @@ def test_a_seed_is_undone_if_its_generator_is_put_back(watched, save, seed, rest
 
     assert [call.is_undone for call in seen.seed_calls] == [True, True, False]
     assert seen.seed_calls[2].is_late
+
+
+def test_a_seed_from_before_the_state_was_saved_stays(watched):
+    """Only what came in between is undone."""
+    seen = watched(
+        """
+        import torch
+        torch.manual_seed(5)
+        state = torch.get_rng_state()
+        torch.manual_seed(0)
+        torch.set_rng_state(state)
+        """
+    )
+
+    assert [call.is_undone for call in seen.seed_calls] == [False, True]
 
 
 def test_a_seed_under_fork_rng_is_undone(watched):
@@ -297,6 +313,25 @@ def test_a_call_in_a_library_is_laid_to_the_line_that_led_there(watched, tmp_pat
     )
 
     assert [call.where for call in seen.seed_calls] == ["train.py:3"]
+
+
+def test_a_library_below_the_root_is_not_the_users(watched, code):
+    """As where the interpreter is in the same folder as the code."""
+    root = Path(code.anchor)
+    seen = watched(
+        """
+        from contextlib import ExitStack
+        import numpy as np
+        stack = ExitStack()
+        stack.callback(np.random.seed, 1)
+        stack.close()
+        """,
+        root=root,
+    )
+
+    assert [call.where for call in seen.seed_calls] == [
+        f"{code.resolve().relative_to(root) / 'train.py'}:5"
+    ]
 
 
 def test_code_behind_a_link_is_the_users(watched, code, tmp_path):
