@@ -242,13 +242,13 @@ def assert_close(found, expected, *, tolerance):
 
 def check(model, average, book):
     """Model, average and decisions are as in the book."""
-    # Two ways to add up some thirty numbers in 64 bits: 1e-14 is usual.
-    assert_close(values(model), book.weights, tolerance=1e-11)
+    # Two ways to add up some thirty numbers in 64 bits: 1e-15 is usual.
+    assert_close(values(model), book.weights, tolerance=1e-13)
     counts = (average.n_steps, average.n_epochs, average.n_entered)
     assert counts == (book.n_steps, book.n_epochs, book.n_entered)
     if book.n_entered > 0:
         with average.applied():
-            assert_close(values(model), book.chosen(), tolerance=1e-11)
+            assert_close(values(model), book.chosen(), tolerance=1e-13)
 
 
 @settings(max_examples=250)
@@ -272,7 +272,7 @@ def test_every_policy_is_the_mean_of_stored_iterates(schedule):
 @settings(max_examples=150)
 @given(schedules(accept=False))
 def test_in_32_bits_the_mean_is_as_good_as_32_bits_can_be(schedule):
-    """Thirty updates lose at most ten units of the last place, against iterates in 64 bits."""
+    """Thirty updates lose at most four units of the last place, against iterates in 64 bits."""
     policy, weights, epochs = schedule
     model, optimizer, average = attach(policy, weights, torch.float32)
     book = Book(policy, values(model))
@@ -286,7 +286,7 @@ def test_in_32_bits_the_mean_is_as_good_as_32_bits_can_be(schedule):
         book.end_epoch()
         if book.n_entered > 0:
             with average.applied():
-                assert_close(values(model), book.chosen(), tolerance=10 * 2**-23)
+                assert_close(values(model), book.chosen(), tolerance=4 * 2**-23)
         # After a restart both go on from the same bits.
         book.weights = values(model)
 

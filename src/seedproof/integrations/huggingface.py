@@ -70,7 +70,9 @@ class AveragingCallback(TrainerCallback):
         bare = getattr(optimizer, "optimizer", optimizer)
         self.average = build(self.name, model, bare, policy=self.policy)
         if state.global_step > 0 and self.average.policy is not None:
-            self.average.load_state_dict(self._saved(args, state))
+            saved = self._saved(args, state)
+            _check_it_is_of(model, saved, state.global_step)
+            self.average.load_state_dict(saved)
             # A checkpoint that is saved with the last step of an epoch is saved before its end.
             while int(state.epoch or 0) > self.average.n_epochs:
                 self.average.end_epoch()
@@ -149,6 +151,21 @@ class AveragingCallback(TrainerCallback):
         self._applied.close()
         if not args.load_best_model_at_end or state.best_model_checkpoint is None:
             self.average.finish()
+
+
+def _check_it_is_of(model: Any, saved: Mapping[str, Any], step: int) -> None:
+    """The Trainer tells nobody where it resumes from, and other checkpoints may lie around."""
+    if saved["raw"] is None:
+        return
+    for name, parameter in model.named_parameters():
+        average = saved["average"].get(name)
+        if average is None or hasattr(parameter, "_local_tensor"):
+            continue
+        if not torch.equal(parameter.detach().cpu(), average.to(parameter.dtype)):
+            raise RunError(
+                f"The average that was found for step {step} is of another checkpoint than the "
+                f"model: {name!r} differs. Give the checkpoint's folder as resume_from."
+            )
 
 
 class RunCallback(TrainerCallback):

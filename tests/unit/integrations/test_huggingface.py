@@ -1,0 +1,382 @@
+"""Hugging Face's Trainer with averages, against itself without interruption, and without them."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import (
+    BertConfig,
+    BertForSequenceClassification,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+)
+
+import seedproof as sp
+from seedproof.errors import RunError
+from seedproof.integrations.huggingface import AveragingCallback, RunCallback, seeds_of
+from seedproof.records.location import Location
+from seedproof.records.reader import Store
+from seedproof.runs.rng import untouched
+from seedproof.runs.spec import StudySpec
+from seedproof.stabilize import PRESETS
+from seedproof.stabilize.average import STATE_KEY
+from seedproof.testing.trainings import are_equal, copies, fill, is_same_data, n_hooks, one_thread
+
+N_EXAMPLES, N_EPOCHS, N_STEPS = 16, 3, 4
+GENERATOR = torch.Generator().manual_seed(0)
+TOKENS = torch.randint(0, 30, (N_EXAMPLES, 6), generator=GENERATOR)
+LABELS = (TOKENS[:, 0] > 15).long()
+DATA = [{"input_ids": t, "labels": y} for t, y in zip(TOKENS, LABELS, strict=True)]
+SMALL = {
+    "vocab_size": 30,
+    "hidden_size": 8,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 8,
+    "num_labels": 2,
+    "max_position_embeddings": 8,
+}
+AVERAGES = [name for name in PRESETS if name != "none"]
+
+
+@pytest.fixture(autouse=True)
+def _alone():
+    """A Trainer seeds global generators, and leaves them so."""
+    with one_thread(), untouched():
+        yield
+
+
+def make_model(seed=1):
+    """A transformer with dropout, so that generators matter."""
+    model = BertForSequenceClassification(BertConfig(**SMALL))
+    fill(model, seed)
+    return model
+
+
+def make_trainer(folder, callbacks, *, model=None, **settings):
+    """A Trainer that evaluates and saves after each second step, of which one ends an epoch."""
+    often = {"strategy": "steps", "steps": 2}
+    arguments = {
+        **{f"save_{key}": value for key, value in often.items()},
+        **{f"eval_{key}": value for key, value in often.items()},
+        "num_train_epochs": N_EPOCHS,
+        "per_device_train_batch_size": N_EXAMPLES // N_STEPS,
+        "learning_rate": 0.01,
+        "logging_strategy": "steps",
+        "logging_steps": 1,
+        "report_to": [],
+        "disable_tqdm": True,
+        "use_cpu": True,
+        "dataloader_pin_memory": False,
+        "seed": 3,
+        **settings,
+    }
+    return Trainer(
+        model=make_model() if model is None else model,
+        args=TrainingArguments(output_dir=str(folder), **arguments),
+        train_dataset=DATA,
+        eval_dataset=DATA,
+        callbacks=callbacks,
+    )
+
+
+def train(folder, name, *, resume=None, **settings):
+    """A training; the Trainer, and the averaging callback."""
+    callback = AveragingCallback(name)
+    trainer = make_trainer(folder, [callback], **settings)
+    trainer.train(resume_from_checkpoint=None if resume is None else str(resume))
+    return trainer, callback
+
+
+def saved(folder):
+    """Model file and optimizer file of a checkpoint."""
+    optimizer = torch.load(folder / "optimizer.pt", weights_only=True)
+    return load_file(folder / "model.safetensors"), optimizer
+
+
+def loss_of(weights):
+    """What evaluation gives for some weights."""
+    model = make_model()
+    model.load_state_dict(weights)
+    model.eval()
+    with torch.no_grad():
+        return float(model(input_ids=TOKENS, labels=LABELS).loss)
+
+
+# ---------------------------------------------------------------------------------------- resuming
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_resumed_training_equals_an_uninterrupted_one(name, tmp_path):
+    """At any step, also at the last of an epoch: every checkpoint and the model, bit by bit."""
+    last = tmp_path / "out" / f"checkpoint-{N_EPOCHS * N_STEPS}"
+    trainer, _ = train(tmp_path / "out", name, load_best_model_at_end=True)
+    expected = saved(last), copies(trainer.model), trainer.state.log_history
+
+    for step in (N_STEPS + 2, N_STEPS, 2):
+        for later in range(step + 2, N_EPOCHS * N_STEPS + 1, 2):
+            shutil.rmtree(tmp_path / "out" / f"checkpoint-{later}")
+        resumed, _ = train(
+            tmp_path / "out",
+            name,
+            resume=tmp_path / "out" / f"checkpoint-{step}",
+            model=make_model(seed=2),
+            load_best_model_at_end=True,
+        )
+
+        assert is_same_data(saved(last), expected[0]), step
+        assert are_equal(copies(resumed.model), expected[1]), step
+        assert losses(resumed.state.log_history) == losses(expected[2]), step
+
+
+def losses(history):
+    """What was logged about each step, except for how long it took."""
+    return [
+        (entry["step"], entry["epoch"], entry.get("loss"), entry.get("eval_loss"))
+        for entry in history
+        if "train_runtime" not in entry
+    ]
+
+
+@pytest.mark.parametrize("name", ["aswa", "naswa-code", "switch-ema", "lawa"])
+def test_checkpoints_at_the_end_of_epochs_can_be_resumed(name, tmp_path):
+    """They are saved after the average has learned of the end, and it is not told again."""
+    settings = {"save_strategy": "epoch", "eval_strategy": "epoch"}
+    trainer, callback = train(tmp_path / "out", name, **settings)
+    expected = copies(trainer.model)
+
+    resumed, again = train(
+        tmp_path / "out",
+        name,
+        resume=tmp_path / "out" / f"checkpoint-{N_STEPS}",
+        model=make_model(seed=2),
+        **settings,
+    )
+
+    assert callback.average.n_epochs == again.average.n_epochs == N_EPOCHS
+    assert are_equal(copies(resumed.model), expected)
+
+
+def test_gradient_accumulation_can_be_resumed(tmp_path):
+    """Three batches of an epoch are two steps; the last has one batch only."""
+    settings = {"per_device_train_batch_size": 6, "gradient_accumulation_steps": 2}
+    settings |= {"save_steps": 1, "eval_steps": 1}
+    trainer, callback = train(tmp_path / "out", "naswa", **settings)
+    expected = copies(trainer.model)
+    assert callback.average.n_steps == trainer.state.global_step == 2 * N_EPOCHS
+
+    for step in (1, 2, 3):  # one in the middle of an epoch, and one at its end
+        resumed, again = train(
+            tmp_path / "out", "naswa", resume=tmp_path / "out" / f"checkpoint-{step}", **settings
+        )
+
+        assert are_equal(copies(resumed.model), expected)
+        assert again.average.n_steps == 2 * N_EPOCHS
+
+
+def test_a_checkpoint_from_elsewhere_is_named(tmp_path):
+    """The Trainer does not tell callbacks where it resumes from."""
+    trainer, _ = train(tmp_path / "here", "ema")
+    expected = copies(trainer.model)
+    checkpoint = tmp_path / "here" / "checkpoint-6"
+
+    with pytest.raises(RunError, match=r"at step 6, but no average was saved in .*resume_from"):
+        train(tmp_path / "there", "ema", resume=checkpoint)
+    callback = AveragingCallback("ema", resume_from=checkpoint)
+    resumed = make_trainer(tmp_path / "there", [callback])
+    resumed.train(resume_from_checkpoint=str(checkpoint))
+
+    assert are_equal(copies(resumed.model), expected)
+
+
+def test_a_checkpoint_of_another_training_is_not_mistaken_for_its_own(tmp_path):
+    """One of the same step lies in the output folder, where the callback looks."""
+    train(tmp_path / "here", "ema")
+    train(tmp_path / "there", "ema", learning_rate=0.02)
+
+    with pytest.raises(RunError, match=r"another checkpoint than the model: 'bert.*differs"):
+        train(tmp_path / "there", "ema", resume=tmp_path / "here" / "checkpoint-4")
+
+
+def test_a_checkpoint_of_a_training_without_average_is_refused(tmp_path):
+    """An average that begins in the middle would be another one."""
+    make_trainer(tmp_path, []).train()
+
+    with pytest.raises(RunError, match="no average was saved"):
+        train(tmp_path, "ema", resume=tmp_path / "checkpoint-6")
+
+
+# -------------------------------------------------------------------------- averaged weights count
+
+
+@pytest.mark.parametrize("name", AVERAGES)
+def test_checkpoints_and_evaluation_have_the_averaged_weights(name, tmp_path):
+    """The raw ones are in `optimizer.pt`; what is evaluated is what is saved."""
+    trainer, callback = train(tmp_path, name)
+    evaluated = {e["step"]: e["eval_loss"] for e in trainer.state.log_history if "eval_loss" in e}
+
+    # In the middle of the last epoch, when all of them have begun.
+    weights, optimizer = saved(tmp_path / f"checkpoint-{2 * N_STEPS + 2}")
+    state = optimizer[STATE_KEY]
+    assert state["counters"]["n_entered"] > 0
+    assert all(torch.equal(weights[key], value) for key, value in state["average"].items())
+    assert any(not torch.equal(weights[key], value) for key, value in state["raw"].items())
+    assert evaluated[2 * N_STEPS + 2] == pytest.approx(loss_of(weights), rel=1e-5)
+
+    assert are_equal(callback.average.chosen_weights(), dict(trainer.model.named_parameters()))
+    assert n_hooks(trainer.optimizer.optimizer) == 0
+
+
+def test_the_best_model_is_the_best_averaged_one(tmp_path):
+    """It is loaded at the end, and nothing is put over it."""
+    # The highest loss is an early one: the last weights will not do.
+    settings = {"metric_for_best_model": "eval_loss", "greater_is_better": True}
+    trainer, _ = train(tmp_path, "ema", load_best_model_at_end=True, **settings)
+
+    found = {
+        step: loss_of(load_file(tmp_path / f"checkpoint-{step}" / "model.safetensors"))
+        for step in range(2, N_EPOCHS * N_STEPS + 1, 2)
+    }
+    best = max(found, key=found.get)
+    assert trainer.state.best_model_checkpoint == str(tmp_path / f"checkpoint-{best}")
+    assert best != N_EPOCHS * N_STEPS
+    expected = load_file(tmp_path / f"checkpoint-{best}" / "model.safetensors")
+    assert are_equal(copies(trainer.model), expected)
+    assert n_hooks(trainer.optimizer.optimizer) == 0
+
+
+class Watch(TrainerCallback):
+    """Notes the raw losses of a training, and how it went."""
+
+    def __init__(self):
+        self.calls = []
+
+    def on_step_end(self, args, state, control, **kwargs):
+        """A step."""
+        del args, kwargs
+        self.calls.append((state.global_step, state.epoch, control.should_training_stop))
+
+
+def test_the_trainer_is_not_bent(tmp_path):
+    """Epochs, schedule, arguments and attributes are as without the callback.
+
+    So is the training itself, for an average that the model never returns to.
+    """
+    watches, trainers = [Watch(), Watch()], []
+    for watch, callbacks in zip(watches, [[], [AveragingCallback("ema")]], strict=True):
+        trainer = make_trainer(tmp_path / "out", [*callbacks, watch])
+        before = {**vars(trainer)}, trainer.args.to_dict()
+        trainer.train()
+        assert trainer.args.to_dict() == before[1]
+        trainers.append(trainer)
+    bare, averaged = trainers
+
+    assert watches[0].calls == watches[1].calls
+    assert vars(bare).keys() == vars(averaged).keys()
+    assert {k: type(v) for k, v in vars(bare).items()} == {
+        k: type(v) for k, v in vars(averaged).items()
+    }
+    assert is_same_data(bare.lr_scheduler.state_dict(), averaged.lr_scheduler.state_dict())
+    raw = [(e["loss"], e["learning_rate"]) for e in bare.state.log_history if "loss" in e]
+    assert raw == [
+        (e["loss"], e["learning_rate"]) for e in averaged.state.log_history if "loss" in e
+    ]
+    states = [json.loads(json.dumps(t.state.__dict__, default=str)) for t in trainers]
+    for key in ("global_step", "epoch", "max_steps", "num_train_epochs", "save_steps"):
+        assert states[0][key] == states[1][key]
+
+
+class Accident(TrainerCallback):
+    """Fails once, while the average is in the model."""
+
+    happened = False
+
+    def on_evaluate(self, args, state, control, **kwargs):
+        """Fail."""
+        del args, state, control, kwargs
+        if not self.happened:
+            self.happened = True
+            raise ZeroDivisionError
+
+
+def test_after_an_accident_one_can_train_again(tmp_path):
+    """With the same Trainer: the model's own weights are back, and nobody averages twice."""
+    callback = AveragingCallback("ema")
+    trainer = make_trainer(tmp_path, [callback, Accident()])
+    with pytest.raises(ZeroDivisionError):
+        trainer.train()
+
+    trainer.train()
+
+    assert callback.average.n_steps == N_EPOCHS * N_STEPS
+    assert n_hooks(trainer.optimizer.optimizer) == 0
+
+
+# ------------------------------------------------------------------------------------ runs
+
+
+def test_seeds_of_a_run_are_those_of_its_streams():
+    """`seed` for weights and dropout, `data_seed` for the order of examples."""
+    plan = sp.SeedPlan.one_at_a_time(2, sources=["init", "order"])
+    runs = [sp.Run(spec) for spec in StudySpec("hf", "train", plan).runs()]
+
+    found = [seeds_of(run) for run in runs]
+
+    assert [set(one) for one in found] == [{"seed", "data_seed"}] * len(runs)
+    assert found == [{"seed": r.seeds["init"], "data_seed": r.seeds["order"]} for r in runs]
+    assert len({one["seed"] for one in found}) > 1
+    assert len({one["data_seed"] for one in found}) > 1
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["of the Trainer", "given"])
+def test_a_run_logs_what_the_averaged_model_predicts(given, tmp_path):
+    """Probabilities and labels, from the Trainer's own data or from other batches."""
+    made = []
+
+    def fit(run):
+        rest = [{"input_ids": TOKENS[:5]}, {"input_ids": TOKENS[5:]}] if given else None
+        ids = [100 + i for i in range(N_EXAMPLES)] if given else None
+        trainer = make_trainer(
+            tmp_path / "out" / run.name,
+            [AveragingCallback(run.arm), RunCallback(run, split="dev", batches=rest, ids=ids)],
+            save_strategy="no",
+            eval_strategy="no" if given else "epoch",
+            **seeds_of(run),
+        )
+        trainer.model.train()
+        trainer.train()
+        made.append((trainer.model.training, copies(trainer.model)))
+
+    study = sp.Study("hf", fit, seeds=2, arms=["ema"], store=str(tmp_path / "store"))
+    status = study.run("serial", progress=False)
+
+    assert status.is_done, status.failed[0].traceback
+    shard = Store(Location.of(study.store)).shards(split="dev").shard(0)
+    for found, (was_training, weights) in zip(shard.probs, made, strict=True):
+        model = make_model()
+        model.load_state_dict(weights)
+        expected = model.eval()(input_ids=TOKENS).logits.softmax(dim=-1).detach()
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+        # The Trainer itself leaves a model as it evaluated it.
+        assert was_training == given
+    if given:
+        assert shard.ids.to_pylist() == list(range(100, 100 + N_EXAMPLES))
+    else:
+        assert shard.labels.tolist() == LABELS.tolist()
+
+
+def test_without_data_there_is_nothing_to_predict(tmp_path):
+    """It is said, instead of logging nothing."""
+    run = sp.Run(StudySpec("hf", "train", sp.SeedPlan.all(1)).runs()[0])
+    trainer = make_trainer(
+        tmp_path, [RunCallback(run)], save_strategy="no", eval_strategy="no", max_steps=1
+    )
+    trainer.eval_dataset = None
+    trainer.callback_handler.eval_dataloader = None
+
+    with pytest.raises(RunError, match="nothing to predict"):
+        trainer.train()

@@ -1,0 +1,393 @@
+"""Lightning's Trainer with averages, against itself without interruption, and without them."""
+
+import lightning.pytorch as pl
+import numpy as np
+import pytest
+import torch
+from lightning.pytorch.callbacks import Callback, ModelCheckpoint, OnExceptionCheckpoint
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+import seedproof as sp
+from seedproof.errors import RunError
+from seedproof.integrations.lightning import AveragingCallback, EpochSampler, RunCallback
+from seedproof.records.location import Location
+from seedproof.records.reader import Store
+from seedproof.runs.rng import untouched
+from seedproof.runs.spec import StudySpec
+from seedproof.stabilize import PRESETS, AverageWarning
+from seedproof.stabilize.average import STATE_KEY
+from seedproof.testing.trainings import (
+    are_equal,
+    averaged,
+    copies,
+    fill,
+    is_same_data,
+    n_hooks,
+    one_thread,
+)
+
+pytestmark = [
+    # Small data needs no workers, and a silent trainer no logger.
+    pytest.mark.filterwarnings("ignore::lightning.fabric.utilities.warnings.PossibleUserWarning"),
+    pytest.mark.filterwarnings("ignore:.*exists and is not empty:UserWarning"),
+]
+
+N_EXAMPLES, N_EPOCHS, N_STEPS = 32, 4, 4
+GENERATOR = torch.Generator().manual_seed(0)
+INPUTS = torch.randn((N_EXAMPLES, 5), generator=GENERATOR)
+LABELS = (INPUTS[:, 0] > 0).long()
+DATA = TensorDataset(INPUTS, LABELS)
+AVERAGES = [name for name in PRESETS if name != "none"]
+
+
+@pytest.fixture(autouse=True)
+def _alone():
+    """A Trainer draws from global generators."""
+    with one_thread(), untouched():
+        yield
+
+
+class Net(pl.LightningModule):
+    """A network with dropout, so that generators matter, and with batch norm."""
+
+    def __init__(self, seed=1, *, compiled=False):
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(5, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.3), nn.Linear(8, 2)
+        )
+        fill(self, seed)
+        if compiled:
+            self.layers = torch.compile(self.layers, backend="eager")
+
+    def forward(self, inputs):
+        """Logits."""
+        return self.layers(inputs)
+
+    def training_step(self, batch):
+        """Loss of a batch."""
+        return nn.functional.cross_entropy(self(batch[0]), batch[1])
+
+    def validation_step(self, batch):
+        """Loss of the whole data."""
+        self.log("val", nn.functional.cross_entropy(self(batch[0]), batch[1]))
+
+    def configure_optimizers(self):
+        """Adam, and a schedule that nobody may change."""
+        optimizer = torch.optim.Adam(self.parameters(), lr=0.05)
+        return [optimizer], [torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)]
+
+
+def make_run(arm="none", index=0):
+    """A run of a small study."""
+    plan = sp.SeedPlan.all(index + 1)
+    return sp.Run(StudySpec("pl", "train", plan, arms=(arm,)).runs()[index])
+
+
+def make_trainer(callbacks, **settings):
+    """A silent trainer."""
+    quiet = {
+        "logger": False,
+        "enable_progress_bar": False,
+        "enable_model_summary": False,
+        "enable_checkpointing": any(isinstance(c, ModelCheckpoint) for c in callbacks),
+        "accelerator": "cpu",
+        "max_epochs": N_EPOCHS,
+    }
+    return pl.Trainer(callbacks=callbacks, **(quiet | settings))
+
+
+def fit(name, *others, module=None, resume=None, **settings):
+    """A training; the module, the averaging callback and the trainer."""
+    module = Net() if module is None else module
+    callback = AveragingCallback(name)
+    trainer = make_trainer([callback, *others], **settings)
+    batches = DataLoader(DATA, N_EXAMPLES // N_STEPS, sampler=EpochSampler(DATA, make_run()))
+    trainer.fit(module, batches, DataLoader(DATA, N_EXAMPLES), ckpt_path=resume)
+    return module, callback, trainer
+
+
+def each_epoch(folder, **settings):
+    """Keeps a checkpoint of each epoch."""
+    return ModelCheckpoint(folder, filename="{epoch}", save_top_k=-1, **settings)
+
+
+def load(path):
+    """A checkpoint."""
+    return torch.load(path, weights_only=True)
+
+
+def loss_of(weights):
+    """What validation gives for some weights."""
+    module = Net()
+    module.load_state_dict(weights)
+    module.eval()
+    with torch.no_grad():
+        return float(nn.functional.cross_entropy(module(INPUTS), LABELS))
+
+
+# ---------------------------------------------------------------------------------------- resuming
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_resumed_training_equals_an_uninterrupted_one(name, tmp_path):
+    """At the end of any epoch: the last checkpoint and the module, bit by bit."""
+    module, _, _ = fit(name, each_epoch(tmp_path / "whole"))
+    last = f"epoch={N_EPOCHS - 1}.ckpt"
+    expected = load(tmp_path / "whole" / last)
+
+    for epoch in range(N_EPOCHS - 1):
+        resumed, callback, _ = fit(
+            name,
+            each_epoch(tmp_path / f"from {epoch}"),
+            module=Net(seed=2),
+            resume=tmp_path / "whole" / f"epoch={epoch}.ckpt",
+        )
+
+        found = load(tmp_path / f"from {epoch}" / last)
+        assert are_equal(copies(resumed), copies(module)), epoch
+        for key in ("state_dict", "optimizer_states", "lr_schedulers"):
+            assert is_same_data(found[key], expected[key]), (epoch, key)
+        assert callback.average.n_epochs == (0 if name == "none" else N_EPOCHS)
+
+
+def test_generators_go_on_where_the_checkpoint_left_them(tmp_path):
+    """Lightning does not save them; without them, dropout would differ."""
+    module, _, _ = fit("none", each_epoch(tmp_path))
+    checkpoint = load(tmp_path / "epoch=1.ckpt")
+    (key,) = [key for key in checkpoint["callbacks"] if "Averaging" in key]
+    assert {"python", "numpy", "torch"} <= checkpoint["callbacks"][key]["generators"].keys()
+    checkpoint["callbacks"][key]["generators"]["torch"] = torch.Generator().get_state()
+    torch.save(checkpoint, tmp_path / "other.ckpt")
+
+    resumed, _, _ = fit("none", resume=tmp_path / "epoch=1.ckpt")
+    other, _, _ = fit("none", resume=tmp_path / "other.ckpt")
+
+    assert are_equal(copies(resumed), copies(module))
+    assert not are_equal(copies(other), copies(module))
+
+
+def test_an_epoch_has_its_own_order():
+    """Of the run's seed and the epoch, whatever was drawn before: all examples, each once."""
+    sampler, again = EpochSampler(DATA, make_run()), EpochSampler(DATA, make_run())
+    other = EpochSampler(DATA, make_run(index=1))
+    orders = []
+    for epoch in (0, 1, 2):
+        sampler.set_epoch(epoch)
+        orders.append(list(sampler))
+    again.set_epoch(2)
+
+    assert len(sampler) == N_EXAMPLES
+    assert all(sorted(order) == list(range(N_EXAMPLES)) for order in orders)
+    assert orders[0] != orders[1] != orders[2]
+    assert list(again) == orders[2]
+    assert list(other) != orders[0]
+
+
+# -------------------------------------------------------------------------- averaged weights count
+
+
+@pytest.mark.parametrize("name", AVERAGES)
+def test_checkpoints_and_validation_have_the_averaged_weights(name, tmp_path):
+    """The raw ones are with the optimizer's state; what is validated is what is saved."""
+    saver = each_epoch(tmp_path, monitor="val")
+    module, callback, trainer = fit(name, saver)
+
+    checkpoint = load(tmp_path / f"epoch={N_EPOCHS - 1}.ckpt")
+    state = checkpoint["optimizer_states"][0][STATE_KEY]
+    weights = checkpoint["state_dict"]
+    chosen = callback.average.chosen_weights()
+    assert {"layers.1.running_mean", "layers.4.weight"} <= chosen.keys()
+    assert all(torch.equal(weights[key], value) for key, value in chosen.items())
+    if PRESETS[name].restart == "none":
+        assert any(not torch.equal(weights[key], value) for key, value in state["raw"].items())
+    assert trainer.callback_metrics["val"].item() == pytest.approx(loss_of(weights), rel=1e-5)
+    for path, score in saver.best_k_models.items():
+        assert float(score) == pytest.approx(loss_of(load(path)["state_dict"]), rel=1e-5)
+
+    assert are_equal({key: copies(module)[key] for key in chosen}, chosen)
+    assert n_hooks(trainer.optimizers[0]) == 0
+
+
+def test_validation_within_an_epoch_has_the_averaged_weights(tmp_path):
+    """And training goes on with the model's own: as without validation."""
+    plain, _, _ = fit("ema")
+    seen = []
+
+    class Look(Callback):
+        def on_validation_epoch_end(self, trainer, pl_module):
+            del trainer
+            seen.append(copies(pl_module))
+
+        def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
+            del trainer, batch, batch_idx
+            seen.append(copies(pl_module))
+
+    module, callback, _ = fit("ema", Look(), each_epoch(tmp_path), val_check_interval=0.5)
+
+    assert callback.average.n_epochs == N_EPOCHS
+    assert are_equal(copies(module), copies(plain))
+    # Sanity check, two steps, validation, two steps, validation, and so on.
+    first_validation, next_step = seen[3], seen[4]
+    assert not are_equal(first_validation, next_step)
+
+
+def test_the_best_checkpoint_is_validated_as_it_is(tmp_path):
+    """After training the callback keeps out of the way of other weights."""
+    saver = ModelCheckpoint(tmp_path, monitor="val", mode="max", filename="best")
+    module, _, trainer = fit("ema", saver)
+    best = load(saver.best_model_path)["state_dict"]
+    assert not are_equal(best, copies(module))
+
+    (found,) = trainer.validate(module, DataLoader(DATA, N_EXAMPLES), ckpt_path="best")
+    trainer.save_checkpoint(tmp_path / "after.ckpt")
+
+    assert found["val"] == pytest.approx(float(saver.best_model_score), rel=1e-5)
+    assert found["val"] == pytest.approx(loss_of(best), rel=1e-5)
+    assert are_equal(load(tmp_path / "after.ckpt")["state_dict"], best)
+
+
+def test_a_compiled_part_changes_no_checkpoint_of_the_average(tmp_path):
+    """Lightning saves it under other names, and it can be resumed."""
+    compiled, _, _ = fit("ema", each_epoch(tmp_path / "c"), module=Net(compiled=True))
+    plain, _, _ = fit("ema", each_epoch(tmp_path / "p"))
+    resumed, _, _ = fit(
+        "ema", module=Net(seed=2, compiled=True), resume=tmp_path / "c" / "epoch=1.ckpt"
+    )
+
+    assert are_equal(copies(compiled), copies(plain))
+    assert are_equal(copies(resumed), copies(plain))
+    states = [load(tmp_path / f / "epoch=1.ckpt")["optimizer_states"][0] for f in ("c", "p")]
+    assert is_same_data(*(state[STATE_KEY] for state in states))
+
+
+def test_checkpoints_without_the_average_are_warned_about(tmp_path):
+    """Lightning asks no callback what weights-only checkpoints should hold."""
+    with pytest.warns(AverageWarning, match="save_weights_only=True hold the raw weights"):
+        fit("ema", each_epoch(tmp_path, save_weights_only=True))
+
+
+# ------------------------------------------------------------------------- nothing else changes
+
+
+def test_the_trainer_is_not_bent(tmp_path):
+    """Epochs, schedule and loops are as without the callback; so is an unreturning training."""
+    seen = []
+
+    class Watch(Callback):
+        def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
+            del pl_module, batch
+            seen[-1].append(
+                (
+                    trainer.current_epoch,
+                    trainer.global_step,
+                    batch_idx,
+                    trainer.optimizers[0].param_groups[0]["lr"],
+                    outputs["loss"].item(),
+                )
+            )
+
+    trainers = []
+    for name in ("none", "ema"):
+        seen.append([])
+        _, _, trainer = fit(name, Watch(), each_epoch(tmp_path / name))
+        trainers.append(trainer)
+    bare, with_average = trainers
+
+    assert seen[0] == seen[1]
+    assert len(seen[0]) == N_EPOCHS * N_STEPS
+    assert vars(bare).keys() == vars(with_average).keys()
+    loops = [load(tmp_path / name / "epoch=3.ckpt")["loops"] for name in ("none", "ema")]
+    assert is_same_data(*loops)
+
+
+class Accident(Callback):
+    """Fails in the second epoch."""
+
+    def __init__(self, hook):
+        self.hook = hook
+
+    def on_validation_epoch_end(self, trainer, pl_module):
+        """While the average is in the model."""
+        del pl_module
+        if self.hook == "validation" and trainer.current_epoch == 1:
+            raise ZeroDivisionError
+
+    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
+        """While it is not."""
+        del pl_module, outputs, batch
+        if self.hook == "training" and trainer.current_epoch == 1 and batch_idx == 2:
+            raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("hook", ["validation", "training"])
+def test_an_exception_leaves_nothing_behind(hook):
+    """The module has its own weights, as it would have without any average."""
+    modules, trainers = [], []
+    for name in ("none", "ema"):
+        module, trainer = Net(), make_trainer([AveragingCallback(name), Accident(hook)])
+        batches = DataLoader(DATA, N_EXAMPLES // N_STEPS, sampler=EpochSampler(DATA, make_run()))
+        with pytest.raises(ZeroDivisionError):
+            trainer.fit(module, batches, DataLoader(DATA, N_EXAMPLES))
+        modules.append(module)
+        trainers.append(trainer)
+
+    assert are_equal(*map(copies, modules))
+    assert n_hooks(trainers[1].optimizers[0]) == 0
+
+
+@pytest.mark.parametrize("hook", ["validation", "training"])
+def test_a_checkpoint_of_an_exception_holds_both_sets_of_weights(hook, tmp_path):
+    """So that a training can go on from it."""
+    module, callback = Net(), AveragingCallback("ema")
+    trainer = make_trainer([callback, Accident(hook), OnExceptionCheckpoint(tmp_path)])
+    batches = DataLoader(DATA, N_EXAMPLES // N_STEPS, sampler=EpochSampler(DATA, make_run()))
+    with pytest.raises(ZeroDivisionError):
+        trainer.fit(module, batches, DataLoader(DATA, N_EXAMPLES))
+
+    checkpoint = load(tmp_path / "on_exception.ckpt")
+    state = checkpoint["optimizer_states"][0][STATE_KEY]
+    own, inside = copies(module), averaged(callback.average, module)
+    assert state["counters"]["n_entered"] > 0
+    assert all(torch.equal(own[key], value) for key, value in state["raw"].items())
+    assert are_equal(checkpoint["state_dict"], inside)
+
+
+# --------------------------------------------------------------------------------------------- runs
+
+
+def test_a_run_logs_what_the_averaged_model_predicts(tmp_path):
+    """Probabilities and labels; the module stays in its mode."""
+    made = []
+
+    def train(run):
+        module = Net(seed=run.seed)
+        test = DataLoader(DATA, 10)
+        ids = range(50, 50 + N_EXAMPLES)
+        callbacks = [AveragingCallback(run.arm), RunCallback(run, test, split="dev", ids=ids)]
+        batches = DataLoader(DATA, 8, sampler=EpochSampler(DATA, run))
+        make_trainer(callbacks, max_epochs=2).fit(module, batches)
+        made.append((module.training, copies(module)))
+
+    study = sp.Study("pl", train, seeds=2, arms=["ema"], store=str(tmp_path / "store"))
+    status = study.run("serial", progress=False)
+
+    assert status.is_done, status.failed[0].traceback
+    shard = Store(Location.of(study.store)).shards(split="dev").shard(0)
+    for found, (was_training, weights) in zip(shard.probs, made, strict=True):
+        module = Net()
+        module.load_state_dict(weights)
+        expected = module.eval()(INPUTS).softmax(dim=-1).detach()
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+        assert was_training
+    assert shard.labels.tolist() == LABELS.tolist()
+    assert shard.ids.to_pylist() == list(range(50, 50 + N_EXAMPLES))
+
+
+def test_outputs_that_are_no_logits_are_refused():
+    """Whatever has other axes is logged by its owner."""
+    module = nn.Flatten(0)
+    module.device = torch.device("cpu")
+
+    with pytest.raises(RunError, match=r"shape \(160,\).*run.log_predictions"):
+        RunCallback(make_run(), DataLoader(DATA, N_EXAMPLES)).on_fit_end(None, module)

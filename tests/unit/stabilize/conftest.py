@@ -1,0 +1,12 @@
+"""Settings for tests of averages."""
+
+import pytest
+
+from seedproof.testing.trainings import one_thread
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    """What is small waits for other threads longer than it works."""
+    with one_thread():
+        yield

@@ -1,0 +1,438 @@
+import gc
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.parallel import DataParallel
+from torch.optim import SGD
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from seedproof.errors import OptionError
+from seedproof.stabilize import (
+    PRESETS,
+    AverageWarning,
+    Decay,
+    NormRule,
+    Policy,
+    WeightAverage,
+    build,
+)
+from seedproof.stabilize.average import STATE_KEY
+from seedproof.testing.trainings import (
+    EVENTS,
+    Net,
+    adam,
+    are_equal,
+    averaged,
+    batch,
+    copies,
+    is_same_data,
+    loss_of,
+    n_hooks,
+    play,
+    take_step,
+    train,
+)
+
+AVERAGES = [name for name in PRESETS if name != "none"]
+each_average = pytest.mark.parametrize("name", AVERAGES)
+CPU = torch.device("cpu")
+
+
+def attach(name):
+    """As contracts want it."""
+    return lambda model, optimizer: build(name, model, optimizer)
+
+
+def fused(model):
+    """An optimizer that GradScaler calls also on steps that are skipped."""
+    return SGD(model.parameters(), lr=0.1, fused=True)
+
+
+# ------------------------------------------------------------------------------- what it refuses
+
+
+def test_a_model_without_trained_parameters_is_refused():
+    """There is nothing to average, and nothing is attached."""
+    model = Net().requires_grad_(requires_grad=False)
+    optimizer = adam(Net())
+
+    with pytest.raises(OptionError, match="nothing to average"):
+        build("ema", model, optimizer)
+
+    assert n_hooks(optimizer) == 0
+
+
+@pytest.mark.parametrize("name", ["first.wait", "norm.running_mean"])
+def test_a_rule_about_unknown_parameters_is_refused(name):
+    """A name that is mistyped, and one of a statistic; those that there are, are told."""
+    model = nn.Sequential()
+    model.first, model.norm = nn.Linear(2, 2), nn.BatchNorm1d(2)
+    policy = Policy(accept=NormRule(parameters=(name,)))
+
+    with pytest.raises(OptionError, match=rf"no parameter '{name}' .* It has: first.weight"):
+        WeightAverage(model, adam(model), policy)
+
+
+def test_a_checkpoint_of_another_average_is_refused():
+    """Its counters mean something else; nothing is loaded."""
+    model = Net()
+    average = train(attach("ema"), model, adam(model))
+    other = train(attach("aswa"), model, adam(model))
+    before = other.state_dict()
+
+    with pytest.raises(OptionError, match=r"Decay.*, and this one is Policy"):
+        other.load_state_dict(average.state_dict())
+
+    assert is_same_data(other.state_dict(), before)
+
+
+def test_a_checkpoint_of_another_model_is_refused():
+    """Its parameters have other names."""
+    model, other = Net(), nn.Linear(4, 3)
+    average = train(attach("ema"), model, adam(model))
+
+    with pytest.raises(OptionError, match="other parameters"):
+        build("ema", other, adam(other)).load_state_dict(average.state_dict())
+
+
+# ---------------------------------------------------------------------------- what it warns about
+
+
+def test_an_optimizer_that_was_saved_without_an_average_is_told():
+    """Otherwise an average would silently begin in the middle of a training."""
+    model = Net()
+    optimizer = adam(model)
+    saved = adam(model).state_dict()
+    build("ema", model, optimizer)
+
+    with pytest.warns(AverageWarning, match="begins anew"):
+        optimizer.load_state_dict(saved)
+
+
+@pytest.mark.parametrize(("name", "n_epochs"), [("lawa", 1), ("swa", 2)])
+def test_an_average_that_equals_the_last_weights_says_so(name, n_epochs):
+    """A mean of one end of an epoch is that end: whoever expects more is told."""
+    model = Net()
+    average = train(attach(name), model, adam(model), EVENTS[: 5 * n_epochs])
+    own = copies(model)
+
+    with pytest.warns(AverageWarning, match="equals the last weights"):
+        average.finish()
+
+    assert are_equal(copies(model), own)
+
+
+@pytest.mark.parametrize("name", ["aswa", "switch-ema", "aswa-code"])
+@pytest.mark.filterwarnings("error")
+def test_a_model_that_has_returned_to_the_average_is_no_surprise(name):
+    """At the end of an epoch it equals the last weights by design."""
+    model = Net()
+
+    train(attach(name), model, adam(model)).finish()
+
+
+# ------------------------------------------------------------------------------------ how it counts
+
+
+@each_average
+@pytest.mark.parametrize("on_device", [False, True])
+def test_found_infinities_are_read_where_grad_scaler_puts_them(name, on_device):
+    """A fused optimizer is called on a skipped step, with `found_inf` set, and changes nothing."""
+    model, plain = Net(), Net()
+    optimizer, other = fused(model), fused(plain)
+    average, expected = build(name, model, optimizer), build(name, plain, other)
+    if on_device:
+        average._count = average._count.on(CPU)
+
+    for event in EVENTS:
+        if event[0] == "step":
+            optimizer.found_inf = torch.ones(1)
+            take_step(model, optimizer, batch(99))
+            optimizer.found_inf = torch.zeros(1)
+        play(average, model, optimizer, event)
+        play(expected, plain, other, event)
+
+    assert average.n_steps == expected.n_steps == 12
+    assert average.n_entered == expected.n_entered
+    assert are_equal(averaged(average, model), averaged(expected, plain))
+
+
+class NobodyWaits(TorchDispatchMode):
+    """Fails where a number of a device is asked for, which has to wait for it."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        waiting = ("_local_scalar_dense", "is_nonzero", "equal.default", "nonzero")
+        if any(name in str(func) for name in waiting):
+            raise AssertionError(f"{func} waits for the device")
+        return func(*args, **(kwargs or {}))
+
+
+def steps_without_waiting(average, model, optimizer, *, found_inf):
+    """A few steps in which nobody may wait, and an end of an epoch in between."""
+    for index in range(6):
+        optimizer.zero_grad()
+        loss_of(model, batch(index)).backward()
+        optimizer.found_inf = found_inf
+        with NobodyWaits():
+            optimizer.step()
+        if index == 3:
+            average.end_epoch()
+
+
+@each_average
+@pytest.mark.parametrize("found_inf", [None, torch.zeros(1)], ids=["plain", "amp"])
+def test_on_a_device_no_step_waits(name, found_inf):
+    """Counters and decisions stay there: as many steps as fit are on their way at once."""
+    model = Net()
+    optimizer = fused(model)
+    average = build(name, model, optimizer)
+    average._count = average._count.on(CPU)
+
+    steps_without_waiting(average, model, optimizer, found_inf=found_inf)
+
+    assert average.n_steps == 6
+
+
+def test_the_check_above_sees_whoever_waits():
+    """On the host, NASWA asks for its distance."""
+    model = Net()
+    optimizer = fused(model)
+    average = build("naswa", model, optimizer)
+
+    with pytest.raises(AssertionError, match="waits"):
+        steps_without_waiting(average, model, optimizer, found_inf=None)
+
+
+def test_the_rule_looks_at_weights_and_not_at_statistics():
+    """Under DDP each rank has its own statistics, and ranks must decide alike."""
+    decisions = []
+    for scale in (1.0, 1e6):
+        model = Net()
+        model.batch_norm = nn.BatchNorm1d(3)
+        optimizer = SGD(model.parameters(), lr=0.1)
+        average = build("naswa", model, optimizer)
+        decided = []
+        for index in range(8):
+            take_step(model, optimizer, batch(index))
+            model.batch_norm.running_mean.copy_(scale * batch(index)[0, :3])
+            decided.append(average.n_entered)
+        decisions.append(decided)
+
+    assert decisions[0] == decisions[1]
+
+
+def test_momenta_can_be_reset_at_a_restart():
+    """The optimizer forgets at the end of each epoch, or it does not."""
+    for state, is_empty in (("reset", True), ("keep", False)):
+        model = Net()
+        optimizer = adam(model)
+        policy = replace(PRESETS["aswa"], optimizer_state=state)
+        average = WeightAverage(model, optimizer, policy)
+        take_step(model, optimizer, batch(0))
+
+        average.end_epoch()
+
+        assert (not optimizer.state) == is_empty
+
+
+def test_an_epoch_without_steps_changes_no_weight():
+    """Nor does it enter a mean over iterations."""
+    model = Net()
+    average = train(attach("aswa"), model, adam(model))
+    own, entered = copies(model), average.n_entered
+
+    average.end_epoch()
+
+    assert are_equal(copies(model), own)
+    assert average.n_entered == entered
+    assert average.n_epochs == 4
+
+
+# ------------------------------------------------------------------------------ what it is made of
+
+
+def bytes_reached(average):
+    """Bytes of all tensors that an average holds, and that are not the model's or the optimizer's."""
+    others = [*average._model.parameters(), *average._model.buffers()]
+    kept = {t.untyped_storage().data_ptr() for t in others}
+    seen, found, to_do = {id(average._model), id(average._optimizer)}, {}, [vars(average)]
+    while to_do:
+        one = to_do.pop()
+        if id(one) in seen or isinstance(one, type):
+            continue
+        seen.add(id(one))
+        if isinstance(one, torch.Tensor):
+            storage = one.untyped_storage()
+            if storage.data_ptr() not in kept:
+                found[storage.data_ptr()] = storage.nbytes()
+        elif isinstance(one, dict | list | tuple) or hasattr(one, "__dict__"):
+            to_do.extend(gc.get_referents(one))
+    return sum(found.values())
+
+
+class TwoMillion(nn.Module):
+    """Two million weights in matrices and vectors."""
+
+    def __init__(self, dtype):
+        super().__init__()
+        shapes = [(1000, 1000), (1000,), (1000, 999), (7, 11, 13)]
+        self.all = nn.ParameterList([torch.zeros(shape, dtype=dtype) for shape in shapes])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("name", ["aswa", "naswa", "aswa-code", "naswa-code", "swa", "ema"])
+def test_it_holds_one_more_set_of_weights_in_32_bits(name, dtype):
+    """And at most 5 % more, also after steps and after having been applied."""
+    model = TwoMillion(dtype)
+    optimizer = SGD(model.parameters(), lr=0.1)
+    average = build(name, model, optimizer)
+    for index in range(4):
+        for parameter in model.parameters():
+            parameter.grad = torch.full_like(parameter, 0.5 + index % 2)
+        optimizer.step()
+        average.end_epoch()
+    copies_inside = averaged(average, model)
+
+    one_set = 4 * sum(p.numel() for p in model.parameters())
+    assert one_set <= bytes_reached(average) <= 1.05 * one_set
+    assert len(copies_inside) == 4
+
+
+def test_a_window_holds_as_many_sets_as_it_is_long():
+    """And the mean of them: the others need no copies."""
+    model = TwoMillion(torch.float32)
+    average = build("lawa", model, SGD(model.parameters(), lr=0.1))
+    for _ in range(7):
+        average.end_epoch()
+
+    one_set = 4 * sum(p.numel() for p in model.parameters())
+    assert 6 * one_set <= bytes_reached(average) <= 6.1 * one_set
+
+
+def test_16_bit_weights_have_a_32_bit_average():
+    """Steps that 16 bits swallow are kept: 1 and 1.0078125 average to what bfloat16 has not."""
+    model = nn.Linear(1, 1, bias=False, dtype=torch.bfloat16)
+    model.weight.data.fill_(1.0)
+    optimizer = SGD(model.parameters(), lr=1.0)
+    policy = Policy(enters="after-step", weighing=Decay(0.5, warm_up=False))
+    average = WeightAverage(model, optimizer, policy)
+    model.weight.grad = torch.full_like(model.weight, -(2.0**-7))
+
+    optimizer.step()
+
+    kept = average.state_dict()["average"]["weight"]
+    assert model.weight.item() == 1 + 2.0**-7
+    assert kept.dtype == torch.float32
+    assert kept.item() == 1 + 2.0**-8
+
+
+@each_average
+def test_wrappers_do_not_change_names(name):
+    """A checkpoint fits the bare model, a wrapped one, and one that is compiled in part."""
+    model, wrapped, partly = Net(), Net(), Net()
+    partly.first = torch.compile(partly.first, backend="eager")
+    expected = train(attach(name), model, adam(model)).state_dict()
+
+    for one in (DataParallel(wrapped), partly):
+        found = train(attach(name), one, adam(one)).state_dict()
+
+        assert is_same_data(found, expected)
+
+
+# ------------------------------------------------------------------------------------- checkpoints
+
+
+def test_state_travels_with_the_optimizer():
+    """Until it is removed."""
+    model = Net()
+    optimizer = adam(model)
+    average = train(attach("naswa"), model, optimizer)
+
+    assert is_same_data(optimizer.state_dict()[STATE_KEY], average.state_dict())
+    average.remove()
+    assert STATE_KEY not in optimizer.state_dict()
+
+
+def test_a_state_saved_while_applied_holds_both_sets_of_weights():
+    """The averaged ones are in the model, and its own beside them."""
+    model = Net()
+    average = train(attach("ema"), model, adam(model), EVENTS[:-3])
+    own = copies(model)
+
+    with average.applied():
+        inside, state = copies(model), average.state_dict()
+
+    assert are_equal(state["average"], inside)
+    assert are_equal(state["raw"], own)
+    assert average.state_dict()["raw"] is None
+
+
+def test_loading_while_applied_gives_the_model_its_own_weights():
+    """Those of the checkpoint if it has them, and otherwise those of before."""
+    model = Net()
+    optimizer = adam(model)
+    average = train(attach("ema"), model, optimizer, EVENTS[:7])
+    plain, at_seven = average.state_dict(), copies(model)
+    with average.applied():
+        with_raw = average.state_dict()
+    play(average, model, optimizer, EVENTS[7])
+    at_eight = copies(model)
+
+    with average.applied():
+        average.load_state_dict(plain)
+        assert are_equal(copies(model), at_eight)
+    with average.applied():
+        average.load_state_dict(with_raw)
+        assert are_equal(copies(model), at_seven)
+
+    assert are_equal(copies(model), at_seven)
+    assert average.n_steps == 6
+
+
+def test_chosen_weights_are_what_finish_leaves():
+    """Also right after a swap, when the model holds them and the average is elsewhere."""
+    for name in ("ema", "aswa-code"):
+        for n_events in (len(EVENTS), len(EVENTS) - 1):
+            model = Net()
+            average = train(attach(name), model, adam(model), EVENTS[:n_events])
+            chosen = average.chosen_weights()
+
+            average.finish()
+
+            assert are_equal(chosen, copies(model))
+            assert not average.is_attached
+
+
+def test_the_average_can_be_left_in_the_model():
+    """For trainers that put weights into the model themselves while the average is applied."""
+    model = Net()
+    optimizer = adam(model)
+    average = train(attach("ema"), model, optimizer)
+    best = copies(Net(seed=5))
+
+    with average.applied():
+        model.load_state_dict(best)
+        average.leave_model_as_it_is()
+
+    assert are_equal(copies(model), best)
+    assert n_hooks(optimizer) == 0
+
+
+def test_before_it_starts_nothing_enters():
+    """Steps and epochs to wait for are waited for, and the training is as without it."""
+    model, bare = Net(), Net()
+    policy = replace(PRESETS["switch-ema"], after_steps=3, after_epochs=2)
+    optimizer, other = adam(model), adam(bare)
+    average = WeightAverage(model, optimizer, policy)
+    entered = []
+    for event in EVENTS:
+        play(average, model, optimizer, event)
+        entered.append(average.n_entered)
+        if event[0] == "step" and event[1] < 8:
+            take_step(bare, other, batch(event[1]))
+        if event == ("end", 1):
+            assert are_equal(copies(model), copies(bare))
+
+    assert entered == [0] * 10 + [1, 2, 3, 4, 4]

@@ -1,0 +1,233 @@
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from seedproof.errors import OptionError
+from seedproof.runs.rng import capture
+from seedproof.stabilize import AverageWarning, Policy, WeightAverage
+from seedproof.stabilize.batch_norm import refresh, statistics, tracked
+from seedproof.testing.engines import is_same_state
+from seedproof.testing.trainings import adam, are_equal, batch, copies, fill, take_step
+
+
+class Normed(nn.Module):
+    """A layer, its batch norm, a dropout that must not draw, and an output."""
+
+    def __init__(self, seed=0):
+        super().__init__()
+        self.first, self.norm = nn.Linear(4, 6), nn.BatchNorm1d(6, momentum=0.3)
+        self.drop, self.last = nn.Dropout(0.5), nn.Linear(6, 2)
+        fill(self, seed)
+
+    def forward(self, inputs, scale=1.0):
+        """Two numbers for each example."""
+        return self.last(self.drop(self.norm(self.first(inputs * scale))))
+
+
+def by_hand(model, inputs):
+    """Mean over batches of the layer's means and unbiased variances."""
+    rows = [
+        (x.double() @ model.first.weight.double().T + model.first.bias.double()) for x in inputs
+    ]
+    means = np.mean([r.mean(dim=0).detach().numpy() for r in rows], axis=0)
+    variances = np.mean([r.var(dim=0).detach().numpy() for r in rows], axis=0)
+    return means, variances
+
+
+def assert_statistics(model, expected):
+    """In 32 bits, after a running mean over three batches."""
+    np.testing.assert_allclose(model.norm.running_mean, expected[0], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(model.norm.running_var, expected[1], rtol=1e-5, atol=1e-6)
+
+
+INPUTS = [batch(i, n_examples=n) for i, n in enumerate([8, 8, 5])]
+BATCHES = {
+    "tensors": INPUTS,
+    "pairs": [(x, torch.zeros(len(x))) for x in INPUTS],
+    "lists": [[x, torch.zeros(len(x))] for x in INPUTS],
+    "mappings": [{"inputs": x, "scale": 1.0} for x in INPUTS],
+    "a generator": None,
+}
+
+
+@pytest.mark.parametrize("kind", BATCHES)
+def test_statistics_are_means_over_batches(kind):
+    """Whatever a loader gives, and whatever was there before."""
+    model = Normed()
+    model.norm.running_mean.fill_(99.0)
+
+    refresh(model, (x for x in INPUTS) if kind == "a generator" else BATCHES[kind])
+
+    assert_statistics(model, by_hand(model, INPUTS))
+    assert int(model.norm.num_batches_tracked) == 3
+
+
+def test_the_caller_may_say_how_a_batch_goes_through_the_model():
+    """For models that are called with more than one thing."""
+    model = Normed()
+
+    refresh(model, [{"x": x} for x in INPUTS], forward=lambda b: model(2 * b["x"]))
+
+    assert_statistics(model, by_hand(model, [2 * x for x in INPUTS]))
+
+
+def test_nothing_else_is_changed():
+    """No weight, no flag, no momentum, no generator; dropout works as in evaluation."""
+    model = Normed()
+    model.train()
+    model.last.eval()
+    modes = [module.training for module in model.modules()]
+    weights = [p.detach().clone() for p in model.parameters()]
+    before = capture()
+
+    refresh(model, INPUTS)
+
+    assert is_same_state(before, capture())
+    assert [module.training for module in model.modules()] == modes
+    assert model.norm.momentum == 0.3
+    assert all(map(torch.equal, model.parameters(), weights))
+    assert all(p.grad is None for p in model.parameters())
+
+
+@pytest.mark.parametrize("broken", [[], [INPUTS[0], "no batch"]], ids=["none", "bad"])
+def test_after_an_error_statistics_are_as_before(broken):
+    """Half of a refresh describes no model."""
+    model = Normed()
+    refresh(model, INPUTS)
+    before = copies(model)
+
+    with pytest.raises((OptionError, TypeError)):
+        refresh(model, broken)
+
+    assert are_equal(copies(model), before)
+    assert model.norm.momentum == 0.3
+    assert model.norm.training
+
+
+def test_a_model_without_batch_norm_needs_no_batches():
+    """They are not even read."""
+    refresh(nn.Linear(2, 2), iter(()))
+
+
+def test_layers_without_statistics_are_left_alone():
+    """They have nothing that could be stale."""
+    model = nn.Sequential(nn.BatchNorm1d(4, track_running_stats=False), nn.LayerNorm(4))
+
+    assert tracked(model) == []
+    assert statistics(model) == {}
+
+
+def test_instance_norm_learns_its_statistics_as_well():
+    """Where it tracks them: the mean over examples of their means, over batches."""
+    model = nn.InstanceNorm1d(3, track_running_stats=True)
+    inputs = [batch(i, n_examples=3).view(1, 3, 4) for i in range(3)]
+
+    refresh(model, inputs)
+
+    expected = torch.cat(inputs).mean(dim=(0, 2))
+    torch.testing.assert_close(model.running_mean, expected)
+    assert model.momentum == 0.1
+
+
+# ------------------------------------------------------------------------- what an average does
+
+
+def trained(policy, *, n_epochs=3, n_steps=2):
+    """A model after a training, its statistics at each step, and its average."""
+    model = Normed()
+    model.drop.p = 0.0
+    optimizer = adam(model)
+    average = WeightAverage(model, optimizer, policy)
+    seen = []
+    for epoch in range(n_epochs):
+        for i in range(n_steps):
+            take_step(model, optimizer, batch(epoch * n_steps + i))
+            seen.append(model.norm.running_var.clone())
+        average.end_epoch()
+    return model, average, seen
+
+
+def test_averaged_statistics_are_averaged_like_weights():
+    """The mean of what the layer knew after each step, and of what it began with."""
+    model, average, seen = trained(Policy(enters="after-step", batch_norm="average"))
+    own = copies(model)
+
+    with average.applied():
+        torch.testing.assert_close(
+            model.norm.running_var, torch.stack([torch.ones(6), *seen]).mean(dim=0)
+        )
+
+    assert are_equal(copies(model), own)
+    average.finish()
+    assert not torch.equal(model.norm.running_var, own["norm.running_var"])
+
+
+def test_copied_statistics_are_the_models_own():
+    """Those of the last weights, as the user has chosen."""
+    model, average, seen = trained(Policy(enters="after-step", batch_norm="copy"))
+
+    with average.applied():
+        assert torch.equal(model.norm.running_var, seen[-1])
+    average.finish()
+
+    assert torch.equal(model.norm.running_var, seen[-1])
+
+
+@pytest.mark.parametrize("restart", ["none", "assign", "swap"])
+def test_refreshed_statistics_are_those_of_the_averaged_weights(restart):
+    """Inside, for the averaged weights; afterwards the model's own are back; at the end they stay."""
+    policy = Policy(enters="after-step", batch_norm="refresh", restart=restart)
+    model, average, _ = trained(policy)
+    own = copies(model)
+
+    with average.applied(BATCHES["mappings"]):
+        assert_statistics(model, by_hand(model, INPUTS))
+
+    assert are_equal(copies(model), own)
+    average.finish(INPUTS)
+    assert_statistics(model, by_hand(model, INPUTS))
+
+
+@pytest.mark.parametrize("restart", ["none", "assign", "swap"])
+def test_statistics_are_never_silently_stale(restart):
+    """Without batches there is a warning, also if the model holds the average already."""
+    model, average, _ = trained(Policy(enters="after-step", batch_norm="refresh", restart=restart))
+    own = copies(model)
+
+    with pytest.warns(AverageWarning, match="give batches"), average.applied():
+        pass
+
+    assert are_equal(copies(model), own)
+    with pytest.warns(AverageWarning, match="give batches"):
+        average.finish()
+
+
+def test_batches_that_nobody_needs_are_refused():
+    """Statistics are refreshed only if the policy says so; a silent no would look like a yes."""
+    model, average, _ = trained(Policy(enters="after-step", batch_norm="copy"))
+    own = copies(model)
+
+    with pytest.raises(OptionError, match='batch_norm="refresh"'), average.applied(INPUTS):
+        pass
+
+    assert are_equal(copies(model), own)
+    with pytest.raises(OptionError, match='batch_norm="refresh"'):
+        average.finish(INPUTS)
+    assert not average.is_attached
+
+
+@pytest.mark.parametrize("left", ["removed", "finished"])
+def test_leaving_inside_puts_statistics_back_once(left):
+    """What happens inside `applied` counts, and its end does not undo it."""
+    model, average, _ = trained(Policy(enters="after-step", batch_norm="refresh"))
+    own = copies(model)
+
+    with average.applied(INPUTS):
+        refreshed = copies(model)
+        if left == "removed":
+            average.remove()
+        else:
+            average.finish(INPUTS)
+
+    assert are_equal(copies(model), own if left == "removed" else refreshed)

@@ -1,0 +1,77 @@
+import pickle
+from dataclasses import FrozenInstanceError, replace
+
+import pytest
+
+from seedproof.errors import OptionError
+from seedproof.stabilize import PRESETS, Decay, Mean, NormRule, Policy, Window
+
+
+@pytest.mark.parametrize("policy", [p for p in PRESETS.values() if p is not None])
+def test_policies_are_frozen_and_can_travel(policy):
+    """They are settings: nobody changes one, and a fresh process gets the same."""
+    with pytest.raises(FrozenInstanceError):
+        policy.every = 2
+
+    assert pickle.loads(pickle.dumps(policy)) == policy  # noqa: S301 - our own bytes
+    assert replace(policy, every=2) != policy
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("enters", "sometimes"),
+        ("begins_with", "last"),
+        ("restart", "yes"),
+        ("optimizer_state", "drop"),
+        ("batch_norm", "none"),
+    ],
+)
+def test_an_unknown_choice_lists_the_known_ones(field, value):
+    """The message names the switch and what was given."""
+    with pytest.raises(OptionError, match=rf"{field} is '{value}'. Known: '\w"):
+        Policy(**{field: value})
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("first_counts", 0),
+        ("after_steps", -1),
+        ("after_epochs", -1),
+        ("every", 0),
+        ("every", 1.5),
+        ("every", True),
+    ],
+)
+def test_counts_are_whole_numbers(field, value):
+    """Nobody waits for minus one epoch, nor looks at each 1.5th step."""
+    with pytest.raises(OptionError, match=f"{field} is {value!r}. Give a whole number"):
+        Policy(**{field: value})
+
+
+def test_parts_of_a_policy_know_what_is_possible():
+    """Each says what was wrong with the value."""
+    with pytest.raises(OptionError, match="over is 'all'"):
+        Mean("all")
+    with pytest.raises(OptionError, match="order is 3"):
+        NormRule(3)
+    for decay in (0.0, 1.0, float("nan")):
+        with pytest.raises(OptionError, match="0 < decay < 1"):
+            Decay(decay)
+    for length in (0, 2.5):
+        with pytest.raises(OptionError, match="1 or more"):
+            Window(length)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"enters": "after-step"}, {"accept": NormRule()}, {"restart": "swap"}],
+)
+def test_a_window_takes_ends_of_epochs_and_all_of_them(other):
+    """It keeps copies of what entered: there is no mean that could be swapped or tested."""
+    settings = {"enters": "epoch-end", "weighing": Window(2), "begins_with": "first"}
+    Policy(**settings)
+
+    with pytest.raises(OptionError, match="A window"):
+        Policy(**{**settings, **other})

@@ -1,0 +1,71 @@
+import pytest
+
+from seedproof.errors import OptionError, UnknownNameError
+from seedproof.stabilize import (
+    ASWA,
+    EMA,
+    LAWA,
+    NASWA,
+    PRESETS,
+    SWA,
+    Decay,
+    Policy,
+    SwitchEMA,
+    build,
+)
+from seedproof.testing.trainings import Net, adam, n_hooks
+
+CLASSES = {
+    "aswa": ASWA,
+    "naswa": NASWA,
+    "swa": SWA,
+    "ema": EMA,
+    "switch-ema": SwitchEMA,
+    "lawa": LAWA,
+}
+
+
+def test_presets_are_those_of_the_papers_and_their_rivals():
+    """As published, as coded, what they compete with, and none."""
+    assert [*PRESETS] == [
+        "none",
+        "aswa",
+        "aswa-code",
+        "naswa",
+        "naswa-code",
+        "swa",
+        "ema",
+        "switch-ema",
+        "lawa",
+    ]
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_class_has_the_settings_of_its_name(name):
+    """`ASWA(model, optimizer)` and `build("aswa", …)` are one and the same."""
+    model = Net()
+
+    by_class = CLASSES[name](model, adam(model))
+
+    assert by_class.policy == build(name, model, adam(model)).policy == PRESETS[name]
+
+
+def test_a_policy_replaces_the_settings_of_a_name():
+    """For classes and for names."""
+    model, policy = Net(), Policy(enters="after-step", weighing=Decay(0.5))
+
+    assert EMA(model, adam(model), policy).policy is policy
+    assert build("ema", model, adam(model), policy=policy).policy is policy
+
+
+def test_an_unknown_name_lists_the_known_ones():
+    """And attaches nothing."""
+    model = Net()
+    optimizer = adam(model)
+
+    with pytest.raises(UnknownNameError, match=r"no average 'awsa'. Known: none, aswa, aswa-code"):
+        build("awsa", model, optimizer)
+    with pytest.raises(OptionError, match="'none' has no policy"):
+        build("none", model, optimizer, policy=Policy())
+
+    assert n_hooks(optimizer) == 0
