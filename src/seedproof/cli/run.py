@@ -81,7 +81,7 @@ def run(
     found = find_target(target, words)
     settings: dict[str, Any] = {
         "cpus": cpus,
-        "gpus": int(gpus) if gpus is not None and engine == "slurm" else gpus,
+        "gpus": _whole(gpus) if engine == "slurm" else gpus,
         "address": address,
         "partition": partition,
         "minutes": minutes,
@@ -111,7 +111,14 @@ def run(
     except KeyboardInterrupt:
         typer.echo("Stopped. Finished runs are kept: the same command goes on from here.", err=True)
         raise typer.Exit(INTERRUPTED) from None
-    _conclude(status, store, only)
+    mine = {run.run_id for run in study.planned(only)}
+    _conclude(status, store, mine)
+
+
+def _whole(gpus: float | None) -> int | None:
+    if gpus is not None and gpus != int(gpus):
+        raise OptionError(f"--gpus {gpus:g} is not possible with slurm. Give a whole number.")
+    return None if gpus is None else int(gpus)
 
 
 def _plan(seeds: int, vary: str | None, root: int) -> "SeedPlan":
@@ -125,12 +132,12 @@ def _plan(seeds: int, vary: str | None, root: int) -> "SeedPlan":
     return SeedPlan.one_at_a_time(seeds, sources, root=root)
 
 
-def _conclude(status: "Status", store: str, only: int | None) -> None:
+def _conclude(status: "Status", store: str, mine: set[str]) -> None:
     from seedproof.cli.status import failures
 
     typer.echo(str(status), err=True)
-    # A job of an array answers for its own run.
-    failed = [run for run in status.failed if only is None or run.index == only]
+    # A job of an array answers for its own run, and a command for the arms that it names.
+    failed = [run for run in status.failed if run.spec.run_id in mine]
     if failed:
         for line in failures(failed):
             typer.echo(line, err=True)

@@ -42,7 +42,7 @@ def status(
     typer.echo(printable(str(found)))
     if tracebacks:
         for run in found.failed:
-            typer.echo(f"\nrun {run.spec.name} of {run.spec.arm}: {run.message}")
+            typer.echo(printable(f"run {run.spec.name} of {run.spec.arm}: {run.message}"))
             typer.echo(run.traceback)
 
 

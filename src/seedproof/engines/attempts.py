@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from seedproof.engines.base import Item, Outcome, Result
@@ -17,12 +18,14 @@ class Request:
         item: The item, by cloudpickle.
         path: Where modules are looked for; an empty entry is the current folder, which is shared.
         argv: What the program was called with.
+        folder: The current folder, which is entered if it exists there.
     """
 
     task: bytes
     item: bytes
     path: tuple[str, ...]
     argv: tuple[str, ...]
+    folder: str
 
 
 @dataclass(frozen=True)
@@ -52,10 +55,10 @@ class Attempts:
     def __init__(self, task: Callable[[Item], Result], items: Iterable[Item], retries: int) -> None:
         import cloudpickle
 
-        path, argv = tuple(sys.path), tuple(sys.argv)
+        path, argv, folder = tuple(sys.path), tuple(sys.argv), str(Path.cwd())
         packed = cloudpickle.dumps(task)
         self._fresh = (
-            Attempt(index, Request(packed, cloudpickle.dumps(item), path, argv))
+            Attempt(index, Request(packed, cloudpickle.dumps(item), path, argv, folder))
             for index, item in enumerate(items)
         )
         self._again: list[Attempt] = []

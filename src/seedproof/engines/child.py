@@ -42,6 +42,8 @@ def main() -> None:
 def _do(request: dict[str, Any]) -> Outcome[Any]:
     import cloudpickle
 
+    if os.path.isdir(request["folder"]):  # noqa: PTH112 - before anything is loaded
+        os.chdir(request["folder"])
     sys.path[:] = request["path"]
     sys.argv[:] = request["argv"]
     try:

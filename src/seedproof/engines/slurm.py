@@ -27,8 +27,8 @@ POLL_SECONDS = {"slurm": 5.0, "local": 0.2}
 class SlurmEngine:
     """Does each item in a job of its own, in one array.
 
-    Jobs outlive this process: what they finish is in the store, and a study that is run again
-    goes on from there.
+    Jobs are cancelled when this process stops in order. If it is killed, they go on: what they
+    finish is in the store, and a study that is run again goes on from there.
 
     Args:
         folder: Where submitit keeps its files; nodes must see it.

@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
@@ -17,8 +18,8 @@ from seedproof.stabilize.average import STATE_KEY
 def seeds_of(run: Run) -> dict[str, int]:
     """The seeds of a run as `TrainingArguments` takes them.
 
-    `TrainingArguments(..., **seeds_of(run))`: `seed` covers weights and dropout, `data_seed` the
-    order of examples.
+    `TrainingArguments(..., **seeds_of(run))`: `seed` covers weights and dropout, which the Trainer
+    does not tell apart, and `data_seed` the order of examples.
 
     Args:
         run: The run.
@@ -26,7 +27,8 @@ def seeds_of(run: Run) -> dict[str, int]:
     Returns:
         `seed` and `data_seed`.
     """
-    return {"seed": run.seeds["init"], "data_seed": run.seeds["order"]}
+    both = np.random.SeedSequence([run.seeds["init"], run.seeds["dropout"]])
+    return {"seed": int(both.generate_state(1)[0]), "data_seed": run.seeds["order"]}
 
 
 class AveragingCallback(TrainerCallback):

@@ -133,4 +133,7 @@ def check_ascending(ids: pa.Array, before: object, where: Where) -> None:
             f"{where(row + (before is None))} comes twice. "
             "Give each run one row an example; if several runs share a name, rename them."
         )
-    raise InputError(f"{where(row + (before is None))} is out of order: records are sorted by id.")
+    raise InputError(
+        f"{where(row + (before is None))} is out of order: records are sorted by id. "
+        "Log in the ascending order of ids (text by its bytes), or a whole split in one call."
+    )

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
@@ -101,7 +102,7 @@ def measure_arms(
         progress: Called as the work goes on.
 
     Returns:
-        A report for each arm that has finished runs.
+        A report for each arm that has at least two finished runs.
 
     Raises:
         TooFewRunsError: No run is finished.
@@ -110,9 +111,10 @@ def measure_arms(
     arms = Store(place).arms()
     if not arms:
         raise TooFewRunsError(f"{place} has no finished run. Finish the study first.")
-    return SideBySide(
-        {arm: measure(place, arm=arm, split=split, progress=progress) for arm in arms}
-    )
+    n_runs = Counter(run.arm for run in Store(place).runs if run.status == "finished")
+    enough = [arm for arm in arms if n_runs[arm] >= 2] or arms
+    reports = {arm: measure(place, arm=arm, split=split, progress=progress) for arm in enough}
+    return SideBySide(reports, left_out=[arm for arm in arms if arm not in enough])
 
 
 def parse_memory(memory: str | int) -> int:

@@ -2,10 +2,11 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
@@ -24,10 +25,12 @@ class SideBySide(Mapping[str, Report]):
 
     Args:
         reports: A report for each arm.
+        left_out: Arms that have too few finished runs for one.
     """
 
-    def __init__(self, reports: Mapping[str, Report]) -> None:
+    def __init__(self, reports: Mapping[str, Report], left_out: Sequence[str] = ()) -> None:
         self._reports = dict(reports)
+        self.left_out = tuple(left_out)
 
     def __getitem__(self, arm: str) -> Report:
         if arm not in self._reports:
@@ -58,7 +61,8 @@ class SideBySide(Mapping[str, Report]):
             command: The command that made it, for the box at each page's end.
         """
         for arm, report in self.items():
-            report.save(Path(folder) / arm.replace("/", "_"), command=command)
+            name = quote(arm, safe=" +=,")
+            report.save(Path(folder) / (f"_{name}" if name[0] == "." else name), command=command)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         views = {arm: report.view() for arm, report in self.items()}
@@ -76,6 +80,8 @@ class SideBySide(Mapping[str, Report]):
             if any(intervals):
                 table.add_row("", *(Text(interval, style="dim") for interval in intervals))
         yield table
+        for arm in self.left_out:
+            yield Text(f"Left out: {printable(arm)}, which has one finished run.", style="dim")
 
     def __str__(self) -> str:
         output = StringIO()

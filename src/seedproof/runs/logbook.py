@@ -43,6 +43,11 @@ class Logbook:
         self._predictions: dict[str, _SplitLog] = {}
         self._explanations: dict[tuple[str, str], list[dict[str, Any]]] = {}
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was logged yet."""
+        return not (self.scalars or self._predictions or self._explanations)
+
     def add_scalar(self, name: str, value: Any) -> None:  # noqa: ANN401 - tensors, too
         """Keep one number."""
         number = np.asarray(as_array(value))
@@ -216,7 +221,7 @@ class _SplitLog:
 
     def _write(self, shards: ArrayShards) -> None:
         layout = Layout(shards.kind, shards.classes, text_ids=shards.has_text_ids)
-        if self._layout not in {None, layout}:
+        if self._layout is not None and self._layout.text_ids != layout.text_ids:
             raise InputError(
                 f"The ids of the split {self._split!r} are numbers at first, and text later. "
                 "Log all of them alike."

@@ -64,6 +64,9 @@ def restore(state: dict[str, Any]) -> None:
         torch.set_rng_state(state["torch"])
         if "cuda" in state:
             torch.cuda.set_rng_state_all(state["cuda"])
+        elif torch.cuda.is_available():
+            # Devices came to life meanwhile: they get the seed that the CPU has had all along.
+            torch.cuda.manual_seed_all(torch.default_generator.initial_seed())
 
 
 def to_portable() -> dict[str, Any]:

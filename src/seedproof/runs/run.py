@@ -1,5 +1,6 @@
 """What a training function gets: its seeds, and a place for what it found out."""
 
+import getpass
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
+from seedproof.records.schema import digest
 from seedproof.runs.logbook import Logbook
 from seedproof.runs.rng import GlobalStream, repeatable, torch_generator
 from seedproof.runs.spec import RunSpec, StudySpec
@@ -29,11 +31,18 @@ class Run:
         spec: What decides the run's outcome.
         folder: Where its records go; None if they are checked and dropped.
         checks_at_once: Whether that is done when they come, because nobody will write them.
+        code: Digest of the code that trains it: other code finds no checkpoint of it.
     """
 
     def __init__(
-        self, spec: RunSpec, folder: Location | None = None, *, checks_at_once: bool = False
+        self,
+        spec: RunSpec,
+        folder: Location | None = None,
+        *,
+        checks_at_once: bool = False,
+        code: str = "",
     ) -> None:
+        self._code = code[:8] or "any"
         self.spec = spec
         self.folder = folder
         self._streams = Streams(spec.seeds)
@@ -149,6 +158,8 @@ class Run:
     ) -> None:
         """Keep what the model says of each example; batch by batch, or all at once.
 
+        Batches may come in any order of ids up to 256 MB a split; beyond that, ids must ascend.
+
         Args:
             split: Name of the data, such as "test".
             ids: Id of each example, the same in every run; its position without them.
@@ -201,14 +212,22 @@ class Run:
     def checkpoint_dir(self) -> Path:
         """A folder of the run's own that is still there when a killed run is tried again.
 
-        It is in the store if that is on this machine, and among temporary files otherwise.
+        It is in the store if that is on this machine, and among temporary files otherwise. Other
+        code finds another folder: it must not go on from weights that it would not have made.
         """
         if self.folder is not None and self.folder.is_local:
-            place = Path(self.folder.path) / "checkpoints"
+            place = Path(self.folder.path) / "checkpoints" / self._code
         else:
-            place = Path(gettempdir()) / "seedproof-checkpoints" / self.spec.run_id
+            owner = f"{getpass.getuser()} {self.folder} {self.spec.run_id}"
+            place = Path(gettempdir()) / "seedproof-checkpoints" / digest(owner.encode())
+            place = place / self._code
         place.mkdir(parents=True, exist_ok=True)
         return place
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was logged yet."""
+        return self._log.is_empty
 
     def commit(self, facts: Mapping[str, Any]) -> RunManifest:
         """Write all records, then `run.json`: from now on the run exists.

@@ -143,7 +143,14 @@ class StudySpec:
 
 def as_plan(seeds: "int | SeedPlan", *, seed: int = 0) -> SeedPlan:
     """A seed plan from what people write: a number of runs, or a plan."""
-    return seeds if isinstance(seeds, SeedPlan) else SeedPlan.all(seeds, root=seed)
+    if not isinstance(seeds, SeedPlan):
+        return SeedPlan.all(seeds, root=seed)
+    if seed not in {0, seeds.root}:
+        raise OptionError(
+            f"The seed plan comes from the root {seeds.root}, and seed is {seed}. "
+            "Give the root to the plan, such as SeedPlan.all(10, root=5)."
+        )
+    return seeds
 
 
 def as_names(arms: Sequence[str]) -> tuple[str, ...]:

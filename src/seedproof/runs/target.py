@@ -105,8 +105,13 @@ class NamedTarget:
         return Path(self.folder)
 
     def code(self) -> Mapping[str, str]:
-        """Nothing is known before it is loaded; the files of each run are recorded."""
-        return {}
+        """Digest of the module's file; the other files of each run are recorded."""
+        with importable(self.root):
+            found = find_spec(self.name.partition(":")[0])
+        origin = Path(found.origin).resolve() if found is not None and found.origin else None
+        if origin is None or not origin.is_relative_to(self.root.resolve()):
+            return {}
+        return {origin.relative_to(self.root.resolve()).as_posix(): file_digest(origin)}
 
     def __call__(self, run: Run) -> None:
         """Train under the seeds of a run."""

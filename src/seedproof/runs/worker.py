@@ -5,8 +5,9 @@ import platform
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -15,9 +16,10 @@ from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, Literal
 
 from seedproof.engines import n_cores
-from seedproof.errors import CodeChangedError, RunExistsError
+from seedproof.errors import CodeChangedError, RunError, RunExistsError
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
+from seedproof.records.schema import digest
 from seedproof.runs.code import file_digest, loaded_files
 from seedproof.runs.rng import load_torch
 from seedproof.runs.run import Run
@@ -66,7 +68,7 @@ class TrainRun:
                 return Trained("elsewhere", {}, 0.0)
             if (folder / "run.json").is_file():
                 return _as_trained(RunManifest.load(folder))
-            run = Run(spec, folder)
+            run = Run(spec, folder, code=digest(repr(sorted(self.code.items())).encode()))
             with output_to(folder / "log.txt", is_wanted=self.is_alone):
                 began = datetime.now(UTC)
                 self._check_code()
@@ -75,17 +77,22 @@ class TrainRun:
                     self.target(run)
                     seconds = time.perf_counter() - start
                     facts = self._facts(spec, began, seconds)
-            try:
-                return _as_trained(run.commit(facts))
-            except RunExistsError:
-                # Where nothing can be claimed, somebody else may have been faster.
-                return _as_trained(RunManifest.load(folder))
+                if run.is_empty:
+                    raise RunError(
+                        "The run has logged nothing. Add run.log_predictions(...), or in a script "
+                        "sp.current_run().log_predictions(...)."
+                    )
+                try:
+                    return _as_trained(run.commit(facts))
+                except RunExistsError:
+                    # Where nothing can be claimed, somebody else may have been faster.
+                    return _as_trained(RunManifest.load(folder))
 
     def _check_code(self) -> None:
         """A file that was saved since the study began is another training."""
-        for name, digest in self.code.items():
+        for name, before in self.code.items():
             path = self.target.root / name
-            if name.endswith(".py") and path.is_file() and file_digest(path) != digest:
+            if name.endswith(".py") and path.is_file() and file_digest(path) != before:
                 raise CodeChangedError(
                     f"{name} has changed since the study began. Run the study again: it will say "
                     "what to do about the runs that are finished."
@@ -124,7 +131,11 @@ def claimed(folder: Location) -> Iterator[bool]:
     place.parent.mkdir(parents=True, exist_ok=True)
     place.touch()
     with place.open("rb") as file:
-        yield _lock(file)
+        try:
+            yield _lock(file)
+        finally:
+            # Closing is not enough: processes that were forked inside hold the file as well.
+            _unlock(file)
 
 
 def is_claimed(folder: Location) -> bool:
@@ -133,17 +144,27 @@ def is_claimed(folder: Location) -> bool:
         return False
     # Opened for reading only: whoever looks at a study may not be allowed to write.
     with Path(folder.path, "claim").open("rb") as file:
-        return not _lock(file)
+        # Shared, so that two who look do not take each other for the one who trains.
+        return not _lock(file, shared=True)
 
 
-def _lock(file: BinaryIO) -> bool:
-    """Lock a file until it is closed; False if another process holds it."""
+def _unlock(file: BinaryIO) -> None:
+    try:
+        import fcntl
+    except ModuleNotFoundError:  # not on Windows
+        return
+    with suppress(OSError):  # a filesystem without locks
+        fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def _lock(file: BinaryIO, *, shared: bool = False) -> bool:
+    """Lock a file until it is unlocked; False if another process holds it."""
     try:
         import fcntl
     except ModuleNotFoundError:  # not on Windows
         return True
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:  # a filesystem without locks
@@ -162,7 +183,7 @@ def output_to(log: Location, *, is_wanted: bool) -> Iterator[None]:
         if not log.is_local:
             scratch = stack.enter_context(TemporaryDirectory(prefix="seedproof-"))
             path = Path(scratch) / "log.txt"
-            stack.callback(lambda: log.replace(path.read_bytes()))
+            stack.callback(_upload, path, log)
         path.parent.mkdir(parents=True, exist_ok=True)
         # A killed run that is tried again goes on in the same file.
         file = stack.enter_context(path.open("ab", buffering=0))
@@ -172,6 +193,15 @@ def output_to(log: Location, *, is_wanted: bool) -> Iterator[None]:
         except BaseException:
             file.write(traceback.format_exc().encode(errors="replace"))
             raise
+
+
+def _upload(path: Path, log: Location) -> None:
+    """Keep a log where there is no folder to write it in; a lost one harms no run."""
+    earlier = log.read_bytes() if log.is_file() else b""
+    try:
+        log.replace(earlier + path.read_bytes())
+    except OSError as error:
+        warnings.warn(f"{log} could not be written: {error}", stacklevel=1)
 
 
 @contextmanager

@@ -87,12 +87,13 @@ class WeightAverage:
     # ------------------------------------------------------------------ what goes on in training
 
     def _before_step(self, *_: object) -> None:
-        if self._is_applied:
-            raise RunError(
-                "The optimizer steps while the average is applied. Train outside `applied()`."
-            )
+        self._refuse_while_applied("The optimizer steps")
         if self.policy is not None and self.policy.enters == "before-step":
             self._offer(self.policy)
+
+    def _refuse_while_applied(self, what: str) -> None:
+        if self._is_applied:
+            raise RunError(f"{what} while the average is applied. Train outside `applied()`.")
 
     def _after_step(self, *_: object) -> None:
         if self.policy is None:
@@ -133,6 +134,7 @@ class WeightAverage:
 
     def end_epoch(self) -> None:
         """Tell that an epoch is over: the model may return to the average, as the policy says."""
+        self._refuse_while_applied("An epoch ends")
         policy = self.policy
         if policy is None:
             return

@@ -73,6 +73,7 @@ class Board:
 
     def started(self, run: RunSpec) -> None:
         """A run began."""
+        self.arm_of.setdefault(run.run_id, run.arm)
         self.status[run.run_id] = "running"
         self.began[run.run_id] = time.monotonic()
 

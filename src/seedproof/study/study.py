@@ -11,10 +11,11 @@ from seedproof.engines.serial import as_failure
 from seedproof.errors import OptionError, RunExistsError
 from seedproof.records.location import Location
 from seedproof.records.manifest import FailureManifest
+from seedproof.records.reader import Store
 from seedproof.report.api import measure, measure_arms
 from seedproof.report.report import Report
 from seedproof.report.side_by_side import SideBySide
-from seedproof.runs.resume import Status, check_code, check_one_code, enter, status_of
+from seedproof.runs.resume import RunState, Status, check_code, check_one_code, enter, status_of
 from seedproof.runs.run import Run
 from seedproof.runs.spec import RunSpec, StudySpec, as_names, as_plan
 from seedproof.runs.target import Target, Train, as_target
@@ -25,6 +26,7 @@ from seedproof.study.progress import Watch, watch
 
 # How long to wait before asking again for a run that another coordinator is at.
 PATIENCE_SECONDS = 1.0
+TAIL_BYTES = 2000
 
 
 class Study:
@@ -66,12 +68,13 @@ class Study:
             deterministic=deterministic,
         )
         self._store = Location.of(store)
+        self._address = str(store) if isinstance(store, Location) else os.fspath(store)
         self._handed_out: set[str] = set()
 
     @property
     def store(self) -> str:
         """Where records go."""
-        return str(self._store)
+        return self._address
 
     def run(
         self,
@@ -79,7 +82,7 @@ class Study:
         *,
         workers: int | None = None,
         timeout: float | None = None,
-        retries: int = 2,
+        retries: int | None = None,
         only: int | None = None,
         allow_changed_code: bool = False,
         progress: bool = True,
@@ -95,7 +98,7 @@ class Study:
             engine: `serial`, `processes`, `ray`, `slurm`, or an engine of your own.
             workers: How many runs at a time; what the engine thinks fit without one.
             timeout: Seconds that a run may take.
-            retries: How often a run is tried again after its process died.
+            retries: How often a run is tried again after its process died; twice without a number.
             only: Make this one alone, by its index: for job arrays of your own.
             allow_changed_code: Whether finished runs of other code are accepted.
             progress: Whether to show on standard error how far it is.
@@ -114,22 +117,36 @@ class Study:
                 threads=self._asked.threads,
                 **(settings or {}),
             )
-        elif settings or workers is not None or timeout is not None:
-            raise OptionError("workers, timeout and settings belong to the engine that you made.")
-        runs = self._chosen(only)
+        elif settings or any(one is not None for one in (workers, timeout, retries)):
+            raise OptionError(
+                "workers, timeout, retries and settings belong to the engine that you made."
+            )
+        runs = self.planned(only)
         joined = enter(self._store, self._asked)
         if not allow_changed_code:
             check_code(self._store, self._target)
         done = {run.spec.run_id: run for run in status_of(self._store).runs}
         finished = {run_id for run_id, run in done.items() if run.status == "finished"}
         pending = [run for run in runs if run.run_id not in finished]
-        with watch(joined.name, done.values(), shown=progress, follow=follow) as seen:
+        states = [done[run.run_id] for run in runs if run.run_id in done]
+        with watch(joined.name, states, shown=progress, follow=follow) as seen:
             self._make(pending, engine, seen)
         if not allow_changed_code:
             check_one_code(self._store)
         return self.status()
 
-    def _chosen(self, only: int | None) -> Sequence[RunSpec]:
+    def planned(self, only: int | None = None) -> Sequence[RunSpec]:
+        """The runs that are asked for here; a store may hold more.
+
+        Args:
+            only: One of them alone, by its index.
+
+        Returns:
+            What decides each run's outcome.
+
+        Raises:
+            OptionError: There is no run of that index.
+        """
         runs = self._asked.runs()
         if only is None:
             return runs
@@ -173,16 +190,28 @@ class Study:
             arm=spec.arm,
             status=failure.status,
             message=failure.message,
-            traceback=failure.traceback,
+            traceback=failure.traceback or self._end_of_log(spec),
             attempts=attempts,
         ).write(self._folder(spec))
+
+    def _end_of_log(self, spec: RunSpec) -> str:
+        """What a run that died said last."""
+        log = self._folder(spec) / "log.txt"
+        if not log.is_file():
+            return ""
+        tail = log.read_bytes(max(0, log.size() - TAIL_BYTES)).decode(errors="replace")
+        return f"The end of {log}:\n{tail}"
 
     def _folder(self, spec: RunSpec) -> Location:
         return self._store / "runs" / spec.run_id
 
     def status(self) -> Status:
         """Where every run stands, also those that other coordinators make."""
-        enter(self._store, self._asked)
+        if not Store.is_at(self._store):
+            return Status(
+                self._asked.name,
+                tuple(RunState(run, i, "waiting") for i, run in enumerate(self._asked.runs())),
+            )
         return status_of(self._store)
 
     def ask(self) -> Run | None:

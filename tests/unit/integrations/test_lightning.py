@@ -4,7 +4,7 @@ import lightning.pytorch as pl
 import numpy as np
 import pytest
 import torch
-from lightning.pytorch.callbacks import Callback, ModelCheckpoint, OnExceptionCheckpoint
+from lightning.pytorch.callbacks import Callback, Checkpoint, ModelCheckpoint, OnExceptionCheckpoint
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -13,7 +13,7 @@ from seedproof.errors import RunError
 from seedproof.integrations.lightning import AveragingCallback, EpochSampler, RunCallback
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
-from seedproof.runs.rng import untouched
+from seedproof.runs.rng import seed_everything, untouched
 from seedproof.runs.spec import StudySpec
 from seedproof.stabilize import PRESETS, AverageWarning
 from seedproof.stabilize.average import STATE_KEY
@@ -30,7 +30,15 @@ from seedproof.testing.trainings import (
 pytestmark = [
     # Small data needs no workers, and a silent trainer no logger.
     pytest.mark.filterwarnings("ignore::lightning.fabric.utilities.warnings.PossibleUserWarning"),
+    # Checkpoints are resumed elsewhere than they were saved, on purpose.
     pytest.mark.filterwarnings("ignore:.*exists and is not empty:UserWarning"),
+    pytest.mark.filterwarnings("ignore:The dirpath has changed:UserWarning"),
+    pytest.mark.filterwarnings("ignore:Be aware that when using `ckpt_path`:UserWarning"),
+    # It looks for a checkpoint where others than `ModelCheckpoint` save them.
+    pytest.mark.filterwarnings("ignore:.*was called without a model:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.*there is no last checkpoint:UserWarning"),
+    # Lightning's own, with the torch of now.
+    pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning"),
 ]
 
 N_EXAMPLES, N_EPOCHS, N_STEPS = 32, 4, 4
@@ -90,11 +98,18 @@ def make_trainer(callbacks, **settings):
         "logger": False,
         "enable_progress_bar": False,
         "enable_model_summary": False,
-        "enable_checkpointing": any(isinstance(c, ModelCheckpoint) for c in callbacks),
+        "enable_checkpointing": any(isinstance(c, Checkpoint) for c in callbacks),
         "accelerator": "cpu",
         "max_epochs": N_EPOCHS,
     }
     return pl.Trainer(callbacks=callbacks, **(quiet | settings))
+
+
+def train(trainer, module, resume=None):
+    """Fit a module; generators begin anew, and elsewhere if something is resumed."""
+    seed_everything(np.random.SeedSequence(0 if resume is None else 1))
+    batches = DataLoader(DATA, N_EXAMPLES // N_STEPS, sampler=EpochSampler(DATA, make_run()))
+    trainer.fit(module, batches, DataLoader(DATA, N_EXAMPLES), ckpt_path=resume)
 
 
 def fit(name, *others, module=None, resume=None, **settings):
@@ -102,8 +117,7 @@ def fit(name, *others, module=None, resume=None, **settings):
     module = Net() if module is None else module
     callback = AveragingCallback(name)
     trainer = make_trainer([callback, *others], **settings)
-    batches = DataLoader(DATA, N_EXAMPLES // N_STEPS, sampler=EpochSampler(DATA, make_run()))
-    trainer.fit(module, batches, DataLoader(DATA, N_EXAMPLES), ckpt_path=resume)
+    train(trainer, module, resume)
     return module, callback, trainer
 
 
@@ -209,27 +223,35 @@ def test_checkpoints_and_validation_have_the_averaged_weights(name, tmp_path):
     assert n_hooks(trainer.optimizers[0]) == 0
 
 
-def test_validation_within_an_epoch_has_the_averaged_weights(tmp_path):
-    """And training goes on with the model's own: as without validation."""
-    plain, _, _ = fit("ema")
-    seen = []
+class Look(Callback):
+    """Copies what is validated, and what is trained."""
 
-    class Look(Callback):
-        def on_validation_epoch_end(self, trainer, pl_module):
-            del trainer
-            seen.append(copies(pl_module))
+    def __init__(self):
+        self.validated, self.trained = [], []
 
-        def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
-            del trainer, batch, batch_idx
-            seen.append(copies(pl_module))
+    def on_validation_epoch_end(self, trainer, pl_module):
+        """What was validated."""
+        if not trainer.sanity_checking:
+            self.validated.append(copies(pl_module))
 
-    module, callback, _ = fit("ema", Look(), each_epoch(tmp_path), val_check_interval=0.5)
+    def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
+        """What is trained."""
+        del trainer, batch, batch_idx
+        self.trained.append(copies(pl_module))
+
+
+def test_validation_within_an_epoch_has_the_averaged_weights():
+    """And training goes on with the model's own, as it does without an average."""
+    bare, look = Look(), Look()
+    fit("none", bare, val_check_interval=0.5)
+
+    _, callback, _ = fit("ema", look, val_check_interval=0.5)
 
     assert callback.average.n_epochs == N_EPOCHS
-    assert are_equal(copies(module), copies(plain))
-    # Sanity check, two steps, validation, two steps, validation, and so on.
-    first_validation, next_step = seen[3], seen[4]
-    assert not are_equal(first_validation, next_step)
+    assert len(look.trained) == N_EPOCHS * N_STEPS
+    assert all(map(are_equal, look.trained, bare.trained))
+    assert len(look.validated) == 2 * N_EPOCHS
+    assert not any(map(are_equal, look.validated, bare.validated))
 
 
 def test_the_best_checkpoint_is_validated_as_it_is(tmp_path):
@@ -326,9 +348,8 @@ def test_an_exception_leaves_nothing_behind(hook):
     modules, trainers = [], []
     for name in ("none", "ema"):
         module, trainer = Net(), make_trainer([AveragingCallback(name), Accident(hook)])
-        batches = DataLoader(DATA, N_EXAMPLES // N_STEPS, sampler=EpochSampler(DATA, make_run()))
         with pytest.raises(ZeroDivisionError):
-            trainer.fit(module, batches, DataLoader(DATA, N_EXAMPLES))
+            train(trainer, module)
         modules.append(module)
         trainers.append(trainer)
 
@@ -341,9 +362,8 @@ def test_a_checkpoint_of_an_exception_holds_both_sets_of_weights(hook, tmp_path)
     """So that a training can go on from it."""
     module, callback = Net(), AveragingCallback("ema")
     trainer = make_trainer([callback, Accident(hook), OnExceptionCheckpoint(tmp_path)])
-    batches = DataLoader(DATA, N_EXAMPLES // N_STEPS, sampler=EpochSampler(DATA, make_run()))
     with pytest.raises(ZeroDivisionError):
-        trainer.fit(module, batches, DataLoader(DATA, N_EXAMPLES))
+        train(trainer, module)
 
     checkpoint = load(tmp_path / "on_exception.ckpt")
     state = checkpoint["optimizer_states"][0][STATE_KEY]
@@ -360,7 +380,7 @@ def test_a_run_logs_what_the_averaged_model_predicts(tmp_path):
     """Probabilities and labels; the module stays in its mode."""
     made = []
 
-    def train(run):
+    def train_run(run):
         module = Net(seed=run.seed)
         test = DataLoader(DATA, 10)
         ids = range(50, 50 + N_EXAMPLES)
@@ -369,7 +389,7 @@ def test_a_run_logs_what_the_averaged_model_predicts(tmp_path):
         make_trainer(callbacks, max_epochs=2).fit(module, batches)
         made.append((module.training, copies(module)))
 
-    study = sp.Study("pl", train, seeds=2, arms=["ema"], store=str(tmp_path / "store"))
+    study = sp.Study("pl", train_run, seeds=2, arms=["ema"], store=str(tmp_path / "store"))
     status = study.run("serial", progress=False)
 
     assert status.is_done, status.failed[0].traceback

@@ -299,8 +299,19 @@ def test_checkpoints_of_a_store_elsewhere_are_on_this_machine(make_run, tmp_path
 
     assert folder.is_dir()
     assert folder.is_relative_to(tmp_path / "temporary")
-    assert folder == make_run(kept=False).checkpoint_dir  # known again by the run's id
+    assert folder == Run(spec, Location(elsewhere, "bucket/runs/1")).checkpoint_dir
+    assert folder != Run(spec, Location(elsewhere, "other/runs/1")).checkpoint_dir
     assert folder != make_run(1, kept=False).checkpoint_dir
+
+
+def test_other_code_finds_no_checkpoint(make_run):
+    """It must not go on from weights that it would not have made."""
+    run = make_run()
+    again, changed = (Run(run.spec, run.folder, code=code) for code in ("a" * 32, "b" * 32))
+    (again.checkpoint_dir / "weights").write_text("old")
+
+    assert list(changed.checkpoint_dir.iterdir()) == []
+    assert Run(run.spec, run.folder, code="a" * 32).checkpoint_dir == again.checkpoint_dir
 
 
 def test_a_committed_run_is_read_back(make_run, read_back):

@@ -155,11 +155,13 @@ def test_impossible_studies_are_refused(change, message):
 
 
 def test_a_number_of_seeds_is_a_plan_in_which_everything_varies():
-    """A plan stays as it is, whatever the root."""
-    plan = SeedPlan.one_at_a_time(2)
+    """A plan stays as it is; a seed that it does not come from would do nothing."""
+    plan = SeedPlan.one_at_a_time(2, root=4)
 
     assert as_plan(3, seed=4) == SeedPlan.all(3, root=4)
-    assert as_plan(plan, seed=4) is plan
+    assert as_plan(plan) is as_plan(plan, seed=4) is plan
+    with pytest.raises(OptionError, match="root 4, and seed is 5"):
+        as_plan(plan, seed=5)
 
 
 def test_a_single_arm_may_be_given_as_text():

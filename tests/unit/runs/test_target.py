@@ -135,7 +135,7 @@ def test_a_named_function_is_loaded_where_it_is_trained(tmp_path, run):
     assert run.scalars == {"n_folders": len(before) + 1}
     assert sys.path == before
     assert target.root == tmp_path
-    assert target.code() == {}
+    assert target.code() == {"sp_named.py": digest((tmp_path / "sp_named.py").read_bytes())}
 
 
 @pytest.mark.parametrize(

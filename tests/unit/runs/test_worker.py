@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pyarrow.fs
 import pytest
 
 from seedproof.engines import ProcessEngine, n_cores
-from seedproof.errors import CodeChangedError
+from seedproof.errors import CodeChangedError, RunError
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
 from seedproof.records.schema import digest
@@ -150,7 +151,8 @@ def test_the_files_that_a_run_loaded_are_recorded(store, tmp_path):
     """The script, and modules beside it, by their digests."""
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "sp_worker_lib.py").write_text("x = 1\n")
-    (tmp_path / "code" / "train.py").write_text("import sp_worker_lib\n")
+    script = "import sp_worker_lib, seedproof as sp\nsp.current_run().log_scalar('loss', 1)\n"
+    (tmp_path / "code" / "train.py").write_text(script)
     target = ScriptTarget(str(tmp_path / "code" / "train.py"))
 
     try:
@@ -161,7 +163,7 @@ def test_the_files_that_a_run_loaded_are_recorded(store, tmp_path):
     code = RunManifest.load(folder_of(store, SPECS[0])).facts["code"]
     assert code == {
         "sp_worker_lib.py": digest(b"x = 1\n"),
-        "train.py": digest(b"import sp_worker_lib\n"),
+        "train.py": digest(script.encode()),
     }
 
 
@@ -209,7 +211,7 @@ def test_the_slower_of_two_gives_way(store):
 def test_a_script_that_was_saved_since_the_study_began_is_not_run(store, tmp_path):
     """Half of the runs would be made by other code than the rest."""
     script = tmp_path / "train.py"
-    script.write_text("x = 1\n")
+    script.write_text("import seedproof as sp\nsp.current_run().log_scalar('loss', 1)\n")
     target = ScriptTarget(str(script))
     task = TrainRun(store, target, target.code(), is_alone=False)
     task(SPECS[0])
@@ -219,6 +221,32 @@ def test_a_script_that_was_saved_since_the_study_began_is_not_run(store, tmp_pat
     with pytest.raises(CodeChangedError, match=r"train\.py has changed since the study began"):
         task(SPECS[1])
     assert not (folder_of(store, SPECS[1]) / "run.json").is_file()
+
+
+def test_a_run_that_logs_nothing_is_not_finished(store):
+    """It would never be repeated, and there would be nothing to measure."""
+    target = FunctionTarget(lambda _: None)
+
+    with pytest.raises(RunError, match="logged nothing"):
+        TrainRun(store, target, target.code(), is_alone=False)(SPECS[0])
+    assert not (folder_of(store, SPECS[0]) / "run.json").is_file()
+
+
+def test_a_claim_ends_although_a_forked_process_lives_on(tmp_path):
+    """Workers of a data loader may outlive the run that started them."""
+    folder = Location.of(tmp_path / "run")
+    with claimed(folder) as is_mine:
+        child = os.fork()
+        if child == 0:
+            time.sleep(30)
+            os._exit(0)
+    try:
+        with claimed(folder) as is_mine_again:
+            assert is_mine
+            assert is_mine_again
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
 
 
 def test_a_function_is_not_mistaken_for_a_file_of_its_name(store, tmp_path, monkeypatch):

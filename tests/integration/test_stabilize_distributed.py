@@ -1,0 +1,285 @@
+"""Averages on two ranks, with DDP and FSDP2, against one process.
+
+The file is also the program of the ranks: two processes on this machine, which talk over loopback.
+"""
+
+import os
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.optim import SGD
+
+from seedproof.stabilize import build
+from seedproof.testing.trainings import (
+    EVENTS,
+    Net,
+    are_equal,
+    batch,
+    copies,
+    is_same_data,
+    one_thread,
+    take_step,
+)
+
+pytestmark = pytest.mark.xdist_group("ranks")
+
+NAMES = ("aswa", "naswa", "ema", "naswa-code", "lawa")
+WRAPPERS = ("ddp", "fsdp")
+HALFWAY = 7  # in the middle of the second epoch
+N_RANKS = 2
+LIMIT_SECONDS = 120
+# Ranks average gradients of half a batch each, and one process takes the mean over the whole: two
+# roundings in 32 bits instead of one, in each of twelve steps of size 0.1. Up to 5e-7 were seen.
+TOLERANCE = 5e-6
+
+
+class Scaled(Net):
+    """The small network, and one number, of which the second rank has nothing."""
+
+    def __init__(self, seed=0):
+        super().__init__(seed)
+        self.scale = nn.Parameter(torch.full((1,), 0.7))
+
+    def forward(self, inputs):
+        """Three numbers for each example."""
+        return super().forward(inputs) * self.scale
+
+
+class Normed(Scaled):
+    """With batch norm, whose statistics are another on each rank."""
+
+    def __init__(self, seed=0):
+        super().__init__(seed)
+        self.batch_norm = nn.BatchNorm1d(4)
+
+    def forward(self, inputs):
+        """Three numbers for each example."""
+        return super().forward(self.batch_norm(inputs))
+
+
+def wrap(model, wrapper):
+    """The model as ranks train it; alone, as it is."""
+    if wrapper == "ddp":
+        return nn.parallel.DistributedDataParallel(model)
+    if wrapper == "fsdp":
+        from torch.distributed.fsdp import fully_shard
+
+        fully_shard(model.first)
+        fully_shard(model)
+    return model
+
+
+def part_of(inputs, rank):
+    """A rank's part of a batch; alone, all of it."""
+    return inputs if rank is None else inputs.chunk(N_RANKS)[rank]
+
+
+class Training:
+    """A training on one rank of two, or alone."""
+
+    def __init__(self, name, wrapper=None, rank=None, model=None):
+        self.rank = rank
+        self.model = wrap(Scaled() if model is None else model, wrapper)
+        # Without momentum, so that weights are all that there is to go on from.
+        self.optimizer = SGD(self.model.parameters(), lr=0.1)
+        self.average = build(name, self.model, self.optimizer)
+        self.entered, self.outputs = [], []
+
+    def go_on(self, events):
+        """Train; look at the average after each event, as an evaluation does."""
+        for kind, index in events:
+            if kind == "end":
+                self.average.end_epoch()
+            else:
+                take_step(self.model, self.optimizer, part_of(batch(index), self.rank))
+            self.entered.append(self.average.n_entered)
+            if self.average.n_entered > 0:
+                with self.average.applied(), torch.no_grad():
+                    self.outputs.append(self.model(batch(500)))
+        return self
+
+    def halfway(self):
+        """A checkpoint that was saved while the average was applied: both sets of weights."""
+        with self.average.applied():
+            return self.average.state_dict()
+
+    def result(self):
+        """All that is compared."""
+        return {
+            "entered": self.entered,
+            "outputs": self.outputs,
+            "state": self.average.state_dict(),
+            "chosen": self.average.chosen_weights(),
+        }
+
+
+def whole_training(name, wrapper=None, rank=None):
+    """A training with a checkpoint in the middle."""
+    training = Training(name, wrapper, rank).go_on(EVENTS[:HALFWAY])
+    halfway = training.halfway()
+    return {"halfway": halfway, **training.go_on(EVENTS[HALFWAY:]).result()}
+
+
+def second_half(name, checkpoint, wrapper=None, rank=None):
+    """A training that goes on from a checkpoint, with other weights before."""
+    training = Training(name, wrapper, rank, Scaled(seed=9))
+    training.average.load_state_dict(checkpoint)
+    loaded = training.halfway()
+    return {"halfway": loaded, **training.go_on(EVENTS[HALFWAY:]).result()}
+
+
+def with_batch_norm(rank):
+    """Weights and decisions under DDP where statistics are large, and another on each rank."""
+    training = Training("naswa", "ddp", rank, Normed())
+    for kind, index in EVENTS:
+        if kind == "end":
+            training.average.end_epoch()
+        else:
+            inputs = 100 * part_of(batch(index), rank)
+            take_step(training.model, training.optimizer, inputs)
+        training.entered.append(training.average.n_entered)
+    weights = {name: p.detach() for name, p in training.model.module.named_parameters()}
+    return {"entered": training.entered, "weights": weights}
+
+
+def be_a_rank(rank, folder):
+    """What each of the two processes does."""
+    dist.init_process_group(
+        "gloo",
+        init_method=f"file://{folder / 'meeting'}",
+        rank=rank,
+        world_size=N_RANKS,
+        timeout=timedelta(seconds=LIMIT_SECONDS / 2),
+    )
+    found = {}
+    with one_thread():
+        for name in NAMES:
+            checkpoint = torch.load(folder / f"{name}.pt", weights_only=True)
+            for wrapper in WRAPPERS:
+                found[name, wrapper] = whole_training(name, wrapper, rank)
+                found[name, wrapper, "resumed"] = second_half(name, checkpoint, wrapper, rank)
+        found["batch norm"] = with_batch_norm(rank)
+    torch.save(found, folder / f"rank-{rank}.pt")
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """The same trainings in one process, by name."""
+    with one_thread():
+        return {name: whole_training(name) for name in NAMES}
+
+
+@pytest.fixture(scope="module")
+def ranks(alone, tmp_path_factory):
+    """What each of two ranks found."""
+    folder = tmp_path_factory.mktemp("ranks")
+    for name, training in alone.items():
+        torch.save(training["halfway"], folder / f"{name}.pt")
+    loopback = "lo0" if sys.platform == "darwin" else "lo"
+    environment = os.environ | {"GLOO_SOCKET_IFNAME": loopback, "OMP_NUM_THREADS": "1"}
+    programs = [
+        subprocess.Popen(
+            [sys.executable, __file__, str(rank), str(folder)],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for rank in range(N_RANKS)
+    ]
+    try:
+        said = [program.communicate(timeout=LIMIT_SECONDS)[0] for program in programs]
+    finally:
+        for program in programs:
+            program.kill()
+            program.wait()
+    assert [program.returncode for program in programs] == [0] * N_RANKS, "\n".join(said)
+    return [torch.load(folder / f"rank-{rank}.pt", weights_only=True) for rank in range(N_RANKS)]
+
+
+def assert_close(found, expected):
+    """Two sets of weights are as near as 32 bits allow."""
+    assert found.keys() == expected.keys()
+    for name in found:
+        torch.testing.assert_close(found[name], expected[name], rtol=TOLERANCE, atol=TOLERANCE)
+
+
+each = pytest.mark.parametrize(
+    ("name", "wrapper"), [(name, wrapper) for name in NAMES for wrapper in WRAPPERS]
+)
+
+
+@each
+def test_averages_are_those_of_one_process(ranks, alone, name, wrapper):
+    """Decisions, counters, averages and what an evaluation sees, on every rank."""
+    expected = alone[name]
+    for rank in ranks:
+        found = rank[name, wrapper]
+
+        assert found["entered"] == expected["entered"]
+        assert_close(found["state"]["average"], expected["state"]["average"])
+        assert_close(found["chosen"], expected["chosen"])
+        for one, other in zip(found["outputs"], expected["outputs"], strict=True):
+            torch.testing.assert_close(one, other, rtol=TOLERANCE, atol=TOLERANCE)
+        counters, others = found["state"]["counters"], expected["state"]["counters"]
+        assert counters == pytest.approx(others, rel=TOLERANCE)
+
+
+@each
+def test_ranks_agree_to_the_last_bit(ranks, name, wrapper):
+    """Otherwise their models would part."""
+    first, second = (rank[name, wrapper] for rank in ranks)
+
+    assert is_same_data(first, second)
+
+
+@each
+def test_a_checkpoint_of_ranks_can_be_resumed_alone(ranks, alone, name, wrapper):
+    """Its state holds whole tensors, under the names of the bare model."""
+    saved = ranks[0][name, wrapper]["halfway"]
+
+    with one_thread():
+        found = second_half(name, saved)
+
+    assert is_same_data(found["halfway"], saved)
+    assert found["entered"] == alone[name]["entered"][HALFWAY:]
+    assert_close(found["chosen"], alone[name]["chosen"])
+
+
+@each
+def test_a_checkpoint_of_one_process_can_be_resumed_by_ranks(ranks, alone, name, wrapper):
+    """Each takes its part of it."""
+    for rank in ranks:
+        found = rank[name, wrapper, "resumed"]
+
+        assert is_same_data(found["halfway"], alone[name]["halfway"])
+        assert found["entered"] == alone[name]["entered"][HALFWAY:]
+        assert_close(found["chosen"], alone[name]["chosen"])
+
+
+def test_ranks_decide_alike_where_statistics_differ(ranks):
+    """NASWA looks at weights, which all ranks share, and not at what each has seen."""
+    first, second = (rank["batch norm"] for rank in ranks)
+
+    assert first["entered"] == second["entered"]
+    assert are_equal(first["weights"], second["weights"])
+
+
+def test_models_differ_from_their_first_weights(alone):
+    """The comparisons above are between trainings that went somewhere."""
+    for training in alone.values():
+        first = copies(Scaled())
+
+        assert all(not torch.equal(training["chosen"][name], first[name]) for name in first)
+
+
+if __name__ == "__main__":
+    be_a_rank(int(sys.argv[1]), Path(sys.argv[2]))
