@@ -71,11 +71,12 @@ class Status:
         return f"{self.study}: {counts or 'no runs'}"
 
 
-def status_of(store: Location) -> Status:
-    """Where the study in a store stands.
+def status_of(store: Location, asked: StudySpec | None = None) -> Status:
+    """Where the study in a store stands; nothing is written.
 
     Args:
-        store: The store's folder.
+        store: The store's folder, which need not exist if somebody asks for runs.
+        asked: Runs that are asked for beside those that the store plans.
 
     Returns:
         Every planned run.
@@ -83,7 +84,11 @@ def status_of(store: Location) -> Status:
     Raises:
         StudyChangedError: The store was not made by a study.
     """
-    spec = planned(StudyManifest.load(store), store)
+    if asked is not None and not Store.is_at(store):
+        spec = asked
+    else:
+        spec = planned(StudyManifest.load(store), store)
+        spec = spec if asked is None else spec.joined(asked)
     return Status(
         spec.name, tuple(_state(store, run, index) for index, run in enumerate(spec.runs()))
     )

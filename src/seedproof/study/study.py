@@ -11,11 +11,10 @@ from seedproof.engines.serial import as_failure
 from seedproof.errors import OptionError, RunExistsError
 from seedproof.records.location import Location
 from seedproof.records.manifest import FailureManifest
-from seedproof.records.reader import Store
 from seedproof.report.api import measure, measure_arms
 from seedproof.report.report import Report
 from seedproof.report.side_by_side import SideBySide
-from seedproof.runs.resume import RunState, Status, check_code, check_one_code, enter, status_of
+from seedproof.runs.resume import Status, check_code, check_one_code, enter, status_of
 from seedproof.runs.run import Run
 from seedproof.runs.spec import RunSpec, StudySpec, as_names, as_plan
 from seedproof.runs.target import Target, Train, as_target
@@ -207,12 +206,7 @@ class Study:
 
     def status(self) -> Status:
         """Where every run stands, also those that other coordinators make."""
-        if not Store.is_at(self._store):
-            return Status(
-                self._asked.name,
-                tuple(RunState(run, i, "waiting") for i, run in enumerate(self._asked.runs())),
-            )
-        return status_of(self._store)
+        return status_of(self._store, self._asked)
 
     def ask(self) -> Run | None:
         """A run that nobody has made yet, for a loop of your own; None when there is none left.

@@ -255,7 +255,7 @@ def test_another_setting_or_other_data_is_another_study(change, data, tmp_path):
     """Its runs must not join those that are there."""
     X, y = data  # noqa: N806 - same
     store = tmp_path / "runs"
-    study_estimator(tree(), X, y, seeds=2, store=store).status()
+    study_estimator(tree(), X, y, seeds=2, store=store).run("serial", only=0, progress=False)
     given = {"estimator": tree(), "X": X, "y": y, "test_size": 0.25}
     other = {"estimator": tree().set_params(max_depth=2), "data": X + 1, "test_size": 0.5}
     given["X" if change == "data" else change] = other[change]
