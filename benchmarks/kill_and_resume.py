@@ -4,7 +4,8 @@
 
 A study of small torch trainings runs through `processes`. Its coordinator alone is killed with
 SIGKILL at random moments and started again. At the end the store must hold each run exactly once,
-no process may be left, and `summary.json` must be the bytes of an undisturbed study's.
+no process may be left, and `summary.json` must be the bytes of an undisturbed study's, which runs
+in one process, through `serial`.
 """
 
 import argparse
@@ -114,8 +115,7 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         killed, calm = Path(folder) / "killed", Path(folder) / "calm"
         disturbed(killed, choice.runs, choice.kills, np.random.default_rng(choice.seed))
-        if start(calm, choice.runs).wait() != 0:
-            raise SystemExit("the undisturbed study failed")
+        sp.Study("killed", train, seeds=choice.runs, store=calm).run("serial", progress=False)
         names = [json.loads(p.read_text())["name"] for p in killed.glob("runs/*/run.json")]
         if sorted(names, key=int) != [str(index) for index in range(choice.runs)]:
             raise SystemExit(f"{len(names)} runs, {len(set(names))} different ones")
