@@ -28,7 +28,7 @@ class RayEngine:
     Every node needs seedproof, and the store's folder at the same place.
 
     Args:
-        address: An existing cluster, such as "auto" or "ray://head:10001"; without one, Ray's own
+        address: An existing cluster, such as "auto" or "head:6379"; without one, Ray's own
             environment decides, and the last resort is a cluster on this machine alone.
         workers: How many at a time; as many as the cluster has room for without one.
         retries: How often an item is tried again after its process or node died.

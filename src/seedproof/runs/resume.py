@@ -140,7 +140,14 @@ def enter(store: Location, asked: StudySpec) -> StudySpec:
             return asked
     manifest = StudyManifest.load(store)
     before = planned(manifest, store)
-    joined = before.joined(asked)
+    try:
+        joined = before.joined(asked)
+    except StudyChangedError:
+        # A slip in the first command must not lock the store: nothing is finished that it could
+        # be mixed up with.
+        if Store(store).runs:
+            raise
+        joined = asked
     if joined != before:
         StudyManifest(joined.name, manifest.rows_per_group, joined.as_json()).replace(store)
     return joined

@@ -31,9 +31,9 @@ def build_engine(name: str, **settings: Any) -> Engine:  # noqa: ANN401 - each e
     try:
         return makers[name](**given)
     except TypeError as error:
+        unknown = str(error).rpartition("argument ")[2]
         raise OptionError(
-            f"The engine {name!r} cannot do that ({error}). Leave the option out, or choose "
-            "another engine."
+            f"The engine {name!r} has no setting {unknown}. Leave it out, or choose another engine."
         ) from error
 
 

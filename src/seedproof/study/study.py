@@ -11,6 +11,7 @@ from seedproof.engines.serial import as_failure
 from seedproof.errors import OptionError, RunExistsError
 from seedproof.records.location import Location
 from seedproof.records.manifest import FailureManifest
+from seedproof.records.reader import Store
 from seedproof.report.api import measure, measure_arms
 from seedproof.report.report import Report
 from seedproof.report.side_by_side import SideBySide
@@ -121,9 +122,9 @@ class Study:
                 "workers, timeout, retries and settings belong to the engine that you made."
             )
         runs = self.planned(only)
-        joined = enter(self._store, self._asked)
-        if not allow_changed_code:
+        if not allow_changed_code and Store.is_at(self._store):
             check_code(self._store, self._target)
+        joined = enter(self._store, self._asked)
         done = {run.spec.run_id: run for run in status_of(self._store).runs}
         finished = {run_id for run_id, run in done.items() if run.status == "finished"}
         pending = [run for run in runs if run.run_id not in finished]

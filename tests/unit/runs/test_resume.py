@@ -177,11 +177,21 @@ def test_entering_with_less_leaves_the_store_alone(store, tmp_path):
 
 
 def test_a_store_of_another_study_is_refused(store):
-    """And stays as it was."""
+    """And stays as it was, once a run is finished."""
+    finish(store, 0)
     with pytest.raises(StudyChangedError, match=r"target is 'train\.py', and now it is 'fit\.py'"):
         enter(store, replace(STUDY, target="fit.py"))
 
     assert planned(StudyManifest.load(store), store) == STUDY
+
+
+def test_a_slip_in_the_first_command_locks_no_store(store):
+    """Nothing is finished that could be mixed up with what is asked for now."""
+    fail(store, 0, "failed")
+    other = replace(STUDY, arguments=("--lr", "0.1"))
+
+    assert enter(store, other) == other
+    assert planned(StudyManifest.load(store), store) == other
 
 
 def test_a_store_that_no_study_made_is_refused(tmp_path):

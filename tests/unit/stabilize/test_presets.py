@@ -9,8 +9,11 @@ from seedproof.stabilize import (
     PRESETS,
     SWA,
     Decay,
+    Mean,
+    NormRule,
     Policy,
     SwitchEMA,
+    Window,
     build,
 )
 from seedproof.testing.trainings import Net, adam, n_hooks
@@ -38,6 +41,28 @@ def test_presets_are_those_of_the_papers_and_their_rivals():
         "switch-ema",
         "lawa",
     ]
+
+
+# Settings that only a long training would show, or none: they are stated here once more.
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("aswa", {"weighing": Mean("iterations"), "restart": "assign", "optimizer_state": "keep"}),
+        ("naswa", {"accept": NormRule(1), "restart": "assign", "optimizer_state": "keep"}),
+        ("aswa-code", {"restart": "swap", "optimizer_state": "keep"}),
+        ("naswa-code", {"accept": NormRule(2, clear_each_epoch=True, keep_zeros=False)}),
+        ("swa", {"after_epochs": 1, "restart": "none"}),
+        ("ema", {"weighing": Decay(0.998), "restart": "none"}),
+        ("switch-ema", {"weighing": Decay(0.998), "restart": "assign"}),
+        ("lawa", {"weighing": Window(5), "restart": "none"}),
+    ],
+)
+def test_presets_have_the_published_settings(name, settings):
+    """Batch-norm statistics are averaged like weights in all of them."""
+    found = {field: getattr(PRESETS[name], field) for field in settings}
+
+    assert found == settings
+    assert PRESETS[name].batch_norm == "average"
 
 
 @pytest.mark.parametrize("name", CLASSES)
