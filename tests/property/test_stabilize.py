@@ -251,7 +251,7 @@ def check(model, average, book):
             assert_close(values(model), book.chosen(), tolerance=1e-13)
 
 
-@settings(max_examples=250)
+@settings(max_examples=150)
 @given(schedules())
 def test_every_policy_is_the_mean_of_stored_iterates(schedule):
     """After every step and every end of an epoch: weights, average, and which weights entered."""
@@ -269,7 +269,6 @@ def test_every_policy_is_the_mean_of_stored_iterates(schedule):
         check(model, average, book)
 
 
-@settings(max_examples=150)
 @given(schedules(accept=False))
 def test_in_32_bits_the_mean_is_as_good_as_32_bits_can_be(schedule):
     """Thirty updates lose at most four units of the last place, against iterates in 64 bits."""
@@ -291,7 +290,7 @@ def test_in_32_bits_the_mean_is_as_good_as_32_bits_can_be(schedule):
         book.weights = values(model)
 
 
-@settings(max_examples=250)
+@settings(max_examples=150)
 @given(schedules())
 def test_on_a_device_the_average_is_the_same(schedule):
     """Where counters are tensors that nobody waits for, the same weights enter."""
@@ -493,6 +492,7 @@ def by_the_library(name, seed, n_epochs, n):
 
 
 @pytest.mark.parametrize("name", LITERAL)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 1000), n_epochs=st.integers(1, 7), n=st.integers(2, 7))
 def test_presets_are_the_published_algorithms(name, seed, n_epochs, n):
     """A training of Adam's in 64 bits, transcribed line by line: decisions and weights."""

@@ -223,23 +223,23 @@ class WeightAverage:
             yield
             return
         if self.n_entered == 0:
-            _warn("The average has seen no update yet: the model keeps its own weights.")
+            _warn("The average has seen no update yet: the model keeps its own weights.", depth=2)
             yield
             return
         self._swap_in()
         try:
-            self._refresh(batches, forward)
+            self._refresh(batches, forward, depth=3)
             yield
         finally:
             self._swap_out()
 
     def _swap_in(self) -> None:
-        if not self._is_in_model():
-            self._reshard()
-            self._shadow.trade()
         if self.policy is not None and self.policy.batch_norm == "refresh":
             layers = [layer for _, layer in batch_norm.tracked(self._model)]
             self._kept = [(b, b.clone()) for layer in layers for b in layer.buffers()]
+        if not self._is_in_model():
+            self._reshard()
+            self._shadow.trade()
         self._is_applied = True
 
     def _swap_out(self) -> None:
@@ -264,7 +264,11 @@ class WeightAverage:
                 reshard()
 
     def _refresh(
-        self, batches: Iterable[Any] | None, forward: Callable[[Any], object] | None
+        self,
+        batches: Iterable[Any] | None,
+        forward: Callable[[Any], object] | None,
+        *,
+        depth: int = 2,
     ) -> None:
         wants = self.policy is not None and self.policy.batch_norm == "refresh"
         if not wants:
@@ -276,7 +280,8 @@ class WeightAverage:
         elif batch_norm.tracked(self._model):
             _warn(
                 "Batch-norm statistics are those of other weights: give batches to refresh them "
-                'with, or set batch_norm="average" or "copy".'
+                'with, or set batch_norm="average" or "copy".',
+                depth=depth,
             )
 
     def finish(
@@ -304,7 +309,7 @@ class WeightAverage:
 
     def _take_average(self, policy: Policy) -> None:
         if policy.restart != "assign" and self._shadow.equals_model():
-            _warn("The average equals the last weights: it has changed nothing.")
+            _warn("The average equals the last weights: it has changed nothing.", depth=2)
         self._reshard()
         self._shadow.assign()
 
@@ -415,5 +420,6 @@ def _tracked(model: nn.Module, policy: Policy) -> dict[str, Tensor]:
     return found
 
 
-def _warn(message: str) -> None:
-    warnings.warn(message, AverageWarning, stacklevel=3)
+def _warn(message: str, *, depth: int = 1) -> None:
+    """Warn at the line of the user, who is this deep above the caller."""
+    warnings.warn(message, AverageWarning, stacklevel=depth + 2)

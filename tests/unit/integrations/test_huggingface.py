@@ -320,16 +320,19 @@ def test_after_an_accident_one_can_train_again(tmp_path):
 
 
 def test_seeds_of_a_run_are_those_of_its_streams():
-    """`seed` for weights and dropout, `data_seed` for the order of examples."""
-    plan = sp.SeedPlan.one_at_a_time(2, sources=["init", "order"])
+    """`seed` changes with weights and with dropout, and `data_seed` with the order of examples."""
+    plan = sp.SeedPlan.one_at_a_time(2, sources=["init", "order", "dropout"])
     runs = [sp.Run(spec) for spec in StudySpec("hf", "train", plan).runs()]
 
-    found = [seeds_of(run) for run in runs]
+    by_both = {(run.seeds["init"], run.seeds["dropout"]): seeds_of(run)["seed"] for run in runs}
+    by_order = {run.seeds["order"]: seeds_of(run)["data_seed"] for run in runs}
 
-    assert [set(one) for one in found] == [{"seed", "data_seed"}] * len(runs)
-    assert found == [{"seed": r.seeds["init"], "data_seed": r.seeds["order"]} for r in runs]
-    assert len({one["seed"] for one in found}) > 1
-    assert len({one["data_seed"] for one in found}) > 1
+    for run in runs:
+        found = seeds_of(run)
+        both = run.seeds["init"], run.seeds["dropout"]
+        assert found == {"seed": by_both[both], "data_seed": by_order[run.seeds["order"]]}
+    assert len(set(by_both.values())) == len(by_both) >= 3
+    assert len(set(by_order.values())) == len(by_order) >= 2
 
 
 @pytest.mark.parametrize("given", [False, True], ids=["of the Trainer", "given"])

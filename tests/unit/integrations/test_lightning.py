@@ -289,6 +289,47 @@ def test_checkpoints_without_the_average_are_warned_about(tmp_path):
         fit("ema", each_epoch(tmp_path, save_weights_only=True))
 
 
+def test_accumulated_gradients_are_one_step():
+    """Four batches of an epoch are two steps, as the trainer counts them."""
+    _, callback, trainer = fit("aswa", accumulate_grad_batches=3)
+
+    assert callback.average.n_steps == trainer.global_step == 2 * N_EPOCHS
+    assert callback.average.n_epochs == N_EPOCHS
+
+
+class TwoOptimizers(Net):
+    """Each layer has its own; the second steps half as often."""
+
+    def __init__(self):
+        super().__init__()
+        self.automatic_optimization = False
+
+    def training_step(self, batch, batch_idx):
+        """Both, or only the first."""
+        first, second = self.optimizers()
+        first.zero_grad()
+        second.zero_grad()
+        self.manual_backward(super().training_step(batch))
+        first.step()
+        if batch_idx % 2:
+            second.step()
+
+    def configure_optimizers(self):
+        """Two."""
+        layers = self.layers[0], self.layers[4]
+        return [torch.optim.SGD(layer.parameters(), lr=0.1) for layer in layers]
+
+
+@pytest.mark.parametrize(("index", "n_steps"), [(0, N_STEPS), (1, N_STEPS // 2)])
+def test_one_of_several_optimizers_is_followed(index, n_steps):
+    """The one that is named, also where the module steps by itself."""
+    callback = AveragingCallback("ema", optimizer=index)
+
+    train(make_trainer([callback]), TwoOptimizers())
+
+    assert callback.average.n_steps == n_steps * N_EPOCHS
+
+
 # ------------------------------------------------------------------------- nothing else changes
 
 

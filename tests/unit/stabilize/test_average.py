@@ -1,4 +1,5 @@
 import gc
+import warnings
 from dataclasses import replace
 
 import pytest
@@ -109,6 +110,30 @@ def test_an_optimizer_that_was_saved_without_an_average_is_told():
 
     with pytest.warns(AverageWarning, match="begins anew"):
         optimizer.load_state_dict(saved)
+
+
+def test_warnings_point_to_the_line_that_causes_them():
+    """Python shows each line's warning once: those of the standard library would hide all others."""
+    model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
+    refreshed = Policy(enters="after-step", batch_norm="refresh")
+    average = WeightAverage(model, adam(model), refreshed)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        with average.applied():
+            pass
+        average.finish()
+        optimizer = adam(model)
+        average = WeightAverage(model, optimizer, refreshed)
+        take_step(model, optimizer, batch(0))
+        with average.applied():
+            pass
+        average.finish()
+        one = build("lawa", model, adam(model))
+        one.end_epoch()
+        one.finish()
+
+    assert [warning.category for warning in seen] == [AverageWarning] * 5
+    assert [warning.filename for warning in seen] == [__file__] * 5
 
 
 @pytest.mark.parametrize(("name", "n_epochs"), [("lawa", 1), ("swa", 2)])
