@@ -546,7 +546,7 @@ CASES = [
     fails("store-of-a-newer-version", store(lambda path: _change(path / "study.json", '"1.1"', '"1.999"')), "SP202", "1.999"),
     fails("store-of-one-run", store(n_runs=1), "SP105", "1 finished run"),
     fails("store-of-no-run", store(n_runs=0), "SP105", "no finished run"),
-    works("store-of-two-arms-and-one-too-small", store(n_runs=3)),
+    fails("arm-of-one-run", store(None, "--arm", "other", n_runs=3), "SP105", "arm 'other'", "1 finished run"),
     fails("unknown-arm", store(None, "--arm", "aswa"), "SP115", "'aswa'", "none"),
     fails("unknown-split", store(None, "--split", "test"), "SP115", "'test'", "all"),
     fails("store-beside-a-table", lambda folder: [*store()(folder), *file(LABELS)(folder)], "SP101", "'store'"),

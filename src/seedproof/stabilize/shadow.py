@@ -9,8 +9,8 @@ from torch import Tensor
 
 # On a CPU, a chunk of the difference stays in the cache; elsewhere, each chunk costs a launch.
 CPU_CHUNK, DEVICE_CHUNK = 2**16, 2**24
-# Differences are added up in 32 bits, this many at a time, and then in 64: exact to about 1e-10,
-# and more than twice as fast as in 64 bits from the start.
+# Differences are added up in 32 bits, this many, half onto half, and then in 64 bits: hardly less
+# exact than in 64 bits from the start, and twice as fast.
 ROWS = 64
 
 
@@ -230,7 +230,9 @@ class Stretch:
         self._flat = flat
         self._originals = originals
         self._size = CPU_CHUNK if flat.device.type == "cpu" else DEVICE_CHUNK
-        self._size = min(self._size, -(-max(1, flat.numel()) // ROWS) * ROWS)
+        # No more than a small part of the memory that the average itself takes.
+        most = max(ROWS, flat.numel() // 32 // ROWS * ROWS)
+        self._size = min(self._size, 2 ** (most.bit_length() - 1))
         self._plan = _plan([local(one).numel() for one in originals], self._size)
         self._buffer = torch.empty(self._size, dtype=flat.dtype, device=flat.device)
 
@@ -248,7 +250,7 @@ class Stretch:
                 torch.cat([theirs[i][first:last] for i, first, last in pieces], out=buffer)
                 buffer.sub_(mine)
             self._buffer[end - start :].zero_()
-            torch.sum(self._buffer.abs_().view(ROWS, -1), 0, out=sums[row])
+            sums[row] = _halved(self._buffer.abs_(), ROWS)
         total = sums.sum(dtype=torch.float64)
         _reduce(total, self._originals[0])
         return total
@@ -269,7 +271,17 @@ def _plan(sizes: list[int], chunk: int) -> list[tuple[int, int, list[tuple[int, 
             room -= last - first
             first = last
     ends = list(accumulate(sum(last - first for _, first, last in one) for one in pieces))
-    return [(start, end, one) for start, end, one in zip([0, *ends], ends, pieces, strict=False)]
+    spans = zip([0, *ends], ends, pieces, strict=False)
+    return [(start, end, one) for start, end, one in spans if one]
+
+
+def _halved(values: Tensor, times: int) -> Tensor:
+    """Values added up in place, half onto half, until there are `times` fewer."""
+    half = values.numel() // 2
+    while half * times >= values.numel():
+        values[:half].add_(values[half : 2 * half])
+        half //= 2
+    return values[: values.numel() // times]
 
 
 def _alike(originals: Sequence[Tensor]) -> list[list[int]]:
