@@ -107,9 +107,8 @@ def compare_updates(size: str, rounds: int) -> None:
         other.update()
     found = medians(
         {
-            # What an optimizer step calls.
-            "seedproof": aswa._before_step,  # noqa: SLF001
-            "naswa": naswa._before_step,  # noqa: SLF001
+            "seedproof": aswa._before_step,  # noqa: SLF001 - what an optimizer step calls
+            "naswa": naswa._before_step,  # noqa: SLF001 - the same
             "AveragedModel": lambda: plain.update_parameters(model),
             "AveragedModel, multi": lambda: fast.update_parameters(model),
             "ema-pytorch": other.update,

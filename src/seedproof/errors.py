@@ -33,6 +33,11 @@ SeedproofError                      SP000
 from typing import ClassVar
 
 
+def first_line(error: BaseException) -> str:
+    """What an error of another library says, for a sentence of ours."""
+    return str(error).strip().split("\n", maxsplit=1)[0].rstrip(".")
+
+
 class SeedproofError(Exception):
     """Whatever seedproof raises on purpose; its message is one line and says what to do."""
 

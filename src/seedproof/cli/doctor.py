@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from seedproof.cli import options
+
 if TYPE_CHECKING:
     from seedproof.runs.checkup import Finding
     from seedproof.runs.doctor import Diagnosis
@@ -21,17 +23,8 @@ SIGNS = {
 
 
 def doctor(
-    target: Annotated[
-        str,
-        typer.Argument(
-            help="A script, or a function that takes the run: package.module:train.",
-            show_default=False,
-        ),
-    ],
-    arguments: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[-- ARGUMENT...]", help="The script's own.", show_default=False),
-    ] = None,
+    target: options.Training,
+    arguments: options.Arguments = None,
     *,
     steps: Annotated[
         int | None, typer.Option(help="End each training after this many optimizer steps.")

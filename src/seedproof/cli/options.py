@@ -18,6 +18,22 @@ Targets: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+Training: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        metavar="TARGET",
+        help="A script, or a function that takes the run: package.module:train.",
+        show_default=False,
+    ),
+]
+Arguments: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[-- ARGUMENT...]",
+        help="The script's own; {seed}, {run} and {arm} are filled in.",
+        show_default=False,
+    ),
+]
 Show: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(help="A further column, such as text, to show for the least stable examples."),

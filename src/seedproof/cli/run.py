@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from seedproof.cli import options
 from seedproof.errors import OptionError
 
 if TYPE_CHECKING:
@@ -15,21 +16,8 @@ SOME_FAILED, INTERRUPTED = 4, 130
 
 
 def run(
-    target: Annotated[
-        str,
-        typer.Argument(
-            help="A script, or a function that takes the run: package.module:train.",
-            show_default=False,
-        ),
-    ],
-    arguments: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[-- ARGUMENT...]",
-            help="The script's own; {seed}, {run} and {arm} are filled in.",
-            show_default=False,
-        ),
-    ] = None,
+    target: options.Training,
+    arguments: options.Arguments = None,
     *,
     seeds: Annotated[int, typer.Option(help="How many seeds.")] = 10,
     vary: Annotated[
@@ -49,7 +37,9 @@ def run(
         int, typer.Option(help="Threads of each run; another number gives other bits.")
     ] = 1,
     timeout: Annotated[float | None, typer.Option(help="Seconds that a run may take.")] = None,
-    retries: Annotated[int, typer.Option(help="Tries again after a run's process died.")] = 2,
+    retries: Annotated[
+        int | None, typer.Option(help="Tries again after a run's process died.  [default: 2]")
+    ] = None,
     only: Annotated[
         int | None, typer.Option(help="Make this run alone, for job arrays of your own.")
     ] = None,

@@ -122,11 +122,6 @@ def check_settings(
         raise OptionError(f"A timeout of {timeout!r} is not possible. Give seconds above 0.")
 
 
-def first_line(error: BaseException) -> str:
-    """What an error of another library says, for a sentence of ours."""
-    return str(error).strip().split("\n", maxsplit=1)[0].rstrip(".")
-
-
 def n_cores() -> int:
     """Cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):

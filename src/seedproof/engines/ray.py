@@ -13,10 +13,9 @@ from seedproof.engines.base import (
     Outcome,
     Result,
     check_settings,
-    first_line,
 )
 from seedproof.engines.processes import ProcessEngine, do_alone
-from seedproof.errors import OptionError, RunError
+from seedproof.errors import OptionError, RunError, first_line
 
 TICK_SECONDS = 0.5
 

@@ -14,10 +14,9 @@ from seedproof.engines.base import (
     Outcome,
     Result,
     check_settings,
-    first_line,
 )
 from seedproof.engines.processes import ProcessEngine, do_alone
-from seedproof.errors import RunError
+from seedproof.errors import RunError, first_line
 
 # Asking SLURM costs its controller something.
 POLL_SECONDS = {"slurm": 5.0, "local": 0.2}

@@ -10,7 +10,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.fs
 
-from seedproof.errors import NotFoundError, RunExistsError
+from seedproof.errors import NotFoundError, RunExistsError, first_line
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Location:
             files, path = pyarrow.fs.FileSystem.from_uri(text)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
             raise NotFoundError(
-                f"{text!r} is not a location that can be opened ({_first_line(error)}). "
+                f"{text!r} is not a location that can be opened ({first_line(error)}). "
                 "Give a local path, or a URL such as s3://bucket/folder."
             ) from error
         return cls(files, path.rstrip("/"))
@@ -148,7 +148,3 @@ def is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().split("\n", maxsplit=1)[0]

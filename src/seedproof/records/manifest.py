@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from seedproof.errors import DamagedStoreError, NotFoundError
+from seedproof.errors import DamagedStoreError, NotFoundError, first_line
 from seedproof.records.location import Location
 from seedproof.records.schema import check_version, digest, version_text
 
@@ -180,7 +180,7 @@ def _unsealed(place: Location) -> dict[str, Any]:
             f"{place} does not exist. Give the folder or URL of a seedproof store."
         ) from error
     except OSError as error:
-        reason = str(error).split("\n", maxsplit=1)[0].rstrip(".")
+        reason = first_line(error)
         raise NotFoundError(
             f"{place} cannot be opened ({reason}). Look at the address, the network and the "
             "permissions."

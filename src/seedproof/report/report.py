@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.fs
 
-from seedproof.errors import OptionError, UnknownNameError
+from seedproof.errors import OptionError, UnknownNameError, first_line
 from seedproof.measurement.intervals import Estimate
 from seedproof.measurement.result import Measurement
 from seedproof.records.location import Location
@@ -181,9 +181,8 @@ class Report:
             with (place / "report.html").open_write() as file:
                 file.write(self.to_html(show=show, command=command).encode())
         except OSError as error:
-            reason = str(error).split("\n", maxsplit=1)[0].rstrip(".")
             raise OptionError(
-                f"{str(folder)!r} cannot be written to ({reason}). Give a folder."
+                f"{str(folder)!r} cannot be written to ({first_line(error)}). Give a folder."
             ) from error
 
     def __str__(self) -> str:

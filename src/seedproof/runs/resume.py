@@ -14,6 +14,7 @@ from seedproof.runs.target import Target
 from seedproof.runs.worker import is_claimed
 
 WAITING, RUNNING, FINISHED = "waiting", "running", "finished"
+FAILED = ("failed", "killed", "timeout")
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Status:
     @property
     def failed(self) -> tuple[RunState, ...]:
         """The runs that raised, died or took too long, the last time that they were tried."""
-        return tuple(r for r in self.runs if r.status in {"failed", "killed", "timeout"})
+        return tuple(r for r in self.runs if r.status in FAILED)
 
     def __str__(self) -> str:
         counts = ", ".join(f"{n} {status}" for status, n in sorted(self.counts.items()))

@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
-
-# Many libraries load it, and then it draws from python's generator: not while we watch.
-import rich.style  # noqa: F401
+import rich.style  # noqa: F401 - when loaded, it draws from python's generator: not while we watch
 
 from seedproof.runs.observed import Observed, SeedCall
 from seedproof.runs.rng import SEEDING, UNSEEDED, capture

@@ -296,6 +296,9 @@ class WeightAverage:
             batches: For batch-norm statistics, with the policy `batch_norm="refresh"`.
             forward: How such a batch goes through the model, where that is not obvious.
         """
+        if self.policy is not None and not self.is_attached:
+            # It was finished or removed before: its average is of weights of long ago.
+            return
         self._swap_out()
         try:
             if self.policy is not None and self.n_entered == 0:

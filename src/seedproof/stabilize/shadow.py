@@ -305,7 +305,8 @@ def _flat(tensor: Tensor) -> Tensor:
 
 def local(tensor: Tensor) -> Tensor:
     """This rank's part of a tensor: all of it, unless FSDP2 has cut it."""
-    return tensor._local_tensor if hasattr(tensor, "_local_tensor") else tensor  # noqa: SLF001
+    # `to_local()` would put the tensor on the graph.
+    return tensor._local_tensor if hasattr(tensor, "_local_tensor") else tensor  # noqa: SLF001 - see above
 
 
 def whole(tensor: Tensor, original: Tensor) -> Tensor:

@@ -59,9 +59,8 @@ def _loaded(point: EntryPoint) -> Callable[..., Engine]:
     return make
 
 
-def _serial(*, retries: int = 0, threads: int = 1) -> Engine:
-    # Its death would be ours, so there is nothing to retry; threads are set by each run itself.
-    del retries, threads
+def _serial(*, threads: int = 1) -> Engine:
+    del threads  # each run sets them itself
     return SerialEngine()
 
 

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -15,11 +15,10 @@ from rich.text import Text
 
 from seedproof.engines import Failure
 from seedproof.report.text import printable
-from seedproof.runs.resume import RunState
+from seedproof.runs.resume import FAILED, FINISHED, RUNNING, WAITING, RunState
 from seedproof.runs.spec import RunSpec
 from seedproof.runs.worker import Trained
 
-FINISHED, FAILED = "finished", ("failed", "killed", "timeout")
 N_MESSAGES = 5
 
 
@@ -55,8 +54,7 @@ class Board:
         # What stopped before is tried again, and nothing goes on yet.
         for run_id, status in self.status.items():
             if status in FAILED:
-                self.status[run_id] = "waiting"
-        self.began: dict[str, float] = {}
+                self.status[run_id] = WAITING
         self.arms = list(dict.fromkeys(run.spec.arm for run in states))
         self.arm_of = {run.spec.run_id: run.spec.arm for run in states}
         self.follow = follow
@@ -67,24 +65,22 @@ class Board:
         for run in states:
             self._note(run.spec.arm, run.scalars)
 
-    def _note(self, arm: str, scalars: "dict[str, float] | object") -> None:
-        if self.follow is not None and isinstance(scalars, dict) and self.follow in scalars:
+    def _note(self, arm: str, scalars: Mapping[str, float]) -> None:
+        if self.follow is not None and self.follow in scalars:
             self.values[arm].append(scalars[self.follow])
 
     def started(self, run: RunSpec) -> None:
         """A run began."""
-        self.arm_of.setdefault(run.run_id, run.arm)
-        self.status[run.run_id] = "running"
-        self.began[run.run_id] = time.monotonic()
+        self.status[run.run_id] = RUNNING
 
     def elsewhere(self, run: RunSpec) -> None:
         """Another coordinator is at this run."""
-        self.status[run.run_id] = "waiting"
+        self.status[run.run_id] = WAITING
 
     def finished(self, run: RunSpec, result: Trained) -> None:
         """A run is in the store."""
         self.status[run.run_id] = FINISHED
-        self._note(run.arm, dict(result.scalars))
+        self._note(run.arm, result.scalars)
 
     def failed(self, run: RunSpec, failure: Failure) -> None:
         """A run raised, died or took too long."""
@@ -137,9 +133,9 @@ class Board:
             cells: list[RenderableType] = [
                 Text(printable(arm)),
                 str(counts[FINISHED]),
-                str(counts["running"]),
+                str(counts[RUNNING]),
                 Text(str(n_failed), style="bold red" if n_failed else ""),
-                str(counts["waiting"]),
+                str(counts[WAITING]),
             ]
             table.add_row(*cells, *([self.spread(arm)] if self.follow is not None else []))
         yield table

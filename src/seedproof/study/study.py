@@ -15,7 +15,16 @@ from seedproof.records.reader import Store
 from seedproof.report.api import measure, measure_arms
 from seedproof.report.report import Report
 from seedproof.report.side_by_side import SideBySide
-from seedproof.runs.resume import Status, check_code, check_one_code, enter, status_of
+from seedproof.runs.resume import (
+    FINISHED,
+    WAITING,
+    RunState,
+    Status,
+    check_code,
+    check_one_code,
+    enter,
+    status_of,
+)
 from seedproof.runs.run import Run
 from seedproof.runs.spec import RunSpec, StudySpec, as_names, as_plan
 from seedproof.runs.target import Target, Train, as_target
@@ -126,9 +135,11 @@ class Study:
             check_code(self._store, self._target)
         joined = enter(self._store, self._asked)
         done = {run.spec.run_id: run for run in status_of(self._store).runs}
-        finished = {run_id for run_id, run in done.items() if run.status == "finished"}
-        pending = [run for run in runs if run.run_id not in finished]
-        states = [done[run.run_id] for run in runs if run.run_id in done]
+        # A coordinator that has just added an arm may have left these out of the plan.
+        states = [
+            done.get(run.run_id, RunState(run, index, WAITING)) for index, run in enumerate(runs)
+        ]
+        pending = [state.spec for state in states if state.status != FINISHED]
         with watch(joined.name, states, shown=progress, follow=follow) as seen:
             self._make(pending, engine, seen)
         if not allow_changed_code:

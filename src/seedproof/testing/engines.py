@@ -393,7 +393,7 @@ class FreshProcessContract(EngineContract):
         """Loaders and servers that nobody waits for."""
 
         def careless(seconds: float) -> int:
-            return subprocess.Popen(["sleep", str(seconds)]).pid  # noqa: S603, S607
+            return subprocess.Popen(["sleep", str(seconds)]).pid  # noqa: S603, S607 - a child to be ended
 
         (outcome,) = engine.map(careless, [FOREVER_SECONDS])
 

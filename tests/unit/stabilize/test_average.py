@@ -9,7 +9,7 @@ from torch.nn.parallel import DataParallel
 from torch.optim import SGD
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from seedproof.errors import OptionError
+from seedproof.errors import OptionError, RunError
 from seedproof.stabilize import (
     PRESETS,
     AverageWarning,
@@ -461,3 +461,40 @@ def test_before_it_starts_nothing_enters():
             assert are_equal(copies(model), copies(bare))
 
     assert entered == [0] * 10 + [1, 2, 3, 4, 4]
+
+
+@pytest.fixture
+def after_two_steps():
+    """A small model after two steps, with its optimizer and average."""
+    model = nn.Linear(3, 2)
+    optimizer = SGD(model.parameters(), lr=0.1)
+    average = build("ema", model, optimizer)
+    for _ in range(2):
+        model(torch.ones(1, 3)).sum().backward()
+        optimizer.step()
+    return model, optimizer, average
+
+
+def test_an_epoch_cannot_end_while_the_average_is_applied(after_two_steps):
+    """The sides are traded: what would be averaged is the average itself."""
+    _, _, average = after_two_steps
+    before = average.state_dict()["average"]
+
+    with average.applied(), pytest.raises(RunError, match="An epoch ends while"):
+        average.end_epoch()
+
+    after = average.state_dict()["average"]
+    assert all(torch.equal(before[name], after[name]) for name in before)
+
+
+def test_finishing_twice_does_not_bring_old_weights_back(after_two_steps):
+    """After it has let go, the model belongs to whoever trains it on."""
+    model, optimizer, average = after_two_steps
+    average.finish()
+    model(torch.ones(1, 3)).sum().backward()
+    optimizer.step()
+    trained = model.weight.detach().clone()
+
+    average.finish()
+
+    assert torch.equal(model.weight, trained)

@@ -1,0 +1,135 @@
+import numpy as np
+import pytest
+
+import seedproof as sp
+from seedproof.errors import CodeChangedError, OptionError, StudyChangedError
+from seedproof.records.location import Location
+from seedproof.records.reader import Store
+
+N_EXAMPLES = 30
+
+
+def train(run):
+    """Draws from a source and from the global stream, as trainings do."""
+    answers = run.rng("init").dirichlet([2, 2], size=N_EXAMPLES)
+    run.log_scalar("loss", float(np.random.rand()))  # noqa: NPY002, TID251 - the run's own stream
+    run.log_predictions("test", probs=answers)
+
+
+@pytest.fixture
+def study(tmp_path):
+    """Three seeds in two arms, not made yet."""
+    return sp.Study("asked", train, seeds=3, arms=["none", "aswa"], store=tmp_path / "runs")
+
+
+def finish(study):
+    """Make every run in a loop of one's own."""
+    names = []
+    while (run := study.ask()) is not None:
+        with run.active():
+            train(run)
+        study.tell(run)
+        names.append((run.arm, run.name))
+    return names
+
+
+def test_asking_gives_every_run_once(study):
+    """All arms of a seed together, as in the plan; then there is nothing left."""
+    assert finish(study) == [(arm, str(seed)) for seed in range(3) for arm in ("none", "aswa")]
+
+    assert study.ask() is None
+    assert study.status().counts == {"finished": 6}
+
+
+def test_runs_that_were_asked_for_are_those_that_an_engine_makes(study, tmp_path):
+    """The same seeds inside `active`, so the same predictions and scalars, bit by bit."""
+    finish(study)
+    other = sp.Study("asked", train, seeds=3, arms=["none", "aswa"], store=tmp_path / "other")
+
+    status = other.run("serial", progress=False)
+
+    assert study.measure_arms().to_json() == other.measure_arms().to_json()
+    assert [r.scalars for r in study.status().runs] == [r.scalars for r in status.runs]
+
+
+def test_a_second_program_is_given_only_what_is_not_finished(study, tmp_path):
+    """The store tells, nobody remembers."""
+    study.run("serial", only=0, progress=False)
+    again = sp.Study("asked", train, seeds=3, arms=["none", "aswa"], store=tmp_path / "runs")
+
+    assert (again.ask().arm, again.ask().name) == ("aswa", "1")
+
+
+def test_a_run_that_is_told_to_have_failed_is_recorded_and_tried_again(study, tmp_path):
+    """With its message; another program gets it anew."""
+    study.tell(study.ask(), error=ValueError("no such luck"))
+
+    state = study.status().runs[0]
+
+    assert (state.status, state.message) == ("failed", "ValueError: no such luck")
+    again = sp.Study("asked", train, seeds=3, arms=["none", "aswa"], store=tmp_path / "runs")
+    assert again.ask().spec == state.spec
+
+
+def test_telling_of_a_run_that_somebody_else_made_changes_nothing(study):
+    """The first commit stays."""
+    run = study.ask()
+    study.run("serial", only=0, progress=False)
+    before = Store(Location.of(study.store)).runs
+
+    train(run)
+    study.tell(run)
+
+    assert Store(Location.of(study.store)).runs == before
+
+
+def test_asking_with_other_code_is_refused(study, tmp_path):
+    """As running is."""
+    finish(study)
+
+    def other(run):
+        run.log_scalar("loss", 1.0)
+
+    other.__module__, other.__qualname__ = train.__module__, train.__qualname__
+    changed = sp.Study("asked", other, seeds=4, arms=["none", "aswa"], store=tmp_path / "runs")
+    with pytest.raises(CodeChangedError, match="has changed since"):
+        changed.ask()
+
+
+def test_looking_at_a_study_writes_nothing(study, tmp_path):
+    """Not even its folder; and a larger plan that is only looked at is not planned."""
+    assert study.status().counts == {"waiting": 6}
+    assert not (tmp_path / "runs").exists()
+
+    study.run("serial", only=0, progress=False)
+    larger = sp.Study("asked", train, seeds=9, arms=["none", "aswa"], store=tmp_path / "runs")
+
+    assert larger.status().counts == {"finished": 1, "waiting": 17}
+    assert study.status().counts == {"finished": 1, "waiting": 5}
+
+
+def test_a_refused_study_changes_no_plan(study, tmp_path):
+    """Other arguments could not be measured together with what is there."""
+    study.run("serial", progress=False)
+    other = sp.Study("asked", train, seeds=9, arguments=["--lr", "1"], store=tmp_path / "runs")
+
+    with pytest.raises(StudyChangedError, match="whose arguments is"):
+        other.run("serial", progress=False)
+
+    assert study.status().is_done
+
+
+@pytest.mark.parametrize("given", [{"workers": 2}, {"timeout": 1.0}, {"retries": 1}])
+def test_settings_beside_an_engine_that_is_made_already_are_refused(given, study):
+    """They would do nothing."""
+    from seedproof.engines import SerialEngine
+
+    with pytest.raises(OptionError, match="belong to the engine"):
+        study.run(SerialEngine(), progress=False, **given)
+
+
+@pytest.mark.parametrize("only", [-1, 6])
+def test_a_run_that_is_not_planned_cannot_be_made_alone(only, study):
+    """The message says which there are."""
+    with pytest.raises(OptionError, match="runs 0 to 5"):
+        study.run("serial", only=only, progress=False)
