@@ -55,7 +55,7 @@ class WeightAverage:
         self._shadow = Shadow(_tracked(_bare(model), self.policy))
         if not self._shadow.names:
             raise OptionError("The model has no parameter that is trained: nothing to average.")
-        self._compared = self._names_to_compare(self.policy)
+        self._far = self._distance_to_model(self.policy)
         if self.policy.begins_with == "weights":
             self._count.n_members = 1
         if self._shadow.device.type != "cpu":
@@ -67,22 +67,21 @@ class WeightAverage:
             optimizer.register_load_state_dict_pre_hook(self._load_with_optimizer),
         ]
 
-    def _names_to_compare(self, policy: Policy) -> tuple[str, ...] | None:
-        """What the policy's test looks at; None for all that is averaged."""
+    def _distance_to_model(self, policy: Policy) -> Callable[[], Tensor] | None:
+        """What the policy's test looks at, if it has one."""
         if policy.accept is None:
             return None
         # Statistics are no weights, and under DDP each rank has its own: ranks that compared them
         # would decide differently, and their weights would part.
         weights = _trained(_bare(self._model))
-        if policy.accept.parameters is None:
-            return None if len(weights) == len(self._shadow.names) else tuple(weights)
-        unknown = [name for name in policy.accept.parameters if name not in weights]
+        names = tuple(weights) if policy.accept.parameters is None else policy.accept.parameters
+        unknown = [name for name in names if name not in weights]
         if unknown:
             raise OptionError(
                 f"The model has no parameter {unknown[0]!r} that is trained. "
                 f"It has: {', '.join([*weights][:10])}."
             )
-        return policy.accept.parameters
+        return self._shadow.distance(policy.accept.order, names)
 
     # ------------------------------------------------------------------ what goes on in training
 
@@ -126,10 +125,9 @@ class WeightAverage:
             self._shadow.move(weight)
 
     def _distance(self) -> Any:  # noqa: ANN401 - a number, maybe on a device
-        rule = self.policy.accept if self.policy is not None else None
-        if rule is None:
+        if self._far is None:
             return 0.0
-        distance = self._shadow.distance(rule.order, self._compared)
+        distance = self._far()
         return distance if isinstance(self._count.n_steps, Tensor) else distance.item()
 
     def end_epoch(self) -> None:

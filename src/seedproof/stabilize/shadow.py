@@ -1,17 +1,13 @@
 """A second set of tensors beside a model's own: moved towards them, compared, traded with them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
 from typing import Any
 
 import torch
 from torch import Tensor
 
-# On a CPU, a chunk of the difference stays in the cache; elsewhere, each chunk costs a launch.
-CPU_CHUNK, DEVICE_CHUNK = 2**16, 2**24
-# Differences are added up in 32 bits, this many, half onto half, and then in 64 bits: hardly less
-# exact than in 64 bits from the start, and twice as fast.
-ROWS = 64
+from seedproof.stabilize.distance import MeanNorm, SumOfDifferences, chunks_of
+from seedproof.stabilize.shards import local, part, whole
 
 
 class Shadow:
@@ -26,18 +22,13 @@ class Shadow:
     def __init__(self, tensors: Mapping[str, Tensor]) -> None:
         self.names = list(tensors)
         self._originals = list(tensors.values())
-        self.values = [torch.empty(0)] * len(self._originals)
-        self._stretches = [self._stretch(indices) for indices in _alike(self._originals)]
+        self.values = [
+            local(one)
+            .detach()
+            .to(_wide(one.dtype), copy=True, memory_format=torch.contiguous_format)
+            for one in self._originals
+        ]
         self._raw: list[Tensor] | None = None
-
-    def _stretch(self, indices: list[int]) -> "Stretch":
-        """One piece of memory for tensors of a kind, so that they can be compared in one go."""
-        locals_ = [local(self._originals[i]).detach() for i in indices]
-        flat = torch.cat([_flat(one).to(_wide(one.dtype)) for one in locals_])
-        ends = list(accumulate(one.numel() for one in locals_))
-        for index, one, end in zip(indices, locals_, ends, strict=True):
-            self.values[index] = flat[end - one.numel() : end].view(one.shape)
-        return Stretch(flat, [self._originals[i] for i in indices])
 
     @property
     def device(self) -> torch.device:
@@ -70,7 +61,7 @@ class Shadow:
                 alike[0].append(value)
                 alike[1].append(original)
             else:
-                for mine, theirs in _chunks(value, original):
+                for mine, theirs in chunks_of(value, original):
                     mine.lerp_(theirs.to(mine.dtype), _as(weight, mine))
         if not alike[0]:
             return
@@ -80,9 +71,10 @@ class Shadow:
         else:
             torch._foreach_lerp_(alike[0], alike[1], weight)
 
-    @torch.no_grad()
-    def distance(self, order: int, names: Sequence[str] | None = None) -> Tensor:
-        """How far the model is from the average, on the device, in 64 bits.
+    def distance(
+        self, order: int, names: Sequence[str] | None = None
+    ) -> SumOfDifferences | MeanNorm:
+        """What tells how far the model is from the average, whenever it is called.
 
         Args:
             order: 1 for the sum of absolute differences; 2 for the Euclidean norm of each tensor,
@@ -90,23 +82,11 @@ class Shadow:
             names: Which tensors; all without them.
 
         Returns:
-            A tensor without axes, the same on all ranks.
+            It gives a tensor without axes, in 64 bits, the same on all ranks.
         """
-        if order == 1 and names is None:
-            return torch.stack([one.distance().to(self.device) for one in self._stretches]).sum()
         chosen = [i for i, name in enumerate(self.names) if names is None or name in names]
-        sums = torch.stack([self._sum(i, order) for i in chosen])
-        for place, index in enumerate(chosen):
-            _reduce(sums[place], self._originals[index])
-        return sums.sum() if order == 1 else sums.sqrt().mean()
-
-    def _sum(self, index: int, order: int) -> Tensor:
-        """Sum of absolute or squared differences of one tensor, in 64 bits."""
-        value, original = self.values[index], local(self._originals[index])
-        total = torch.zeros((), dtype=torch.float64, device=value.device)
-        for mine, theirs in _chunks(value, original):
-            total += (mine - theirs).abs_().pow_(order).sum(dtype=torch.float64)
-        return total
+        measure = SumOfDifferences if order == 1 else MeanNorm
+        return measure([self.values[i] for i in chosen], [self._originals[i] for i in chosen])
 
     def copies(self) -> dict[str, Tensor]:
         """A copy of what is here, by name: of this rank's part of it."""
@@ -218,156 +198,16 @@ class Shadow:
             local(original).copy_(part(weights[name], original))
 
 
-class Stretch:
-    """Tensors of one dtype, device and way of being cut, in one piece of memory.
-
-    Args:
-        flat: The piece.
-        originals: The model's own, in the order in which they lie in it.
-    """
-
-    def __init__(self, flat: Tensor, originals: list[Tensor]) -> None:
-        self._flat = flat
-        self._originals = originals
-        self._size = CPU_CHUNK if flat.device.type == "cpu" else DEVICE_CHUNK
-        # No more than a small part of the memory that the average itself takes.
-        most = max(ROWS, flat.numel() // 32 // ROWS * ROWS)
-        self._size = min(self._size, 2 ** (most.bit_length() - 1))
-        self._plan = _plan([local(one).numel() for one in originals], self._size)
-        self._buffer = torch.empty(self._size, dtype=flat.dtype, device=flat.device)
-
-    def distance(self) -> Tensor:
-        """Sum of absolute differences to the originals, in 64 bits, over all ranks."""
-        theirs = [_flat(local(one)) for one in self._originals]
-        shape = (len(self._plan), self._size // ROWS)
-        sums = torch.zeros(shape, dtype=self._flat.dtype, device=self._flat.device)
-        for row, (start, end, pieces) in enumerate(self._plan):
-            mine, buffer = self._flat[start:end], self._buffer[: end - start]
-            if len(pieces) == 1:
-                index, first, last = pieces[0]
-                torch.sub(mine, theirs[index][first:last], out=buffer)
-            else:
-                torch.cat([theirs[i][first:last] for i, first, last in pieces], out=buffer)
-                buffer.sub_(mine)
-            self._buffer[end - start :].zero_()
-            sums[row] = _halved(self._buffer.abs_(), ROWS)
-        total = sums.sum(dtype=torch.float64)
-        _reduce(total, self._originals[0])
-        return total
-
-
-def _plan(sizes: list[int], chunk: int) -> list[tuple[int, int, list[tuple[int, int, int]]]]:
-    """Chunks of a stretch: where each begins and ends, and which parts of tensors it holds."""
-    pieces: list[list[tuple[int, int, int]]] = [[]]
-    room = chunk
-    for index, size in enumerate(sizes):
-        first = 0
-        while first < size:
-            if room == 0:
-                pieces.append([])
-                room = chunk
-            last = min(size, first + room)
-            pieces[-1].append((index, first, last))
-            room -= last - first
-            first = last
-    ends = list(accumulate(sum(last - first for _, first, last in one) for one in pieces))
-    spans = zip([0, *ends], ends, pieces, strict=False)
-    return [(start, end, one) for start, end, one in spans if one]
-
-
-def _halved(values: Tensor, times: int) -> Tensor:
-    """Values added up in place, half onto half, until there are `times` fewer."""
-    half = values.numel() // 2
-    while half * times >= values.numel():
-        values[:half].add_(values[half : 2 * half])
-        half //= 2
-    return values[: values.numel() // times]
-
-
-def _alike(originals: Sequence[Tensor]) -> list[list[int]]:
-    """Indices of tensors that can share a stretch."""
-    groups: dict[Any, list[int]] = {}
-    for index, original in enumerate(originals):
-        one: Any = original
-        cut = (one.device_mesh, one.placements) if hasattr(one, "_local_tensor") else None
-        groups.setdefault((_wide(one.dtype), local(one).device, cut), []).append(index)
-    return list(groups.values())
-
-
 def _wide(dtype: torch.dtype) -> torch.dtype:
     return dtype if dtype == torch.float64 else torch.float32
-
-
-def _flat(tensor: Tensor) -> Tensor:
-    """A tensor without axes but one; a copy only if its memory has gaps or another order."""
-    return tensor.reshape(-1)
-
-
-def local(tensor: Tensor) -> Tensor:
-    """This rank's part of a tensor: all of it, unless FSDP2 has cut it."""
-    # `to_local()` would put the tensor on the graph.
-    return tensor._local_tensor if hasattr(tensor, "_local_tensor") else tensor  # noqa: SLF001 - see above
-
-
-def whole(tensor: Tensor, original: Tensor) -> Tensor:
-    """A tensor gathered from the ranks that hold parts of it, as its original is cut."""
-    if not hasattr(original, "_local_tensor"):
-        return tensor.detach()
-    from torch.distributed.tensor import DTensor
-
-    cut: Any = original
-    return DTensor.from_local(
-        tensor.detach(), cut.device_mesh, cut.placements, shape=cut.shape, stride=cut.stride()
-    ).full_tensor()
-
-
-def part(tensor: Tensor, original: Tensor) -> Tensor:
-    """This rank's part of a whole tensor, cut as its original is."""
-    if not hasattr(original, "_local_tensor"):
-        return tensor
-    from torch.distributed.tensor import distribute_tensor
-
-    cut: Any = original
-    moved = tensor.to(local(original).device)
-    return local(distribute_tensor(moved, cut.device_mesh, cut.placements))
 
 
 def _as(weight: float | Tensor, like: Tensor) -> Any:  # noqa: ANN401 - a number, or one on a device
     return weight.to(like.device, like.dtype) if isinstance(weight, Tensor) else weight
 
 
-def _chunks(one: Tensor, two: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-    """Both tensors flat, in pieces."""
-    size = CPU_CHUNK if one.device.type == "cpu" else DEVICE_CHUNK
-    # Memory of one and the same layout can be walked through in any order.
-    if one.is_contiguous() and two.is_contiguous():
-        yield from zip(
-            torch.split(one.view(-1), size), torch.split(two.view(-1), size), strict=True
-        )
-    else:
-        for mine, theirs in zip(one.unbind(0), two.unbind(0), strict=True):
-            yield from _chunks_of_any(mine, theirs, size)
-
-
-def _chunks_of_any(one: Tensor, two: Tensor, size: int) -> Iterator[tuple[Tensor, Tensor]]:
-    if one.numel() <= size or one.dim() == 0:
-        yield one, two
-    else:
-        for mine, theirs in zip(one.unbind(0), two.unbind(0), strict=True):
-            yield from _chunks_of_any(mine, theirs, size)
-
-
 def _swap(one: Tensor, two: Tensor) -> None:
-    for mine, theirs in _chunks(one, two):
+    for mine, theirs in chunks_of(one, two):
         kept = mine.clone()
         mine.copy_(theirs)
         theirs.copy_(kept)
-
-
-def _reduce(total: Tensor, original: Tensor) -> None:
-    """Add up what the ranks hold of a tensor that is cut."""
-    if hasattr(original, "_local_tensor"):
-        cut: Any = original
-        for dim, placement in enumerate(cut.placements):
-            if placement.is_shard():
-                torch.distributed.all_reduce(total, group=cut.device_mesh.get_group(dim))
