@@ -36,7 +36,9 @@ from seedproof.records.writer import RunWriter
 STUDIES = {"10 classes": (50, 1_000_000, 10), "150 classes": (20, 200_000, 150)}
 
 
-def write_store(folder: Path, n_runs: int, n_examples: int, n_classes: int) -> None:
+def write_store(
+    folder: Path, n_runs: int, n_examples: int, n_classes: int, *, seed: int = 0
+) -> None:
     """A study of runs that share most of what they say.
 
     Args:
@@ -44,6 +46,7 @@ def write_store(folder: Path, n_runs: int, n_examples: int, n_classes: int) -> N
         n_runs: How many runs.
         n_examples: How many examples.
         n_classes: How many classes.
+        seed: What the runs differ by from those of another store of the same examples.
     """
     layout = Layout(Kind.PROBS, tuple(map(str, range(n_classes))))
     store = Location.of(folder)
@@ -51,7 +54,7 @@ def write_store(folder: Path, n_runs: int, n_examples: int, n_classes: int) -> N
     StudyManifest("benchmark", layout.rows_per_group).write(store)
     step = layout.rows_per_group
     for run_idx in range(n_runs):
-        rng = np.random.default_rng([1, run_idx])
+        rng = np.random.default_rng([1, run_idx, seed])
         with RunWriter(
             store,
             RunManifest(run_id=f"run-{run_idx}", name=str(run_idx)),

@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from seedproof import stabilize as stabilize
+    from seedproof.comparison.effect import Effect
     from seedproof.errors import SeedproofError
     from seedproof.integrations.sklearn import study_estimator
     from seedproof.measurement.intervals import Estimate
     from seedproof.records.columns import Columns
-    from seedproof.report.api import measure, measure_arms
+    from seedproof.report.api import compare, compare_versions, measure, measure_arms
+    from seedproof.report.blame import blame
+    from seedproof.report.comparison.report import ComparisonReport
+    from seedproof.report.gate_api import gate
+    from seedproof.report.planning import plan
     from seedproof.report.report import Report
     from seedproof.runs.run import Run, current_run
     from seedproof.seeds.plan import SeedPlan
@@ -20,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Columns",
+    "ComparisonReport",
+    "Effect",
     "Estimate",
     "Report",
     "Run",
@@ -27,23 +34,35 @@ __all__ = [
     "SeedproofError",
     "Study",
     "__version__",
+    "blame",
+    "compare",
+    "compare_versions",
     "current_run",
+    "gate",
     "measure",
     "measure_arms",
+    "plan",
     "study_estimator",
 ]
 
 _HOMES = {
     "Columns": "seedproof.records.columns",
+    "ComparisonReport": "seedproof.report.comparison.report",
+    "Effect": "seedproof.comparison.effect",
     "Estimate": "seedproof.measurement.intervals",
     "Report": "seedproof.report.report",
     "Run": "seedproof.runs.run",
     "SeedPlan": "seedproof.seeds.plan",
     "SeedproofError": "seedproof.errors",
     "Study": "seedproof.study.study",
+    "blame": "seedproof.report.blame",
+    "compare": "seedproof.report.api",
+    "compare_versions": "seedproof.report.api",
     "current_run": "seedproof.runs.run",
+    "gate": "seedproof.report.gate_api",
     "measure": "seedproof.report.api",
     "measure_arms": "seedproof.report.api",
+    "plan": "seedproof.report.planning",
     "study_estimator": "seedproof.integrations.sklearn",
 }
 # Reached as they are, such as `sp.stabilize.build`.

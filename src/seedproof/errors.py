@@ -23,11 +23,13 @@ SeedproofError                      SP000
 │   └── RunExistsError              SP203  this run is committed already
 ├── UnknownNameError (LookupError)  SP301  no metric, figure or engine of that name
 ├── MissingExtraError (ImportError) SP401  an optional dependency is not installed
-└── RunError (RuntimeError)         SP500  runs cannot be made or go on
-    ├── StudyChangedError           SP501  the store holds another study
-    ├── CodeChangedError            SP502  finished runs were made by other code
-    ├── TaskError                   SP503  work in another process gave no result
-    └── TargetError                 SP504  what should be trained cannot be found or called
+├── RunError (RuntimeError)         SP500  runs cannot be made or go on
+│   ├── StudyChangedError           SP501  the store holds another study
+│   ├── CodeChangedError            SP502  finished runs were made by other code
+│   ├── TaskError                   SP503  work in another process gave no result
+│   └── TargetError                 SP504  what should be trained cannot be found or called
+└── EnvironmentChangedError (ValueError)
+                                    SP601  records were made in different environments
 """
 
 from typing import ClassVar
@@ -204,3 +206,9 @@ class TargetError(RunError):
     """What should be trained cannot be found, or cannot be called."""
 
     code = "SP504"
+
+
+class EnvironmentChangedError(SeedproofError, ValueError):
+    """Records that are judged together were made in different environments."""
+
+    code = "SP601"

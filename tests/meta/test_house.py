@@ -17,6 +17,7 @@ from seedproof.runs.spec import StudySpec
 SOURCE = Path(seedproof.__file__).parent
 HEAVY = ("torch", "ray", "pyarrow", "altair", "duckdb", "scipy", "pandas")
 GOLDEN = Path(__file__).parents[1] / "golden" / "store-1.1"
+TABLE = [[0, 1, 0, 1], [1, 1, 0, 1], [0, 1, 1, 1]]
 PLAN = seedproof.SeedPlan.all(2)
 
 
@@ -34,7 +35,15 @@ def _study_estimator_plans_a_study():
     return study.status().counts == {"waiting": 3}
 
 
+def _refuses(function, *arguments, **choice):
+    with pytest.raises(seedproof.SeedproofError):
+        function(*arguments, **choice)
+    return True
+
+
 CALLS = {
+    "ComparisonReport": lambda: seedproof.ComparisonReport.__name__ == "ComparisonReport",
+    "Effect": lambda: seedproof.Effect("flip_rate", "ratio", 0.5).is_shown is False,
     "Columns": lambda: seedproof.Columns(run="seed").run == "seed",
     "Estimate": lambda: seedproof.Estimate(0.5).low is None,
     "Report": lambda: seedproof.Report.__name__ == "Report",
@@ -43,9 +52,16 @@ CALLS = {
     "SeedproofError": lambda: issubclass(seedproof.SeedproofError, Exception),
     "Study": lambda: seedproof.Study("house", print, store="nowhere").store.endswith("nowhere"),
     "__version__": lambda: seedproof.__version__ >= "0",
+    "blame": lambda: _refuses(seedproof.blame, GOLDEN, split="test", arm="none"),
+    "compare": lambda: len(seedproof.compare([TABLE, TABLE]).arms) == 1,
+    "compare_versions": lambda: (
+        seedproof.compare_versions(TABLE, TABLE[:1])["flip_rate"].value == pytest.approx(1 / 6)
+    ),
     "current_run": _current_run_is_the_active_one,
+    "gate": lambda: seedproof.gate(TABLE, max={"flip_rate": 1.0}).exit_code == 0,
     "measure": lambda: seedproof.measure([[0, 1], [1, 1]])["flip_rate"].value == 0.5,
     "measure_arms": lambda: len(seedproof.measure_arms(GOLDEN, split="test")) == 3,
+    "plan": lambda: seedproof.plan(sd=0.012, detect=0.005).answers[0].n_seeds == 92,
     "study_estimator": _study_estimator_plans_a_study,
 }
 

@@ -4,8 +4,12 @@ import sys
 
 import typer
 
+from seedproof.cli.blame import blame
+from seedproof.cli.compare import compare
 from seedproof.cli.doctor import doctor
+from seedproof.cli.gate import gate
 from seedproof.cli.measure import measure
+from seedproof.cli.plan import plan
 from seedproof.cli.report import report
 from seedproof.cli.run import run
 from seedproof.cli.status import status
@@ -33,11 +37,8 @@ def _root(
 
 
 # In the order in which people come to them.
-app.command()(doctor)
-app.command()(run)
-app.command()(status)
-app.command()(measure)
-app.command()(report)
+for verb in (plan, doctor, run, status, measure, compare, gate, blame, report):
+    app.command()(verb)
 
 
 def main() -> None:

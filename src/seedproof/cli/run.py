@@ -13,17 +13,27 @@ if TYPE_CHECKING:
     from seedproof.seeds import SeedPlan
 
 SOME_FAILED, INTERRUPTED = 4, 130
+DEFAULT_SEEDS = 10
+DEFAULT_SOURCES = ["init", "order", "dropout"]
 
 
 def run(
     target: options.Training,
     arguments: options.Arguments = None,
     *,
-    seeds: Annotated[int, typer.Option(help="How many seeds.")] = 10,
+    seeds: Annotated[int | None, typer.Option(help="How many seeds.  [default: 10]")] = None,
     vary: Annotated[
         str | None,
         typer.Option(
             help="Vary these sources one at a time, such as init,order; all together without it."
+        ),
+    ] = None,
+    blame: Annotated[
+        int | None,
+        typer.Option(
+            metavar="BLOCKS",
+            help="Vary sources in blocks, to find out which one is to blame; 10 blocks are "
+            "useful, 5 the least. --vary names the sources; init,order,dropout without it.",
         ),
     ] = None,
     arms: Annotated[str, typer.Option(help="Arms, with commas; they share the seeds.")] = "none",
@@ -79,7 +89,7 @@ def run(
     study = Study(
         name or Path(found.name.replace(":", ".")).name.removesuffix(".py"),
         found,
-        seeds=_plan(seeds, vary, root),
+        seeds=_plan(seeds, vary, blame, root),
         arms=[arm.strip() for arm in arms.split(",")],
         store=store,
         arguments=words,
@@ -102,7 +112,7 @@ def run(
         typer.echo("Stopped. Finished runs are kept: the same command goes on from here.", err=True)
         raise typer.Exit(INTERRUPTED) from None
     mine = {run.run_id for run in study.planned(only)}
-    _conclude(status, store, mine)
+    _conclude(status, store, mine, verb="measure" if blame is None else "blame")
 
 
 def _whole(gpus: float | None) -> int | None:
@@ -111,18 +121,26 @@ def _whole(gpus: float | None) -> int | None:
     return None if gpus is None else int(gpus)
 
 
-def _plan(seeds: int, vary: str | None, root: int) -> "SeedPlan":
+def _plan(seeds: int | None, vary: str | None, blame: int | None, root: int) -> "SeedPlan":
     from seedproof.seeds import SeedPlan
 
-    if vary is None:
-        return SeedPlan.all(seeds, root=root)
-    sources = [source.strip() for source in vary.split(",")]
+    sources = DEFAULT_SOURCES if vary is None else [one.strip() for one in vary.split(",")]
     if not all(sources):
         raise OptionError(f"--vary {vary!r} names no source. Give some, such as init,order.")
-    return SeedPlan.one_at_a_time(seeds, sources, root=root)
+    if blame is not None:
+        if seeds is not None:
+            raise OptionError(
+                "--seeds has no effect with --blame, which gives each block seeds of its own. "
+                "Leave one of them out."
+            )
+        return SeedPlan.blocks(blame, sources, root=root)
+    n_seeds = DEFAULT_SEEDS if seeds is None else seeds
+    if vary is None:
+        return SeedPlan.all(n_seeds, root=root)
+    return SeedPlan.one_at_a_time(n_seeds, sources, root=root)
 
 
-def _conclude(status: "Status", store: str, mine: set[str]) -> None:
+def _conclude(status: "Status", store: str, mine: set[str], *, verb: str) -> None:
     from seedproof.cli.status import failures
 
     typer.echo(str(status), err=True)
@@ -138,4 +156,5 @@ def _conclude(status: "Status", store: str, mine: set[str]) -> None:
         )
         raise typer.Exit(SOME_FAILED)
     if status.is_done:
-        typer.echo(f"Measure them with: seedproof measure {store}", err=True)
+        purpose = "Measure them" if verb == "measure" else "Find the source"
+        typer.echo(f"{purpose} with: seedproof {verb} {store}", err=True)

@@ -79,7 +79,27 @@ def measure_shards(
             writer.write_table(rows)
             if progress is not None:
                 progress(index + 1, source.n_shards)
-    if whole.worst is None:
+    return measured(source, whole, examples_file, notes)
+
+
+def measured(
+    source: ShardSource, tally: Tally, examples_file: Location, notes: tuple[str, ...] = ()
+) -> Measurement:
+    """What a tally of all shards amounts to.
+
+    Args:
+        source: Where the shards came from.
+        tally: All of them.
+        examples_file: Where the table of examples was written.
+        notes: Passed on.
+
+    Returns:
+        Figures with intervals.
+
+    Raises:
+        EmptyInputError: There were no examples.
+    """
+    if tally.worst is None:
         raise EmptyInputError("There are no examples to measure.")
     return Measurement(
         runs=source.runs,
@@ -87,9 +107,9 @@ def measure_shards(
         n_examples=source.n_examples,
         n_labeled=source.n_labeled,
         kind=str(source.kind),
-        metrics={name: estimate(statistic) for name, statistic in whole.result().items()},
-        detail=whole.detail(),
-        worst=whole.worst,
+        metrics={name: estimate(statistic) for name, statistic in tally.result().items()},
+        detail=tally.detail(),
+        worst=tally.worst,
         examples_file=examples_file,
         notes=notes,
     )

@@ -1,6 +1,6 @@
 """All families of metrics together: feed it shards, merge it, ask for the result."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -8,7 +8,7 @@ import pyarrow as pa
 from seedproof.measurement.worst import VOTE_COLUMNS, least_stable, with_votes
 from seedproof.metrics import FAMILIES, Accumulator, Batch
 from seedproof.metrics.accumulator import Detail, Need
-from seedproof.metrics.statistic import Statistic
+from seedproof.metrics.statistic import ExampleValues, Statistic
 from seedproof.records.schema import UNLABELED
 from seedproof.records.shards import Shard
 
@@ -33,24 +33,35 @@ class Tally:
         self.worst: pa.Table | None = None
         self._n_classes = n_classes
 
-    def update(self, shard: Shard, classes: tuple[str, ...]) -> pa.Table:
+    def update(
+        self, shard: Shard, classes: tuple[str, ...], cut: Iterable[Batch] | None = None
+    ) -> pa.Table:
         """Add one shard.
 
         Args:
             shard: Examples as all runs saw them.
             classes: Names of the classes.
+            cut: The shard in batches, if somebody else has cut it.
 
         Returns:
             One row for each of its examples.
         """
         columns: dict[str, list[np.ndarray]] = {}
-        for batch in batches(shard, self._n_classes):
+        for batch in batches(shard, self._n_classes) if cut is None else cut:
             for family in self.families:
                 for name, values in family.update(batch).items():
                     columns.setdefault(name, []).append(values)
         table = _examples(shard, {n: np.concatenate(v) for n, v in columns.items()}, classes)
         self._keep(with_votes(table, shard, self._n_classes))
         return table
+
+    def values(self, batch: Batch) -> dict[str, ExampleValues]:
+        """What each figure that is a mean over examples says of single ones."""
+        return {
+            name: values
+            for family in self.families
+            for name, values in family.values(batch).items()
+        }
 
     def _keep(self, rows: pa.Table | None) -> None:
         """Remember the least stable examples, and forget what no longer belongs to them."""
@@ -79,9 +90,19 @@ class Tally:
         }
 
 
-def batches(shard: Shard, n_classes: int) -> Iterator[Batch]:
-    """A shard in pieces whose size depends on its shape alone, never on the machine."""
-    for start in range(0, len(shard), n_rows := _batch_rows(shard)):
+def batches(shard: Shard, n_classes: int, n_rows: int | None = None) -> Iterator[Batch]:
+    """A shard in pieces whose size depends on its shape alone, never on the machine.
+
+    Args:
+        shard: Examples as all runs saw them.
+        n_classes: How many classes there are.
+        n_rows: Examples in each piece, where several shards are cut alike.
+
+    Yields:
+        Its pieces, in order.
+    """
+    n_rows = _batch_rows(shard) if n_rows is None else n_rows
+    for start in range(0, len(shard), n_rows):
         rows = slice(start, start + n_rows)
         labels = None if shard.labels is None else shard.labels[rows]
         if shard.probs is not None:
@@ -93,7 +114,11 @@ def batches(shard: Shard, n_classes: int) -> Iterator[Batch]:
 
 def _batch_rows(shard: Shard) -> int:
     values = shard.predictions if shard.probs is None else shard.probs
-    width = 1 if values is None else values[:, 0].size
+    return batch_rows(1 if values is None else values[:, 0].size)
+
+
+def batch_rows(width: int) -> int:
+    """How many examples a batch has, if each has so many values over all runs."""
     return max(MIN_BATCH_ROWS, BATCH_VALUES // width)
 
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias
 import numpy.typing as npt
 
 from seedproof.metrics.batch import Batch
-from seedproof.metrics.statistic import Statistic
+from seedproof.metrics.statistic import ExampleValues, Statistic
 
 Need: TypeAlias = Literal["labels", "probs"]
 Detail: TypeAlias = Mapping[str, npt.NDArray[Any]]
@@ -25,6 +25,12 @@ class Accumulator(Protocol):
 
     def __init__(self, n_runs: int, n_classes: int) -> None:
         """Start with no examples."""
+
+    def values(self, batch: Batch) -> Mapping[str, ExampleValues]:
+        """Each figure that is a mean over examples, or the root of one, for single examples.
+
+        Computed once and kept with the batch.
+        """
 
     def update(self, batch: Batch) -> Detail:
         """Add the examples of one batch; returns what is said of each, axes (examples)."""

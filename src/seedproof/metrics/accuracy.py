@@ -80,13 +80,25 @@ class Accuracy:
         self._variance = ExampleSums()
         self._right = np.zeros(n_runs, dtype=np.int64)
 
+    def values(self, batch: Batch) -> Mapping[str, ExampleValues]:
+        """Share of right runs of each labeled example, and the variance of being right."""
+        labeled = batch.labeled
+
+        def variance() -> ExampleValues:
+            contested = labeled.correct[:, labeled.contested]
+            return labeled.of_contested(correctness_variance(contested))
+
+        return {
+            "accuracy": batch.once("accuracy", lambda: accuracy(labeled.correct)),
+            "accuracy_sd_independent": batch.once("accuracy_sd_independent", variance),
+        }
+
     def update(self, batch: Batch) -> Detail:
         """Add one batch; returns the share of the runs that are right, NaN where unlabeled."""
         labeled = batch.labeled
-        shares = accuracy(labeled.correct)
+        shares, variance = self.values(batch).values()
         self._accuracy.update(shares)
-        contested = correctness_variance(labeled.correct[:, labeled.contested])
-        self._variance.update(contested, n_zeros=labeled.n_examples - len(labeled.contested))
+        self._variance.update(variance)
         self._right += labeled.correct.sum(axis=1)
         columns = np.full(batch.n_examples, np.nan)
         if batch.labels is not None:

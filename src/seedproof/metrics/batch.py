@@ -1,14 +1,18 @@
 """Some examples as all runs saw them: what every kernel takes."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 
+from seedproof.metrics.statistic import ExampleValues
 from seedproof.records.schema import UNLABELED
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
 FEW_CLASSES = 32
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +33,7 @@ class Batch:
     n_classes: int
     labels: IntArray | None = None
     probs: FloatArray | None = None
+    _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def from_probs(cls, probs: FloatArray, labels: IntArray | None = None) -> "Batch":
@@ -98,6 +103,18 @@ class Batch:
         whole: IntArray = self.predictions[0].copy()
         whole[self.contested] = np.take_along_axis(contested, winner[None, :], axis=0)[0]
         return whole
+
+    def once(self, name: str, make: Callable[[], Made]) -> Made:
+        """What a family makes of this batch: made when first asked for, and kept with it."""
+        if name not in self._made:
+            self._made[name] = make()
+        made: Made = self._made[name]
+        return made
+
+    def of_contested(self, values: ExampleValues) -> ExampleValues:
+        """Values of the contested examples, with their places in the batch."""
+        n_zeros = self.n_examples - len(self.contested)
+        return replace(values, places=self.contested, n_zeros=n_zeros)
 
     def over_contested(self, values: FloatArray) -> FloatArray:
         """Values of the contested examples, 0 for all others: (examples,)."""

@@ -82,6 +82,15 @@ def _mean_of_runs(losses: FloatArray) -> ExampleValues:
     return ExampleValues(whole, without, whole_denominator=n_runs, without_denominator=n_runs - 1)
 
 
+def _losses(batch: Batch) -> tuple[FloatArray, FloatArray]:
+    """NLL and Brier score of the labeled examples of a batch, axes (runs, examples)."""
+    labeled = batch.labeled
+    if labeled.probs is None or labeled.labels is None:
+        raise ValueError("calibration needs probabilities and labels")
+    probs, labels = labeled.probs, labeled.labels
+    return batch.once("losses", lambda: (nll(labeled.reference_probs), brier(probs, labels)))
+
+
 class Calibration:
     """Calibration errors and proper scores of each run, and their spread."""
 
@@ -108,17 +117,22 @@ class Calibration:
         self._nll, self._nll_by_run = ExampleSums(), np.zeros(n_runs)
         self._brier, self._brier_by_run = ExampleSums(), np.zeros(n_runs)
 
+    def values(self, batch: Batch) -> Mapping[str, ExampleValues]:
+        """Both losses of each labeled example, averaged over runs."""
+        losses, scores = _losses(batch)
+        return batch.once(
+            "mean losses",
+            lambda: {"nll": _mean_of_runs(losses), "brier": _mean_of_runs(scores)},
+        )
+
     def update(self, batch: Batch) -> Detail:
         """Add the labeled examples of one batch; says nothing of single examples."""
-        batch = batch.labeled
-        if batch.probs is None or batch.labels is None:
-            raise ValueError("calibration needs probabilities and labels")
-        self._add_bins(batch.predictions, batch.confidence, batch.correct)
-        losses = nll(batch.reference_probs)
-        self._nll.update(_mean_of_runs(losses))
+        values, labeled = self.values(batch), batch.labeled
+        self._add_bins(labeled.predictions, labeled.confidence, labeled.correct)
+        losses, scores = _losses(batch)
+        self._nll.update(values["nll"])
         self._nll_by_run += losses.sum(axis=1)
-        scores = brier(batch.probs, batch.labels)
-        self._brier.update(_mean_of_runs(scores))
+        self._brier.update(values["brier"])
         self._brier_by_run += scores.sum(axis=1)
         return {}
 

@@ -75,9 +75,14 @@ class Confidence:
         self._squares = np.zeros(N_BINS)
         self._map = np.zeros((len(AGREEMENTS), MAP_ROWS, MAP_COLUMNS), dtype=np.int64)
 
+    def values(self, batch: Batch) -> Mapping[str, ExampleValues]:
+        """Spread of each example's probability."""
+        probs = batch.reference_probs
+        return {"probability_sd": batch.once("probability_sd", lambda: probability_sd(probs))}
+
     def update(self, batch: Batch) -> Detail:
         """Add one batch; returns mean and standard deviation over runs of each probability."""
-        values = probability_sd(batch.reference_probs)
+        values = self.values(batch)["probability_sd"]
         self._spread.update(values)
         mean = batch.reference_probs.mean(axis=0)
         # With two classes the curve runs over the probability of the second one, as published.

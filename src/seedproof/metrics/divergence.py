@@ -96,11 +96,17 @@ class Divergence:
         self._kl = ExampleSums()
         self._js = ExampleSums()
 
-    def update(self, batch: Batch) -> Detail:
-        """Add one batch; single examples get no column: their spread says it more plainly."""
+    def values(self, batch: Batch) -> Mapping[str, ExampleValues]:
+        """Both divergences of each example."""
         if batch.probs is None:
             raise ValueError("divergences need probabilities")
-        kl, js = divergences(smooth(batch.probs))
+        probs = batch.probs
+        kl, js = batch.once("divergences", lambda: divergences(smooth(probs)))
+        return {"predictive_kl": kl, "predictive_js": js}
+
+    def update(self, batch: Batch) -> Detail:
+        """Add one batch; single examples get no column: their spread says it more plainly."""
+        kl, js = self.values(batch).values()
         self._kl.update(kl)
         self._js.update(js)
         return {}

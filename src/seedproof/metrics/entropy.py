@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import entr, zeta
+from scipy.special import entr, gammaln, zeta
 
 from seedproof.metrics.accumulator import Detail, Need
 from seedproof.metrics.batch import Batch
@@ -38,6 +38,52 @@ def label_entropy(agreement: IntArray) -> ExampleValues:
     if n_runs > 2:
         without = _entropy(log_counts - tables.step[agreement], n_runs - 1)
     return ExampleValues(whole, without)
+
+
+def rarefied_entropy(agreement: IntArray, n_drawn: int) -> ExampleValues:
+    """Label entropy that fewer of the runs would show on average, in nats.
+
+    Plug-in entropies grow with the number of runs; those of different numbers can be compared once
+    both are brought to the smaller one.
+
+    Args:
+        agreement: How many runs predict what this run predicts, axes (runs, examples).
+        n_drawn: How many of the runs are drawn; at most all of them.
+
+    Returns:
+        Entropies in [0, ln n_drawn]; exactly 0 where all runs agree.
+    """
+    n_runs = len(agreement)
+    if n_drawn >= n_runs:
+        return label_entropy(agreement)
+    counts = np.maximum(np.arange(n_runs + 1), 1)
+    drawn, drawn_left = _drawn(n_runs, n_drawn), _drawn(n_runs - 1, n_drawn)
+    whole = _entropy((drawn / counts)[agreement].sum(axis=0), n_drawn)
+    # With run r left out, its class has one run less.
+    drawn_left = np.append(drawn_left, drawn_left[-1])
+    left = (drawn_left / counts)[agreement].sum(axis=0) - np.diff(drawn_left, prepend=0.0)[
+        agreement
+    ]
+    return ExampleValues(whole, _entropy(left, n_drawn))
+
+
+@lru_cache(maxsize=32)
+def _drawn(n_runs: int, n_drawn: int) -> FloatArray:
+    """Mean of x ln x over draws of some runs, x of them from a class with n = 0..R of all runs."""
+    n = np.arange(n_runs + 1)[:, None]
+    x = np.arange(1, n_drawn + 1)[None, :]
+    ways = _log_choose(n, x) + _log_choose(n_runs - n, n_drawn - x)
+    chance = np.exp(ways - _log_choose(n_runs, n_drawn))
+    return np.asarray((chance * x * np.log(x)).sum(axis=1))
+
+
+def _log_choose(n: IntArray | int, k: IntArray | int) -> FloatArray:
+    """Logarithm of the number of ways to choose k of n; minus infinity where there are none."""
+    n, k = np.broadcast_arrays(n, k)
+    possible = (k >= 0) & (k <= n)
+    kept = np.where(possible, k, 0)
+    ways = gammaln(n + 1.0) - gammaln(kept + 1.0) - gammaln(n - kept + 1.0)
+    return np.where(possible, ways, -np.inf)
 
 
 def label_entropy_corrected(agreement: IntArray) -> ExampleValues:
@@ -198,13 +244,25 @@ class Entropy:
         self._edges = entropy_edges(n_runs, n_classes)
         self._histogram = np.zeros(N_BINS, dtype=np.int64)
 
+    def values(self, batch: Batch) -> Mapping[str, ExampleValues]:
+        """Both entropies of each example."""
+        agreement = batch.contested_agreement
+
+        def both() -> Mapping[str, ExampleValues]:
+            return {
+                "label_entropy": batch.of_contested(label_entropy(agreement)),
+                "label_entropy_corrected": batch.of_contested(label_entropy_corrected(agreement)),
+            }
+
+        return batch.once("entropies", both)
+
     def update(self, batch: Batch) -> Detail:
         """Add one batch; returns both entropies of each example."""
         agreement = batch.contested_agreement
-        n_zeros = batch.n_examples - len(batch.contested)
-        entropy, corrected = label_entropy(agreement), label_entropy_corrected(agreement)
-        self._plain.update(entropy, n_zeros=n_zeros)
-        self._corrected.update(corrected, n_zeros=n_zeros)
+        entropy, corrected = self.values(batch).values()
+        self._plain.update(entropy)
+        self._corrected.update(corrected)
+        n_zeros = entropy.n_zeros
         self._agreement_counts[-1] += n_zeros * batch.n_runs
         self._agreement_counts += np.bincount(
             agreement.ravel(), minlength=len(self._agreement_counts)

@@ -79,10 +79,18 @@ class Flips:
         if 2 < n_classes <= MAX_SWAP_CLASSES:
             self._swaps = np.zeros((n_classes, n_classes), dtype=np.int64)
 
+    def values(self, batch: Batch) -> Mapping[str, ExampleValues]:
+        """Flip rate of each example."""
+
+        def flips() -> ExampleValues:
+            return batch.of_contested(flip_rate(batch.contested_agreement))
+
+        return {"flip_rate": batch.once("flip_rate", flips)}
+
     def update(self, batch: Batch) -> Detail:
         """Add one batch; returns majority class, its share of the runs, and flip rate of each."""
-        flips = flip_rate(batch.contested_agreement)
-        self._flips.update(flips, n_zeros=batch.n_examples - len(batch.contested))
+        flips = self.values(batch)["flip_rate"]
+        self._flips.update(flips)
         self._disagreements += batch.disagreements
         for run_idx, predicted in enumerate(batch.predictions):
             self._class_counts[run_idx] += np.bincount(predicted, minlength=batch.n_classes)

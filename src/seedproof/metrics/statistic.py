@@ -24,12 +24,16 @@ class ExampleValues:
         without: From all runs but run r, axes (runs, examples); None where too few runs are left.
         whole_denominator: What `whole` is to be divided by.
         without_denominator: What `without` is to be divided by.
+        places: Positions of these examples in their batch, ascending; None if they are all of it.
+        n_zeros: How many more the batch has, whose quantity is 0 with and without any run.
     """
 
     whole: IntArray | FloatArray
     without: IntArray | FloatArray | None
     whole_denominator: int = 1
     without_denominator: int = 1
+    places: IntArray | None = None
+    n_zeros: int = 0
 
     @property
     def values(self) -> FloatArray:
@@ -49,16 +53,11 @@ class ExampleSums:
     whole_denominator: int = 1
     without_denominator: int = 1
 
-    def update(self, values: ExampleValues, *, n_zeros: int = 0) -> None:
-        """Add the examples of one batch.
-
-        Args:
-            values: Some of its examples.
-            n_zeros: How many more there are, whose quantity is 0 with and without any run.
-        """
+    def update(self, values: ExampleValues) -> None:
+        """Add the examples of one batch."""
         self.whole_denominator = values.whole_denominator
         self.without_denominator = values.without_denominator
-        self.n_examples += len(values.whole) + n_zeros
+        self.n_examples += len(values.whole) + values.n_zeros
         self.total += values.whole.sum().item()
         self.squares += float(np.square(values.values).sum())
         if values.without is not None:

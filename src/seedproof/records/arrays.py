@@ -73,7 +73,7 @@ class ArrayShards:
             self._labels = _renumbered(self._labels, self._class_order)
         self._ids = as_ids(ids, array.shape[1])
         self._order = None if ids is None else _sorting(self._ids)
-        self._rows = Layout(self.kind, self.classes).rows_per_group
+        self.rows_per_shard = Layout(self.kind, self.classes).rows_per_group
 
     @property
     def has_text_ids(self) -> bool:
@@ -93,11 +93,12 @@ class ArrayShards:
     @property
     def n_shards(self) -> int:
         """How many shards there are."""
-        return -(-self.n_examples // self._rows)
+        return -(-self.n_examples // self.rows_per_shard)
 
     def shard(self, index: int) -> Shard:
         """Rows of one shard, checked."""
-        rows = slice(index * self._rows, min((index + 1) * self._rows, self.n_examples))
+        start = index * self.rows_per_shard
+        rows = slice(start, min(start + self.rows_per_shard, self.n_examples))
         chosen: slice | IntArray = rows if self._order is None else self._order[rows]
         ids = self._ids[rows] if self._order is None else self._ids.take(pa.array(chosen))
         labels = None if self._labels is None else self._labels[chosen]

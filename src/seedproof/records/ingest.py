@@ -62,10 +62,14 @@ class Ingest:
         columns: What the user calls the columns.
         memory: Bytes that may be used; DuckDB sorts out of core beyond its share.
         scratch: An existing folder for what does not fit.
+        alone: Whether a single run will do.
     """
 
-    def __init__(self, *, columns: Columns, memory: int, scratch: Path) -> None:
+    def __init__(
+        self, *, columns: Columns, memory: int, scratch: Path, alone: bool = False
+    ) -> None:
         self._columns = columns
+        self._least_runs = 1 if alone else 2
         self._scratch = scratch
         self._tables = 0
         share = int(memory * DUCKDB_SHARE)
@@ -105,7 +109,12 @@ class Ingest:
             scans = [self._scan(table) for table in tables]
             roles = self._roles(scans)
             notes = self._load(scans, roles)
-            rows = SortedRows(self._db, roles, half=any(scan.half for scan in scans))
+            rows = SortedRows(
+                self._db,
+                roles,
+                half=any(scan.half for scan in scans),
+                least_runs=self._least_runs,
+            )
             kept, dropped = rows.constant_extras()
             if dropped:
                 names = ", ".join(repr(name) for name in dropped)
@@ -261,7 +270,7 @@ class Ingest:
                     f"{scans[0].title} and {scan.title} do not both have labels or predictions. "
                     "Give all files the same columns."
                 )
-        if first.run is None and len(scans) == 1:
+        if first.run is None and len(scans) == 1 and self._least_runs > 1:
             raise ColumnError(
                 f"{scans[0].title} has no column {self._columns.run!r} that says which training a "
                 f"row is from. It has: {', '.join(map(repr, list(scans[0].types)[:12]))}. "

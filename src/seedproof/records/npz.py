@@ -32,12 +32,13 @@ _DAMAGES = (
 )
 
 
-def open_npz(paths: list[Path]) -> ArrayShards:
+def open_npz(paths: list[Path], *, alone: bool = False) -> ArrayShards:
     """The runs of one file that holds all of them, or of several that hold one each.
 
     Args:
         paths: `.npz` files with `probs` or `predictions`, and `labels`, `ids`, `classes` and `runs`
             if there are any.
+        alone: Whether a single run will do.
 
     Returns:
         Their shards.
@@ -54,6 +55,7 @@ def open_npz(paths: list[Path]) -> ArrayShards:
             ids=first.get("ids"),
             classes=None if "classes" not in first else first["classes"].tolist(),
             runs=None if "runs" not in first else first["runs"].tolist(),
+            alone=alone,
         )
     key = "probs" if "probs" in first else "predictions"
     for path, content in zip(paths, loaded, strict=True):

@@ -81,23 +81,26 @@ class Store:
         found = {run.arm for run in self.runs if run.status == "finished"}
         return (*(arm for arm in planned if arm in found), *sorted(found.difference(planned)))
 
-    def shards(self, *, arm: str | None = None, split: str | None = None) -> "StoreShards":
+    def shards(
+        self, *, arm: str | None = None, split: str | None = None, alone: bool = False
+    ) -> "StoreShards":
         """The finished runs of one arm on one split, aligned.
 
         Args:
             arm: Which arm; may be left out if there is only one.
             split: Which split; may be left out if there is only one.
+            alone: Whether a single run will do.
 
         Returns:
             A source of shards.
 
         Raises:
-            TooFewRunsError: Fewer than two finished runs.
+            TooFewRunsError: Fewer finished runs than needed.
         """
         arm = _only(arm, self.arms(), "arm", "--arm")
         split = _only(split, self.splits(), "split", "--split")
         chosen = [run for run in self.runs if run.arm == arm and run.status == "finished"]
-        if len(chosen) < 2:
+        if len(chosen) < (1 if alone else 2):
             raise TooFewRunsError(
                 f"A flip needs two runs to disagree, but arm {arm!r} of study "
                 f"{self.study.name!r} has {len(chosen)} finished run(s). "
@@ -331,6 +334,16 @@ class StoreShards:
     def n_shards(self) -> int:
         """How many shards there are."""
         return len(self._readers[0].groups)
+
+    @property
+    def rows_per_shard(self) -> int:
+        """Examples in every shard but the last."""
+        return self._readers[0].groups[0].rows
+
+    @property
+    def manifests(self) -> tuple[RunManifest, ...]:
+        """What each run was made under: seeds, versions, times."""
+        return tuple(reader.run for reader in self._readers)
 
     def shard(self, index: int) -> Shard:
         """Row group `index` of every run."""

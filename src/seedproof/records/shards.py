@@ -60,6 +60,10 @@ class ShardSource(Protocol):
     def n_shards(self) -> int:
         """How many shards there are."""
 
+    @property
+    def rows_per_shard(self) -> int:
+        """Examples in every shard but the last."""
+
     def shard(self, index: int) -> Shard:
         """Read one shard."""
 

@@ -47,9 +47,18 @@ class SortedRows:
         db: The database that holds `rows`.
         roles: What the user's columns are.
         half: Whether probabilities have half precision.
+        least_runs: How many runs there must be.
     """
 
-    def __init__(self, db: "duckdb.DuckDBPyConnection", roles: Roles, *, half: bool) -> None:
+    def __init__(
+        self,
+        db: "duckdb.DuckDBPyConnection",
+        roles: Roles,
+        *,
+        half: bool,
+        least_runs: int = 2,
+    ) -> None:
+        self._least_runs = least_runs
         self._db = db
         self._roles = roles
         self._tolerance = HALF_SUM_TOLERANCE if half else SUM_TOLERANCE
@@ -86,7 +95,7 @@ class SortedRows:
     def _find_runs(self) -> list[str]:
         found = self._db.execute("SELECT DISTINCT r FROM rows").fetchall()
         runs = canonical_order([name for (name,) in found])
-        if len(runs) < 2:
+        if len(runs) < self._least_runs:
             raise TooFewRunsError(
                 f"A flip needs two runs to disagree, but there is only run {runs[0]!r}. "
                 "Give the predictions of at least 2 trainings."

@@ -35,6 +35,7 @@ def open_target(
     memory: int,
     working: Path,
     progress: Progress | None,
+    alone: bool = False,
 ) -> tuple[ShardSource, tuple[str, ...]]:
     """Whatever the target is, as shards, with notes on how it was read.
 
@@ -46,6 +47,7 @@ def open_target(
         memory: Bytes that reading a table may use.
         working: A folder that lives as long as the shards are read.
         progress: Told how many rows of a table are read.
+        alone: Whether a single run will do.
 
     Returns:
         Shards, and what a person should know about how they came about.
@@ -55,12 +57,12 @@ def open_target(
     tables: list[Path | ArrowStream]
     match kind:
         case "array":
-            return ArrayShards(target, **arrays), ()  # type: ignore[arg-type] # checked inside
+            return ArrayShards(target, alone=alone, **arrays), ()  # type: ignore[arg-type] # checked inside
         case "store":
             place = target if isinstance(target, Location) else Location.of(_paths(target)[0])
-            return Store(place).shards(**choice), ()
+            return Store(place).shards(alone=alone, **choice), ()
         case "npz":
-            return open_npz([Path(path) for path in _paths(target)]), ()
+            return open_npz([Path(path) for path in _paths(target)], alone=alone), ()
         case "dataframe":
             tables = [target]  # type: ignore[list-item] # it has __arrow_c_stream__
         case _:
@@ -68,15 +70,22 @@ def open_target(
     from seedproof.records.ingest import Ingest
 
     store = Location.of(working / "store")
-    notes = Ingest(columns=columns, memory=memory, scratch=working).run(
+    notes = Ingest(columns=columns, memory=memory, scratch=working, alone=alone).run(
         tables, store, progress=progress
     )
-    return Store(store).shards(), notes
+    return Store(store).shards(alone=alone), notes
 
 
 def open_store(path: str) -> Store | None:
     """The store at a path or URL; None if there is something else."""
     return Store(Location.of(path)) if _is_store(path) else None
+
+
+def as_store(target: Target) -> Store | None:
+    """The store that a target is; None if it is something else."""
+    if isinstance(target, Location):
+        return Store(target)
+    return open_store(os.fspath(target)) if isinstance(target, str | os.PathLike) else None
 
 
 def _kind(target: Target) -> str:

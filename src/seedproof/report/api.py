@@ -1,23 +1,35 @@
-"""`sp.measure`: predictions in, a report out."""
+"""`sp.measure` and `sp.compare`: predictions in, a report out."""
 
 import os
 import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
+from typing import Any
 
 import numpy.typing as npt
 
+from seedproof.comparison.arms.compare import compare_sides
+from seedproof.comparison.arms.result import Comparison
+from seedproof.comparison.arms.saved import compare_saved
+from seedproof.comparison.blame.sharing import note_on_shared_seeds
+from seedproof.comparison.sides import Reading, open_both, open_sides
+from seedproof.comparison.versions.compare import compare_versions as pass_over_versions
 from seedproof.errors import OptionError, SeedproofError, TooFewRunsError
 from seedproof.measurement.measure import measure_shards
+from seedproof.measurement.result import Measurement
+from seedproof.measurement.saved import is_saved, load_saved
 from seedproof.records.columns import Columns
 from seedproof.records.location import Location
-from seedproof.records.reader import Store
+from seedproof.records.reader import Store, StoreShards
 from seedproof.records.targets import Target, open_target
+from seedproof.report.comparison.report import ComparisonReport
 from seedproof.report.report import Report
 from seedproof.report.side_by_side import SideBySide
 from seedproof.report.text import printable
+from seedproof.report.versions import VersionReport
 from seedproof.typing import Progress
 
 DEFAULT_MEMORY = "2GB"
@@ -66,7 +78,7 @@ def measure(
     limit = parse_memory(memory)
     scratch = Path(mkdtemp(prefix="seedproof-"))
     try:
-        with TemporaryDirectory(prefix="seedproof-") as working:
+        with _printable_errors(), TemporaryDirectory(prefix="seedproof-") as working:
             source, notes = open_target(
                 target,
                 arrays={"labels": labels, "ids": ids, "classes": classes, "runs": runs},
@@ -76,14 +88,14 @@ def measure(
                 working=Path(working),
                 progress=progress,
             )
+            if isinstance(source, StoreShards):
+                shared = note_on_shared_seeds([run.seeds for run in source.manifests])
+                notes = (*notes, shared) if shared else notes
             result = measure_shards(
                 source, Location.of(scratch / "examples.parquet"), progress=progress, notes=notes
             )
-    except BaseException as error:
+    except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
-        if isinstance(error, SeedproofError):
-            # It quotes names of files and classes, which may hold line ends and control codes.
-            error.args = (printable(str(error)),)
         raise
     return Report(result, scratch)
 
@@ -115,6 +127,162 @@ def measure_arms(
     enough = [arm for arm in arms if n_runs[arm] >= 2] or arms
     reports = {arm: measure(place, arm=arm, split=split, progress=progress) for arm in enough}
     return SideBySide(reports, left_out=[arm for arm in arms if arm not in enough])
+
+
+def compare(
+    targets: Target | Sequence[Target | Report],
+    *,
+    baseline: str | None = None,
+    gold: str | None = None,
+    columns: Columns | None = None,
+    arm: str | None = None,
+    split: str | None = None,
+    paired: bool = False,
+    memory: str | int = DEFAULT_MEMORY,
+    progress: Progress | None = None,
+) -> ComparisonReport:
+    """What each arm changes against a baseline, and whether that is more than luck.
+
+    Args:
+        targets: A store with several arms; or a list of at least two targets, each the runs of one
+            arm: stores, tables, `.npz` files, folders of saved reports, or reports.
+        baseline: The arm, or the target by its short name, that all others are compared with;
+            without it the arm `none`, or the first.
+        gold: An arm, such as an ensemble, whose gain counts as 100 %.
+        columns: Names of the columns, with tables.
+        arm: Which arm of stores that are compared with other targets.
+        split: Which split of a store.
+        paired: Whether runs of one name in several tables share their seeds. Runs of stores are
+            paired by the seeds that they recorded.
+        memory: What reading tables may use, such as "4GB"; larger ones are sorted on disk.
+        progress: Called as the work goes on.
+
+    Returns:
+        Every metric of each arm with its effect, interval and verdict.
+
+    Raises:
+        InputError: The targets cannot be compared; the message says why and what to do.
+    """
+    chosen: list[Any] = list(targets) if isinstance(targets, list | tuple) else [targets]
+    with _printable_errors():
+        reports = _reports(chosen)
+        if reports is not None:
+            return ComparisonReport(_compared_reports(reports, baseline, gold))
+        scratch = Path(mkdtemp(prefix="seedproof-"))
+        try:
+            with TemporaryDirectory(prefix="seedproof-") as working:
+                reading = Reading(
+                    columns=columns or Columns(),
+                    working=Path(working),
+                    memory=parse_memory(memory),
+                    split=split,
+                    arm=arm,
+                    is_paired=paired,
+                    progress=progress,
+                )
+                sides = open_sides(chosen, baseline, reading)
+                result = compare_sides(sides, Location.of(scratch), gold=gold, progress=progress)
+        except BaseException:
+            shutil.rmtree(scratch, ignore_errors=True)
+            raise
+        return ComparisonReport(result, scratch)
+
+
+def compare_versions(
+    old: Target,
+    new: Target,
+    *,
+    by: str | None = None,
+    columns: Columns | None = None,
+    arm: str | None = None,
+    split: str | None = None,
+    memory: str | int = DEFAULT_MEMORY,
+    progress: Progress | None = None,
+) -> VersionReport:
+    """What a new version of a model changes, beside what another seed would change.
+
+    Args:
+        old: Runs of the version that is deployed; one of the two versions may have a single run.
+        new: Runs of the version that may replace it, on the same examples.
+        by: A column of your own, for each of whose values the figures are given as well.
+        columns: Names of the columns, with tables.
+        arm: Which arm of a store.
+        split: Which split of a store.
+        memory: What reading tables may use, such as "4GB"; larger ones are sorted on disk.
+        progress: Called as the work goes on.
+
+    Returns:
+        Flips between the versions and within them, and the examples that the seed does not
+        explain.
+
+    Raises:
+        InputError: The versions cannot be compared; the message says why and what to do.
+    """
+    limit = parse_memory(memory)
+    scratch = Path(mkdtemp(prefix="seedproof-"))
+    try:
+        with _printable_errors(), TemporaryDirectory(prefix="seedproof-") as working:
+            reading = Reading(
+                columns=columns or Columns(),
+                working=Path(working),
+                memory=limit,
+                split=split,
+                arm=arm,
+                alone=True,
+                progress=progress,
+            )
+            sides = open_both([old, new], ["old", "new"], reading)
+            result = pass_over_versions(
+                sides[0].source,
+                sides[1].source,
+                Location.of(scratch / "examples.parquet"),
+                slices=() if by is None else (by,),
+                progress=progress,
+                notes=tuple(dict.fromkeys(note for side in sides for note in side.notes)),
+            )
+    except BaseException:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
+    return VersionReport(result, scratch)
+
+
+def _reports(targets: Sequence[Target | Report]) -> dict[str, Measurement] | None:
+    """The measurements of reports and of their folders by name; None if there is none of them."""
+    found: dict[str, Measurement] = {}
+    for index, target in enumerate(targets):
+        if isinstance(target, Report):
+            found["baseline" if index == 0 else f"arm {index}"] = target.measurement
+        elif isinstance(target, str | os.PathLike) and is_saved(place := Location.of(target)):
+            short = Path(os.fspath(target)).name
+            found[short if short not in found else os.fspath(target)] = load_saved(place)
+    if not found:
+        return None
+    if len(found) < len(targets):
+        raise OptionError(
+            "Reports and records cannot be compared with each other. Give the records of all arms."
+        )
+    return found
+
+
+def _compared_reports(
+    reports: dict[str, Measurement], baseline: str | None, gold: str | None
+) -> Comparison:
+    names = list(reports)
+    first = names[0] if baseline is None else baseline
+    if first not in names:
+        raise OptionError(f"There is no {first!r} to compare with. Known: {', '.join(names)}.")
+    names.sort(key=lambda name: name != first)
+    return compare_saved(names, [reports[name] for name in names], gold=gold)
+
+
+@contextmanager
+def _printable_errors() -> Iterator[None]:
+    """Our messages quote names of files and classes, which may hold line ends and control codes."""
+    try:
+        yield
+    except SeedproofError as error:
+        error.args = (printable(str(error)),)
+        raise
 
 
 def parse_memory(memory: str | int) -> int:

@@ -1,30 +1,17 @@
 """The page: one self-contained file that loads nothing and sends nothing."""
 
-import html
-import json
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
-from hashlib import blake2b
-from importlib.metadata import version
-from importlib.resources import files
-from platform import machine, python_version, system
 from typing import Any
-
-from jinja2 import Environment, StrictUndefined, Template
-from markupsafe import Markup
 
 from seedproof.measurement.result import Measurement
 from seedproof.metrics.calibration import N_BINS
 from seedproof.metrics.divergence import EPSILON
 from seedproof.metrics.entropy import HIGH_ENTROPY
-from seedproof.report import charts
+from seedproof.report.document import card_html, digest, page_parts, template, versions
 from seedproof.report.figures import Figure, build_figures, section_titles
 from seedproof.report.view import Row, View, build_view
 from seedproof.report.words import followed, on_accuracy
-
-MAX_READ_ALOUD = 60
 
 
 @dataclass(frozen=True)
@@ -54,15 +41,11 @@ def render_page(
     view = build_view(measurement, show=show)
     figures = build_figures(measurement)
     data = {
-        "figures": [
-            {"name": figure.name, "spec": charts.spec(figure), "points": _aloud(figure)}
-            for figure in figures
-        ],
         "examples": [asdict(example) for example in view.unstable],
         "has_probs": "probability_sd" in measurement.metrics,
         "has_labels": bool(measurement.n_labeled),
     }
-    return _template("page.html").render(
+    return template("page.html").render(
         view=view_with_cards(view),
         dots=[group for group, count in enumerate(view.dots) for _ in range(count)],
         sections=_sections(measurement, figures),
@@ -74,17 +57,13 @@ def render_page(
         followed=f"Probability of {followed(measurement)}",
         table_note=_table_note(measurement, view),
         made=_made(measurement, command),
-        css=Markup(_asset("page.css")),  # noqa: S704 - our own file
-        js=Markup(_asset("page.js")),  # noqa: S704 - our own file
-        vega=Markup(_script(charts.javascript())),  # noqa: S704 - Vega's own code
-        data=Markup(_json(data)),  # noqa: S704 - escaped for a script element
-        nonce=blake2b(measurement.to_json().encode(), digest_size=12).hexdigest(),
+        **page_parts(figures, data=data, css=["page.css"], identity=measurement.to_json()),
     )
 
 
 def render_short(measurement: Measurement) -> str:
     """A short form for notebooks: the verdict, the sentences and the figures, without scripts."""
-    return _template("short.html").render(view=build_view(measurement))
+    return template("short.html").render(view=build_view(measurement))
 
 
 def view_with_cards(view: View) -> dict[str, Any]:
@@ -95,19 +74,6 @@ def view_with_cards(view: View) -> dict[str, Any]:
 
     shallow = {name: getattr(view, name) for name in view.__dataclass_fields__}
     return shallow | {"rows": [row(one) for one in view.rows]}
-
-
-def card_html(text: str) -> Markup:
-    """A metric card as HTML: paragraphs, bold and code are all that cards use."""
-    paragraphs = [part for part in text.strip().split("\n\n") if not part.startswith("#")]
-    found = []
-    for part in paragraphs:
-        safe = html.escape(" ".join(part.split()))
-        safe = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", safe)
-        safe = re.sub(r"`(.+?)`", r"<code>\1</code>", safe)
-        safe = re.sub(r"^\*(.+)\*$", r"<i>\1</i>", safe)
-        found.append(f"<p>{safe}</p>")
-    return Markup("".join(found))  # noqa: S704 - escaped above
 
 
 def _sections(measurement: Measurement, figures: Sequence[Figure]) -> list[Section]:
@@ -132,16 +98,6 @@ def _swaps(measurement: Measurement) -> tuple[tuple[str, str, str], ...]:
     return tuple(found[:10])
 
 
-def _aloud(figure: Figure) -> list[str]:
-    """The marks of a chart in words, for the keyboard."""
-    if len(figure.numbers) > MAX_READ_ALOUD:
-        return []
-    return [
-        ", ".join(f"{name} {cell}" for name, cell in zip(figure.header, row, strict=True))
-        for row in figure.numbers
-    ]
-
-
 def _orders(measurement: Measurement) -> list[tuple[str, str]]:
     orders = [("flip_rate down", "most split first"), ("entropy down", "highest entropy first")]
     if "probability_sd" in measurement.metrics:
@@ -160,8 +116,6 @@ def _table_note(measurement: Measurement, view: View) -> str:
 
 def _made(measurement: Measurement, command: str | None) -> list[tuple[str, str]]:
     runs = ", ".join(measurement.runs[:20]) + (", …" if measurement.n_runs > 20 else "")
-    packages = " · ".join(f"{name} {version(name)}" for name in ("seedproof", "numpy", "pyarrow"))
-    digest = blake2b(measurement.to_json().encode(), digest_size=8).hexdigest()
     found = [("Command", command)] if command else []
     choices = (
         f"ECE: {N_BINS} bins of equal width. High entropy: above {HIGH_ENTROPY}. KL and JS: "
@@ -173,29 +127,6 @@ def _made(measurement: Measurement, command: str | None) -> list[tuple[str, str]
         ("Intervals", "95 %, closed form from totals without each run; no resampling, no seed"),
         ("Choices", choices),
         ("Limits", "This speaks of these examples, this recipe and whatever the runs varied."),
-        ("Versions", f"{packages} · Python {python_version()} · {system()} {machine()}"),
-        ("Digest", f"{digest} (of summary.json)"),
+        ("Versions", versions()),
+        ("Digest", f"{digest(measurement.to_json())} (of summary.json)"),
     ]
-
-
-def _json(content: Any) -> str:  # noqa: ANN401 - plain data
-    """JSON that cannot end the script element it stands in."""
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    for sign in "<>&\u2028\u2029":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return text
-
-
-def _script(code: str) -> str:
-    """Code that cannot end the script element it stands in."""
-    return re.sub(r"</(?=script)", r"<\\/", code, flags=re.IGNORECASE).replace("<!--", r"<\!--")
-
-
-@cache
-def _asset(name: str) -> str:
-    return (files("seedproof.report") / "page" / name).read_text(encoding="utf-8")
-
-
-def _template(name: str) -> Template:
-    environment = Environment(autoescape=True, undefined=StrictUndefined)
-    return environment.from_string(_asset(name))

@@ -19,7 +19,7 @@ MAX_LINE = 100
 
 
 @dataclass(frozen=True)
-class _Prose:
+class Prose:
     """Prose that keeps a value and its unit on one line, which rich's own wrapping does not."""
 
     text: str
@@ -36,12 +36,12 @@ def render(view: View) -> RenderableType:
     """What a terminal shows."""
     parts: list[RenderableType] = [Text(view.title, style="dim"), Text("")]
     for sentence in view.sentences:
-        parts += [_Prose(sentence.text), Text("")]
+        parts += [Prose(sentence.text), Text("")]
     parts.append(_figures(view))
     if view.unstable:
         parts += [Text(""), _examples(view)]
     if view.notes:
-        parts += [Text(""), *(_Prose(f"Note: {note}", style="dim") for note in view.notes)]
+        parts += [Text(""), *(Prose(f"Note: {note}", style="dim") for note in view.notes)]
     return Group(*parts)
 
 

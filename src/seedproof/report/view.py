@@ -132,7 +132,7 @@ def build_view(measurement: Measurement, *, show: Sequence[str] = ()) -> View:
         title=words.title(measurement),
         headline=words.headline(measurement),
         sentences=words.sentences(measurement),
-        dots=_dots(measurement),
+        dots=agreement_dots(measurement),
         key_figures=_key_figures(measurement),
         rows=tuple(_row(name, value) for name, value in measurement.metrics.items()),
         unstable=_unstable(measurement, show),
@@ -140,8 +140,11 @@ def build_view(measurement: Measurement, *, show: Sequence[str] = ()) -> View:
     )
 
 
-def _dots(measurement: Measurement) -> tuple[int, int, int]:
-    """Shares as hundredths that add up, rounded by largest remainder."""
+def agreement_dots(measurement: Measurement) -> tuple[int, int, int]:
+    """Of a hundred examples: all runs agree, some differ, entropy above 0.56.
+
+    They add up, because they are rounded by largest remainder.
+    """
     differ = measurement.metrics["ambiguity"].value
     high = measurement.metrics["high_entropy_share"].value
     exact = [N_DOTS * share for share in (1 - differ, differ - high, high)]

@@ -1,6 +1,6 @@
 """Which sources vary, and in how many runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, Literal
@@ -10,6 +10,9 @@ import numpy as np
 from seedproof.errors import OptionError
 from seedproof.seeds.sources import SOURCES, check_source
 from seedproof.typing import is_count
+
+# A block has two seeds of each source: that of its run A and that of its run B.
+LEVELS_A_BLOCK = 2
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,8 @@ class Assignment:
 class SeedPlan:
     """Which sources vary over the runs of an arm; all arms share the seeds.
 
-    Make one with `SeedPlan.all`, `SeedPlan.one_at_a_time` or `SeedPlan.factorial`.
+    Make one with `SeedPlan.all`, `SeedPlan.one_at_a_time`, `SeedPlan.factorial` or
+    `SeedPlan.blocks`.
 
     A source has levels 0, 1, 2, …; a level's seed depends on the root, the source and the level
     alone. So a plan can grow: the runs that were there keep their seeds.
@@ -40,7 +44,7 @@ class SeedPlan:
         root: The number that every seed comes from.
     """
 
-    kind: Literal["all", "one-at-a-time", "factorial"]
+    kind: Literal["all", "one-at-a-time", "factorial", "blocks"]
     levels: Mapping[str, int] = field(default_factory=dict)
     root: int = 0
 
@@ -94,6 +98,37 @@ class SeedPlan:
         """
         return cls("factorial", _levels(levels), root)
 
+    @classmethod
+    def blocks(
+        cls, n_blocks: int, sources: Sequence[str] = ("init", "order", "dropout"), *, root: int = 0
+    ) -> "SeedPlan":
+        """Independent blocks of runs that tell which source is to blame for the flips.
+
+        Runs A and B of a block differ in all these sources; each further run takes one source from
+        A and the rest from B. Blocks share no seed of these sources, so that their differences
+        tell how sure a share is. Sources that are not named are held in all runs.
+
+        Args:
+            n_blocks: How many blocks; 10 are useful, 5 the least that can be measured.
+            sources: The sources to tell apart, two or more.
+            root: The number that every seed comes from.
+
+        Returns:
+            A plan of n_blocks × (sources + 2) runs.
+
+        Raises:
+            OptionError: Fewer than one block, or fewer than two sources.
+        """
+        if not is_count(n_blocks, least=1):
+            raise OptionError(f"{n_blocks!r} blocks are not possible. Give 1 or more, such as 10.")
+        levels = dict.fromkeys(sources, LEVELS_A_BLOCK * n_blocks)
+        if len(levels) < 2:
+            raise OptionError(
+                f"Blocks tell sources apart, but {list(levels)} are fewer than two. "
+                f"Name at least two of {', '.join(SOURCES)}."
+            )
+        return cls("blocks", levels, root)
+
     def assignments(self) -> tuple[Assignment, ...]:
         """The seeds of each run, in order."""
         match self.kind:
@@ -108,11 +143,22 @@ class SeedPlan:
                 for source, n_levels in self.levels.items():
                     moves += [{source: level} for level in range(1, n_levels)]
                 return tuple(self._assign(moved) for moved in moves)
+            case "blocks":
+                n_blocks = min(self.levels.values()) // LEVELS_A_BLOCK
+                return tuple(run for idx in range(n_blocks) for run in self._block(idx))
             case _:
                 grid = product(*(range(n_levels) for n_levels in self.levels.values()))
                 return tuple(
                     self._assign(dict(zip(self.levels, point, strict=True))) for point in grid
                 )
+
+    def _block(self, index: int) -> Iterator[Assignment]:
+        a = dict.fromkeys(self.levels, LEVELS_A_BLOCK * index)
+        b = dict.fromkeys(self.levels, LEVELS_A_BLOCK * index + 1)
+        yield self._assign(a, f"block {index}: A")
+        yield self._assign(b, f"block {index}: B")
+        for source in self.levels:
+            yield self._assign(b | {source: a[source]}, f"block {index}: {source} of A")
 
     def _assign(self, moved: Mapping[str, int], name: str | None = None) -> Assignment:
         if name is None:

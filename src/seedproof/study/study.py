@@ -12,7 +12,8 @@ from seedproof.errors import OptionError, RunExistsError
 from seedproof.records.location import Location
 from seedproof.records.manifest import FailureManifest
 from seedproof.records.reader import Store
-from seedproof.report.api import measure, measure_arms
+from seedproof.report.api import compare, measure, measure_arms
+from seedproof.report.comparison.report import ComparisonReport
 from seedproof.report.report import Report
 from seedproof.report.side_by_side import SideBySide
 from seedproof.runs.resume import (
@@ -264,6 +265,21 @@ class Study:
             A report.
         """
         return measure(self._store, arm=arm, split=split)
+
+    def compare(
+        self, *, baseline: str | None = None, gold: str | None = None, split: str | None = None
+    ) -> ComparisonReport:
+        """What each arm changes against a baseline, and whether that is more than luck.
+
+        Args:
+            baseline: Name of the baseline; without it the arm `none`, or the first.
+            gold: An arm, such as an ensemble, whose gain counts as 100 %.
+            split: Which split; may be left out if there is only one.
+
+        Returns:
+            Every metric of each arm with its effect, interval and verdict.
+        """
+        return compare(self._store, baseline=baseline, gold=gold, split=split)
 
     def measure_arms(self, *, split: str | None = None) -> SideBySide:
         """The reports of all arms, side by side.

@@ -50,7 +50,26 @@ class Simulation:
     def draw(self, rng: np.random.Generator) -> Batch:
         """One study: new examples, new runs."""
         logits = self._logits(self.n_examples, rng)
+        return self.make_runs(logits, _choose(logits, rng), rng)
+
+    def draw_beside(self, arm: "Simulation", rng: np.random.Generator) -> tuple[Batch, Batch]:
+        """Two arms on the same examples, with runs of their own.
+
+        Args:
+            arm: The other arm: its logits are those of this one, as many times larger as its
+                `logit_sd` is.
+            rng: Where chance comes from.
+
+        Returns:
+            This one's study and the other's.
+        """
+        logits = self._logits(self.n_examples, rng)
         labels = _choose(logits, rng)
+        scaled = logits * (arm.logit_sd / self.logit_sd)
+        return self.make_runs(logits, labels, rng), arm.make_runs(scaled, labels, rng)
+
+    def make_runs(self, logits: FloatArray, labels: IntArray, rng: np.random.Generator) -> Batch:
+        """New runs on given examples."""
         effects = rng.normal(0.0, self.run_sd, self.n_runs)
         effects += self.bad_shift * (rng.random(self.n_runs) < self.bad_share)
         predictions = np.stack([_choose(self._shift(logits, labels, e), rng) for e in effects])

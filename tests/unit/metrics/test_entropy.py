@@ -1,4 +1,5 @@
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from seedproof.metrics.entropy import (
     entropy_limit,
     label_entropy,
     label_entropy_corrected,
+    rarefied_entropy,
 )
 from seedproof.testing import oracles
 
@@ -308,3 +310,32 @@ def test_the_corrected_entropy_knows_its_bias_left():
 
     reach = beyond(predictions, n_classes=4)
     assert corrected.bias_left == pytest.approx(reach - corrected.value, rel=1e-12)
+
+
+@pytest.mark.parametrize("n_drawn", [2, 3, 4, 5])
+def test_rarefied_entropy_is_the_mean_over_all_draws(n_drawn):
+    """Every subset of so many of the six runs, and of the five that are left without one."""
+    votes = np.array([[0, 0, 0], [0, 1, 0], [0, 2, 0], [1, 2, 0], [1, 1, 0], [2, 0, 0]])
+
+    def brute(rows):
+        subsets = list(combinations(range(len(rows)), n_drawn))
+        entropies = [
+            [stats.entropy(np.bincount(rows[list(subset), i])) for i in range(3)]
+            for subset in subsets
+        ]
+        return np.mean(entropies, axis=0)
+
+    found = rarefied_entropy(Batch(votes, n_classes=3).agreement, n_drawn)
+
+    assert found.whole == pytest.approx(brute(votes), abs=1e-12)
+    for run_idx in range(6):
+        assert found.without[run_idx] == pytest.approx(
+            brute(np.delete(votes, run_idx, axis=0)), abs=1e-12
+        )
+
+
+def test_all_runs_drawn_are_the_plain_entropy():
+    """Nothing is left out."""
+    agreement = Batch(np.array([[0, 1], [0, 1], [1, 1]]), n_classes=2).agreement
+
+    assert np.array_equal(rarefied_entropy(agreement, 3).whole, label_entropy(agreement).whole)

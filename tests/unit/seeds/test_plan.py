@@ -66,14 +66,64 @@ def test_factorial_makes_every_combination():
         assert moved(mine, theirs) == {a.partition("=")[0] for a, b in levels if a != b}
 
 
+def test_a_block_has_two_strangers_and_a_run_for_each_source():
+    """A and B differ in all sources; "X of A" shares X with A, and everything else with B."""
+    runs = seeds_of(SeedPlan.blocks(1, ["order", "init", "data"]))
+
+    assert list(runs) == [
+        "block 0: A",
+        "block 0: B",
+        "block 0: order of A",
+        "block 0: init of A",
+        "block 0: data of A",
+    ]
+    first, second, *crossed = runs.values()
+    every = {"order", "init", "data"}
+    assert moved(first, second) == every
+    for source, run in zip(("order", "init", "data"), crossed, strict=True):
+        assert moved(first, run) == every - {source}
+        assert moved(second, run) == {source}
+
+
+def test_blocks_share_no_seed_of_what_varies():
+    """So they are independent draws; sources that are not named are held in all runs."""
+    runs = [one.seeds for one in SeedPlan.blocks(3, ["init", "order"]).assignments()]
+    blocks = [runs[:4], runs[4:8], runs[8:]]
+
+    for one, other in combinations(blocks, 2):
+        for mine in one:
+            assert all(moved(mine, theirs) == {"init", "order"} for theirs in other)
+
+
+def test_blocks_tell_apart_what_training_draws_unless_told_otherwise():
+    """Two blocks of A, B and three sources are ten runs."""
+    found = names(SeedPlan.blocks(2))
+
+    assert len(found) == 2 * (3 + 2)
+    assert found[7:] == ["block 1: init of A", "block 1: order of A", "block 1: dropout of A"]
+
+
+def test_blocks_are_at_least_one_of_at_least_two_sources():
+    """One source has nothing to be told from: its third run would be run A again."""
+    for n_blocks in (0, -1, 2.0, "5", True):
+        with pytest.raises(OptionError, match=rf"{n_blocks!r} blocks are not possible\. Give 1"):
+            SeedPlan.blocks(n_blocks)
+    for sources in ([], ["init"], ["init", "init"]):
+        with pytest.raises(OptionError, match=r"fewer than two\. Name at least two of init, order"):
+            SeedPlan.blocks(5, sources)
+    with pytest.raises(UnknownNameError, match="no source 'weights'"):
+        SeedPlan.blocks(5, ["init", "weights"])
+
+
 @pytest.mark.parametrize(
     ("small", "large"),
     [
         (SeedPlan.all(3), SeedPlan.all(40)),
         (SeedPlan.one_at_a_time(2), SeedPlan.one_at_a_time(9)),
         (SeedPlan.factorial({"init": 2, "data": 2}), SeedPlan.factorial({"init": 3, "data": 4})),
+        (SeedPlan.blocks(5), SeedPlan.blocks(10)),
     ],
-    ids=["all", "one-at-a-time", "factorial"],
+    ids=["all", "one-at-a-time", "factorial", "blocks"],
 )
 def test_growth_keeps_the_seeds_that_were_there(small, large):
     """More runs never change those that may be finished already, in whichever order they come."""
@@ -101,9 +151,10 @@ def test_plans_that_grew_apart_are_joined_to_the_largest():
         SeedPlan.all(2, root=1),
         SeedPlan.one_at_a_time(2, SOURCES),
         SeedPlan.factorial(dict.fromkeys(SOURCES, 2)),
+        SeedPlan.blocks(1, SOURCES),
         SeedPlan("all", {"init": 2}),
     ],
-    ids=["root", "one-at-a-time", "factorial", "sources"],
+    ids=["root", "one-at-a-time", "factorial", "blocks", "sources"],
 )
 def test_plans_of_different_shapes_are_not_joined(other):
     """Another root, another way to combine, or other sources: there is no plan of both."""
@@ -157,6 +208,8 @@ def test_a_plan_is_read_back_from_its_plain_data():
 
     assert plan.as_json() == {"kind": "factorial", "levels": {"order": 2, "init": 3}, "root": 5}
     assert SeedPlan(**plan.as_json()) == plan
+    blocks = SeedPlan.blocks(5, ["init", "order"], root=5)
+    assert SeedPlan(**blocks.as_json()) == blocks
 
 
 @pytest.mark.parametrize("n_runs", [0, -1, 1.0, "3", None, True])

@@ -72,6 +72,7 @@ class Figure:
         legend: Kind of mark, color and words, in HTML so that it wraps and enlarges.
         header: Columns of the table of numbers; empty where the marks are too many.
         numbers: Its rows, as text.
+        kind: What draws it, where several figures are drawn alike; else its name without a number.
     """
 
     name: str
@@ -84,3 +85,4 @@ class Figure:
     legend: Sequence[tuple[str, str, str]] = ()
     header: Sequence[str] = ()
     numbers: Sequence[Sequence[str]] = ()
+    kind: str = ""

@@ -1,0 +1,76 @@
+"""How often is a comparison wrong? Simulated pairs of arms, printed as Markdown.
+
+    python benchmarks/calibration.py --studies 2000 > calibration.md
+
+Takes about 20 minutes on one core. The docs page on comparing shows its output.
+"""
+
+import argparse
+from dataclasses import replace
+
+import numpy as np
+
+from seedproof.testing.comparisons import by_another_mechanism, effect_coverage, false_alarms
+from seedproof.testing.simulation import FIGURES, Simulation
+
+LOGIT_SD = {2: 3.0, 10: 8.0}
+KINDS = {
+    "normal runs": {},
+    "skewed (a moving threshold)": {"effect": "threshold"},
+    "one bad run in ten": {"bad_share": 0.1},
+}
+
+
+def line(words: list[str], found: dict[str, float]) -> None:
+    """Print one row."""
+    shares = [f"{100 * found[name]:.1f} %" if name in found else "" for name in FIGURES]
+    print(f"| {' | '.join([*words, *shares])} |", flush=True)
+
+
+def heading(title: str, words: list[str]) -> None:
+    """Print the head of a table."""
+    print(f"\n### {title}\n")
+    print(f"| {' | '.join([*words, *(f'`{name}`' for name in FIGURES)])} |")
+    print("|---" * (len(words) + len(FIGURES)) + "|", flush=True)
+
+
+def main() -> None:
+    """Print all tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--studies", type=int, default=2_000)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    rng = np.random.default_rng(options.seed)
+    n_studies = options.studies
+
+    heading("Identical arms that are called different", ["runs", "classes", "runs are", "treated"])
+    for n_runs in (5, 10, 50):
+        for n_classes in (2, 10):
+            for kind, settings in KINDS.items():
+                one = Simulation(n_runs, 500, n_classes, logit_sd=LOGIT_SD[n_classes], **settings)  # type: ignore[arg-type]
+                for is_paired in (True, False):
+                    found = false_alarms(
+                        one,
+                        n_studies=n_studies if n_runs < 50 else n_studies // 4,
+                        rng=rng,
+                        is_paired=is_paired,
+                    )
+                    treated = "paired" if is_paired else "unpaired"
+                    line([str(n_runs), str(n_classes), kind, treated], found)
+
+    heading("Intervals that hold the truth", ["runs", "classes", "the arm has"])
+    for n_runs in (5, 10, 50):
+        for n_classes in (2, 10):
+            base = Simulation(n_runs, 500, n_classes, logit_sd=LOGIT_SD[n_classes])
+            for words, arm, figures in (
+                ("runs that differ less", replace(base, run_sd=0.2), FIGURES),
+                ("the same flips by another mechanism", by_another_mechanism(base), FIGURES[:2]),
+            ):
+                found = effect_coverage(
+                    base, arm, n_studies=n_studies // 4, rng=rng, is_paired=True, figures=figures
+                )
+                line([str(n_runs), str(n_classes), words], found)
+
+
+if __name__ == "__main__":
+    main()

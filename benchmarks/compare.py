@@ -1,0 +1,79 @@
+"""How much longer is comparing two arms than measuring both?
+
+    python benchmarks/compare.py [--examples 1000000] [--runs 50] [--classes 10] [--folder DIR]
+
+Two arms are written as stores; then, in one run and each in a process of its own, which also tells
+its peak memory: both are measured, one after the other, and compared.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from measure import write_store
+
+from seedproof.comparison.arms.compare import Side, compare_sides
+from seedproof.measurement.measure import measure_shards
+from seedproof.records.location import Location
+from seedproof.records.reader import Store
+
+STEPS = ("measure", "compare")
+
+
+def one_step(step: str, folder: Path) -> None:
+    """Do one step and print what it took."""
+    sources = [Store(Location.of(folder / arm)).shards() for arm in ("base", "arm")]
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory() as scratch:
+        place = Location.of(scratch)
+        if step == "measure":
+            for source in sources:
+                measure_shards(source, place / "examples.parquet")
+        else:
+            seeds = tuple(sources[0].runs)
+            sides = [Side(name, one, seeds) for name, one in zip("ab", sources, strict=True)]
+            compare_sides(sides, place)
+    elapsed = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+    print(json.dumps({"seconds": elapsed, "gigabytes": peak}))
+
+
+def main() -> None:
+    """Write both arms, take turns, print a line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=50)
+    parser.add_argument("--examples", type=int, default=1_000_000)
+    parser.add_argument("--classes", type=int, default=10)
+    parser.add_argument("--repeat", type=int, default=2)
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--step", choices=STEPS)
+    options = parser.parse_args()
+    if options.step:
+        one_step(options.step, options.folder)
+        return
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        for seed, arm in enumerate(("base", "arm")):
+            shape = (options.runs, options.examples, options.classes)
+            write_store(Path(folder) / arm, *shape, seed=seed)
+        found: dict[str, list[dict[str, float]]] = {step: [] for step in STEPS}
+        for _ in range(options.repeat):
+            for step, results in found.items():
+                command = [sys.executable, __file__, "--step", step, "--folder", folder]
+                results.append(json.loads(subprocess.check_output(command)))
+    seconds = {step: min(one["seconds"] for one in results) for step, results in found.items()}
+    peaks = {step: max(one["gigabytes"] for one in results) for step, results in found.items()}
+    print(
+        f"{options.runs} runs × {options.examples:,} × {options.classes}, two arms: measuring both "
+        f"{seconds['measure']:.1f} s ({peaks['measure']:.2f} GB), comparing "
+        f"{seconds['compare']:.1f} s ({peaks['compare']:.2f} GB): "
+        f"{seconds['compare'] / seconds['measure']:.2f} times"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""`seedproof compare`: is the difference real?"""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from seedproof.cli import options
+from seedproof.errors import OptionError
+
+
+def compare(
+    targets: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TARGET...",
+            help="A store with several arms; or two and more tables, stores, .npz files or folders "
+            "of reports, the baseline first.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    baseline: Annotated[
+        str | None, typer.Option(help="The arm to compare with.  [default: none, or the first]")
+    ] = None,
+    gold: Annotated[
+        str | None, typer.Option(help="An arm, such as an ensemble, whose gain counts as 100 %.")
+    ] = None,
+    old: Annotated[str | None, typer.Option(help="Runs of the version that is deployed.")] = None,
+    new: Annotated[
+        str | None, typer.Option(help="Runs of the version that may replace it.")
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option("--slice", help="A column whose values are looked at one by one.")
+    ] = None,
+    paired: Annotated[
+        bool, typer.Option("--paired", help="Runs of one name in several tables share seeds.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Write comparison.html and comparison.json here.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the result as JSON and nothing else.")
+    ] = False,
+    show: options.Show = None,
+    run: options.Run = "run",
+    example: options.Example = "example",
+    label: options.Label = "label",
+    prediction: options.Prediction = "prediction",
+    probs: options.Probs = "p_",
+    arm: options.Arm = None,
+    split: options.Split = None,
+    memory: options.Memory = "2GB",
+) -> None:
+    """Compare arms with a baseline, or a new version with the old one.
+
+    A difference is called one only if its interval, over seeds and examples, excludes that
+    nothing changed.
+    """
+    from rich.console import Console
+
+    from seedproof.cli.progress import watching
+    from seedproof.records.columns import Columns
+    from seedproof.report import api
+
+    columns = Columns(run, example, label, prediction, probs)
+    is_of_versions = _is_of_versions(old, new, by, [targets, baseline, gold, paired])
+    with watching(Console(stderr=True)) as progress:
+        found: Any
+        if is_of_versions:
+            written = "versions.json, versions.txt, examples.parquet"
+            found = api.compare_versions(
+                old or "",
+                new or "",
+                by=by,
+                columns=columns,
+                arm=arm,
+                split=split,
+                memory=memory,
+                progress=progress,
+            )
+        else:
+            written = "comparison.html, comparison.json"
+            found = api.compare(
+                targets or [],
+                baseline=baseline,
+                gold=gold,
+                columns=columns,
+                arm=arm,
+                split=split,
+                paired=paired,
+                memory=memory,
+                progress=progress,
+            )
+    if out is not None:
+        found.save(out, show=show or (), command=options.command_line())
+    if as_json:
+        sys.stdout.write(found.to_json())
+        return
+    if sys.stdout.isatty():
+        found.show(show=show or ())
+    else:
+        typer.echo(found.text(show=show or ()))
+    if out is not None:
+        typer.echo(f"Written to {out}: {written}", err=True)
+
+
+def _is_of_versions(old: str | None, new: str | None, by: str | None, others: list[object]) -> bool:
+    """Whether two versions are compared, or arms; what does not go together is refused."""
+    if (old is None) != (new is None):
+        raise OptionError("--old and --new go together. Give both versions.")
+    if old is not None and any(others):
+        raise OptionError(
+            "--old and --new take no further target, --baseline, --gold or --paired. "
+            "Leave them out."
+        )
+    if old is None and by is not None:
+        raise OptionError("--slice goes with --old and --new. Leave it out.")
+    if old is None and not others[0]:
+        raise OptionError("Nothing to compare. Give a store, two targets, or --old and --new.")
+    return old is not None

@@ -1,0 +1,123 @@
+"""`seedproof gate`: may it ship?"""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from seedproof.cli import options
+
+if TYPE_CHECKING:
+    from seedproof.report.gate_api import GateReport
+
+STYLES = {"PASS": "green", "FAIL": "red", "INVESTIGATE": "yellow"}
+
+
+def gate(
+    targets: options.Targets,
+    *,
+    at_most: Annotated[
+        list[str] | None,
+        typer.Option("--max", metavar="METRIC=LIMIT", help="The metric may be at most this."),
+    ] = None,
+    at_least: Annotated[
+        list[str] | None,
+        typer.Option("--min", metavar="METRIC=LIMIT", help="The metric must be at least this."),
+    ] = None,
+    baseline: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TARGET", help="What --no-worse compares with: a target as well."),
+    ] = None,
+    no_worse: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="METRIC[=MARGIN]",
+            help="The metric may not be worse than the baseline's, by more than the margin.",
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="Read rules from this file; seedproof.toml or pyproject.toml without."),
+    ] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML for a CI system.")] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Write Markdown for a comment on a pull request.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    allow_different_environments: Annotated[
+        bool,
+        typer.Option(
+            "--allow-different-environments",
+            help="Judge records of different versions or hardware, and note it.",
+        ),
+    ] = False,
+    run: options.Run = "run",
+    example: options.Example = "example",
+    label: options.Label = "label",
+    prediction: options.Prediction = "prediction",
+    probs: options.Probs = "p_",
+    arm: options.Arm = None,
+    baseline_arm: Annotated[
+        str | None, typer.Option(help="Which arm of the baseline's store; as --arm without.")
+    ] = None,
+    split: options.Split = None,
+    memory: options.Memory = "2GB",
+) -> None:
+    """Judge predictions by limits, as CI does before a retrained model ships.
+
+    A target may also be a folder that seedproof measure --out wrote.
+
+    Exit code 0 if every rule holds, 1 if one is broken, 3 if the interval of one straddles its
+    limit and none is broken.
+    """
+    from rich.console import Console
+
+    from seedproof.cli.progress import watching
+    from seedproof.cli.thresholds import thresholds
+    from seedproof.records.columns import Columns
+    from seedproof.report import gate_api
+
+    limits = thresholds(at_most or (), at_least or (), no_worse or (), config=config)
+    with watching(Console(stderr=True)) as progress:
+        report = gate_api.gate(
+            targets,
+            max=limits.at_most,
+            min=limits.at_least,
+            no_worse=limits.no_worse,
+            baseline=baseline or None,
+            arm=arm,
+            baseline_arm=baseline_arm,
+            split=split,
+            columns=Columns(run, example, label, prediction, probs),
+            memory=memory,
+            allow_different_environments=allow_different_environments,
+            progress=progress,
+        )
+    if junit is not None:
+        _write(junit, report.to_junit())
+    if markdown is not None:
+        _write(markdown, report.to_markdown(command=options.command_line()))
+    if as_json:
+        sys.stdout.write(report.to_json())
+    else:
+        _show(report)
+    raise typer.Exit(report.exit_code)
+
+
+def _write(path: Path, content: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content, encoding="utf-8")
+
+
+def _show(report: "GateReport") -> None:
+    if not sys.stdout.isatty():
+        typer.echo(str(report))
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    text = Text(str(report))
+    for word, style in STYLES.items():
+        text.highlight_regex(f"(?m)^{word}", style=f"bold {style}")
+    Console(soft_wrap=True).print(text)

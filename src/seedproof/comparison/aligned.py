@@ -1,0 +1,141 @@
+"""The same examples of several sides, whatever the size of their shards."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from seedproof.errors import LabelConflictError, MissingExampleError
+from seedproof.records.schema import UNLABELED
+from seedproof.records.shards import Shard, ShardSource
+from seedproof.typing import IntArray
+
+
+def rows_of(source: ShardSource, first: int, last: int) -> Shard:
+    """Rows of a source from position `first` to before `last`, across the limits of its shards."""
+    size = source.rows_per_shard
+    pieces = []
+    for index in range(first // size, (last - 1) // size + 1):
+        shard, start = source.shard(index), index * size
+        pieces.append(_cut(shard, max(first - start, 0), min(last - start, len(shard))))
+    return pieces[0] if len(pieces) == 1 else _joined(pieces)
+
+
+def _cut(shard: Shard, first: int, last: int) -> Shard:
+    if (first, last) == (0, len(shard)):
+        return shard
+    rows = slice(first, last)
+    return replace(
+        shard,
+        ids=shard.ids[rows],
+        labels=None if shard.labels is None else shard.labels[rows],
+        probs=None if shard.probs is None else shard.probs[:, rows],
+        predictions=None if shard.predictions is None else shard.predictions[:, rows],
+        extras=None if shard.extras is None else shard.extras.slice(first, last - first),
+    )
+
+
+def _joined(pieces: Sequence[Shard]) -> Shard:
+    def together(name: str, axis: int) -> Any:  # noqa: ANN401 - an array of the field's dtype
+        arrays = [getattr(piece, name) for piece in pieces]
+        return None if arrays[0] is None else np.concatenate(arrays, axis=axis)
+
+    extras = [piece.extras for piece in pieces if piece.extras is not None]
+    return replace(
+        pieces[0],
+        ids=pa.concat_arrays([piece.ids for piece in pieces]),
+        labels=together("labels", 0),
+        probs=together("probs", 1),
+        predictions=together("predictions", 1),
+        extras=pa.concat_tables(extras) if extras else None,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Aligned:
+    """Several sides that predict the same examples, shard by shard of the first.
+
+    Args:
+        names: What each side is called, for messages.
+        sources: The sides.
+
+    Raises:
+        MissingExampleError: They do not have the same number of examples.
+    """
+
+    names: tuple[str, ...]
+    sources: tuple[ShardSource, ...]
+
+    def __post_init__(self) -> None:
+        for name, source in zip(self.names, self.sources, strict=True):
+            n_first, n_here = self.sources[0].n_examples, source.n_examples
+            if n_here != n_first:
+                raise MissingExampleError(
+                    f"{self.names[0]!r} has {n_first:,} examples and {name!r} has {n_here:,}. "
+                    "Compare predictions of the same examples."
+                )
+
+    @property
+    def n_shards(self) -> int:
+        """How many shards the first side has."""
+        return self.sources[0].n_shards
+
+    def shard(self, index: int) -> Shard:
+        """Shard `index` of the first side."""
+        return self.sources[0].shard(index)
+
+    def beside(self, side: int, first: Shard) -> Shard:
+        """What one side says of the examples of a shard of the first.
+
+        Args:
+            side: Which side.
+            first: A shard of the first side.
+
+        Returns:
+            The same examples in the same order.
+
+        Raises:
+            MissingExampleError: They are other examples.
+            LabelConflictError: They have other gold labels.
+        """
+        start = first.index * self.sources[0].rows_per_shard
+        found = rows_of(self.sources[side], start, start + len(first))
+        if not found.ids.equals(first.ids):
+            raise self._other_example(side, first, found)
+        self._check_labels(side, first, found)
+        return found
+
+    def _other_example(self, side: int, first: Shard, found: Shard) -> MissingExampleError:
+        names = f"{self.names[0]!r} and {self.names[side]!r}"
+        if found.ids.type != first.ids.type:
+            return MissingExampleError(
+                f"{names} have ids of different types ({first.ids.type} and {found.ids.type}). "
+                "Give the same ids in both."
+            )
+        pairs = zip(first.ids.to_pylist(), found.ids.to_pylist(), strict=True)
+        here, there = next(pair for pair in pairs if pair[0] != pair[1])
+        return MissingExampleError(
+            f"{names} hold different examples: where one has {here!r}, the other has {there!r}. "
+            "Compare predictions of the same examples."
+        )
+
+    def _check_labels(self, side: int, first: Shard, found: Shard) -> None:
+        if first.labels is None or found.labels is None:
+            return
+        mine = _names(first.labels, self.sources[0].classes)
+        theirs = _names(found.labels, self.sources[side].classes)
+        different = np.flatnonzero(mine != theirs)
+        if len(different):
+            place = int(different[0])
+            raise LabelConflictError(
+                f"Example {first.ids[place].as_py()!r} has the label {mine[place]!r} in "
+                f"{self.names[0]!r} and {theirs[place]!r} in {self.names[side]!r}. "
+                "Give one label for each example."
+            )
+
+
+def _names(labels: IntArray, classes: tuple[str, ...]) -> np.ndarray:
+    """Class names of labels; an empty one where unknown."""
+    return np.where(labels == UNLABELED, "", np.array(classes, dtype=object)[labels])

@@ -1,0 +1,1 @@
+"""Arms against a baseline."""

@@ -1,0 +1,305 @@
+"""Arms against a baseline: one pass over the examples of all of them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from seedproof.comparison.aligned import Aligned
+from seedproof.comparison.arms.least_sure import LeastSure
+from seedproof.comparison.arms.movers import Movers
+from seedproof.comparison.arms.result import VOTE_SHARES, ComparedArm, Comparison
+from seedproof.comparison.contrast import compared
+from seedproof.comparison.cross import Cross, crosses
+from seedproof.comparison.effect import Effect, each_tail
+from seedproof.engines import SerialEngine
+from seedproof.errors import OptionError
+from seedproof.measurement.measure import in_order, known, measured
+from seedproof.measurement.tally import Tally, batch_rows, batches
+from seedproof.metrics.batch import Batch
+from seedproof.metrics.entropy import rarefied_entropy
+from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic
+from seedproof.records.location import Location
+from seedproof.records.schema import Kind
+from seedproof.records.shards import ShardSource
+from seedproof.typing import IntArray, Progress
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One arm of a comparison, as it comes in.
+
+    Args:
+        name: Its name.
+        source: Its aligned runs.
+        seeds: What tells which runs of two sides belong together, in the order of the runs; None
+            if nothing does.
+        costs: What its runs took on average.
+        notes: How it was read.
+    """
+
+    name: str
+    source: ShardSource
+    seeds: tuple[str, ...] | None = None
+    costs: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def is_paired_with(self, other: "Side") -> bool:
+        """Whether run r of both was made under the same seeds."""
+        return self.seeds is not None and self.seeds == other.seeds
+
+
+@dataclass(eq=False)
+class Beside:
+    """What one arm and the baseline share, over the examples so far.
+
+    Args:
+        n_base: Runs of the baseline.
+        n_arm: Runs of the arm.
+        is_paired: Whether they share their seeds.
+    """
+
+    n_base: int
+    n_arm: int
+    is_paired: bool
+
+    def __post_init__(self) -> None:
+        self.crosses: dict[str, Cross] = {}
+        self.entropies = ExampleSums(), ExampleSums()
+        self.votes: IntArray = np.zeros((len(VOTE_SHARES),) * 2, dtype=np.int64)
+        self.least_sure = LeastSure(self.n_base, self.n_arm, self.is_paired)
+        self.movers = Movers()
+
+    def update(
+        self,
+        base: tuple[Batch, dict[str, ExampleValues]],
+        arm: tuple[Batch, dict[str, ExampleValues]],
+    ) -> None:
+        """Add one batch, as both arms see it."""
+        both = [dict(base[1]), dict(arm[1])]
+        if self.n_base != self.n_arm:
+            for one, (batch, _), sums in zip(both, (base, arm), self.entropies, strict=True):
+                one["label_entropy"] = self._rarefied(batch)
+                sums.update(one["label_entropy"])
+        self._add(crosses(both[0], both[1], is_paired=self.is_paired))
+        places = [_vote_places(batch) for batch, _ in (base, arm)]
+        flat = places[1] * len(VOTE_SHARES) + places[0]
+        self.votes += np.bincount(flat, minlength=self.votes.size).reshape(self.votes.shape)
+        self.least_sure.update(base[0], arm[0])
+
+    def _rarefied(self, batch: Batch) -> ExampleValues:
+        fewer = min(self.n_base, self.n_arm)
+        return batch.of_contested(rarefied_entropy(batch.contested_agreement, fewer))
+
+    def _add(self, found: Mapping[str, Cross]) -> None:
+        for name, cross in found.items():
+            if name in self.crosses:
+                self.crosses[name].merge(cross)
+            else:
+                self.crosses[name] = cross
+
+    def merge(self, other: "Beside") -> None:
+        """Add other examples."""
+        self._add(other.crosses)
+        for mine, theirs in zip(self.entropies, other.entropies, strict=True):
+            mine.merge(theirs)
+        self.votes += other.votes
+        self.least_sure.merge(other.least_sure)
+        self.movers.merge(other.movers)
+
+    def effects(
+        self, base: Mapping[str, Statistic], arm: Mapping[str, Statistic], *, tail: float
+    ) -> dict[str, Effect]:
+        """What the arm changes in each metric."""
+        base, arm = dict(base), dict(arm)
+        if self.n_base != self.n_arm:
+            for one, sums in zip((base, arm), self.entropies, strict=True):
+                one["label_entropy"] = sums.mean_over_examples(is_count=True)
+        return {
+            name: compared(
+                name,
+                base[name],
+                arm[name],
+                cross=self.crosses.get(name),
+                is_paired=self.is_paired,
+                tail=tail,
+            )
+            for name in base
+            if name in arm
+        }
+
+
+def _vote_places(batch: Batch) -> IntArray:
+    """Row of `VOTE_SHARES` that each example belongs to."""
+    limits = np.array(VOTE_SHARES[::-1])
+    reached = np.searchsorted(limits, batch.majority / batch.n_runs + 1e-9, side="right")
+    return len(VOTE_SHARES) - reached
+
+
+@dataclass(eq=False)
+class Part:
+    """What a part of the examples gives: for each side a tally and rows, for each arm more."""
+
+    tallies: list[Tally]
+    tables: list[pa.Table]
+    besides: list[Beside]
+
+    def merge(self, other: "Part") -> None:
+        """Add other examples; their rows are written elsewhere."""
+        for mine, theirs in zip(self.tallies, other.tallies, strict=True):
+            mine.merge(theirs)
+        for beside, another in zip(self.besides, other.besides, strict=True):
+            beside.merge(another)
+
+
+@dataclass(frozen=True, eq=False)
+class CompareShard:
+    """Compares one shard; frozen, so that it can travel to another process."""
+
+    aligned: Aligned
+    paired: tuple[bool, ...]
+
+    def empty(self) -> Part:
+        """A part without examples."""
+        sources = self.aligned.sources
+        tallies = [Tally(len(one.runs), len(one.classes), known(one)) for one in sources]
+        besides = [
+            Beside(len(sources[0].runs), len(source.runs), is_paired)
+            for source, is_paired in zip(sources[1:], self.paired, strict=True)
+        ]
+        return Part(tallies, [], besides)
+
+    def __call__(self, index: int) -> Part:
+        """Partial results of shard `index`."""
+        part = self.empty()
+        first = self.aligned.shard(index)
+        n_rows = batch_rows(max(_width(source) for source in self.aligned.sources))
+        base = list(batches(first, len(self.aligned.sources[0].classes), n_rows))
+        part.tables.append(part.tallies[0].update(first, self.aligned.sources[0].classes, base))
+        values = [part.tallies[0].values(batch) for batch in base]
+        for side, beside in enumerate(part.besides, start=1):
+            source, tally = self.aligned.sources[side], part.tallies[side]
+            shard = self.aligned.beside(side, first)
+            cut = _watched(batches(shard, len(source.classes), n_rows), tally, beside, base, values)
+            part.tables.append(tally.update(shard, source.classes, cut))
+            beside.movers.update(
+                (first, part.tables[0], self.aligned.sources[0].classes),
+                (shard, part.tables[side], source.classes),
+            )
+        return part
+
+
+def _width(source: ShardSource) -> int:
+    """Values of one example over all runs."""
+    return len(source.runs) * (len(source.classes) if source.kind is Kind.PROBS else 1)
+
+
+def _watched(
+    cut: Iterator[Batch],
+    tally: Tally,
+    beside: Beside,
+    base: Sequence[Batch],
+    values: Sequence[dict[str, ExampleValues]],
+) -> Iterator[Batch]:
+    """Batches of an arm; each meets the baseline's once the tally is done with it."""
+    for batch, mine, my_values in zip(cut, base, values, strict=True):
+        yield batch
+        beside.update((mine, my_values), (batch, tally.values(batch)))
+
+
+def compare_sides(
+    sides: Sequence[Side],
+    folder: Location,
+    *,
+    gold: str | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Every arm against the first.
+
+    Args:
+        sides: The baseline, then the others.
+        folder: Where the tables of examples are written, one an arm.
+        gold: The arm whose gain is the gold standard.
+        progress: Told how many shards are done.
+
+    Returns:
+        The same bytes whatever the machine.
+
+    Raises:
+        OptionError: There is nothing to compare, or no such gold standard.
+    """
+    if len(sides) < 2:
+        raise OptionError("One arm alone cannot be compared. Give at least two arms or targets.")
+    names = tuple(side.name for side in sides)
+    if gold is not None and gold not in names[1:]:
+        raise OptionError(f"No arm {gold!r} is compared. Known: {', '.join(names[1:])}.")
+    aligned = Aligned(names, tuple(side.source for side in sides))
+    task = CompareShard(aligned, tuple(side.is_paired_with(sides[0]) for side in sides[1:]))
+    files = [folder / f"{index}.parquet" for index in range(len(sides))]
+    whole = _whole(task, files, progress)
+    tail = each_tail(len(sides) - 1)
+    measurements = [
+        measured(side.source, tally, file, side.notes)
+        for side, tally, file in zip(sides, whole.tallies, files, strict=True)
+    ]
+    results = [tally.result() for tally in whole.tallies]
+    baseline = ComparedArm(sides[0].name, measurements[0], costs=sides[0].costs)
+    arms = [
+        ComparedArm(
+            name=side.name,
+            measurement=measurement,
+            effects=beside.effects(results[0], result, tail=tail),
+            is_paired=beside.is_paired,
+            high_entropy=beside.least_sure.result(),
+            costs=side.costs,
+            votes=beside.votes,
+            settled=beside.movers.settled,
+            unsettled=beside.movers.unsettled,
+        )
+        for side, measurement, result, beside in zip(
+            sides[1:], measurements[1:], results[1:], whole.besides, strict=True
+        )
+    ]
+    return Comparison(
+        baseline=baseline,
+        arms=tuple(_beside_gold(arms, gold)),
+        confidence=1 - 2 * tail,
+        notes=tuple(dict.fromkeys(note for side in sides for note in side.notes)),
+        gold=gold,
+    )
+
+
+def _whole(task: CompareShard, files: Sequence[Location], progress: Progress | None) -> Part:
+    whole, n_shards = task.empty(), task.aligned.n_shards
+    with ExitStack() as stack:
+        writers: list[pq.ParquetWriter] = []
+        opened = [stack.enter_context(file.open_write()) for file in files]
+        outcomes = SerialEngine().map(task, range(n_shards))
+        for index, part in enumerate(in_order(outcomes)):
+            whole.merge(part)
+            if not writers:
+                writers = [
+                    stack.enter_context(pq.ParquetWriter(file, rows.schema, compression="zstd"))
+                    for file, rows in zip(opened, part.tables, strict=True)
+                ]
+            for writer, rows in zip(writers, part.tables, strict=True):
+                writer.write_table(rows)
+            if progress is not None:
+                progress(index + 1, n_shards)
+    return whole
+
+
+def _beside_gold(arms: Sequence[ComparedArm], gold: str | None) -> list[ComparedArm]:
+    """Each arm's gain in label entropy as a share of the gold standard's, where that is shown."""
+    best = next((arm.effects["label_entropy"] for arm in arms if arm.name == gold), None)
+    if best is None or best.value is None or best.verdict != "steadier":
+        return list(arms)
+    gain = 1 - best.value
+    found = []
+    for arm in arms:
+        ratio = arm.effects["label_entropy"].value
+        found.append(arm if ratio is None else replace(arm, share_of_gold=(1 - ratio) / gain))
+    return found

@@ -1,0 +1,92 @@
+"""What an arm does to the examples that the baseline is least sure of, without fooling oneself."""
+
+from dataclasses import dataclass, field
+
+from seedproof.comparison.arms.result import HighEntropy
+from seedproof.metrics.batch import Batch
+from seedproof.metrics.entropy import HIGH_ENTROPY, rarefied_entropy
+from seedproof.typing import FloatArray
+
+# A half needs two runs to disagree.
+MIN_RUNS = 4
+
+
+def cuts(n_runs: int) -> list[tuple[slice, slice]]:
+    """Two ways to cut the baseline's runs into halves: every other run, and in the middle."""
+    if n_runs < MIN_RUNS:
+        return []
+    middle = n_runs // 2
+    return [(slice(0, None, 2), slice(1, None, 2)), (slice(0, middle), slice(middle, None))]
+
+
+@dataclass
+class LeastSure:
+    """Sums of entropies over the chosen examples, for one arm; merges over batches.
+
+    Args:
+        n_base: How many runs the baseline has.
+        n_arm: How many runs the arm has.
+        is_paired: Whether run r of both shares its seeds.
+    """
+
+    n_base: int
+    n_arm: int
+    is_paired: bool = False
+    chosen: int = 0
+    before: float = 0.0
+    after: float = 0.0
+    published: list[float] = field(default_factory=lambda: [0.0, 0.0])
+
+    def update(self, base: Batch, arm: Batch) -> None:
+        """Add one batch, as both arms see it."""
+        contested = base.predictions[:, base.contested]
+        for halves in cuts(self.n_base):
+            parts = [Batch(contested[half], n_classes=base.n_classes) for half in halves]
+            others = [self._unseen(arm, base, half) for half in halves]
+            for choose_on, measure_on, other in zip(parts, parts[::-1], others[::-1], strict=True):
+                chosen = _entropy(choose_on) > HIGH_ENTROPY
+                n_drawn = min(measure_on.n_runs, other.n_runs)
+                self.chosen += int(chosen.sum())
+                self.before += float(_entropy(measure_on, n_drawn)[chosen].sum())
+                self.after += float(_entropy(other, n_drawn)[chosen].sum())
+        high = _entropy(base) > HIGH_ENTROPY
+        n_drawn = min(self.n_base, self.n_arm)
+        self.published[0] += float(_entropy(base, n_drawn)[high].sum())
+        self.published[1] += float(_entropy(arm, n_drawn)[high].sum())
+
+    def _unseen(self, arm: Batch, base: Batch, measure_on: slice) -> Batch:
+        """The arm's runs that share no seed with those on which examples are chosen."""
+        predictions = arm.predictions[:, base.contested]
+        runs = predictions[measure_on] if self.is_paired else predictions
+        return Batch(runs, n_classes=arm.n_classes)
+
+    def merge(self, other: "LeastSure") -> None:
+        """Add other examples."""
+        self.chosen += other.chosen
+        self.before += other.before
+        self.after += other.after
+        self.published = [a + b for a, b in zip(self.published, other.published, strict=True)]
+
+    def result(self) -> HighEntropy:
+        """Both reductions over all examples so far."""
+        n_ways = max(2 * len(cuts(self.n_base)), 1)
+        return HighEntropy(
+            reduction=_reduction(self.before, self.after),
+            as_published=_reduction(*self.published),
+            n_chosen=self.chosen / n_ways,
+        )
+
+
+def _reduction(before: float, after: float) -> float | None:
+    return 1 - after / before if before > 0.0 else None
+
+
+def _entropy(batch: Batch, n_drawn: int | None = None) -> FloatArray:
+    """Label entropy of each example that so many of the runs would show; of all runs without."""
+    n_drawn = batch.n_runs if n_drawn is None else n_drawn
+
+    def entropy() -> FloatArray:
+        found = rarefied_entropy(batch.contested_agreement, n_drawn)
+        return batch.over_contested(found.values)
+
+    return batch.once(f"entropy of {n_drawn}", entropy)

@@ -1,0 +1,94 @@
+"""The examples that an arm settles or unsettles most, with the votes of both sides."""
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from seedproof.metrics.batch import Batch
+from seedproof.records.shards import Shard
+from seedproof.typing import IntArray
+
+N_KEPT = 10
+N_NAMED = 3
+
+
+class Movers:
+    """A short list each way; its size does not depend on the number of examples."""
+
+    def __init__(self) -> None:
+        self.settled: pa.Table | None = None
+        self.unsettled: pa.Table | None = None
+
+    def update(
+        self,
+        base: tuple[Shard, pa.Table, tuple[str, ...]],
+        arm: tuple[Shard, pa.Table, tuple[str, ...]],
+    ) -> None:
+        """Add the examples of one shard, with its rows and class names, as both sides have it."""
+        change = arm[1].column("flip_rate").to_numpy() - base[1].column("flip_rate").to_numpy()
+        order = np.argsort(change, kind="stable")
+        fallen = order[:N_KEPT][change[order[:N_KEPT]] < 0]
+        risen = order[::-1][:N_KEPT][change[order[::-1][:N_KEPT]] > 0]
+        self._keep(_rows(base, arm, change, fallen), _rows(base, arm, change, risen))
+
+    def merge(self, other: "Movers") -> None:
+        """Add other examples."""
+        self._keep(other.settled, other.unsettled)
+
+    def _keep(self, settled: pa.Table | None, unsettled: pa.Table | None) -> None:
+        self.settled = _first(self.settled, settled, "ascending")
+        self.unsettled = _first(self.unsettled, unsettled, "descending")
+
+
+def _first(one: pa.Table | None, other: pa.Table | None, order: str) -> pa.Table | None:
+    tables = [table for table in (one, other) if table is not None]
+    if not tables:
+        return None
+    rows = pa.concat_tables(tables)
+    keys = [("change", order), ("example", "ascending")]
+    return rows.take(pc.sort_indices(rows, sort_keys=keys)[:N_KEPT]).combine_chunks()
+
+
+def _rows(
+    base: tuple[Shard, pa.Table, tuple[str, ...]],
+    arm: tuple[Shard, pa.Table, tuple[str, ...]],
+    change: np.ndarray,
+    places: IntArray,
+) -> pa.Table:
+    indices = pa.array(places, pa.int64())
+    before, after = (table.take(indices) for _, table, _ in (base, arm))
+    columns = {
+        "example": before.column("example"),
+        "change": pa.array(change[places], pa.float64()),
+        "votes_before": pa.array(_votes(base, places), pa.string()),
+        "votes_after": pa.array(_votes(arm, places), pa.string()),
+        "entropy_before": before.column("label_entropy"),
+        "entropy_after": after.column("label_entropy"),
+    }
+    if "label" in before.column_names:
+        columns["label"] = before.column("label")
+    if base[0].extras is not None:
+        extras = base[0].extras.take(indices)
+        columns |= {n: extras.column(n) for n in extras.column_names if n not in columns}
+    return pa.table(columns)
+
+
+def _votes(side: tuple[Shard, pa.Table, tuple[str, ...]], places: IntArray) -> list[str]:
+    """What the runs say of some examples, such as "7 positive / 3 negative"."""
+    shard, _, classes = side
+    if not len(places):
+        return []
+    if shard.probs is not None:
+        predictions = Batch.from_probs(shard.probs[:, places]).predictions
+    else:
+        predictions = shard.predictions[:, places]  # type: ignore[index] # it has one of the two
+    texts = []
+    for votes in predictions.T:
+        counts = Counter(votes.tolist()).most_common()
+        counts.sort(key=lambda pair: (-pair[1], pair[0]))
+        parts = [f"{count} {classes[index]}" for index, count in counts[:N_NAMED]]
+        rest = sum(count for _, count in counts[N_NAMED:])
+        texts.append(" / ".join([*parts, f"{rest} other"] if rest else parts))
+    return texts

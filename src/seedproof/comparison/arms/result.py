@@ -1,0 +1,127 @@
+"""What comparing arms gives: each arm's measurement, and its effects against the baseline."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from seedproof.comparison.effect import Effect
+from seedproof.errors import UnknownNameError
+from seedproof.measurement.result import Measurement
+from seedproof.typing import IntArray
+
+FORMAT = 1
+# Shares of the runs that give the majority's answer; an example counts at the first it reaches.
+VOTE_SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.0)
+
+
+@dataclass(frozen=True)
+class HighEntropy:
+    """What an arm does to the examples whose baseline entropy is high, above 0.56.
+
+    Choosing examples and measuring them on the same runs shows a reduction where there is none:
+    regression to the mean. Both ways are here, each with its name.
+
+    Args:
+        reduction: Share by which the entropy falls, chosen on one half of the baseline's runs and
+            measured on the other; None where no example was chosen.
+        as_published: The same, chosen and measured on the same runs.
+        n_chosen: How many examples were chosen, averaged over the halves.
+    """
+
+    reduction: float | None
+    as_published: float | None
+    n_chosen: float
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedArm:
+    """One arm beside the baseline.
+
+    Args:
+        name: Its name.
+        measurement: What measuring it alone gives.
+        effects: What it changes in each metric; empty for the baseline.
+        is_paired: Whether its runs share their seeds with the baseline's.
+        high_entropy: What it does to the least stable examples; None for the baseline.
+        share_of_gold: Its reduction of label entropy as a share of the gold standard's; None
+            without one, or where its gain is not shown.
+        costs: What its runs took on average: `seconds` of training, and what they logged.
+        votes: How many examples go from one share of votes under the baseline (columns) to another
+            here (rows), by `VOTE_SHARES`; None for the baseline.
+        settled: The examples that gain most stability, at most ten, with votes before and after.
+        unsettled: Those that lose most.
+    """
+
+    name: str
+    measurement: Measurement
+    effects: Mapping[str, Effect] = field(default_factory=dict)
+    is_paired: bool = False
+    high_entropy: HighEntropy | None = None
+    share_of_gold: float | None = None
+    costs: Mapping[str, float] = field(default_factory=dict)
+    votes: IntArray | None = None
+    settled: pa.Table | None = None
+    unsettled: pa.Table | None = None
+
+    def summary(self) -> dict[str, Any]:
+        """Figures and effects as plain data, without the examples."""
+        return {
+            "name": self.name,
+            "n_runs": self.measurement.n_runs,
+            "is_paired": self.is_paired,
+            "metrics": {name: asdict(value) for name, value in self.measurement.metrics.items()},
+            "effects": {name: asdict(value) for name, value in self.effects.items()},
+            "high_entropy": None if self.high_entropy is None else asdict(self.high_entropy),
+            "share_of_gold": self.share_of_gold,
+            "costs": dict(self.costs),
+            "votes": None if self.votes is None else self.votes.tolist(),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Arms against a baseline.
+
+    Args:
+        baseline: The arm that all others are compared with.
+        arms: The others, in the order of the study.
+        confidence: What the interval of each effect has, so that those of all arms hold together
+            with 95 %.
+        notes: What a person should know about how the input was read.
+        gold: Name of the arm that is the gold standard, such as an ensemble.
+    """
+
+    baseline: ComparedArm
+    arms: tuple[ComparedArm, ...]
+    confidence: float
+    notes: tuple[str, ...] = ()
+    gold: str | None = None
+
+    def arm(self, name: str) -> ComparedArm:
+        """An arm by its name."""
+        known = {one.name: one for one in (self.baseline, *self.arms)}
+        if name not in known:
+            raise UnknownNameError(f"There is no arm {name!r} here. Known: {', '.join(known)}.")
+        return known[name]
+
+    def summary(self) -> dict[str, Any]:
+        """Everything but the examples, as plain data; it holds no path, time, host or version."""
+        first = self.baseline.measurement
+        return {
+            "format": FORMAT,
+            "n_examples": first.n_examples,
+            "n_labeled": first.n_labeled,
+            "n_classes": first.n_classes,
+            "confidence": self.confidence,
+            "gold": self.gold,
+            "baseline": self.baseline.summary(),
+            "arms": [arm.summary() for arm in self.arms],
+            "notes": list(self.notes),
+        }
+
+    def to_json(self) -> str:
+        """The summary as it stands in `comparison.json`."""
+        return json.dumps(self.summary(), ensure_ascii=False, allow_nan=False) + "\n"

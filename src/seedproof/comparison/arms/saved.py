@@ -1,0 +1,63 @@
+"""Saved reports against a baseline: what their figures and intervals alone can tell."""
+
+from collections.abc import Sequence
+
+from seedproof.comparison.arms.result import ComparedArm, Comparison
+from seedproof.comparison.contrast import NO_COUNTERPART, from_estimates
+from seedproof.comparison.effect import Effect, each_tail, scale_of
+from seedproof.errors import MissingExampleError, OptionError
+from seedproof.measurement.result import Measurement
+
+NOTE = (
+    "Made from reports, which hold figures and no predictions: seeds and examples are not paired, "
+    "so the intervals are wider than those of a comparison of the records."
+)
+# Their value depends on the number of runs, so that it can be compared at equal numbers only.
+GROWS_WITH_RUNS = frozenset({"label_entropy"})
+
+
+def compare_saved(
+    names: Sequence[str], measurements: Sequence[Measurement], *, gold: str | None = None
+) -> Comparison:
+    """Every report against the first.
+
+    Args:
+        names: What each is called.
+        measurements: What each measured.
+        gold: Not possible with reports.
+
+    Returns:
+        A comparison without votes, high entropies and single examples.
+
+    Raises:
+        MissingExampleError: They are of different examples.
+        OptionError: A gold standard was named.
+    """
+    if gold is not None:
+        raise OptionError("A gold standard needs records, not reports. Leave --gold out.")
+    base, tail = measurements[0], each_tail(len(names) - 1)
+    arms = []
+    for name, one in zip(names[1:], measurements[1:], strict=True):
+        if one.n_examples != base.n_examples:
+            raise MissingExampleError(
+                f"{names[0]!r} is of {base.n_examples:,} examples and {name!r} of "
+                f"{one.n_examples:,}. Compare reports of the same examples."
+            )
+        effects = {
+            metric: _effect(metric, base, one, tail)
+            for metric in base.metrics
+            if metric in one.metrics
+        }
+        arms.append(ComparedArm(name, one, effects=effects))
+    return Comparison(
+        baseline=ComparedArm(names[0], base),
+        arms=tuple(arms),
+        confidence=1 - 2 * tail,
+        notes=(NOTE,),
+    )
+
+
+def _effect(metric: str, base: Measurement, arm: Measurement, tail: float) -> Effect:
+    if metric in GROWS_WITH_RUNS and base.n_runs != arm.n_runs:
+        return Effect(metric, scale_of(metric), None, note=NO_COUNTERPART)
+    return from_estimates(metric, base.metrics[metric], arm.metrics[metric], tail=tail)

@@ -1,0 +1,1 @@
+"""Which source of randomness is to blame."""

@@ -1,0 +1,324 @@
+"""Two finished metrics and what they share, as a contrast: closed forms, nothing is resampled.
+
+The forms are those of `measurement.intervals`, on the difference: a seed that both arms share is
+left out of both, and examples enter with the difference of what they have in each arm.
+"""
+
+from dataclasses import dataclass
+from functools import singledispatch
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtri
+
+from seedproof.comparison.cross import Cross
+from seedproof.comparison.effect import POWER, Contrast, Effect, Scale, effect_of, judged, scale_of
+from seedproof.measurement.intervals import (
+    BIAS_DOUBT,
+    BIAS_TAKEN,
+    SPREAD_FROM,
+    TAIL,
+    Estimate,
+    Over,
+    estimate,
+    jackknife_variance,
+)
+from seedproof.metrics.statistic import (
+    ExcessSpread,
+    Figure,
+    MeanOverExamples,
+    MeanOverPairs,
+    MeanOverRuns,
+    RootOfMean,
+    SpreadOverRuns,
+    Statistic,
+)
+from seedproof.typing import FloatArray
+
+TOO_FEW_FOR_SPREAD = f"a spread of fewer than {SPREAD_FROM} runs says nothing"
+NO_COUNTERPART = "depends on the number of runs, or has no interval of its own"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What two arms share beside their examples.
+
+    Args:
+        metric: Which metric they are compared in.
+        is_paired: Whether run r of both shares its seeds.
+        cross: What their examples share; None where that is unknown.
+    """
+
+    metric: str
+    is_paired: bool
+    cross: Cross | None = None
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether the contrast is of logarithms."""
+        return scale_of(self.metric) == "ratio"
+
+
+def compared(
+    metric: str,
+    base: Statistic,
+    arm: Statistic,
+    *,
+    cross: Cross | None,
+    is_paired: bool,
+    tail: float,
+) -> Effect:
+    """What an arm changes in one metric.
+
+    Args:
+        metric: Its name.
+        base: The baseline's.
+        arm: The arm's.
+        cross: What the examples of both share; None where that is unknown.
+        is_paired: Whether run r of both arms shares its seeds.
+        tail: What the interval leaves out on each side.
+
+    Returns:
+        An effect; without an interval where none is known.
+    """
+    values = estimate(base).value, estimate(arm).value
+    value = _plain(metric, *values)
+    if isinstance(base, SpreadOverRuns) and isinstance(arm, SpreadOverRuns):
+        return _spread_effect(metric, base.values, arm.values, value, tail=tail)
+    if isinstance(base, Figure | ExcessSpread):
+        return effect_of(metric, value, None, tail=tail, note=NO_COUNTERPART)
+    if scale_of(metric) == "ratio" and min(values) <= 0.0:
+        return from_estimates(metric, estimate(base), estimate(arm), tail=tail)
+    found = contrast(base, arm, Pair(metric, is_paired, cross))
+    return effect_of(metric, value, found, tail=tail, note="" if found else NO_COUNTERPART)
+
+
+def _plain(metric: str, base: float, arm: float) -> float | None:
+    if scale_of(metric) == "difference":
+        return arm - base
+    return arm / base if base > 0.0 else None
+
+
+@singledispatch
+def contrast(base: Statistic, arm: Statistic, pair: Pair) -> Contrast | None:
+    """Arm less baseline on the scale of the metric; None for what cannot be compared."""
+    del base, arm, pair
+    return None
+
+
+@contrast.register
+def _(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> Contrast | None:
+    if not pair.is_ratio:
+        center, doubt, slopes = arm.value - base.value, 0.0, (1.0, 1.0)
+    else:
+        center, doubt = _log_ratio(base, arm)
+        slopes = 1 / base.value, 1 / arm.value
+    examples = _examples(base, arm, slopes, pair)
+    if base.without is None or arm.without is None:
+        return Contrast(center, 0.0, np.inf, examples, over="examples")
+    both = [
+        _left_out(one, one.without) if pair.is_ratio else one.without
+        for one in (base, arm)
+        if one.without is not None
+    ]
+    runs, df = _run_variance(both[0], both[1], pair)
+    return Contrast(center, runs, df, examples, doubt)
+
+
+def _log_ratio(base: MeanOverExamples, arm: MeanOverExamples) -> tuple[float, float]:
+    """Log ratio where the bias of both is expected to end, and the doubt that remains."""
+    centers = [one.value + BIAS_TAKEN * one.bias_left for one in (base, arm)]
+    shares = [one.bias_left / center for one, center in zip((base, arm), centers, strict=True)]
+    # Few runs bias both in one direction, so that most of the doubt cancels.
+    return float(np.log(centers[1] / centers[0])), BIAS_DOUBT * abs(shares[1] - shares[0])
+
+
+def _left_out(statistic: MeanOverExamples, without: FloatArray) -> FloatArray:
+    # As in `measurement.intervals`: half an example is the least that may be left of a count.
+    floor = 0.5 / statistic.n_examples
+    least = min(floor, 0.5 * statistic.value) if statistic.is_count else floor * statistic.value
+    return np.log(np.maximum(without, least))
+
+
+def _examples(
+    base: MeanOverExamples,
+    arm: MeanOverExamples,
+    slopes: tuple[float, float],
+    pair: Pair,
+) -> float:
+    """Variance from drawing examples, less what the runs' own variance counts as well."""
+    drawn = base.example_variance * slopes[0] ** 2 + arm.example_variance * slopes[1] ** 2
+    counted = base.interaction_variance * slopes[0] ** 2 + arm.interaction_variance * slopes[1] ** 2
+    if pair.cross is not None:
+        both = 2 * slopes[0] * slopes[1]
+        drawn -= both * pair.cross.example_covariance(base.value, arm.value)
+        if pair.is_paired:
+            counted -= both * pair.cross.interaction_covariance
+    return max(drawn - counted, 0.0)
+
+
+def _run_variance(base: FloatArray, arm: FloatArray, pair: Pair) -> tuple[float, float]:
+    """Jackknife variance of the difference, and its degrees of freedom."""
+    if pair.is_paired:
+        return jackknife_variance(arm - base), len(base) - 1
+    return jackknife_variance(base) + jackknife_variance(arm), min(len(base), len(arm)) - 1
+
+
+@contrast.register
+def _(base: RootOfMean, arm: RootOfMean, pair: Pair) -> Contrast | None:
+    inner = contrast(base.mean, arm.mean, pair)
+    if inner is None:
+        return None
+    return Contrast(inner.center / 2, inner.run_variance / 4, inner.df, inner.example_variance / 4)
+
+
+@contrast.register
+def _(base: MeanOverRuns, arm: MeanOverRuns, pair: Pair) -> Contrast | None:
+    if min(len(base.values), len(arm.values)) < 3:
+        return None
+    left_out = [(one.values.sum() - one.values) / (len(one.values) - 1) for one in (base, arm)]
+    runs, df = _run_variance(left_out[0], left_out[1], pair)
+    return Contrast(float(arm.values.mean() - base.values.mean()), runs, df, over="runs")
+
+
+@contrast.register
+def _(base: MeanOverPairs, arm: MeanOverPairs, pair: Pair) -> Contrast | None:
+    if min(len(base.matrix), len(arm.matrix)) < 3:
+        return None
+    logs = [_log_mean_of_pairs(one) for one in (base, arm)]
+    runs, df = _run_variance(logs[0][1], logs[1][1], pair)
+    return Contrast(logs[1][0] - logs[0][0], runs, df, over="runs")
+
+
+def _log_mean_of_pairs(statistic: MeanOverPairs) -> tuple[float, FloatArray]:
+    n_runs = len(statistic.matrix)
+    row_means = statistic.matrix.sum(axis=1) / (n_runs - 1)
+    value = float(row_means.mean())
+    without = value - 2 * (row_means - value) / (n_runs - 2)
+    return float(np.log(value)), np.log(np.maximum(without, statistic.floor))
+
+
+def _spread_effect(
+    metric: str, base: FloatArray, arm: FloatArray, value: float | None, *, tail: float
+) -> Effect:
+    if min(len(base), len(arm)) < SPREAD_FROM:
+        return Effect(metric, "ratio", value, verdict="too few runs", note=TOO_FEW_FOR_SPREAD)
+    ends = spread_ratio(base, arm, tail=tail)
+    if ends is None:
+        return Effect(metric, "ratio", value, note="one of the two arms has no spread")
+    low, high = ends
+    # What runs of these shapes would show if their spreads were about the same.
+    center = float(np.log(arm.std(ddof=1) / base.std(ddof=1)))
+    error = _spread_error(_moments(base), _moments(arm), center)
+    detectable = float(np.exp((ndtri(1 - tail) + ndtri(POWER)) * error))
+    verdict = judged(metric, low, high)
+    return Effect(metric, "ratio", value, low, high, "runs", detectable, verdict)
+
+
+def spread_ratio(base: FloatArray, arm: FloatArray, *, tail: float) -> tuple[float, float] | None:
+    """Interval of the ratio of two standard deviations, arm to baseline.
+
+    Bonett (2006), Applied Psychological Measurement 30:432, with the kurtosis pooled after the arm
+    is divided by the ratio in question: the interval holds every ratio that this test does not
+    reject. Unlike the jackknife it keeps its level for skewed runs and for rare bad ones.
+
+    Args:
+        base: One value a run.
+        arm: One value a run, paired or not.
+        tail: What it leaves out on each side.
+
+    Returns:
+        Its ends; None where a standard deviation is 0.
+    """
+    spreads = [float(one.std(ddof=1)) for one in (base, arm)]
+    if min(spreads) <= 1e-12 * max(float(np.abs(one).max()) for one in (base, arm)):
+        return None
+    center = float(np.log(spreads[1] / spreads[0]))
+    normal = float(ndtri(1 - tail))
+    few, many = len(base), len(arm)
+    shift = np.log((few / (few - normal)) / (many / (many - normal))) / 2
+    moments = [_moments(one) for one in (base, arm)]
+
+    def excess(log_ratio: float, side: int) -> float:
+        error = _spread_error(moments[0], moments[1], log_ratio)
+        return float(side * (center - shift - log_ratio) - normal * error)
+
+    reach = 1.0
+    while excess(center - reach, 1) < 0 or excess(center + reach, -1) < 0:
+        reach *= 2
+    low = brentq(lambda x: excess(x, 1), center - reach, center - shift)
+    high = brentq(lambda x: excess(x, -1), center - shift, center + reach)
+    return float(np.exp(low)), float(np.exp(high))
+
+
+def _moments(values: FloatArray) -> tuple[int, float, float]:
+    """Size, sum of squares, and sum of fourth powers about a trimmed mean."""
+    n = len(values)
+    cut = int(n / (2 * np.sqrt(n - 4)))
+    middle = np.sort(values)[cut : n - cut].mean()
+    return n, float(((values - values.mean()) ** 2).sum()), float(((values - middle) ** 4).sum())
+
+
+def _spread_error(
+    base: tuple[int, float, float], arm: tuple[int, float, float], log_ratio: float
+) -> float:
+    """Standard error of the log ratio, if the arm's values were divided by this ratio."""
+    squares = base[1] + arm[1] * np.exp(-2 * log_ratio)
+    fourths = base[2] + arm[2] * np.exp(-4 * log_ratio)
+    kurtosis = (base[0] + arm[0]) * fourths / squares**2
+    parts = [max(kurtosis - (n - 3) / n, 0.0) / (n - 1) for n, *_ in (base, arm)]
+    return float(np.sqrt(sum(parts))) / 2
+
+
+def from_estimates(metric: str, base: Estimate, arm: Estimate, *, tail: float = TAIL) -> Effect:
+    """An effect from two figures with intervals alone, as saved reports have them.
+
+    The two half widths are added as squares on the scale of the effect (MOVER, Zou 2008): what the
+    arms share, seeds and examples, is unknown, so the interval is wider than need be.
+
+    Args:
+        metric: Its name.
+        base: The baseline's figure.
+        arm: The arm's figure.
+        tail: What the interval leaves out on each side.
+
+    Returns:
+        An effect; without an interval where one of the figures has none.
+    """
+    scale, value = scale_of(metric), _plain(metric, base.value, arm.value)
+    ends = [_ends(one, scale) for one in (base, arm)]
+    if ends[0] is None or ends[1] is None:
+        return Effect(metric, scale, value, note=NO_COUNTERPART)
+    if base.value == arm.value == 0.0:
+        return Effect(metric, scale, None, note="both are 0")
+    if not np.isfinite(ends[0][2]):
+        return Effect(metric, scale, value, note="the baseline is 0, and so is all it could be")
+    low, high = _mover(ends[1], ends[0], factor=float(ndtri(1 - tail) / ndtri(1 - TAIL)))
+    if scale == "ratio":
+        low, high = float(np.exp(low)), float(np.exp(high))
+    over: Over | None = "examples" if "examples" in {base.over, arm.over} else base.over
+    verdict = "too few runs" if over == "examples" else judged(metric, low, high)
+    # Against a baseline of 0 the ratio has no upper end.
+    ends_high = high if np.isfinite(high) else None
+    return Effect(metric, scale, value, low, ends_high, over, verdict=verdict)
+
+
+def _ends(one: Estimate, scale: Scale) -> FloatArray | None:
+    """Low, value and high on the scale of the effect; None without an interval."""
+    if one.low is None or one.high is None:
+        return None
+    ends = np.array([one.low, one.value, one.high])
+    with np.errstate(divide="ignore"):
+        return np.log(ends) if scale == "ratio" else ends
+
+
+def _mover(mine: FloatArray, theirs: FloatArray, *, factor: float) -> tuple[float, float]:
+    """Ends of the difference of two figures, each as (low, value, high)."""
+    if np.isinf(mine[1]):  # nothing was seen in the arm: its upper end is all that is known
+        return -np.inf, float(mine[2] - theirs[0])
+    if np.isinf(theirs[1]):
+        return float(mine[0] - theirs[2]), np.inf
+    center = mine[1] - theirs[1]
+    below = factor * np.hypot(mine[1] - mine[0], theirs[2] - theirs[1])
+    above = factor * np.hypot(mine[2] - mine[1], theirs[1] - theirs[0])
+    return float(center - below), float(center + above)

@@ -1,0 +1,84 @@
+"""What the examples of two arms share: sums of products, which let their intervals be paired."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from seedproof.metrics.statistic import ExampleValues
+from seedproof.typing import FloatArray, IntArray
+
+
+@dataclass(eq=False)
+class Cross:
+    """Sums of products of one quantity in two arms; its memory does not depend on the examples.
+
+    Args:
+        is_paired: Whether run r of both arms shares its seeds.
+    """
+
+    is_paired: bool
+    n_examples: int = 0
+    products: float = 0.0
+    interaction: float = 0.0
+
+    def update(self, base: ExampleValues, arm: ExampleValues) -> None:
+        """Add the examples of one batch, as both arms see them."""
+        self.n_examples += len(base.whole) + base.n_zeros
+        mine, theirs = _both(base.places, arm.places)
+        self.products += float(base.values[mine] @ arm.values[theirs])
+        if self.is_paired and base.without is not None and arm.without is not None:
+            denominators = base.without_denominator * arm.without_denominator
+            covariances = _jackknife_covariances(base.without[:, mine], arm.without[:, theirs])
+            self.interaction += covariances / denominators
+
+    def merge(self, other: "Cross") -> None:
+        """Add other examples."""
+        self.n_examples += other.n_examples
+        self.products += other.products
+        self.interaction += other.interaction
+
+    def example_covariance(self, base: float, arm: float) -> float:
+        """Covariance of the two means from drawing examples."""
+        n = self.n_examples
+        return (self.products / n - base * arm) / (n - 1) if n > 1 else 0.0
+
+    @property
+    def interaction_covariance(self) -> float:
+        """Part of it that the runs' own covariance counts as well."""
+        return self.interaction / self.n_examples**2
+
+
+Places: TypeAlias = IntArray | slice
+
+
+def _both(base: IntArray | None, arm: IntArray | None) -> tuple[Places, Places]:
+    """Where the examples that are listed in both arms stand in each of them."""
+    everywhere = slice(None)
+    if base is None:
+        return everywhere if arm is None else arm, everywhere
+    if arm is None:
+        return everywhere, base
+    _, mine, theirs = np.intersect1d(base, arm, assume_unique=True, return_indices=True)
+    return mine, theirs
+
+
+def _jackknife_covariances(base: IntArray | FloatArray, arm: IntArray | FloatArray) -> float:
+    """Jackknife covariance over runs of each example's values, summed over examples."""
+    n_runs = len(base)
+    # Deviations from the first run, as for the variances.
+    first, second = ((one - one[0]).astype(np.float64, copy=False) for one in (base, arm))
+    products = float(np.einsum("ri,ri->", first, second))
+    means = first.sum(axis=0) / n_runs, second.sum(axis=0) / n_runs
+    return (n_runs - 1) * (products / n_runs - float(means[0] @ means[1]))
+
+
+def crosses(
+    base: Mapping[str, ExampleValues], arm: Mapping[str, ExampleValues], *, is_paired: bool
+) -> dict[str, Cross]:
+    """What two arms share on one batch, for each quantity that both have."""
+    found = {name: Cross(is_paired) for name in base if name in arm}
+    for name, cross in found.items():
+        cross.update(base[name], arm[name])
+    return found

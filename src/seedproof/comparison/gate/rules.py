@@ -1,0 +1,89 @@
+"""What a gate asks of metrics: limits of their own, and margins against a baseline."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from seedproof.comparison.effect import scale_of
+from seedproof.errors import OptionError, UnknownNameError
+from seedproof.metrics import METRIC_NAMES
+from seedproof.metrics.card import card
+
+# A tenth of the baseline for ratios; half a percentage point for what says how good the runs are.
+RATIO_MARGIN, DIFFERENCE_MARGIN = 0.1, 0.005
+
+Kind: TypeAlias = Literal["max", "min", "no-worse"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What one metric must keep to.
+
+    Args:
+        kind: `max` and `min` are limits of the metric, `no-worse` compares with a baseline.
+        metric: Name of the metric.
+        limit: The limit; for `no-worse` the margin: a share of the baseline where arms are compared
+            by a ratio, a plain difference otherwise.
+
+    Raises:
+        OptionError: The limit is not allowed.
+    """
+
+    kind: Kind
+    metric: str
+    limit: float
+
+    def __post_init__(self) -> None:
+        text = f"--{self.kind} {self.metric}={self.limit:g}"
+        if not np.isfinite(self.limit) or self.limit < 0.0:
+            raise OptionError(f"{text} is no limit. Give a number that is not negative.")
+        is_share = self.metric in METRIC_NAMES and card(self.metric).unit in {"percent", "points"}
+        if self.kind != "no-worse" and is_share and self.limit > 1.0:
+            raise OptionError(
+                f"{text} can never matter, because {self.metric} is a share between 0 and 1. "
+                "Write 0.05 for 5 %."
+            )
+
+    @classmethod
+    def no_worse(cls, metric: str, margin: float | None = None) -> "Rule":
+        """A metric that may not be worse than the baseline's by more than a margin."""
+        usual = RATIO_MARGIN if scale_of(metric) == "ratio" else DIFFERENCE_MARGIN
+        return cls("no-worse", metric, usual if margin is None else margin)
+
+
+def limit_of(rule: Rule) -> float:
+    """The limit that an effect must keep to: a ratio, or a difference."""
+    if scale_of(rule.metric) == "ratio":
+        return 1.0 + rule.limit
+    return -rule.limit if card(rule.metric).better == "higher" else rule.limit
+
+
+def check_names(rules: Sequence[Rule]) -> None:
+    """Refuse rules that can never be judged, before anything is measured.
+
+    Args:
+        rules: The rules.
+
+    Raises:
+        UnknownNameError: There is no such metric.
+        OptionError: There are no rules, or one cannot be compared.
+    """
+    if not rules:
+        raise OptionError(
+            "There is no rule to judge by. Give one, such as --max flip_rate=0.05, or write "
+            "max = {flip_rate = 0.05} under [tool.seedproof.gate] in pyproject.toml."
+        )
+    for rule in rules:
+        if rule.metric not in METRIC_NAMES:
+            raise unknown(rule.metric)
+        if rule.kind == "no-worse" and card(rule.metric).better == "neither":
+            raise OptionError(
+                f"{rule.metric} has no better direction, so nothing can be worse. Leave it out."
+            )
+
+
+def unknown(metric: str) -> UnknownNameError:
+    """The error that lists the known metrics."""
+    return UnknownNameError(f"There is no metric {metric!r}. Known: {', '.join(METRIC_NAMES)}.")

@@ -1,0 +1,1 @@
+"""How many seeds, and what so many can show."""

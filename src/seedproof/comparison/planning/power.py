@@ -1,0 +1,316 @@
+"""How many seeds a difference needs, and what a number of seeds can show: means, spreads, flips.
+
+Each test knows what must be observed and how likely a true effect is shown. Runs are taken as
+normal. Seeds are counted for each of two arms.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Final, TypeAlias
+
+import numpy as np
+from scipy import stats
+from scipy.optimize import brentq
+from scipy.special import ndtri, stdtrit
+
+from seedproof.comparison.effect import POWER
+from seedproof.errors import OptionError
+from seedproof.measurement.intervals import CONFIDENCE, SPREAD_FROM
+from seedproof.typing import is_count
+
+# Nobody trains more often; whoever asks for it has mistyped a figure.
+MOST_SEEDS: Final = 1_000_000
+# A test of two means or of two flip rates leaves out one run, and needs two others.
+LEAST_RUNS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class MeanTest:
+    """Student's test of the difference between the means of two arms.
+
+    Args:
+        sd: Standard deviation over runs, the same in both arms.
+        correlation: That of the two arms' runs with the same seed, if they are paired; None for a
+            test of two independent samples.
+    """
+
+    sd: float
+    correlation: float | None = None
+
+    least_runs: ClassVar[int] = LEAST_RUNS
+
+    def __post_init__(self) -> None:
+        _check_positive("standard deviation", self.sd)
+        _check_correlation(self.correlation)
+
+    def size(self, effect: float) -> float:
+        """How far a difference is from none."""
+        if not 0.0 < abs(effect) < np.inf:
+            raise OptionError(
+                f"A difference of {effect:g} cannot be detected. Give one that is not 0, "
+                "such as 0.005."
+            )
+        return abs(effect)
+
+    def effect(self, size: float) -> float:
+        """The difference, above 0."""
+        return size
+
+    def needed(self, n_runs: int, *, confidence: float = CONFIDENCE) -> float:
+        """The least observed difference that is called one, if the runs have this sd."""
+        return float(stdtrit(self._df(n_runs), _upper(confidence))) * self._error(n_runs)
+
+    def chance(self, n_runs: int, size: float, *, confidence: float = CONFIDENCE) -> float:
+        """Probability that a true difference of this size is shown."""
+        df = self._df(n_runs)
+        return _beyond(float(stdtrit(df, _upper(confidence))), df, size / self._error(n_runs))
+
+    def _df(self, n_runs: int) -> int:
+        return 2 * (n_runs - 1) if self.correlation is None else n_runs - 1
+
+    def _error(self, n_runs: int) -> float:
+        return self.sd * float(np.sqrt(2 * (1 - (self.correlation or 0.0)) / n_runs))
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadTest:
+    """The F test of the ratio between the standard deviations of two arms."""
+
+    least_runs: ClassVar[int] = SPREAD_FROM
+
+    def size(self, effect: float) -> float:
+        """How far a ratio is from 1, on the log scale."""
+        return _log_ratio(effect)
+
+    def effect(self, size: float) -> float:
+        """The ratio, above 1."""
+        return _ratio(size)
+
+    def needed(self, n_runs: int, *, confidence: float = CONFIDENCE) -> float:
+        """The least observed log ratio that is called a difference."""
+        return float(np.log(stats.f.ppf(_upper(confidence), n_runs - 1, n_runs - 1))) / 2
+
+    def chance(self, n_runs: int, size: float, *, confidence: float = CONFIDENCE) -> float:
+        """Probability that a true log ratio of this size is shown."""
+        df, needed = n_runs - 1, self.needed(n_runs, confidence=confidence)
+        above = stats.f.sf(np.exp(2 * (needed - size)), df, df)
+        below = stats.f.cdf(np.exp(-2 * (needed + size)), df, df)
+        return float(above + below)
+
+
+@dataclass(frozen=True, slots=True)
+class FlipTest:
+    """The test of the ratio between the flip rates of two arms.
+
+    Run r disagrees with the others on the share g_r of the examples, and the flip rate U is the
+    mean of g. Without run r it is U - 2(g_r - U)/(R-2), so with cv = sd(g)/U the jackknife's
+    variance of ln U is 4·cv²·(R-1)²/(R(R-2)²), about 4·cv²/R. Two arms have twice as much.
+
+    Args:
+        cv: Standard deviation of the runs' mean disagreements over their mean, in both arms.
+        correlation: That of the two arms' mean disagreements with the same seed, if they are
+            paired; None if they are not.
+        example_variance: Variance of the log ratio from drawing examples, which seeds do not
+            lessen.
+    """
+
+    cv: float
+    correlation: float | None = None
+    example_variance: float = 0.0
+
+    least_runs: ClassVar[int] = LEAST_RUNS
+
+    def __post_init__(self) -> None:
+        _check_positive("coefficient of variation", self.cv)
+        _check_correlation(self.correlation)
+
+    def size(self, effect: float) -> float:
+        """How far a ratio is from 1, on the log scale."""
+        return _log_ratio(effect)
+
+    def effect(self, size: float) -> float:
+        """The ratio, above 1."""
+        return _ratio(size)
+
+    def needed(self, n_runs: int, *, confidence: float = CONFIDENCE) -> float:
+        """The least observed log ratio that is called a difference."""
+        upper = _upper(confidence)
+        runs = float(stdtrit(n_runs - 1, upper)) ** 2 * self._run_variance(n_runs)
+        return float(np.sqrt(runs + float(ndtri(upper)) ** 2 * self.example_variance))
+
+    def chance(self, n_runs: int, size: float, *, confidence: float = CONFIDENCE) -> float:
+        """Probability that a true log ratio of this size is shown."""
+        runs = self._run_variance(n_runs)
+        variance = runs + self.example_variance
+        error = float(np.sqrt(variance))
+        # Satterthwaite: only the runs' part is estimated from few values.
+        df = (n_runs - 1) * (variance / runs) ** 2
+        return _beyond(self.needed(n_runs, confidence=confidence) / error, df, size / error)
+
+    def examples_factor(
+        self, effect: float, *, power: float = POWER, confidence: float = CONFIDENCE
+    ) -> float:
+        """How many times as many examples it takes, whatever the number of seeds; 1 or less: none.
+
+        Args:
+            effect: The true ratio.
+            power: Probability with which it is to be shown.
+            confidence: That of the interval.
+
+        Returns:
+            The example variance over the largest that still allows it.
+        """
+        reach = self.size(effect) / float(ndtri(_upper(confidence)) + ndtri(power))
+        return self.example_variance / reach**2
+
+    def _run_variance(self, n_runs: int) -> float:
+        one_arm = 4 * self.cv**2 / n_runs * ((n_runs - 1) / (n_runs - 2)) ** 2
+        return 2 * one_arm * (1 - (self.correlation or 0.0))
+
+
+PlannedTest: TypeAlias = MeanTest | SpreadTest | FlipTest
+
+
+def seeds_for(
+    test: PlannedTest, effect: float, *, power: float = POWER, confidence: float = CONFIDENCE
+) -> int | None:
+    """The fewest seeds an arm with which a true effect is shown often enough.
+
+    Args:
+        test: How arms are compared.
+        effect: The true effect: a difference of means, or a ratio, of either direction.
+        power: Probability with which it is to be shown.
+        confidence: That of the interval which then excludes that nothing changes.
+
+    Returns:
+        A number that `comparison` gives a verdict on; None where no number suffices, because too
+        few examples are known.
+
+    Raises:
+        OptionError: A value is not allowed, or it takes more than a million seeds.
+    """
+    check_shares(power=power, confidence=confidence)
+    size = test.size(effect)
+    if (
+        isinstance(test, FlipTest)
+        and test.examples_factor(effect, power=power, confidence=confidence) >= 1
+    ):
+        return None
+
+    def suffices(n_runs: int) -> bool:
+        return test.chance(n_runs, size, confidence=confidence) >= power
+
+    too_few, enough = test.least_runs - 1, test.least_runs
+    while not suffices(enough):
+        too_few, enough = enough, min(2 * enough, MOST_SEEDS)
+        if too_few == MOST_SEEDS:
+            raise OptionError(
+                f"An effect of {effect:g} takes more than {MOST_SEEDS:,} seeds an arm. "
+                "Ask for a larger one, or look at the figures again."
+            )
+    while enough - too_few > 1:
+        middle = (too_few + enough) // 2
+        too_few, enough = (too_few, middle) if suffices(middle) else (middle, enough)
+    return enough
+
+
+def detectable(
+    test: PlannedTest, n_runs: int, *, power: float = POWER, confidence: float = CONFIDENCE
+) -> float:
+    """The smallest true effect that so many seeds an arm show often enough.
+
+    Args:
+        test: How arms are compared.
+        n_runs: Seeds an arm.
+        power: Probability with which it is to be shown.
+        confidence: That of the interval.
+
+    Returns:
+        A difference above 0, or a ratio above 1 whose inverse is as easy to see.
+
+    Raises:
+        OptionError: A value is not allowed.
+    """
+    check_shares(power=power, confidence=confidence)
+    _check_runs(test, n_runs)
+
+    def missing(size: float) -> float:
+        return test.chance(n_runs, size, confidence=confidence) - power
+
+    most = 2 * test.needed(n_runs, confidence=confidence)
+    while missing(most) < 0:
+        most *= 2
+    return test.effect(float(brentq(missing, 0.0, most)))
+
+
+def observed_needed(test: PlannedTest, n_runs: int, *, confidence: float = CONFIDENCE) -> float:
+    """The least effect that must be observed with so many seeds an arm to be called one.
+
+    Args:
+        test: How arms are compared.
+        n_runs: Seeds an arm.
+        confidence: That of the interval.
+
+    Returns:
+        A difference above 0, or a ratio above 1 whose inverse counts alike.
+
+    Raises:
+        OptionError: A value is not allowed.
+    """
+    check_shares(power=POWER, confidence=confidence)
+    _check_runs(test, n_runs)
+    return test.effect(test.needed(n_runs, confidence=confidence))
+
+
+def check_shares(*, power: float, confidence: float) -> None:
+    """Refuse a power or a confidence that nobody plans with."""
+    for name, value, usual in (("power", power, 0.8), ("confidence", confidence, 0.95)):
+        if not 0.5 <= value < 1.0:
+            raise OptionError(
+                f"A {name} of {value:g} is not allowed. Give a share from 0.5 to less than 1, "
+                f"such as {usual}."
+            )
+
+
+def _upper(confidence: float) -> float:
+    return (1 + confidence) / 2
+
+
+def _beyond(critical: float, df: float, shift: float) -> float:
+    """Probability that a noncentral t is beyond a critical value on either side."""
+    if shift > 50 * (1 + critical):  # certain, and scipy gives no number for very large shifts
+        return 1.0
+    # The other side mirrored, since scipy's lower tail is not a number for some shifts.
+    return float(stats.nct.sf(critical, df, shift) + stats.nct.sf(critical, df, -shift))
+
+
+def _log_ratio(ratio: float) -> float:
+    if not 0.0 < ratio < np.inf or ratio == 1.0:
+        raise OptionError(
+            f"A ratio of {ratio:g} cannot be detected. Give one above 0 that is not 1, such as 2 "
+            "or 0.5."
+        )
+    return abs(float(np.log(ratio)))
+
+
+def _ratio(size: float) -> float:
+    return float(np.exp(min(size, 700.0)))  # what a float can hold
+
+
+def _check_positive(name: str, value: float) -> None:
+    if not 0.0 < value < np.inf:
+        raise OptionError(f"A {name} of {value:g} is not allowed. Give one above 0.")
+
+
+def _check_correlation(correlation: float | None) -> None:
+    if correlation is not None and not -1.0 <= correlation < 1.0:
+        raise OptionError(
+            f"A correlation of {correlation:g} is not allowed. Give one from -1 to less than 1."
+        )
+
+
+def _check_runs(test: PlannedTest, n_runs: int) -> None:
+    if not is_count(n_runs, test.least_runs) or n_runs > MOST_SEEDS:
+        raise OptionError(
+            f"{n_runs} seeds an arm are not allowed. Give at least {test.least_runs} and at most "
+            f"{MOST_SEEDS:,}."
+        )

@@ -1,0 +1,197 @@
+"""Whatever somebody wants compared, as sides: the arms of a store, several targets, versions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from seedproof.comparison.arms.compare import Side
+from seedproof.errors import OptionError, TooFewRunsError
+from seedproof.records.columns import Columns
+from seedproof.records.manifest import RunManifest
+from seedproof.records.reader import Store, StoreShards
+from seedproof.records.targets import Target, as_store, open_target
+from seedproof.typing import Progress
+
+# Scalars that a run may log to say what it cost beside its own seconds.
+COSTS = ("forward_passes", "serving_multiplier")
+# Without a baseline's name, the arm of this one is it.
+USUAL_BASELINE = "none"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How targets are read.
+
+    Args:
+        columns: Names of the columns, with tables.
+        split: Which split, with stores.
+        arm: Which arm, where a target of several is a store with more than one.
+        is_paired: Whether runs of one name belong together, in tables.
+        alone: Whether a single run of a side will do.
+        memory: Bytes that reading a table may use.
+        working: A folder that lives as long as the sides are read.
+        progress: Told how many rows of a table are read.
+    """
+
+    columns: Columns
+    working: Path
+    memory: int
+    split: str | None = None
+    arm: str | None = None
+    is_paired: bool = False
+    alone: bool = False
+    progress: Progress | None = None
+
+
+def open_sides(targets: Sequence[Target], baseline: str | None, reading: Reading) -> list[Side]:
+    """The sides of a comparison, the baseline first.
+
+    Args:
+        targets: One store with several arms, or at least two targets.
+        baseline: Name of the baseline: an arm, or one of the targets; without it the arm `none`,
+            or the first.
+        reading: How targets are read.
+
+    Returns:
+        At least two sides.
+
+    Raises:
+        OptionError: There is nothing to compare, or no such baseline.
+    """
+    if len(targets) == 1:
+        _refuse_what_has_no_effect(targets, reading)
+        store = as_store(targets[0])
+        if store is None:
+            raise OptionError(
+                "One table alone cannot be compared. Give the baseline's and another, or a store "
+                "with several arms."
+            )
+        if reading.arm is not None:
+            raise OptionError("--arm chooses among several targets. Name a --baseline instead.")
+        sides = _arms(store, reading)
+    else:
+        sides = open_both(targets, _names(targets), reading)
+    return _baseline_first(sides, baseline, is_store=len(targets) == 1)
+
+
+def open_both(targets: Sequence[Target], names: Sequence[str], reading: Reading) -> list[Side]:
+    """Several targets, each as a side of its own.
+
+    Args:
+        targets: What they are.
+        names: What they are called.
+        reading: How they are read.
+
+    Returns:
+        A side each, in the same order.
+    """
+    _refuse_what_has_no_effect(targets, reading)
+    places = [str(one).rstrip("/") for one in targets if isinstance(one, str | Path)]
+    if len(set(places)) < len(places):
+        raise OptionError(
+            "The same target is given twice: it cannot differ from itself. Give runs of two."
+        )
+    pairs = enumerate(zip(targets, names, strict=True))
+    return [open_side(target, name, reading, index) for index, (target, name) in pairs]
+
+
+def _refuse_what_has_no_effect(targets: Sequence[Target], reading: Reading) -> None:
+    """Whoever gives an option expects it to do something."""
+    n_stores = sum(as_store(target) is not None for target in targets)
+    if n_stores == 0 and (reading.arm or reading.split):
+        raise OptionError("--arm and --split go with stores, and none is given. Leave them out.")
+    if n_stores == len(targets) and (reading.columns != Columns() or reading.is_paired):
+        raise OptionError(
+            "Names of columns and --paired go with tables, and only stores are given: their runs "
+            "are paired by their seeds. Leave them out."
+        )
+
+
+def open_side(target: Target, name: str, reading: Reading, index: int = 0) -> Side:
+    """One target as a side of a comparison.
+
+    Args:
+        target: What it is.
+        name: What it is called.
+        reading: How it is read.
+        index: Tells it from the other sides on disk.
+
+    Returns:
+        The side.
+    """
+    working = reading.working / str(index)
+    working.mkdir()
+    store = as_store(target)
+    source, notes = open_target(
+        target,
+        arrays=dict.fromkeys(("labels", "ids", "classes", "runs")),
+        columns=reading.columns if store is None else Columns(),
+        choice={"arm": reading.arm, "split": reading.split} if store is not None else {},
+        memory=reading.memory,
+        working=working,
+        progress=reading.progress,
+        alone=reading.alone,
+    )
+    if store is not None and isinstance(source, StoreShards):
+        return Side(name, source, _seeds(source.manifests), _costs(source.manifests), notes)
+    return Side(name, source, source.runs if reading.is_paired else None, notes=notes)
+
+
+def _arms(store: Store, reading: Reading) -> list[Side]:
+    sides, too_few = [], []
+    for arm in store.arms():
+        if sum(run.arm == arm for run in store.runs) < 2:
+            too_few.append(arm)
+            continue
+        source = store.shards(arm=arm, split=reading.split)
+        sides.append(Side(arm, source, _seeds(source.manifests), _costs(source.manifests)))
+    if len(sides) < 2:
+        listed = ", ".join(store.arms()) or "none"
+        raise TooFewRunsError(
+            f"{store.location} has fewer than two arms with at least 2 finished runs (arms: "
+            f"{listed}). Train more with `seedproof run --arms`, or give two targets."
+        )
+    if too_few:
+        note = f"Left out, with fewer than 2 finished runs: {', '.join(too_few)}."
+        sides[0] = Side(sides[0].name, sides[0].source, sides[0].seeds, sides[0].costs, (note,))
+    return sides
+
+
+def _seeds(runs: Sequence[RunManifest]) -> tuple[str, ...] | None:
+    """The seeds of each run as text; None where a run has none, or two have the same."""
+    found = tuple(repr(sorted(run.seeds.items())) for run in runs)
+    return found if all(run.seeds for run in runs) and len(set(found)) == len(found) else None
+
+
+def _costs(runs: Sequence[RunManifest]) -> dict[str, float]:
+    """What runs took on average, as far as all of them say so."""
+    recorded: dict[str, list[Any]] = {"seconds": [run.facts.get("seconds") for run in runs]}
+    recorded |= {name: [run.scalars.get(name) for run in runs] for name in COSTS}
+    return {
+        name: float(np.mean(values))
+        for name, values in recorded.items()
+        if all(isinstance(value, int | float) for value in values)
+    }
+
+
+def _names(targets: Sequence[Target]) -> list[str]:
+    """Short names of targets: a file's or folder's, or all of it where two are alike."""
+    texts = [str(one) if isinstance(one, str | Path) else "" for one in targets]
+    short = [Path(text.rstrip("/")).stem for text in texts]
+    if "" in short or len(set(short)) < len(short):
+        short = texts
+    if "" in short or len(set(short)) < len(short):
+        short = ["baseline", *(f"arm {index}" for index in range(1, len(targets)))]
+    return short
+
+
+def _baseline_first(sides: list[Side], baseline: str | None, *, is_store: bool) -> list[Side]:
+    names = [side.name for side in sides]
+    if baseline is None:
+        baseline = USUAL_BASELINE if is_store and USUAL_BASELINE in names else names[0]
+    if baseline not in names:
+        raise OptionError(f"There is no {baseline!r} to compare with. Known: {', '.join(names)}.")
+    return sorted(sides, key=lambda side: side.name != baseline)

@@ -1,0 +1,1 @@
+"""A new version against the old one, beside what another seed changes."""

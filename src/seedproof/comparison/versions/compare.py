@@ -1,0 +1,340 @@
+"""Two versions of a model, each retrained a few times: what changes that the seed does not explain?
+
+One pass over the examples of both. Memory grows with runs, classes and slices, never with examples.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from seedproof.comparison.aligned import Aligned
+from seedproof.comparison.versions.changes import Opponents, directed_flips, flips
+from seedproof.comparison.versions.estimates import GroupSums
+from seedproof.comparison.versions.exchange import exchange_p_value, least_exchange_p_value
+from seedproof.comparison.versions.groups import Groups
+from seedproof.comparison.versions.result import OWN_COLUMNS, Exchange, Part, VersionComparison
+from seedproof.comparison.versions.votes import (
+    Discoveries,
+    adjusted,
+    discover,
+    examine_votes,
+    most_voted,
+)
+from seedproof.errors import TooFewRunsError
+from seedproof.measurement.intervals import TAIL
+from seedproof.measurement.tally import batches
+from seedproof.records.location import Location
+from seedproof.records.schema import UNLABELED
+from seedproof.records.shards import Shard, ShardSource, canonical_order
+from seedproof.typing import BoolArray, IntArray, Progress
+
+N_KEPT = 500
+# Rows times runs of a chunk: it stays in the processor's cache.
+CHUNK_VALUES = 2**17
+ACCURACIES = ("accuracy_old", "accuracy_new")
+
+
+def compare_versions(
+    old: ShardSource,
+    new: ShardSource,
+    examples_file: Location,
+    *,
+    slices: Sequence[str] = (),
+    progress: Progress | None = None,
+    notes: tuple[str, ...] = (),
+) -> VersionComparison:
+    """What a new version changes, beside what another seed changes.
+
+    Args:
+        old: Runs of the old version. One of the two versions may have a single run.
+        new: Runs of the new version, on the same examples.
+        examples_file: Where the table of examples is written, as Parquet.
+        slices: Further columns, for each of whose values the figures are given as well.
+        progress: Told how many shards are done.
+        notes: Passed on to the result.
+
+    Returns:
+        Flips between the versions and within them, and the examples that the seed does not
+        explain.
+
+    Raises:
+        TooFewRunsError: Both versions have a single run.
+        MissingExampleError: The versions hold different examples.
+        ColumnError: A column to slice by is missing, or has too many values.
+    """
+    if len(old.runs) == len(new.runs) == 1:
+        raise TooFewRunsError(
+            "Both versions have one run, so nothing tells what another seed would change. "
+            "Train at least one of them again: 2 runs, better 5."
+        )
+    aligned = Aligned(("the old version", "the new version"), (old, new))
+    names = {*old.classes, *new.classes}
+    union = tuple(canonical_order(sorted(names)))
+    tally = VersionTally((old, new), union, slices)
+    with ExitStack() as stack:
+        file = stack.enter_context(examples_file.open_write())
+        writer: pq.ParquetWriter | None = None
+        for index in range(aligned.n_shards):
+            first = aligned.shard(index)
+            rows = tally.update(first, aligned.beside(1, first))
+            if writer is None:
+                writer = stack.enter_context(
+                    pq.ParquetWriter(file, rows.schema, compression="zstd")
+                )
+            writer.write_table(rows)
+            if progress is not None:
+                progress(index + 1, aligned.n_shards)
+    return tally.result(examples_file, notes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Chunk:
+    """A few examples, as the runs of both versions see them; classes are those of both."""
+
+    old: IntArray
+    new: IntArray
+    labels: IntArray | None
+    codes: IntArray
+
+
+class VersionTally:
+    """What is known of two versions after some shards.
+
+    Args:
+        sources: The old and the new version.
+        classes: Names of the classes of both.
+        slices: Columns to slice by.
+    """
+
+    def __init__(
+        self,
+        sources: tuple[ShardSource, ShardSource],
+        classes: tuple[str, ...],
+        slices: Sequence[str],
+    ) -> None:
+        self._sources = sources
+        self._classes = classes
+        self._n_runs = {"old": len(sources[0].runs), "new": len(sources[1].runs)}
+        self._is_labeled = any(source.n_labeled for source in sources)
+        self._groups = Groups(classes if self._is_labeled else (), slices)
+        self._sums: dict[str, GroupSums] = {}
+        self._p_counts: Counter[int] = Counter()
+        self._kept: pa.Table | None = None
+        self._disagreements: IntArray = np.zeros((sum(self._n_runs.values()),) * 2, dtype=np.int64)
+
+    def update(self, old: Shard, new: Shard) -> pa.Table:
+        """Add one shard of both versions; returns one row for each of its examples."""
+        predictions = [
+            self._common(_predictions(shard, len(source.classes)), source)
+            for shard, source in zip((old, new), self._sources, strict=True)
+        ]
+        labels = self._labels(old, new)
+        extras = _extras(old, new)
+        codes = self._groups.codes(len(old), labels, extras)
+        columns: dict[str, list[np.ndarray]] = {}
+        size = max(64, CHUNK_VALUES // sum(self._n_runs.values()))
+        for start in range(0, len(old), size):
+            rows = slice(start, start + size)
+            gold = None if labels is None else labels[rows]
+            chunk = _Chunk(predictions[0][:, rows], predictions[1][:, rows], gold, codes[:, rows])
+            for name, values in self._add(chunk).items():
+                columns.setdefault(name, []).append(values)
+        found = {name: np.concatenate(values) for name, values in columns.items()}
+        table = self._table(old.ids, labels, found, extras)
+        self._keep(table, found["is_tested"], predictions)
+        return table
+
+    def _common(self, indices: IntArray, source: ShardSource) -> IntArray:
+        """Class indices of one version as indices into the classes of both."""
+        if source.classes == self._classes:
+            return indices
+        place = {name: i for i, name in enumerate(self._classes)}
+        known = [*(place[name] for name in source.classes), UNLABELED]
+        return np.array(known, dtype=np.int32)[indices]
+
+    def _labels(self, old: Shard, new: Shard) -> IntArray | None:
+        for shard, source in zip((new, old), reversed(self._sources), strict=True):
+            if shard.labels is not None:
+                return self._common(shard.labels, source)
+        return None
+
+    def _add(self, chunk: _Chunk) -> dict[str, np.ndarray]:
+        """Add the figures of a chunk; returns what is said of each example."""
+        pooled = np.concatenate([chunk.old, chunk.new])
+        contested = np.flatnonzero((pooled != pooled[0]).any(axis=0))
+        old, new = chunk.old[:, contested], chunk.new[:, contested]
+        opponents = Opponents.count(old, new)
+        self._disagreements += opponents.disagreements
+        changes = flips(opponents)
+        members = self._groups.members(chunk.codes[:, contested])
+        for name, change in changes.items():
+            self._sums.setdefault(name, GroupSums()).update(change, members)
+        tested = examine_votes(old, new, opponents.agreement)
+        self._p_counts += tested.counts
+        of_examples = {
+            "flip_rate": _filled(chunk, contested, changes["flip_rate"].whole, 0.0),
+            "p_value": _filled(chunk, contested, tested.p_values, 1.0),
+            "is_tested": _filled(chunk, contested, tested.is_tested, fill=False),
+        }
+        for name, runs, against in (("old", old, opponents.old), ("new", new, opponents.new)):
+            winner, votes = most_voted(runs, len(runs) - against.T.astype(np.int64))
+            of_examples[name] = _filled(chunk, contested, winner, pooled[0])
+            of_examples[f"{name}_share"] = _filled(chunk, contested, votes / len(runs), 1.0)
+        if chunk.labels is not None:
+            of_examples |= self._add_labeled(chunk, contested)
+        return of_examples
+
+    def _add_labeled(self, chunk: _Chunk, contested: IntArray) -> dict[str, np.ndarray]:
+        """Add what needs the gold label; returns the share of right runs of each example."""
+        gold = chunk.labels
+        assert gold is not None  # noqa: S101 - asked before
+        is_known = gold != UNLABELED
+        places = contested[is_known[contested]]
+        right = [np.equal(runs[:, places], gold[places]).T for runs in (chunk.old, chunk.new)]
+        members = self._groups.members(chunk.codes[:, places])
+        for name, change in directed_flips(*right).items():
+            self._sums.setdefault(name, GroupSums()).update(change, members)
+        all_right = is_known & (chunk.old[0] == gold)
+        all_right[contested] = False
+        counts = self._groups.count(chunk.codes[:, all_right])
+        for name in ACCURACIES:
+            self._sums[name].add_ones(counts)
+        return {
+            f"correct_share_{side}": np.where(is_known, (runs == gold).mean(axis=0), np.nan)
+            for side, runs in (("old", chunk.old), ("new", chunk.new))
+        }
+
+    def _table(
+        self,
+        ids: pa.Array,
+        labels: IntArray | None,
+        columns: Mapping[str, np.ndarray],
+        extras: pa.Table | None,
+    ) -> pa.Table:
+        """One row for each example of a shard, with class names instead of indices."""
+        names = pa.array(self._classes, pa.string())
+        table: dict[str, pa.Array | pa.ChunkedArray] = {"example": ids}
+        if self._is_labeled:
+            gold = np.full(len(ids), UNLABELED) if labels is None else labels
+            table["label"] = names.take(pa.array(gold, pa.int32(), mask=gold == UNLABELED))
+        for name in OWN_COLUMNS:
+            if name in {"old", "new"}:
+                table[name] = names.take(pa.array(columns[name], pa.int32()))
+            elif name in columns:
+                values = columns[name]
+                table[name] = pa.array(values, mask=np.isnan(values))
+        if extras is not None:
+            for name in extras.column_names:
+                free = f"extra.{name}" if name in OWN_COLUMNS else name
+                table[free] = extras.column(name)
+        return pa.table(table)
+
+    def _keep(self, table: pa.Table, is_tested: BoolArray, predictions: list[IntArray]) -> None:
+        """Remember the examples with the smallest p-values, with what each run said of them."""
+        indices = np.flatnonzero(is_tested)
+        chosen = indices[_smallest(table.take(pa.array(indices)))]
+        rows = table.take(pa.array(chosen))
+        for side, runs in zip(("old", "new"), predictions, strict=True):
+            votes = pa.array(runs[:, chosen].T.tolist(), pa.list_(pa.int32()))
+            rows = rows.append_column(f"{side}_predictions", votes)
+        known = rows if self._kept is None else pa.concat_tables([self._kept, rows])
+        self._kept = known.take(pa.array(_smallest(known))).combine_chunks()
+
+    def result(self, examples_file: Location, notes: tuple[str, ...]) -> VersionComparison:
+        """Everything, once all shards were added."""
+        found = discover(self._p_counts, n_old=self._n_runs["old"], n_new=self._n_runs["new"])
+        parts = list(self._parts())
+        return VersionComparison(
+            old_runs=self._sources[0].runs,
+            new_runs=self._sources[1].runs,
+            classes=self._classes,
+            whole=parts[0][1],
+            by_class=tuple(part for kind, part in parts if kind == "class"),
+            slices={
+                column: tuple(part for kind, part in parts if kind == f"slice {column}")
+                for column in self._groups.slices
+            },
+            exchange=self._exchange(),
+            discoveries=found,
+            unexplained=self._unexplained(found),
+            examples_file=examples_file,
+            notes=(*notes, *self._groups.notes),
+        )
+
+    def _exchange(self) -> Exchange:
+        n_old, n_new = self._n_runs.values()
+        # Its own generator: the same predictions give the same bytes.
+        rng = np.random.default_rng(0)
+        p_value = exchange_p_value(self._disagreements, n_old, rng=rng)
+        return Exchange(p_value, least_exchange_p_value(n_old, n_new))
+
+    def _parts(self) -> Iterator[tuple[str, Part]]:
+        """Every group that has an example, with its figures."""
+        groups = self._groups
+        sizes = Counter(kind for kind, _, index in groups.listed() if groups.n_examples[index])
+        for kind, name, index in groups.listed():
+            n_examples, n_labeled = int(groups.n_examples[index]), int(groups.n_labeled[index])
+            if not n_examples:
+                continue
+            figures, is_beyond = {}, False
+            for figure, sums in self._sums.items():
+                n = n_examples if figure.startswith("flip_rate") else n_labeled
+                if not n:
+                    continue
+                mean = sums.group(index, n, self._n_runs)
+                figures[figure] = mean.estimate(figure)
+                if figure == "flip_rate_beyond":
+                    # All groups of a kind hold together.
+                    low = mean.difference(TAIL / sizes[kind])
+                    is_beyond = low.over != "examples" and low.low is not None and low.low > 0.0
+            yield kind, Part(name, n_examples, n_labeled, figures, is_beyond)
+
+    def _unexplained(self, found: Discoveries) -> pa.Table:
+        assert self._kept is not None  # noqa: S101 - every source has an example
+        n_runs = self._n_runs
+        rates = adjusted(self._p_counts, n_old=n_runs["old"], n_new=n_runs["new"])
+        least = -1.0 if found.threshold is None else found.threshold
+        rows = self._kept.filter(pc.less_equal(self._kept.column("p_value"), least))
+        q_values = [rates[p_value] for p_value in rows.column("p_value").to_pylist()]
+        place = rows.column_names.index("p_value") + 1
+        return rows.add_column(place, "q_value", pa.array(q_values, pa.float64()))
+
+
+def _predictions(shard: Shard, n_classes: int) -> IntArray:
+    return np.concatenate([batch.predictions for batch in batches(shard, n_classes)], axis=1)
+
+
+def _extras(old: Shard, new: Shard) -> pa.Table | None:
+    """Further columns of both versions; the new one's where both have one of a name."""
+    if old.extras is None or new.extras is None:
+        return new.extras if old.extras is None else old.extras
+    merged = new.extras
+    for name in old.extras.column_names:
+        if name not in merged.column_names:
+            merged = merged.append_column(name, old.extras.column(name))
+    return merged
+
+
+def _filled(
+    chunk: _Chunk,
+    places: IntArray,
+    values: np.ndarray,
+    fill: float | IntArray,
+) -> np.ndarray:
+    """Values of some examples, and `fill` for all others of a chunk."""
+    whole = np.empty(chunk.old.shape[1], dtype=values.dtype)
+    whole[:] = fill
+    whole[places] = values
+    return whole
+
+
+def _smallest(table: pa.Table) -> IntArray:
+    """Which rows have the smallest p-values, at most `N_KEPT`; then most flips, then ids."""
+    keys = [("p_value", "ascending"), ("flip_rate", "descending"), ("example", "ascending")]
+    return np.asarray(pc.sort_indices(table, sort_keys=keys)[:N_KEPT].to_numpy())

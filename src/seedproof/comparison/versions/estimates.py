@@ -1,0 +1,191 @@
+"""Changes added up over groups of examples, and their intervals in closed form.
+
+The forms are those of `measurement.intervals`: each version's runs are left out one at a time, the
+two variances are added, and what drawing examples adds is counted once.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from seedproof.comparison.effect import Contrast
+from seedproof.comparison.versions.changes import Change
+from seedproof.measurement.intervals import TAIL, Estimate, estimate, jackknife_variance
+from seedproof.metrics.statistic import MeanOverExamples
+from seedproof.typing import FloatArray, IntArray
+
+# Deleting one of two runs leaves no pair.
+RUNS_FOR_SPREAD = 3
+LOGIT = frozenset({"accuracy_old", "accuracy_new"})
+OWN = {"accuracy_old": "old", "flip_rate_old": "old", "accuracy_new": "new", "flip_rate_new": "new"}
+
+
+class GroupSums:
+    """Totals of one quantity over the examples of several groups; one row a group.
+
+    Examples on which all runs agree have the quantity 0 and are never added, but for accuracies.
+    """
+
+    def __init__(self) -> None:
+        self.totals: dict[str, FloatArray] = {}
+
+    def update(self, change: Change, members: csr_array) -> None:
+        """Add examples, whose groups are the rows of `members`, axes (groups, examples)."""
+        parts = {
+            "total": change.whole,
+            "squares": np.square(change.whole),
+            "old": change.without_old,
+            "old_interaction": _jackknife(change.without_old),
+            "new": change.without_new,
+            "new_interaction": _jackknife(change.without_new),
+            "stand_ins": change.stand_ins,
+            "stand_ins_interaction": _spread(change.stand_ins),
+        }
+        for name, values in parts.items():
+            if values is not None:
+                self._add(name, members @ values)
+
+    def add_ones(self, counts: IntArray) -> None:
+        """Add so many examples to each group whose quantity is 1 with and without any run."""
+        for name, known in self.totals.items():
+            if name in {"total", "squares"}:
+                self._add(name, counts.astype(np.float64))
+            elif name in {"old", "new"}:
+                self._add(name, np.repeat(counts[:, None], known.shape[1], axis=1))
+
+    def _add(self, name: str, found: FloatArray) -> None:
+        known = self.totals.get(name)
+        if known is not None and len(known) < len(found):  # groups turn up as examples do
+            missing = np.zeros((len(found) - len(known), *known.shape[1:]))
+            known = np.concatenate([known, missing])
+        self.totals[name] = found if known is None else known + found
+
+    def group(self, index: int, n_examples: int, n_runs: Mapping[str, int]) -> "GroupMean":
+        """One group's mean, of so many examples, and what its interval is made of."""
+        totals = {name: values[index] for name, values in self.totals.items()}
+        return GroupMean(n_examples, n_runs, totals)
+
+
+def _jackknife(without: FloatArray | None) -> FloatArray | None:
+    """Jackknife variance over runs of each example's own value."""
+    if without is None:
+        return None
+    return np.asarray((without.shape[1] - 1) * without.var(axis=1))
+
+
+def _spread(stand_ins: FloatArray | None) -> FloatArray | None:
+    """Variance of each example's own value over the runs that stand in."""
+    return None if stand_ins is None else np.asarray(stand_ins.var(axis=1, ddof=1))
+
+
+@dataclass(frozen=True, eq=False)
+class GroupMean:
+    """The mean of one quantity over the examples of one group.
+
+    Args:
+        n_examples: How many examples the group has.
+        n_runs: Runs of the `old` and of the `new` version.
+        totals: Sums over its examples, by name.
+    """
+
+    n_examples: int
+    n_runs: Mapping[str, int]
+    totals: Mapping[str, FloatArray]
+
+    @property
+    def value(self) -> float:
+        """The mean."""
+        value = float(self.totals["total"]) / self.n_examples
+        return 0.0 if abs(value) < 1e-12 else value  # what rounding leaves of a difference
+
+    def estimate(self, name: str) -> Estimate:
+        """The mean of the quantity of this name, with its interval."""
+        if name.endswith(("_beyond", "_change")) and not name.endswith("_no_change"):
+            return self.difference(TAIL)
+        if name in OWN:
+            return estimate(self._own(OWN[name], "logit" if name in LOGIT else "log"))
+        if name.endswith("_no_change") and 1 in self.n_runs.values():
+            return estimate(self._own("new" if self.n_runs["old"] == 1 else "old", "log"))
+        return self._rate()
+
+    def difference(self, tail: float) -> Estimate:
+        """The interval of a quantity of either sign, which leaves out `tail` on each side."""
+        value = self.value
+        contrast = self._contrast(is_log=False)
+        half_width = contrast.half_width(tail)
+        if half_width == 0.0:  # no run saw any example differently
+            half_width = 1 - tail ** (1 / self.n_examples)
+        return Estimate(value, value - half_width, value + half_width, contrast.over)
+
+    def _rate(self) -> Estimate:
+        value = self.value
+        if value <= 0.0:
+            return estimate(self._own(None, "log"))
+        contrast = self._contrast(is_log=True)
+        half_width = contrast.half_width(TAIL)
+        low, high = np.exp(np.log(value) + half_width * np.array([-1, 1]))
+        return Estimate(value, float(low), min(float(high), 1.0), contrast.over)
+
+    def _contrast(self, *, is_log: bool) -> Contrast:
+        """Runs and examples on the scale of the interval."""
+        value, n = self.value, self.n_examples
+        slope = 1 / value if is_log else 1.0
+        if "stand_ins" in self.totals and 1 in self.n_runs.values():
+            runs, counted, df = self._luck_of_one()
+        else:
+            runs, counted, df = self._left_out(is_log=is_log)
+        drawn = self._example_variance() * slope**2
+        if df == 0:
+            return Contrast(value, 0.0, np.inf, drawn, over="examples")
+        return Contrast(value, runs, df, max(drawn - counted * slope**2 / n**2, 0.0))
+
+    def _left_out(self, *, is_log: bool) -> tuple[float, float, int]:
+        """Variance over runs, what the examples' own counts of it, and degrees of freedom."""
+        several = [side for side, n_runs in self.n_runs.items() if n_runs > 1]
+        if any(s not in self.totals or self.n_runs[s] < RUNS_FOR_SPREAD for s in several):
+            return 0.0, 0.0, 0
+        runs = counted = 0.0
+        for side in several:
+            without = self.totals[side] / self.n_examples
+            if is_log:
+                without = np.log(np.maximum(without, 0.5 * min(1 / self.n_examples, self.value)))
+            runs += jackknife_variance(without)
+            counted += float(self.totals[f"{side}_interaction"])
+        return runs, counted, min(self.n_runs[side] for side in several) - 1
+
+    def _luck_of_one(self) -> tuple[float, float, int]:
+        """The same where a version has one run, whose luck is taken to be that of the other's.
+
+        With each run of the other version in its place, the same quantity shows how far one run
+        strays; the factor corrects for one run fewer on the other side.
+        """
+        without = self.totals["stand_ins"] / self.n_examples
+        n_runs = len(without)
+        factor = ((n_runs - 1) / n_runs) ** 2 * (1 + 1 / n_runs)
+        counted = factor * float(self.totals["stand_ins_interaction"])
+        return factor * float(without.var(ddof=1)), counted, n_runs - 1
+
+    def _example_variance(self) -> float:
+        n = self.n_examples
+        spread = float(self.totals["squares"]) / n - self.value**2
+        return max(spread, 0.0) / (n - 1) if n > 1 else 0.0
+
+    def _own(self, side: str | None, scale: Literal["log", "logit"]) -> MeanOverExamples:
+        """What only the runs of one version matter to, as `measure` would have it."""
+        n, without, interaction = self.n_examples, None, 0.0
+        if side is not None and side in self.totals and self.n_runs[side] >= RUNS_FOR_SPREAD:
+            without = self.totals[side] / n
+            interaction = float(self.totals[f"{side}_interaction"]) / n**2
+        return MeanOverExamples(
+            self.value,
+            n,
+            without,
+            self._example_variance(),
+            interaction,
+            scale=scale,
+            largest=1.0,
+            is_count=True,
+        )

@@ -1,0 +1,115 @@
+"""Which examples belong together: all of them, those of one gold class, those of one slice."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+from scipy.sparse import csr_array
+
+from seedproof.errors import ColumnError
+from seedproof.records.schema import UNLABELED
+from seedproof.typing import IntArray
+
+# Figures by class or slice take memory for each of them; more than this nobody reads.
+MAX_GROUPS = 1000
+NOWHERE = -1
+NO_VALUE = "(none)"
+
+
+class Groups:
+    """The groups of examples, which turn up as examples do.
+
+    Group 0 has all examples; then come the gold classes, then the values of each column.
+
+    Args:
+        classes: Names of the gold classes; none without labels.
+        slices: Columns to slice by.
+    """
+
+    def __init__(self, classes: Sequence[str], slices: Sequence[str]) -> None:
+        self.slices = tuple(dict.fromkeys(slices))
+        self.notes: tuple[str, ...] = ()
+        if len(classes) > MAX_GROUPS:
+            note = f"{len(classes):,} classes: figures by class are given up to {MAX_GROUPS:,}."
+            self.notes = (note,)
+            classes = ()
+        self._n_classes = len(classes)
+        self._names: list[tuple[str, str]] = [("all", "all"), *(("class", c) for c in classes)]
+        self._places: dict[tuple[str, str | None], int] = {}
+        self.n_examples: IntArray = np.zeros(len(self._names), dtype=np.int64)
+        self.n_labeled: IntArray = self.n_examples.copy()
+
+    def codes(self, n_rows: int, labels: IntArray | None, extras: pa.Table | None) -> IntArray:
+        """The groups of each example, which are counted from now on.
+
+        Args:
+            n_rows: How many examples there are.
+            labels: Their gold classes, if known.
+            extras: Their further columns.
+
+        Returns:
+            Indices of groups, axes (kinds of group, examples); `NOWHERE` for none.
+        """
+        found: list[IntArray] = [np.zeros(n_rows, dtype=np.int64)]
+        is_known = np.zeros(n_rows, dtype=np.bool_)
+        if labels is not None:
+            is_known = labels != UNLABELED
+            if self._n_classes:
+                found.append(np.where(is_known, labels + 1, NOWHERE))
+        found += [self._slice(column, extras) for column in self.slices]
+        codes = np.stack(found)
+        self.n_examples = _added(self.n_examples, self.count(codes))
+        self.n_labeled = _added(self.n_labeled, self.count(codes[:, is_known]))
+        return codes
+
+    def _slice(self, column: str, extras: pa.Table | None) -> IntArray:
+        carried = () if extras is None else extras.column_names
+        if extras is None or column not in carried:
+            known = ", ".join(map(repr, carried)) or "none"
+            raise ColumnError(
+                f"There is no further column {column!r} to slice by. Carried along: {known}."
+            )
+        values = extras.column(column).combine_chunks()
+        encoded = values.dictionary_encode(null_encoding="encode")
+        names = encoded.dictionary.to_pylist()
+        places = np.array([self._place(column, name) for name in names], dtype=np.int64)
+        return np.asarray(places[encoded.indices.to_numpy(zero_copy_only=False)])
+
+    def _place(self, column: str, value: object) -> int:
+        name = None if value is None else str(value)
+        key = (column, name)
+        if key not in self._places:
+            if sum(one == column for one, _ in self._places) == MAX_GROUPS:
+                raise ColumnError(
+                    f"The column {column!r} has more than {MAX_GROUPS:,} different values. "
+                    "Slice by a coarser one."
+                )
+            self._places[key] = len(self._names)
+            self._names.append((f"slice {column}", NO_VALUE if name is None else name))
+        return self._places[key]
+
+    def count(self, codes: IntArray) -> IntArray:
+        """How many examples of each group there are among these."""
+        return np.bincount(codes[codes != NOWHERE], minlength=len(self._names))
+
+    def members(self, codes: IntArray) -> csr_array:
+        """Who belongs where: ones and zeros, axes (groups, examples)."""
+        kinds, examples = np.nonzero(codes != NOWHERE)
+        groups = codes[kinds, examples]
+        shape = (len(self._names), codes.shape[1])
+        return csr_array((np.ones(len(groups)), (groups, examples)), shape=shape)
+
+    def listed(self) -> Iterator[tuple[str, str, int]]:
+        """Kind, name and index of every group: classes in their order, slices by name."""
+        yield from ((kind, name, i) for i, (kind, name) in enumerate(self._names) if kind == "all")
+        fixed = self._n_classes + 1
+        yield from (("class", self._names[i][1], i) for i in range(1, fixed))
+        rest = range(fixed, len(self._names))
+        yield from ((*self._names[i], i) for i in sorted(rest, key=self._names.__getitem__))
+
+
+def _added(known: IntArray, found: IntArray) -> IntArray:
+    """Counts of all groups, of which `found` may have more."""
+    whole = found.copy()
+    whole[: len(known)] += known
+    return whole

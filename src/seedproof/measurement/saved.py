@@ -1,0 +1,69 @@
+"""A measurement from the folder that it was saved to: figures, and one row an example."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from seedproof.errors import SchemaVersionError, UnreadableError
+from seedproof.measurement.intervals import Estimate
+from seedproof.measurement.result import FORMAT, Measurement
+from seedproof.measurement.worst import least_stable
+from seedproof.records.location import Location
+
+
+def is_saved(folder: Location) -> bool:
+    """Whether a folder holds a report."""
+    return (folder / "summary.json").is_file() and (folder / "examples.parquet").is_file()
+
+
+def load_saved(folder: Location) -> Measurement:
+    """The measurement that a report was saved from.
+
+    What each run said of single examples is not saved, nor is the map of confidence.
+
+    Args:
+        folder: Where `report.save` or `seedproof measure --out` wrote it.
+
+    Returns:
+        The same figures, intervals and arrays.
+
+    Raises:
+        UnreadableError: A file is damaged.
+        SchemaVersionError: It was written by a newer seedproof.
+    """
+    place = folder / "examples.parquet"
+    try:
+        summary: dict[str, Any] = json.loads((folder / "summary.json").read_bytes())
+        if summary["format"] > FORMAT:
+            raise SchemaVersionError(
+                f"{folder} was written by a newer seedproof (format {summary['format']}; this one "
+                f"reads up to {FORMAT}). Install a newer one."
+            )
+        return Measurement(
+            runs=tuple(summary["runs"]),
+            classes=tuple(summary["classes"]),
+            n_examples=summary["n_examples"],
+            n_labeled=summary["n_labeled"],
+            kind=summary["kind"],
+            metrics={name: Estimate(**value) for name, value in summary["metrics"].items()},
+            detail={name: _array(values) for name, values in summary["detail"].items()},
+            worst=least_stable(pq.read_table(place.path, filesystem=place.files)),
+            examples_file=place,
+            notes=tuple(summary["notes"]),
+        )
+    except (ValueError, KeyError, TypeError, OSError, pa.ArrowException) as error:
+        if isinstance(error, SchemaVersionError):
+            raise
+        raise UnreadableError(
+            f"{folder} is not the folder of a report as it was written ({type(error).__name__}). "
+            "Measure again with --out."
+        ) from error
+
+
+def _array(values: Any) -> np.ndarray:  # noqa: ANN401 - nested lists of any depth
+    """Nested lists as an array; None is not a number."""
+    array = np.array(values)
+    return array.astype(np.float64) if array.dtype == object else array

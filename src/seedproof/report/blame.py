@@ -1,0 +1,204 @@
+"""`sp.blame`: a store in, and out comes which source of randomness its flips come with."""
+
+import os
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import StringIO
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from seedproof.comparison.blame.compute import USEFUL_BLOCKS, Blame, blame_runs
+from seedproof.comparison.blame.shares import LEAST_BLOCKS, Share, Shares
+from seedproof.records.location import Location
+from seedproof.records.reader import Store
+from seedproof.report.numbers import MINUS, NO_BREAK, number, sign
+from seedproof.report.text import MAX_LINE, PLAIN_WIDTH, printable
+from seedproof.typing import Progress
+
+# If varying any one source alone leaves nearly all flips, the training hardly heeds its sources.
+UNHEEDED = 0.9
+LEGEND = (
+    "First-order: what fixing this source alone takes away. "
+    "Total: what is left when this source alone varies. "
+    "Interaction: what belongs to no source alone, 100 % less the first-order shares."
+)
+
+
+def blame(
+    store: str | os.PathLike[str] | Location,
+    *,
+    arm: str | None = None,
+    split: str | None = None,
+    progress: Progress | None = None,
+) -> "BlameReport":
+    """Which source of randomness the flips of a study come with.
+
+    The runs must share some of their seeds, as those of `SeedPlan.blocks` do.
+
+    Args:
+        store: The folder or URL of a study's store.
+        arm: Which arm; may be left out if there is only one.
+        split: Which split; may be left out if there is only one.
+        progress: Called as the work goes on.
+
+    Returns:
+        A report; `print` it, or ask for its `result`.
+    """
+    shards = Store(Location.of(store)).shards(arm=arm, split=split)
+    seeds = [run.seeds for run in shards.manifests]
+    return BlameReport(blame_runs(shards, seeds, progress=progress))
+
+
+@dataclass(frozen=True)
+class BlameReport:
+    """Which randomness is to blame, for people and as JSON.
+
+    Args:
+        result: Shares of flips and of logits.
+    """
+
+    result: Blame
+
+    def summary(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return self.result.summary()
+
+    def to_json(self) -> str:
+        """The summary as JSON text."""
+        return self.result.to_json()
+
+    def sentences(self) -> tuple[str, ...]:
+        """What may be said, the most important first."""
+        return tuple(_sentences(self.result))
+
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know beside the figures."""
+        return tuple(_notes(self.result))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        found, width = self.result, min(options.max_width, MAX_LINE)
+        yield Text(_title(found), style="dim")
+        yield Text("")
+        for sentence in self.sentences():
+            yield Text(textwrap.fill(sentence, width))
+            yield Text("")
+        yield _table("of the flips", found.flips)
+        yield Text("")
+        if found.logits is not None:
+            yield _table("of the logit's variance", found.logits)
+            yield Text("")
+        yield Text(textwrap.fill(LEGEND, width), style="dim")
+        for note in self.notes():
+            yield Text(textwrap.fill(f"Note: {note}", width), style="dim")
+
+    def __str__(self) -> str:
+        output = StringIO()
+        Console(file=output, width=PLAIN_WIDTH, color_system=None, force_terminal=False).print(self)
+        return "\n".join(line.rstrip() for line in output.getvalue().splitlines())
+
+
+def _title(found: Blame) -> str:
+    blocks = "1 block" if found.n_blocks == 1 else f"{found.n_blocks} blocks"
+    names = printable(", ".join(found.sources))
+    return f"{found.n_runs} runs in {blocks} · {found.n_examples:,} examples · {names} vary"
+
+
+def _sentences(found: Blame) -> Iterator[str]:
+    flips = found.flips
+    apart = number(flips.apart, "percent") + sign("percent")
+    yield f"Two runs that share none of these seeds disagree on {apart} of the predictions."
+    if flips.most is not None:
+        share = flips.total[flips.most]
+        yield (
+            f"{flips.most} is to blame most: varied alone, it leaves {_words(share)} of these "
+            "flips, and each other source leaves fewer, by more than chance."
+        )
+    elif _all_resolved(flips):
+        yield "No source is shown to be more to blame than all others."
+    else:
+        yield "Which source is to blame is not resolvable with this many runs."
+    together = flips.interaction
+    if together is not None and together.is_resolved and round(100 * (together.low or 0.0)) > 0:
+        yield (
+            f"The sources do not add up: {_words(together)} of the flips belong to no source "
+            "alone, and fixing a single one leaves them."
+        )
+
+
+def _all_resolved(shares: Shares) -> bool:
+    known = (*shares.first.values(), *shares.total.values())
+    return all(share is not None and share.is_resolved for share in known)
+
+
+def _known(shares: Shares) -> list[Share]:
+    every = (*shares.first.values(), *shares.total.values(), shares.interaction)
+    return [share for share in every if share is not None]
+
+
+def _notes(found: Blame) -> Iterator[str]:
+    if found.n_blocks == 1:
+        yield (
+            "all these runs share seeds with one another, directly or through others, so there "
+            "are no independent blocks and no intervals. "
+            f"seedproof run --blame {USEFUL_BLOCKS} makes such blocks."
+        )
+    elif found.n_blocks < LEAST_BLOCKS:
+        yield (
+            f"{found.n_blocks} blocks are too few for intervals, {LEAST_BLOCKS} are the least, "
+            f"{USEFUL_BLOCKS} are useful. The same seedproof run with --blame {USEFUL_BLOCKS} adds "
+            "to these runs."
+        )
+    totals = [share.value for share in found.flips.total.values() if share is not None]
+    if totals and min(totals) >= UNHEEDED:
+        yield (
+            "runs that share all sources but one still differ like strangers. Perhaps the "
+            "training draws outside of its sources: ask seedproof doctor."
+        )
+    if found.logits is not None:
+        yield (
+            "taking the most probable class creates interaction by itself; the variance of the "
+            "logit has none of that."
+        )
+    shown = [shares for shares in (found.flips, found.logits) if shares is not None]
+    if any(share.value < 0.0 or share.value > 1.0 for one in shown for share in _known(one)):
+        yield "true shares are between 0 and 100 %; what lies beyond is chance."
+    yield (
+        "shares of the accuracy's variance are not resolvable below about 100 runs, so there are "
+        "none here."
+    )
+
+
+def _table(title: str, shares: Shares) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+    table.add_column(title, style="bold", no_wrap=True)
+    table.add_column("first-order", no_wrap=True)
+    table.add_column("total", no_wrap=True)
+    for source, first in shares.first.items():
+        table.add_row(Text(printable(source)), _cell(first), _cell(shares.total[source]))
+    table.add_row("interaction", _cell(shares.interaction), "")
+    return table
+
+
+def _cell(share: Share | None) -> str:
+    if share is None:
+        return "no such runs"
+    return _words(share) if share.is_resolved else f"{_words(share)} not resolvable"
+
+
+def _words(share: Share | None) -> str:
+    """A share as people write it, such as "34 % [21, 47]"."""
+    if share is None:
+        return "an unknown share"
+    text = f"{_percent(share.value)}{NO_BREAK}%"
+    if share.low is None or share.high is None:
+        return text
+    return f"{text} [{_percent(share.low)}, {_percent(share.high)}]"
+
+
+def _percent(share: float) -> str:
+    # A share is known to some points at best: decimals would only pretend.
+    return f"{round(100 * share)}".replace("-", MINUS)

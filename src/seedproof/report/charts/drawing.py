@@ -1,0 +1,120 @@
+"""Charts as Vega-Lite: one spec each for the page, and for pictures without a browser."""
+
+import os
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import vl_convert as vlc
+
+from seedproof.errors import OptionError, UnknownNameError
+from seedproof.report.charts.comparison import DRAWN_BY as OF_COMPARISON
+from seedproof.report.charts.measurement import DRAWN_BY as OF_MEASUREMENT
+from seedproof.report.charts.theme import LIGHT, config
+from seedproof.report.figures import Figure
+
+Spec: TypeAlias = dict[str, Any]
+
+FORMATS = ("png", "svg", "pdf")
+PICTURE_WIDTH = 520
+DRAWN_BY = {**OF_MEASUREMENT, **OF_COMPARISON}
+
+
+def spec(figure: Figure, *, validate: bool = False) -> Spec:
+    """The Vega-Lite spec of a figure, as wide as its container.
+
+    Args:
+        figure: What is drawn.
+        validate: Whether to check it against Vega-Lite's schema.
+
+    Returns:
+        Plain data that names colors as CSS variables.
+    """
+    name = figure.kind or figure.name.rstrip("0123456789").rstrip("_")
+    chart = DRAWN_BY[name](figure).properties(width="container")
+    # The tests validate every chart against Vega-Lite's schema; here that would take seconds.
+    content: Spec = chart.configure(**config()).to_dict(validate=validate)
+    content["autosize"] = {"type": "fit-x", "contains": "padding"}
+    content.pop("$schema", None)
+    return content
+
+
+def picture(figure: Figure, file_format: str, *, scale: float = 2.0) -> bytes:
+    """A figure as an image, drawn without a browser.
+
+    Args:
+        figure: What is drawn.
+        file_format: `png`, `svg` or `pdf`.
+        scale: Pixels a point, for `png`.
+
+    Returns:
+        The file's bytes.
+
+    Raises:
+        OptionError: The format is not known.
+    """
+    content = _resolve(spec(figure))
+    content |= {"width": PICTURE_WIDTH, "title": figure.title}
+    content.pop("autosize")
+    match file_format:
+        case "png":
+            return bytes(vlc.vegalite_to_png(content, scale=scale))
+        case "svg":
+            return str(vlc.vegalite_to_svg(content)).encode()
+        case "pdf":
+            return bytes(vlc.vegalite_to_pdf(content))
+    raise OptionError(f"A figure cannot be {file_format!r}. Formats: {', '.join(FORMATS)}.")
+
+
+def find(figures: tuple[Figure, ...], name: str) -> Figure:
+    """The figure of a name.
+
+    Args:
+        figures: The figures there are.
+        name: Which one.
+
+    Returns:
+        The figure.
+
+    Raises:
+        UnknownNameError: There is no such figure.
+    """
+    for figure in figures:
+        if figure.name == name:
+            return figure
+    known = ", ".join(figure.name for figure in figures)
+    raise UnknownNameError(f"There is no figure {name!r} in this report. It has: {known}.")
+
+
+def javascript() -> str:
+    """Vega, Vega-Lite and vega-embed in one script.
+
+    vl-convert takes seconds to bundle it, so it is kept in the user's cache, by version.
+    """
+    cached = _cache_folder() / f"vega-{version('vl-convert-python')}.js"
+    try:
+        return cached.read_text(encoding="utf-8")
+    except OSError:
+        bundle = str(vlc.javascript_bundle(snippet=None))  # type: ignore[arg-type] # its stub is wrong
+    with suppress(OSError):  # without a cache the next page takes as long
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        draft = cached.with_suffix(f".{os.getpid()}")
+        draft.write_text(bundle, encoding="utf-8")
+        draft.replace(cached)
+    return bundle
+
+
+def _cache_folder() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
+    return Path(base or Path.home() / ".cache") / "seedproof"
+
+
+def _resolve(content: Any) -> Any:  # noqa: ANN401 - nested plain data
+    if isinstance(content, dict):
+        return {key: _resolve(value) for key, value in content.items()}
+    if isinstance(content, list):
+        return [_resolve(value) for value in content]
+    if isinstance(content, str) and content.startswith("var(--"):
+        return LIGHT[content[6:-1]]
+    return content

@@ -1,0 +1,59 @@
+"""Colors and type of all charts: the page's own, named as its CSS variables."""
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import altair as alt
+
+Chart: TypeAlias = alt.LayerChart | alt.FacetChart
+
+# Colors are the page's CSS variables, so that dark mode and print need no other charts. For a
+# picture they are replaced by these, the light ones.
+LIGHT: Mapping[str, str] = {
+    "bg": "#ffffff",
+    "ink": "#1a1e23",
+    "ink-2": "#474f59",
+    "ink-3": "#666e78",
+    "rule": "#e4e1da",
+    "rule-2": "#c9c5bc",
+    "quiet": "#8a919b",
+    "accent": "#0067a3",
+    "accent-2": "#4a90bf",
+    "accent-soft": "#d9e8f3",
+    "alert-mark": "#d55e00",
+    "r0": "#eef3f7",
+    "r1": "#d2e3ef",
+    "r2": "#a8cbe2",
+    "r3": "#72abd0",
+    "r4": "#2d76a9",
+    "r5": "#125e94",
+    "on-dark": "#ffffff",
+}
+
+
+def var(name: str) -> str:
+    """A color of the page, by its name."""
+    return f"var(--{name})"
+
+
+def config() -> dict[str, Any]:
+    """What all charts have in common."""
+    font = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+    return {
+        "font": font,
+        "background": "transparent",
+        "view": alt.ViewConfig(stroke=None),
+        "axis": alt.AxisConfig(
+            labelColor=var("ink-2"),
+            titleColor=var("ink-2"),
+            gridColor=var("rule"),
+            domainColor=var("rule-2"),
+            tickColor=var("rule-2"),
+            labelFontSize=12,
+            titleFontSize=12,
+            titleFontWeight=500,
+            titlePadding=8,
+            gridDash=[2, 3],
+        ),
+        "text": alt.MarkConfig(color=var("ink"), fontSize=12),
+    }

@@ -1,0 +1,129 @@
+"""What each arm changes: one chart a metric."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from seedproof.comparison.arms.result import Comparison
+from seedproof.comparison.effect import Effect
+from seedproof.metrics.card import card
+from seedproof.report.comparison import amounts
+from seedproof.report.comparison.figures.names import drawn_arms
+from seedproof.report.comparison.groups import verdict_kind
+from seedproof.report.comparison.view import KEY_METRICS, is_ratio
+from seedproof.report.figures import Figure
+
+# Ratios beyond these are drawn at the edge: an axis that reaches further shows nothing else.
+LEAST_RATIO, LARGEST_RATIO = 1 / 16, 16.0
+RATIO_TICKS = {
+    0.0625: "×1/16",
+    0.125: "×⅛",
+    0.25: "×¼",
+    0.5: "×½",
+    1.0: "×1",
+    2.0: "×2",
+    4.0: "×4",
+    8.0: "×8",
+    16.0: "×16",
+}
+
+
+def forest(comparison: Comparison) -> tuple[Figure, ...]:
+    """One chart a metric: ratios on a common logarithmic axis, differences each on its own."""
+    metrics = [name for name in KEY_METRICS if any(name in arm.effects for arm in comparison.arms)]
+    ratios = [name for name in metrics if is_ratio(name)]
+    domain = _ratio_domain(
+        [arm.effects[name] for name in ratios for arm in comparison.arms if name in arm.effects]
+    )
+    found = []
+    for name in metrics:
+        facts = _ratio_axis(domain, is_last=name == ratios[-1]) if name in ratios else None
+        found.append(_forest_block(comparison, name, facts))
+    return tuple(found)
+
+
+def _forest_block(
+    comparison: Comparison, metric: str, ratio_axis: Mapping[str, Any] | None
+) -> Figure:
+    called = drawn_arms(comparison)
+    arms = [arm for arm in comparison.arms if metric in arm.effects]
+    effects = [arm.effects[metric] for arm in arms]
+    facts = ratio_axis or _difference_axis(comparison, metric, effects)
+    low, high = facts["domain"]
+    scale = 1.0 if ratio_axis or not amounts.unit(effects[0]) else 100.0
+    rows: list[dict[str, Any]] = [
+        {
+            "arm": called[arm.name],
+            "value": _within(effect.value, scale, low, high),
+            "low": _within(effect.low, scale, low, high),
+            "high": high if _is_endless(effect) else _within(effect.high, scale, low, high),
+            "kind": verdict_kind(effect.verdict),
+            "change": f"{amounts.change(effect)} {amounts.ends(effect)}".strip(),
+            "verdict": effect.verdict,
+        }
+        for arm, effect in zip(arms, effects, strict=True)
+    ]
+    return Figure(
+        name=f"forest_{metric}",
+        section="Effects",
+        title=card(metric).title,
+        takeaway="",
+        reading="",
+        rows=rows,
+        facts={**facts, "arms": [row["arm"] for row in rows]},
+        header=("arm", "change", "verdict"),
+        numbers=[(row["arm"], row["change"], row["verdict"]) for row in rows],
+        kind="forest",
+    )
+
+
+def _is_endless(effect: Effect) -> bool:
+    """Whether its interval has a lower end alone, as a ratio to a baseline of 0 has."""
+    return effect.low is not None and effect.high is None
+
+
+def _within(value: float | None, scale: float, low: float, high: float) -> float | None:
+    return None if value is None else float(np.clip(scale * value, low, high))
+
+
+def _ratio_domain(effects: Sequence[Effect]) -> tuple[float, float]:
+    """From the lowest end to the highest, with some room; it always has 1 in it."""
+    values = [x for e in effects for x in (e.low, e.value, e.high) if x is not None]
+    low = np.clip(min([*values, 0.7]), LEAST_RATIO, 1.0)
+    high = np.clip(max([*values, 1.4]), 1.0, LARGEST_RATIO)
+    return float(low / 1.08), float(high * 1.08)
+
+
+def _ratio_axis(domain: tuple[float, float], *, is_last: bool) -> dict[str, Any]:
+    ticks = {at: text for at, text in RATIO_TICKS.items() if domain[0] <= at <= domain[1]}
+    return {
+        "scale": "log",
+        "domain": domain,
+        "nothing": 1.0,
+        "ticks": list(ticks),
+        "texts": list(ticks.values()),
+        "labeled": is_last,
+        "axis": "times the baseline; left is steadier" if is_last else None,
+    }
+
+
+def _difference_axis(
+    comparison: Comparison, metric: str, effects: Sequence[Effect]
+) -> dict[str, Any]:
+    in_points = bool(amounts.unit(effects[0]))
+    scale = 100.0 if in_points else 1.0
+    values = [scale * x for e in effects for x in (e.low, e.value, e.high) if x is not None]
+    reach = 1.08 * max([abs(x) for x in values if np.isfinite(x)], default=0.0) or 1.0
+    side = "right" if card(metric).better == "higher" else "left"
+    what = "points" if in_points else "difference"
+    del comparison
+    return {
+        "scale": "linear",
+        "domain": (-reach, reach),
+        "nothing": 0.0,
+        "ticks": None,
+        "texts": None,
+        "labeled": True,
+        "axis": f"{what} against the baseline; {side} is better",
+    }

@@ -1,0 +1,127 @@
+"""The view of a comparison for a terminal: the finding, the sentences, then the table."""
+
+from collections.abc import Sequence
+from io import StringIO
+
+from rich.console import Console, Group, JustifyMethod, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from seedproof.report.comparison.groups import verdict_kind
+from seedproof.report.comparison.view import Block, ComparisonView, Sheet
+from seedproof.report.numbers import sign
+from seedproof.report.text import PLAIN_WIDTH, Prose, printable
+
+MAX_NAME = 16
+MAX_COLUMNS = 4
+HEAD = ("", "value", "change", "interval", "verdict", "shows")
+SHOWS = (
+    "Changes are in percent of the baseline; those of accuracy and ece in points. “shows”: the "
+    "smallest true change that these runs would show."
+)
+STYLES = {"good": "green", "bad": "red", "open": "dim"}
+
+
+def render(view: ComparisonView) -> RenderableType:
+    """What a terminal shows."""
+    parts: list[RenderableType] = [
+        Prose(view.title, style="dim"),
+        Text(""),
+        Prose(view.headline, style="bold"),
+        Text(""),
+    ]
+    for finding in view.findings:
+        start = f"{finding.verdict} " if finding.verdict else ""
+        parts += [Prose(f"{finding.topic}: {start}{finding.text}"), Text("")]
+    parts += [_effects(view), Prose(SHOWS, style="dim")]
+    if view.sheet is not None:
+        parts += [*_sheets(view.sheet), Text(""), Prose(view.sheet.note, style="dim")]
+    parts += [Text(""), Prose(view.brackets, style="dim")]
+    parts += [Prose(f"Note: {note}", style="dim") for note in view.notes]
+    return Group(*parts)
+
+
+def _effects(view: ComparisonView) -> RenderableType:
+    """One block a metric, one line an arm: 80 columns, however many arms there are."""
+    lines = {block.metric: _lines(block, view.baseline) for block in view.key_blocks}
+    every = [HEAD, *(line for block in lines.values() for line in block)]
+    widths = [max(len(cells[i]) for cells in every) for i in range(len(HEAD))]
+    parts: list[RenderableType] = [Text(_row(HEAD, widths), style="dim")]
+    for metric, block in lines.items():
+        parts.append(Text(metric, style="bold"))
+        for cells in block:
+            kind = verdict_kind(cells[4])
+            text = Text(_row(cells, widths), no_wrap=True, overflow="ellipsis")
+            text.highlight_words([cells[4]] if cells[4] else [], STYLES[kind])
+            parts.append(text)
+        parts.append(Text(""))
+    return Group(*parts)
+
+
+def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """Cells in their columns; the second and third are numbers, flush right."""
+    padded = [
+        cell.rjust(width) if index in {1, 2} else cell.ljust(width)
+        for index, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    ]
+    return "  ".join(padded).rstrip()
+
+
+def _lines(block: Block, baseline: str) -> list[tuple[str, ...]]:
+    found: list[tuple[str, ...]] = [
+        (_name(baseline), _bare(block.baseline.value), "", "", "baseline", "")
+    ]
+    for name, cell in block.cells:
+        found.append(
+            (
+                _name(name),
+                _bare(cell.value),
+                _bare(cell.change),
+                cell.interval,
+                cell.verdict,
+                _bare(cell.shows),
+            )
+        )
+    return found
+
+
+def _bare(text: str) -> str:
+    """Without the unit of points, for which 80 columns have no room."""
+    return text.removesuffix(sign("points"))
+
+
+def _name(name: str) -> str:
+    """A user's word with its middle left out if it is long: both ends tell arms apart."""
+    return "  " + shortened(printable(name), MAX_NAME - 2)
+
+
+def shortened(name: str, length: int) -> str:
+    """A name of at most so many characters, with its middle left out."""
+    if len(name) <= length:
+        return name
+    tail = (length - 1) // 2
+    return f"{name[: length - 1 - tail]}…{name[-tail:]}"
+
+
+def _sheets(sheet: Sheet) -> list[RenderableType]:
+    """The table, in parts of a few columns, so that 80 are enough."""
+    found: list[RenderableType] = []
+    for start in range(1, len(sheet.header), MAX_COLUMNS):
+        chosen = (0, *range(start, min(start + MAX_COLUMNS, len(sheet.header))))
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+        for index in chosen:
+            side: JustifyMethod = "right" if index else "left"
+            table.add_column(Text(printable(sheet.header[index])), justify=side)
+        for row in sheet.rows:
+            name = Text(shortened(printable(row[0]), MAX_NAME))
+            table.add_row(name, *(row[index] for index in chosen[1:]))
+        found += [Text(""), table]
+    return found
+
+
+def as_text(view: ComparisonView) -> str:
+    """The same without colors, 80 columns wide."""
+    output = StringIO()
+    console = Console(file=output, width=PLAIN_WIDTH, color_system=None, force_terminal=False)
+    console.print(render(view))
+    return "\n".join(line.rstrip() for line in output.getvalue().splitlines())

@@ -1,0 +1,338 @@
+"""A comparison as plain data: words first, then effects by metric, tables, examples."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from seedproof.comparison.arms.result import ComparedArm, Comparison
+from seedproof.comparison.effect import QUALITY, Effect
+from seedproof.errors import ColumnError
+from seedproof.metrics.card import card
+from seedproof.metrics.entropy import HIGH_ENTROPY
+from seedproof.report.comparison import amounts, cautions, words
+from seedproof.report.comparison.groups import foremost
+from seedproof.report.comparison.words import Finding
+from seedproof.report.view import agreement_dots
+
+# What says most, in the order in which it is shown; whatever of it there is.
+KEY_METRICS = (
+    "flip_rate",
+    "label_entropy_corrected",
+    "accuracy_sd",
+    "probability_sd",
+    "predictive_js",
+    "accuracy",
+    "ece",
+)
+MAX_EXAMPLES = 5
+OWN_COLUMNS = frozenset(
+    {
+        "example",
+        "label",
+        "change",
+        "votes_before",
+        "votes_after",
+        "entropy_before",
+        "entropy_after",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One arm in one metric.
+
+    Args:
+        value: The arm's own figure.
+        change: What it changes against the baseline; nothing for the baseline itself.
+        interval: Interval of the change, or nothing.
+        verdict: What may be said; nothing for the baseline.
+        would_show: Where no difference is shown, the smallest true effect that would be.
+        shows: The same in short.
+        over: What the interval is over.
+        note: Why there is no interval.
+    """
+
+    value: str
+    change: str = ""
+    interval: str = ""
+    verdict: str = ""
+    would_show: str = ""
+    shows: str = ""
+    over: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Block:
+    """One metric with all arms: the baseline's figure, and a cell for each other arm."""
+
+    metric: str
+    title: str
+    summary: str
+    card: str
+    better: str
+    baseline: Cell
+    cells: tuple[tuple[str, Cell], ...]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A small table of text; the first column is the arm."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str
+
+
+@dataclass(frozen=True)
+class MovedExample:
+    """An example whose votes an arm settles or unsettles."""
+
+    example: str
+    label: str | None
+    before: str
+    after: str
+    entropy_before: float
+    entropy_after: float
+    shown: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Moved:
+    """The examples that an arm settles most, and those that it unsettles most."""
+
+    arm: str
+    settled: tuple[MovedExample, ...]
+    unsettled: tuple[MovedExample, ...]
+
+
+@dataclass(frozen=True)
+class ComparisonView:
+    """A comparison in words and rows.
+
+    Args:
+        title: What was compared, in one line.
+        headline: The finding, in one sentence.
+        findings: What a person wants to know first.
+        brackets: What intervals and verdicts mean here.
+        baseline: Name of the baseline.
+        arms: Name, number of runs and pairing of each arm, the baseline first.
+        dots: For the baseline and one arm: of a hundred examples, all runs agree, some differ,
+            entropy above 0.56. None where their numbers of runs differ.
+        key_blocks: The metrics that say most.
+        blocks: Every metric.
+        sheet: Reduction of entropy, share of the gold standard, costs; None without any.
+        moved: Examples that arms settle and unsettle.
+        notes: How the input was read, and what limits the figures.
+    """
+
+    title: str
+    headline: str
+    findings: tuple[Finding, ...]
+    brackets: str
+    baseline: str
+    arms: tuple[tuple[str, str], ...]
+    dots: tuple[tuple[str, tuple[int, int, int]], ...]
+    key_blocks: tuple[Block, ...]
+    blocks: tuple[Block, ...]
+    sheet: Sheet | None
+    moved: tuple[Moved, ...]
+    notes: tuple[str, ...]
+
+
+def build_view(comparison: Comparison, *, show: Sequence[str] = ()) -> ComparisonView:
+    """The view of a comparison.
+
+    Args:
+        comparison: What was compared.
+        show: Further columns of the user's own to show with examples, such as a text.
+
+    Returns:
+        Plain data.
+
+    Raises:
+        ColumnError: A column that is to be shown was not carried along.
+    """
+    _check_shown(comparison, show)
+    blocks = tuple(_block(comparison, name) for name in _metrics(comparison))
+    by_name = {block.metric: block for block in blocks}
+    return ComparisonView(
+        title=words.title(comparison),
+        headline=words.headline(comparison),
+        findings=words.findings(comparison),
+        brackets=cautions.brackets(comparison),
+        baseline=comparison.baseline.name,
+        arms=_arms(comparison),
+        dots=_dots(comparison),
+        key_blocks=tuple(by_name[name] for name in KEY_METRICS if name in by_name),
+        blocks=blocks,
+        sheet=_sheet(comparison),
+        moved=tuple(_moved(arm, show) for arm in foremost(comparison) if arm.settled is not None),
+        notes=(*comparison.notes, *cautions.limits(comparison)),
+    )
+
+
+def _check_shown(comparison: Comparison, show: Sequence[str]) -> None:
+    tables = [t for arm in comparison.arms for t in (arm.settled, arm.unsettled) if t is not None]
+    carried = dict.fromkeys(
+        name for table in tables for name in table.column_names if name not in OWN_COLUMNS
+    )
+    for name in show:
+        if name not in carried:
+            known = ", ".join(map(repr, carried)) or "none"
+            raise ColumnError(
+                f"There is no further column {name!r} to show. Carried along: {known}."
+            )
+
+
+def _metrics(comparison: Comparison) -> list[str]:
+    """Every metric that the baseline has and some arm has an effect on."""
+    return [
+        name
+        for name in comparison.baseline.measurement.metrics
+        if any(name in arm.effects for arm in comparison.arms)
+    ]
+
+
+def _arms(comparison: Comparison) -> tuple[tuple[str, str], ...]:
+    found = [(comparison.baseline.name, f"{comparison.baseline.measurement.n_runs} runs, baseline")]
+    for arm in comparison.arms:
+        gold = ", gold standard" if arm.name == comparison.gold else ""
+        pairing = "paired" if arm.is_paired else "not paired"
+        found.append((arm.name, f"{arm.measurement.n_runs} runs, {pairing}{gold}"))
+    return tuple(found)
+
+
+def _dots(comparison: Comparison) -> tuple[tuple[str, tuple[int, int, int]], ...]:
+    """More runs touch more examples, so only arms with as many runs stand beside the baseline."""
+    n_runs = comparison.baseline.measurement.n_runs
+    beside = [arm for arm in foremost(comparison) if arm.measurement.n_runs == n_runs]
+    arms = (comparison.baseline, *beside[:1])
+    return tuple((arm.name, agreement_dots(arm.measurement)) for arm in arms)
+
+
+def _block(comparison: Comparison, name: str) -> Block:
+    about = card(name)
+    base = comparison.baseline.measurement.metrics[name]
+    return Block(
+        metric=name,
+        title=about.title,
+        summary=about.summary,
+        card=about.text,
+        better=about.better,
+        baseline=Cell(amounts.figure(name, base.value), over=base.over or ""),
+        cells=tuple(
+            (arm.name, _cell(arm, arm.effects[name]))
+            for arm in comparison.arms
+            if name in arm.effects
+        ),
+    )
+
+
+def _cell(arm: ComparedArm, effect: Effect) -> Cell:
+    is_open = effect.verdict == "no difference shown"
+    return Cell(
+        value=amounts.figure(effect.metric, arm.measurement.metrics[effect.metric].value),
+        change=amounts.change(effect),
+        interval=amounts.ends(effect),
+        verdict=effect.verdict,
+        would_show=amounts.would_show([effect]) if is_open else "",
+        shows=amounts.shows(effect) if is_open else "",
+        over=effect.over or "",
+        note=effect.note,
+    )
+
+
+def is_ratio(metric: str) -> bool:
+    """Whether its arms share the axis of ratios."""
+    return metric not in QUALITY
+
+
+def _sheet(comparison: Comparison) -> Sheet | None:
+    columns = {
+        "ΔLE": {arm.name: _entropy_cut(arm) for arm in comparison.arms},
+        "ΔLE, high-entropy examples": _high(comparison, "reduction"),
+        "as published (regression to the mean)": _high(comparison, "as_published"),
+    }
+    if comparison.gold is not None:
+        columns[f"% of {comparison.gold}"] = {
+            arm.name: amounts.percent(arm.share_of_gold)
+            for arm in comparison.arms
+            if arm.share_of_gold is not None
+        }
+    every = (comparison.baseline, *comparison.arms)
+    for name in dict.fromkeys(key for arm in every for key in arm.costs):
+        columns[cautions.cost_title(name)] = {
+            arm.name: f"{arm.costs[name]:,.4g}" for arm in every if name in arm.costs
+        }
+    columns = {name: cells for name, cells in columns.items() if any(cells.values())}
+    if not columns:
+        return None
+    rows = tuple(
+        (arm.name, *(cells.get(arm.name) or amounts.NONE for cells in columns.values()))
+        for arm in every
+    )
+    return Sheet(("arm", *columns), rows, _sheet_note(comparison))
+
+
+def _sheet_note(comparison: Comparison) -> str:
+    found = []
+    if any("label_entropy" in arm.effects for arm in comparison.arms):
+        found.append("ΔLE is the reduction of mean label entropy.")
+    chosen = [arm.high_entropy.n_chosen for arm in comparison.arms if arm.high_entropy is not None]
+    if any(chosen):
+        found.append(
+            f"High-entropy examples are those above {HIGH_ENTROPY} in the baseline, about "
+            f"{max(chosen):,.0f}: chosen on one half of its runs and measured on the other "
+            "(cross-fitted). As published: chosen and measured on the same runs, which shows a "
+            "reduction even where there is none, by regression to the mean."
+        )
+    if any(arm.costs for arm in comparison.arms):
+        found.append("Costs are means over runs, as the runs logged them.")
+    return " ".join(found)
+
+
+def _entropy_cut(arm: ComparedArm) -> str:
+    effect = arm.effects.get("label_entropy")
+    return "" if effect is None or effect.value is None else amounts.percent(1 - effect.value)
+
+
+def _high(comparison: Comparison, name: str) -> dict[str, str]:
+    found = {}
+    for arm in comparison.arms:
+        value = None if arm.high_entropy is None else getattr(arm.high_entropy, name)
+        if value is not None:
+            found[arm.name] = amounts.percent(value)
+    return found
+
+
+def _moved(arm: ComparedArm, show: Sequence[str]) -> Moved:
+    return Moved(
+        arm=arm.name,
+        settled=_examples(arm.settled, show),
+        unsettled=_examples(arm.unsettled, show),
+    )
+
+
+def _examples(table: pa.Table | None, show: Sequence[str]) -> tuple[MovedExample, ...]:
+    if table is None:
+        return ()
+    return tuple(
+        MovedExample(
+            example=str(row["example"]),
+            label=row.get("label"),
+            before=row["votes_before"],
+            after=row["votes_after"],
+            entropy_before=abs(row["entropy_before"]),
+            entropy_after=abs(row["entropy_after"]),
+            shown=tuple(_text(row.get(name)) for name in show),
+        )
+        for row in table.slice(0, MAX_EXAMPLES).to_pylist()
+    )
+
+
+def _text(value: Any) -> str:  # noqa: ANN401 - a user's own column
+    return "" if value is None else str(value)

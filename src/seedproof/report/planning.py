@@ -1,0 +1,248 @@
+"""`sp.plan`: how many seeds a difference needs, and what a number of seeds can show."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from io import StringIO
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderResult
+
+from seedproof.comparison.effect import POWER
+from seedproof.comparison.planning.answers import Answer, Ask, Kind, Reach, kind_of
+from seedproof.comparison.planning.pilot import Pilot, pilot_of
+from seedproof.comparison.planning.power import (
+    LEAST_RUNS,
+    MOST_SEEDS,
+    FlipTest,
+    MeanTest,
+    PlannedTest,
+    SpreadTest,
+    check_shares,
+)
+from seedproof.errors import OptionError
+from seedproof.measurement.intervals import CONFIDENCE
+from seedproof.report.planning_text import Figures, lines
+from seedproof.report.report import Report
+from seedproof.report.text import PLAIN_WIDTH
+from seedproof.typing import is_count
+
+FORMAT = 1
+# What is shown where nobody said how many seeds there are, and what a flip rate is assumed to vary
+# by where nobody said: runs that are alike, and runs whose threshold drifts.
+SEVERAL = (5, 10, 20, 50)
+USUAL_CVS = (0.1, 0.3)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many seeds to make: `print` it, or take its figures.
+
+    Args:
+        answers: One for each effect that was asked for.
+        reaches: What numbers of seeds can show.
+        figures: What both were computed from.
+    """
+
+    answers: tuple[Answer, ...]
+    reaches: tuple[Reach, ...]
+    figures: Figures
+
+    def summary(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return {
+            "format": FORMAT,
+            **asdict(self.figures),
+            "answers": [asdict(answer) for answer in self.answers],
+            "reaches": [asdict(reach) for reach in self.reaches],
+        }
+
+    def to_json(self) -> str:
+        """The summary as JSON text."""
+        return json.dumps(self.summary(), ensure_ascii=False, allow_nan=False) + "\n"
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from lines(self.answers, self.reaches, self.figures, width=options.max_width)
+
+    def __str__(self) -> str:
+        output = StringIO()
+        Console(file=output, width=PLAIN_WIDTH, color_system=None, force_terminal=False).print(self)
+        return "\n".join(line.rstrip() for line in output.getvalue().splitlines())
+
+
+def plan(
+    *,
+    detect: float | None = None,
+    detect_sd_ratio: float | None = None,
+    detect_flip_ratio: float | None = None,
+    sd: float | None = None,
+    cv: float | None = None,
+    pilot: Report | None = None,
+    seeds: int | None = None,
+    power: float = POWER,
+    confidence: float = CONFIDENCE,
+    paired_correlation: float | None = None,
+    example_correlation: float | None = None,
+) -> Plan:
+    """How many seeds an arm a difference needs, and what so many seeds can show.
+
+    Args:
+        detect: A true difference between the means of two arms, such as 0.005 of accuracy.
+        detect_sd_ratio: A true ratio between their standard deviations over runs, such as 2.
+        detect_flip_ratio: A true ratio between their flip rates, such as 0.8.
+        sd: Standard deviation over runs of what `detect` is about.
+        cv: Standard deviation over runs of a run's mean disagreement with the others, over its
+            mean.
+        pilot: The report of one arm's first runs, which has both; `sp.measure(...)` makes it.
+        seeds: How many seeds an arm there are; the pilot's, or several without one.
+        power: Probability with which a true effect is to be shown.
+        confidence: That of the interval which then excludes that nothing changes.
+        paired_correlation: How runs of the two arms that share a seed correlate; without it arms
+            are taken as unpaired.
+        example_correlation: How the flips of the two arms correlate over a pilot's examples;
+            0 without it, which is cautious.
+
+    Returns:
+        A plan.
+
+    Raises:
+        OptionError: A value is not allowed, or one that is needed is missing.
+    """
+    check_shares(power=power, confidence=confidence)
+    _check_seeds(seeds)
+    _check_pilot(pilot, sd=sd, cv=cv, example_correlation=example_correlation)
+    found = None if pilot is None else pilot_of(pilot.measurement)
+    sd = found.sd.value if found and found.sd else sd
+    cv = found.cv.value if found and found.cv else cv
+    effects: dict[Kind, float | None] = {
+        "mean": detect,
+        "sd": detect_sd_ratio,
+        "flip_rate": detect_flip_ratio,
+    }
+    asked: dict[Kind, float] = {k: effect for k, effect in effects.items() if effect is not None}
+    _check_asked(asked, sd=sd, cv=cv, has_pilot=found is not None)
+    if paired_correlation is not None and asked.keys() == {"sd"}:
+        raise OptionError(
+            "A paired correlation says nothing about standard deviations. Leave it out."
+        )
+    if not asked and seeds is None and found is None and not _known(sd, cv):
+        raise OptionError(
+            "There is nothing to plan. Say what to detect, such as --detect 0.005 --sd 0.012, "
+            "or how many --seeds there are."
+        )
+    ask = Ask(power, confidence, example_correlation or 0.0)
+    tests = _tests(sd, cv, found, paired_correlation, ask)
+    answers = tuple(ask.answer(tests[kind], effect, found) for kind, effect in asked.items())
+    n_seeds = found.n_runs if found and seeds is None else seeds
+    if n_seeds is None:  # for what was named, several numbers; else for everything, this one
+        named = asked.keys() | _known(sd, cv)
+        chosen = [test for kind, test in tests.items() if kind in named]
+    else:
+        usual = () if "flip_rate" in tests else USUAL_CVS
+        chosen = [
+            *tests.values(),
+            *(FlipTest(one, correlation=paired_correlation) for one in usual),
+        ]
+    reaches = tuple(_reaches(ask, chosen, (n_seeds,) if n_seeds else SEVERAL, sd))
+    figures = Figures(
+        power=power,
+        confidence=confidence,
+        sd=sd,
+        cv=cv,
+        paired_correlation=paired_correlation,
+        example_correlation=ask.example_correlation if found else None,
+        pilot=found,
+    )
+    return Plan(answers, reaches, figures)
+
+
+def _known(sd: float | None, cv: float | None) -> set[Kind]:
+    figures: dict[Kind, float | None] = {"mean": sd, "flip_rate": cv}
+    return {kind for kind, value in figures.items() if value is not None}
+
+
+def _tests(
+    sd: float | None,
+    cv: float | None,
+    pilot: Pilot | None,
+    correlation: float | None,
+    ask: Ask,
+) -> dict[Kind, PlannedTest]:
+    """The test of each kind; that of flip rates only where something is known of them."""
+    tests: list[PlannedTest] = [
+        MeanTest(1.0 if sd is None else sd, correlation=correlation),
+        SpreadTest(),
+    ]
+    if cv is not None:
+        examples = 0.0
+        if pilot is not None:
+            examples = 2 * pilot.example_variance * (1 - ask.example_correlation)
+        tests.append(FlipTest(cv, correlation=correlation, example_variance=examples))
+    return {kind_of(test): test for test in tests}
+
+
+def _reaches(
+    ask: Ask, tests: list[PlannedTest], seeds: tuple[int, ...], sd: float | None
+) -> Iterator[Reach]:
+    for test in tests:
+        given = test.cv if isinstance(test, FlipTest) else None
+        if isinstance(test, MeanTest):
+            given = sd
+        for n_seeds in seeds:
+            if n_seeds >= test.least_runs:
+                yield ask.reach(test, n_seeds, given)
+
+
+def _check_seeds(seeds: int | None) -> None:
+    if seeds is not None and not (is_count(seeds, LEAST_RUNS) and seeds <= MOST_SEEDS):
+        raise OptionError(
+            f"{seeds} seeds an arm are not allowed. Give at least {LEAST_RUNS} and at most "
+            f"{MOST_SEEDS:,}."
+        )
+
+
+def _check_pilot(
+    pilot: Report | None,
+    *,
+    sd: float | None,
+    cv: float | None,
+    example_correlation: float | None,
+) -> None:
+    if pilot is not None and not isinstance(pilot, Report):
+        raise OptionError(
+            f"A pilot is a report, not a {type(pilot).__name__}. Give sp.measure(...) of its runs."
+        )
+    for name, value in (("sd", sd), ("cv", cv)):
+        if pilot is not None and value is not None:
+            raise OptionError(f"The pilot has the {name}, and {value:g} is given. Leave one out.")
+    if example_correlation is None:
+        return
+    if pilot is None:
+        raise OptionError("An example correlation goes with a pilot. Leave it out, or give one.")
+    if not 0.0 <= example_correlation <= 1.0:
+        raise OptionError(
+            f"An example correlation of {example_correlation:g} is not allowed. "
+            "Give one from 0 to 1."
+        )
+
+
+def _check_asked(
+    asked: dict[Kind, float], *, sd: float | None, cv: float | None, has_pilot: bool
+) -> None:
+    """Refuse what nothing is known about."""
+    for kind, value, missing, in_vain in (
+        (
+            "mean",
+            sd,
+            "A difference of means needs the standard deviation over runs: give sd, such as 0.012,",
+            "This pilot has no labels, or its runs are equally accurate: give sd",
+        ),
+        (
+            "flip_rate",
+            cv,
+            "A ratio of flip rates needs to know how much runs differ: give cv, such as 0.2,",
+            "In this pilot all runs disagree alike, or not at all: give cv",
+        ),
+    ):
+        if kind in asked and value is None:
+            raise OptionError(f"{in_vain} instead." if has_pilot else f"{missing} or a pilot.")

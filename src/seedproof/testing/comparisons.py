@@ -1,0 +1,86 @@
+"""Pairs of arms whose truth is known, to see how often a comparison is wrong."""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.optimize import brentq
+
+from seedproof.comparison.arms.compare import Beside
+from seedproof.comparison.effect import Effect
+from seedproof.measurement.intervals import TAIL
+from seedproof.measurement.tally import Tally
+from seedproof.metrics.batch import Batch
+from seedproof.testing.simulation import FIGURES, Simulation
+
+
+def effects(base: Batch, arm: Batch, *, is_paired: bool) -> dict[str, Effect]:
+    """What comparing two labeled batches gives, as the product does it."""
+    has = frozenset({"labels"})
+    tallies = []
+    for batch in (base, arm):
+        tally = Tally(batch.n_runs, batch.n_classes, has)  # type: ignore[arg-type] # a literal
+        for family in tally.families:
+            family.update(batch)
+        tallies.append(tally)
+    beside = Beside(base.n_runs, arm.n_runs, is_paired)
+    beside.update((base, tallies[0].values(base)), (arm, tallies[1].values(arm)))
+    return beside.effects(tallies[0].result(), tallies[1].result(), tail=TAIL)
+
+
+def false_alarms(
+    simulation: Simulation, *, n_studies: int, rng: np.random.Generator, is_paired: bool
+) -> dict[str, float]:
+    """Share of comparisons of identical arms that are called different, for each figure.
+
+    Runs are independent between arms, whether they are treated as paired or not: seeds that two
+    trainings share need not make them alike.
+    """
+    shown = dict.fromkeys(FIGURES, 0)
+    for _ in range(n_studies):
+        base, arm = simulation.draw_beside(simulation, rng)
+        found = effects(base, arm, is_paired=is_paired)
+        for name in FIGURES:
+            shown[name] += found[name].is_shown
+    return {name: count / n_studies for name, count in shown.items()}
+
+
+def effect_coverage(
+    base: Simulation,
+    arm: Simulation,
+    *,
+    n_studies: int,
+    rng: np.random.Generator,
+    is_paired: bool,
+    figures: tuple[str, ...] = FIGURES,
+) -> dict[str, float]:
+    """Share of comparisons whose interval holds the true ratio or difference, for each figure.
+
+    Accuracies have a known truth only if both arms have the same `logit_sd`: labels are drawn from
+    the baseline's logits.
+    """
+    truths = [one.truth(np.random.default_rng(1)) for one in (base, arm)]
+    hits = dict.fromkeys(figures, 0)
+    for _ in range(n_studies):
+        found = effects(*base.draw_beside(arm, rng), is_paired=is_paired)
+        for name in figures:
+            one = found[name]
+            difference = truths[1][name] - truths[0][name]
+            truth = difference if one.scale == "difference" else truths[1][name] / truths[0][name]
+            hits[name] += (
+                one.low is not None and one.high is not None and one.low <= truth <= one.high
+            )
+    return {name: count / n_studies for name, count in hits.items()}
+
+
+def by_another_mechanism(simulation: Simulation) -> Simulation:
+    """An arm with the same flip rate whose runs hardly differ as wholes: examples flip alone."""
+    quiet = replace(simulation, run_sd=0.05)
+
+    def flips(one: Simulation) -> float:
+        return one.truth(np.random.default_rng(1), n_population=20_000)["flip_rate"]
+
+    def excess(logit_sd: float) -> float:
+        return flips(replace(quiet, logit_sd=logit_sd)) - flips(simulation)
+
+    least, most = 0.3 * simulation.logit_sd, 2 * simulation.logit_sd
+    return replace(quiet, logit_sd=float(brentq(excess, least, most, xtol=1e-3)))

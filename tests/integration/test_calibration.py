@@ -1,0 +1,109 @@
+"""A comparison is wrong about as seldom as it says."""
+
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from seedproof.testing.comparisons import by_another_mechanism, effect_coverage, false_alarms
+from seedproof.testing.simulation import FIGURES, Simulation
+
+# SEEDPROOF_FULL=1 runs what the docs print. CI runs fewer: 6.5 and 9 % of 2,000 comparisons leave
+# room for as much chance as 8.75 and 12 % of 400, and 0.04 is two standard deviations of a
+# coverage from 100 studies.
+FULL = os.environ.get("SEEDPROOF_FULL") == "1"
+N_STUDIES = 2_000 if FULL else 400
+MOST, MOST_IF_SKEWED = (0.065, 0.09) if FULL else (0.0875, 0.12)
+N_COVERED, SLACK = (500, 0.0) if FULL else (100, 0.04)
+# Two classes and ten, where a model is right in about 80 % of the cases.
+SHAPES = [(500, 2, 3.0), (500, 10, 8.0)]
+
+
+def simulation(n_runs, shape, **settings):
+    """Studies of one shape."""
+    n_examples, n_classes, logit_sd = shape
+    return Simulation(n_runs, n_examples, n_classes, logit_sd=logit_sd, **settings)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_paired", [True, False], ids=["paired", "unpaired"])
+@pytest.mark.parametrize("shape", SHAPES if FULL else SHAPES[:1])
+def test_identical_arms_are_seldom_called_different(shape, is_paired):
+    """10 v 10 normal runs: means, flip rates, entropies and sd ratios."""
+    found = false_alarms(
+        simulation(10, shape),
+        n_studies=N_STUDIES,
+        rng=np.random.default_rng(1),
+        is_paired=is_paired,
+    )
+
+    assert all(found[name] <= MOST for name in FIGURES), found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "settings", [{"effect": "threshold"}, {"bad_share": 0.1}], ids=["skewed", "bad runs"]
+)
+def test_skewed_and_bad_runs_raise_few_alarms(settings):
+    """Accuracies of a moving threshold are skewed; one run in ten fails."""
+    found = false_alarms(
+        simulation(10, SHAPES[0], **settings),
+        n_studies=N_STUDIES,
+        rng=np.random.default_rng(2),
+        is_paired=True,
+    )
+
+    assert all(found[name] <= MOST_IF_SKEWED for name in FIGURES), found
+
+
+@pytest.mark.slow
+def test_equal_flip_rates_by_different_mechanisms_raise_few_alarms():
+    """Whole runs that differ in one arm, single examples in the other."""
+    base = simulation(10, SHAPES[0])
+
+    found = effect_coverage(
+        base,
+        by_another_mechanism(base),
+        n_studies=N_STUDIES,
+        rng=np.random.default_rng(3),
+        is_paired=True,
+        figures=("flip_rate",),
+    )
+
+    assert found["flip_rate"] >= 1 - MOST_IF_SKEWED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_runs", [5, 10, 50])
+@pytest.mark.parametrize("shape", SHAPES if FULL else SHAPES[:1])
+def test_intervals_of_effects_cover_the_truth(n_runs, shape):
+    """An arm whose runs differ less: 90 to 99 % at 5 and 10 runs, 92 to 98 % at 50."""
+    base = simulation(n_runs, shape)
+
+    found = effect_coverage(
+        base,
+        replace(base, run_sd=0.2),
+        n_studies=N_COVERED,
+        rng=np.random.default_rng(4),
+        is_paired=True,
+    )
+
+    least, most = (0.92, 0.98) if n_runs == 50 else (0.90, 0.99)
+    for name in FIGURES:
+        assert least - SLACK <= found[name] <= min(most + SLACK, 1.0), (name, found)
+
+
+def test_a_wrong_interval_is_noticed(monkeypatch):
+    """The tests above can fail: intervals of half the width raise an alarm far too often."""
+    from seedproof.comparison.effect import Contrast
+
+    whole = Contrast.half_width
+    monkeypatch.setattr(Contrast, "half_width", lambda self, tail: whole(self, tail) / 2)
+
+    found = false_alarms(
+        simulation(10, SHAPES[0]), n_studies=100, rng=np.random.default_rng(5), is_paired=True
+    )
+
+    assert found["flip_rate"] > 0.15
+    assert found["accuracy"] > 0.15

@@ -1,0 +1,208 @@
+"""`seedproof compare` through the real entry point, and `sp.compare` on whatever it takes."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import seedproof as sp
+from seedproof.cli.main import main
+from seedproof.errors import MissingExampleError, OptionError, TooFewRunsError
+
+N_RUNS, N_EXAMPLES = 8, 200
+
+
+def probs_of(noise, *, seed):
+    """Runs that share their examples' logits."""
+    logits = 2 * np.random.default_rng(0).standard_normal((N_EXAMPLES, 3))
+    rng = np.random.default_rng(seed)
+    noisy = logits + noise * rng.standard_normal((N_RUNS, N_EXAMPLES, 3))
+    raised = np.exp(noisy)
+    return raised / raised.sum(axis=2, keepdims=True), logits.argmax(axis=1)
+
+
+def write_table(path, noise, *, seed, examples=N_EXAMPLES):
+    """A long table of all runs."""
+    probs, labels = probs_of(noise, seed=seed)
+    run, example = np.divmod(np.arange(N_RUNS * examples), examples)
+    table = {"run": run, "example": example, "label": labels[example].astype(str)}
+    table |= {f"p_{k}": probs[run, example, k] for k in range(3)}
+    pq.write_table(pa.table(table), path)
+    return path
+
+
+def train(run):
+    """A run of a study with two arms, without training."""
+    probs, labels = probs_of(1.0 if run.arm == "none" else 0.3, seed=run.seeds["init"])
+    run.log_predictions("test", ids=np.arange(N_EXAMPLES), probs=probs[0], labels=labels)
+    run.log_scalar("forward_passes", 2.0 if run.arm == "none" else 6.0)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """A study of two arms, eight seeds each."""
+    place = tmp_path_factory.mktemp("compare") / "runs"
+    sp.Study("two-arms", train, seeds=N_RUNS, arms=["none", "calm"], store=place).run(
+        engine="serial", progress=False
+    )
+    return place
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """A baseline and a steadier arm, as tables."""
+    folder = tmp_path_factory.mktemp("tables")
+    return [
+        write_table(folder / "base.parquet", 1.0, seed=1),
+        write_table(folder / "calm.parquet", 0.3, seed=2),
+    ]
+
+
+@pytest.fixture
+def places(store, tables):
+    """Where everything is, by name."""
+    return {"store": store, "base": tables[0], "calm": tables[1]}
+
+
+def seedproof(*words, folder=None):
+    """The command in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", "from seedproof.cli.main import main; main()", *map(str, words)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_arms_of_a_store_are_paired_by_their_seeds(store):
+    """And their costs are shown."""
+    comparison = sp.compare(store)
+
+    arm = comparison.arm("calm")
+    assert comparison.baseline.name == "none"
+    assert arm.is_paired
+    assert comparison.effect("calm", "flip_rate").verdict == "steadier"
+    assert arm.costs["forward_passes"] == 6.0
+    assert "seconds" in arm.costs
+
+
+def test_tables_are_unpaired_unless_told(tables):
+    """The first is the baseline; runs of one name need not share a seed."""
+    plain, paired = sp.compare(tables), sp.compare(tables, paired=True)
+
+    assert (plain.baseline.name, plain.arms[0].name) == ("base", "calm")
+    assert (plain.arms[0].is_paired, paired.arms[0].is_paired) == (False, True)
+    assert plain.effect("calm", "flip_rate").value == paired.effect("calm", "flip_rate").value
+    assert plain.effect("calm", "flip_rate").verdict == "steadier"
+
+
+def test_reports_and_their_folders_are_compared_by_their_figures(tables, tmp_path):
+    """The ratio is the same; the interval is wider, and says why."""
+    reports = [sp.measure(table) for table in tables]
+    for report, name in zip(reports, ("one", "two"), strict=True):
+        report.save(tmp_path / name)
+
+    of_reports = sp.compare(reports)
+    of_folders = sp.compare([tmp_path / "one", tmp_path / "two"])
+    of_records = sp.compare(tables)
+
+    effect = of_reports.arms[0].effects["flip_rate"]
+    exact = of_records.arms[0].effects["flip_rate"]
+    assert effect == of_folders.arms[0].effects["flip_rate"]
+    assert effect.value == pytest.approx(exact.value)
+    assert effect.low < exact.low < exact.high < effect.high
+    assert "not paired" in of_reports.comparison.notes[0]
+    assert of_folders.arms[0].name == "two"
+
+
+def test_the_command_prints_writes_and_speaks_json(store, tmp_path):
+    """Text at 80 columns, a page, a summary; the same summary twice."""
+    text = seedproof("compare", store, "--baseline", "none", "--out", tmp_path / "out")
+    plain = seedproof("compare", store, "--json")
+
+    assert text.returncode == 0, text.stderr
+    assert "steadier" in text.stdout
+    assert max(map(len, text.stdout.splitlines())) <= 80
+    assert (tmp_path / "out" / "comparison.html").stat().st_size > 100_000
+    written = (tmp_path / "out" / "comparison.json").read_text(encoding="utf-8")
+    assert plain.stdout == written
+    effects = json.loads(written)["arms"][0]["effects"]["flip_rate"]
+    assert effects["verdict"] == "steadier"
+
+
+def test_a_study_compares_its_arms(store):
+    """As in the README."""
+    study = sp.Study("two-arms", train, seeds=N_RUNS, arms=["none", "calm"], store=store)
+
+    assert study.compare(baseline="none").effect("calm", "accuracy").scale == "difference"
+
+
+def test_two_versions_are_compared_with_what_the_seed_does(tables):
+    """The steadier one is another version; one deployed model may be a single run."""
+    both = sp.compare_versions(*tables)
+
+    assert both["flip_rate"].value > both["flip_rate_new"].value
+    table = pq.read_table(tables[0])
+    single = table.filter(pa.compute.equal(table["run"], 0))
+    one = sp.compare_versions(single, tables[1])
+    assert one["flip_rate"].value > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["compare"], "Nothing to compare"),
+        (["compare", "{store}", "--baseline", "nobody"], "Known: none, calm"),
+        (["compare", "{store}", "--gold", "nobody"], "Known: calm"),
+        (["compare", "{base}"], "One table alone"),
+        (["compare", "{base}", "{base}"], "given twice"),
+        (["compare", "{base}", "{calm}", "--split", "test"], "go with stores"),
+        (["compare", "{store}", "--paired"], "paired by their seeds"),
+        (["compare", "{store}", "--slice", "text"], "--old and --new"),
+        (["compare", "--old", "{base}"], "go together"),
+        (["compare", "{base}", "--old", "{base}", "--new", "{calm}"], "no further target"),
+        (["compare", "{base}", "missing.csv"], "missing.csv"),
+    ],
+)
+def test_what_cannot_be_compared_is_one_line(places, words, message, monkeypatch, capsys):
+    """What was wrong, and what to do; exit code 2."""
+    monkeypatch.setattr(sys, "argv", ["seedproof", *(word.format(**places) for word in words)])
+
+    with pytest.raises(SystemExit) as ended:
+        main()
+
+    printed = capsys.readouterr()
+    assert ended.value.code == 2, printed.out
+    assert message in printed.err
+    assert len(printed.err.strip().splitlines()) == 1
+
+
+def test_other_examples_are_refused(tables, tmp_path):
+    """With both numbers."""
+    short = write_table(tmp_path / "short.parquet", 1.0, seed=3, examples=150)
+
+    with pytest.raises(MissingExampleError, match="'base' has 200 examples and 'short' has 150"):
+        sp.compare([tables[0], short])
+
+
+def test_a_store_with_one_arm_is_refused(tmp_path):
+    """With what to do."""
+    sp.Study("one-arm", train, seeds=2, store=tmp_path / "runs").run(
+        engine="serial", progress=False
+    )
+
+    with pytest.raises(TooFewRunsError, match="fewer than two arms"):
+        sp.compare(tmp_path / "runs")
+
+
+def test_reports_are_not_mixed_with_records(tables, tmp_path):
+    """What a report has is too little for the closed forms."""
+    sp.measure(tables[0]).save(tmp_path / "report")
+
+    with pytest.raises(OptionError, match="cannot be compared with each other"):
+        sp.compare([tmp_path / "report", tables[1]])

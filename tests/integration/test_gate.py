@@ -1,0 +1,439 @@
+"""The gate end to end: three exit codes, its files, its rules from a file, its refusals."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+import xmlschema
+
+import seedproof as sp
+from seedproof.records.location import Location
+from seedproof.records.manifest import RunManifest, StudyManifest
+from seedproof.records.schema import Kind, Layout
+from seedproof.records.writer import RunWriter
+from seedproof.report.gate_api import gate
+
+SCHEMA = Path(__file__).parent / "junit.xsd"
+# Set to the schema of a CI system, such as Jenkins' junit-10.xsd, to check against that as well.
+FURTHER_SCHEMA = "SEEDPROOF_JUNIT_SCHEMA"
+N_RUNS, N_EXAMPLES = 8, 400
+EXIT_CODES = {"pass": 0, "fail": 1, "investigate": 3}
+
+
+def predictions(*, flips=0.05, n_runs=N_RUNS, n_examples=N_EXAMPLES, seed=0, noise=0):
+    """Classes that each run predicts, and the right ones: every run is wrong on its own share."""
+    labels = np.random.default_rng(seed).integers(0, 2, n_examples)
+    wrong = np.random.default_rng(noise).random((n_runs, n_examples)) < flips
+    return np.where(wrong, 1 - labels, labels), labels
+
+
+def write_table(path, **options):
+    """Predictions as a long CSV file."""
+    classes, labels = predictions(**options)
+    runs, examples = np.divmod(np.arange(classes.size), classes.shape[1])
+    columns = {"run": runs, "example": examples, "label": labels[examples]}
+    table = pa.table({**columns, "prediction": classes[runs, examples]})
+    pa.csv.write_csv(table, path)
+    return path
+
+
+def write_store(path, *, arms=("none",), torch="2.12.0", mixed=False, **options):
+    """Predictions as a store whose runs record what they were made in."""
+    classes, labels = predictions(**options)
+    layout = Layout(Kind.LABELS, ("0", "1"))
+    place = Location.of(path)
+    StudyManifest("a study", rows_per_group=layout.rows_per_group).write(place)
+    for arm in arms:
+        for index, one in enumerate(classes):
+            version = "2.99.0" if mixed and index == 0 else torch
+            facts = {"versions": {"torch": version}, "hardware": {"machine": "x86_64", "gpus": []}}
+            run = RunManifest(
+                f"{arm}{index}", str(index), arm=arm, seeds={"init": index}, facts=facts
+            )
+            with RunWriter(place, run, layout, rows_per_group=layout.rows_per_group) as writer:
+                writer.write(pa.array(np.arange(len(labels))), labels, one)
+    return path
+
+
+@pytest.fixture
+def table(tmp_path):
+    """About 9.5 % of the predictions flip, and accuracy is about 95 %."""
+    return write_table(tmp_path / "table.csv")
+
+
+def validate(path):
+    """Against our own schema, and against another's if one is named."""
+    schemas = [SCHEMA, *filter(None, [os.environ.get(FURTHER_SCHEMA)])]
+    for schema in schemas:
+        xmlschema.XMLSchema(str(schema)).validate(str(path))
+
+
+# ---------------------------------------------------------------------------- the three outcomes
+
+
+@pytest.mark.parametrize(
+    ("outcome", "rules"),
+    [
+        ("pass", ["--max", "flip_rate=0.2", "--min", "accuracy=0.9"]),
+        ("fail", ["--max", "flip_rate=0.2", "--min", "accuracy=0.99", "--max", "ambiguity=0.4"]),
+        ("investigate", ["--max", "flip_rate=0.095", "--min", "accuracy=0.9"]),
+    ],
+)
+def test_each_outcome_ends_with_its_exit_code_and_valid_files(outcome, rules, table, seedproof):
+    """Terminal, JUnit, Markdown and JSON say the same."""
+    files = ["--junit", "out/gate.xml", "--markdown", "out/gate.md"]
+
+    code, out, err = seedproof("gate", table, *rules, *files)
+
+    assert (code, err) == (EXIT_CODES[outcome], "")
+    assert out.lower().startswith(f"{outcome}: ")
+    assert max(map(len, out.splitlines())) <= 80
+    validate("out/gate.xml")
+    n_failures = ET.parse("out/gate.xml").getroot().get("failures")  # noqa: S314 - our own
+    assert (n_failures == "0") == (outcome == "pass")
+    markdown = Path("out/gate.md").read_text(encoding="utf-8")
+    assert out.splitlines()[0] in markdown
+    assert f"seedproof gate {table} {' '.join(rules)}" in markdown
+    code, out, err = seedproof("gate", table, *rules, "--json")
+    assert (code, err) == (EXIT_CODES[outcome], "")
+    content = json.loads(out)
+    assert (content["outcome"], content["exit_code"]) == (outcome, code)
+
+
+def test_a_process_of_its_own_ends_with_the_exit_code(table):
+    """As a CI system sees it."""
+    start = "from seedproof.cli.main import main; main()"
+    for outcome, limit in (("pass", 0.2), ("fail", 0.01), ("investigate", 0.095)):
+        words = [sys.executable, "-c", start, "gate", str(table), "--max", f"flip_rate={limit}"]
+
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+
+        assert (done.returncode, done.stderr) == (EXIT_CODES[outcome], "")
+
+
+def test_our_schema_is_no_rubber_stamp(table, seedproof):
+    """An error inside a test case, and two cases of one name, are refused."""
+    seedproof("gate", table, "--max", "flip_rate=0.01", "--junit", "gate.xml")
+    text = Path("gate.xml").read_text(encoding="utf-8")
+    schema = xmlschema.XMLSchema(str(SCHEMA))
+
+    schema.validate(text)
+    case = text[text.index("    <testcase") : text.index("  </testsuite>")]
+    for damaged in (
+        text.replace("<failure ", "<error ").replace("</failure>", "</error>"),
+        text.replace(case, case + case),
+    ):
+        assert damaged != text
+        assert not schema.is_valid(damaged)
+
+
+def test_hostile_names_of_files_stay_in_their_place(seedproof, tmp_path):
+    """The command is quoted in the comment, and nowhere else."""
+    name = "a|b`c`<img src=x> ```.csv"
+    write_table(tmp_path / name)
+
+    code, _, err = seedproof(
+        "gate", name, "--max", "flip_rate=0.2", "--junit", "g.xml", "--markdown", "g.md"
+    )
+
+    assert (code, err) == (0, "")
+    validate("g.xml")
+    before, fence, after = Path("g.md").read_text(encoding="utf-8").partition("````sh\n")
+    assert fence
+    assert "<img" not in before
+    assert after.count("````") == 1
+
+
+# -------------------------------------------------------------------------- what can be a target
+
+
+def test_report_folder_is_judged_like_what_it_was_made_from(table, seedproof):
+    """The same sentences, without reading a prediction."""
+    rules = ["--max", "flip_rate=0.2", "--max", "accuracy_sd=0.05"]
+    seedproof("measure", table, "--out", "report")
+
+    assert seedproof("gate", "report", *rules) == seedproof("gate", table, *rules)
+
+
+def test_store_is_judged_by_arm_and_split(seedproof, tmp_path):
+    """A store with two arms asks which."""
+    write_store(tmp_path / "runs", arms=("none", "aswa"))
+
+    code, _, err = seedproof("gate", "runs", "--max", "flip_rate=0.2")
+    assert code == 2
+    assert "--arm" in err
+    assert seedproof("gate", "runs", "--max", "flip_rate=0.2", "--arm", "aswa")[0] == 0
+
+
+def test_several_tables_are_one_target(seedproof, tmp_path):
+    """One file a run, as with measure."""
+    classes, labels = predictions(n_runs=3)
+    for index, one in enumerate(classes):
+        columns = {"example": np.arange(len(labels)), "label": labels, "prediction": one}
+        pa.csv.write_csv(pa.table(columns), tmp_path / f"seed-{index}.csv")
+
+    names = [f"seed-{index}.csv" for index in range(3)]
+    code, out, _ = seedproof("gate", *names, "--max", "flip_rate=0.5")
+
+    assert code == 0
+    assert "Judged from 3 runs" in out
+
+
+def test_two_runs_are_never_enough(seedproof, tmp_path):
+    """One pair says nothing of another, however wide the limit."""
+    write_table(tmp_path / "two.csv", n_runs=2)
+
+    code, out, _ = seedproof("gate", "two.csv", "--max", "flip_rate=0.9")
+
+    assert code == 3
+    assert "at least 1 more run" in " ".join(out.split())
+
+
+def test_options_that_do_nothing_are_refused(table, seedproof):
+    """An arm of a table, a column of a report, a baseline without a rule."""
+    seedproof("measure", table, "--out", "report")
+    for words, say in (
+        (("gate", table, "--max", "flip_rate=0.2", "--arm", "none"), "go with stores"),
+        (("gate", "report", "--max", "flip_rate=0.2", "--run", "seed"), "go with tables"),
+        (("gate", table, "--max", "flip_rate=0.2", "--baseline", "report"), "--no-worse"),
+        (("gate", table, "--no-worse", "flip_rate"), "--baseline"),
+    ):
+        code, out, err = seedproof(*words)
+
+        assert (code, out) == (2, "")
+        assert err.startswith("error SP115: ")
+        assert say in err
+
+
+# --------------------------------------------------------------------------- against a baseline
+
+
+@pytest.mark.parametrize("case", [(0.01, "", 0), (0.2, "", 1), (0.05, "=0.02", 3)])
+@pytest.mark.parametrize("kind", ["table", "store", "report"])
+def test_no_worse_has_all_three_outcomes(kind, case, seedproof, tmp_path):
+    """A fifth of the flips, four times, and as many: against 5 % of wrong answers a run."""
+    flips, margin, code = case
+    new, old = tmp_path / "new", tmp_path / "old"
+    if kind == "store":
+        write_store(new, flips=flips, noise=1)
+        write_store(old)
+    else:
+        write_table(new.with_suffix(".csv"), flips=flips, noise=1)
+        write_table(old.with_suffix(".csv"))
+        new, old = new.with_suffix(".csv"), old.with_suffix(".csv")
+    if kind == "report":
+        seedproof("measure", old, "--out", "baseline")
+        old = "baseline"
+
+    words = ("gate", new, "--baseline", old, "--no-worse", f"flip_rate{margin}")
+    found, out, err = seedproof(*words, "--junit", "gate.xml")
+
+    assert (found, err) == (code, "")
+    assert f"margin {'2' if margin else '10'}" in out
+    validate("gate.xml")
+
+
+def test_records_are_compared_pairwise_where_reports_cannot_be(seedproof, tmp_path):
+    """The interval of two stores of the same seeds is narrower than that of their reports."""
+    for name, flips in (("new", 0.045), ("old", 0.05)):
+        write_store(tmp_path / name, flips=flips)
+        seedproof("measure", name, "--out", f"report-{name}")
+
+    widths = []
+    for prefix in ("", "report-"):
+        words = ("--baseline", f"{prefix}old", "--no-worse", "flip_rate", "--json")
+        effect = json.loads(seedproof("gate", f"{prefix}new", *words)[1])["checks"][0]["effect"]
+        widths.append(effect["high"] / effect["low"])
+
+    assert widths[0] < widths[1]
+
+
+def test_other_examples_or_labels_cannot_be_compared(seedproof, tmp_path):
+    """Neither of records nor of reports; nothing allows it."""
+    write_table(tmp_path / "new.csv")
+    write_table(tmp_path / "fewer.csv", n_examples=N_EXAMPLES - 1)
+    write_table(tmp_path / "relabeled.csv", seed=1)
+    for name in ("fewer", "relabeled"):
+        seedproof("measure", f"{name}.csv", "--out", name)
+        for baseline in (f"{name}.csv", name):
+            code, out, err = seedproof(
+                "gate", "new.csv", "--baseline", baseline, "--no-worse", "flip_rate",
+                "--allow-different-environments",
+            )  # fmt: skip
+
+            assert (code, out) == (2, "")
+            assert err.startswith(("error SP107: ", "error SP108: "))
+
+
+def test_arms_of_one_store_can_be_compared(seedproof, tmp_path):
+    """The target's arm and the baseline's."""
+    write_store(tmp_path / "runs", arms=("none", "aswa"))
+
+    words = ("--arm", "aswa", "--baseline", "runs", "--baseline-arm", "none")
+    code, out, _ = seedproof("gate", "runs", *words, "--no-worse", "flip_rate")
+
+    assert code == 0
+    assert "1.00 [1.00, 1.00] times" in out  # the same predictions under the same seeds
+
+
+# --------------------------------------------------------------------------------- environments
+
+
+def test_other_versions_than_the_baselines_are_refused(seedproof, tmp_path):
+    """The refusal names what differs; allowed, it is noted in every output."""
+    write_store(tmp_path / "new", flips=0.01, torch="2.13.0")
+    write_store(tmp_path / "old")
+    words = ("gate", "new", "--baseline", "old", "--no-worse", "flip_rate")
+
+    code, out, err = seedproof(*words)
+
+    assert (code, out) == (2, "")
+    assert err.startswith("error SP601: ")
+    assert "torch 2.12.0 v 2.13.0" in err
+    assert "--allow-different-environments" in err
+    files = ("--junit", "gate.xml", "--markdown", "gate.md", "--allow-different-environments")
+    code, out, err = seedproof(*words, *files)
+    assert (code, err) == (0, "")
+    validate("gate.xml")
+    as_json = seedproof(*words, *files, "--json")[1]
+    written = [Path(name).read_text(encoding="utf-8") for name in ("gate.xml", "gate.md")]
+    for text in (" ".join(out.split()), as_json, *written):
+        assert "torch 2.12.0 v 2.13.0" in text
+
+
+def test_runs_of_different_environments_are_refused_without_a_baseline(seedproof, tmp_path):
+    """They are judged together, so they must be of one kind."""
+    write_store(tmp_path / "runs", mixed=True)
+
+    code, _, err = seedproof("gate", "runs", "--max", "flip_rate=0.2")
+
+    assert code == 2
+    assert "torch 2.12.0 (7 runs) v 2.99.0 (1 run)" in err
+    allowed = ("--max", "flip_rate=0.2", "--allow-different-environments")
+    assert seedproof("gate", "runs", *allowed)[0] == 0
+
+
+def test_tables_have_no_environment(table, seedproof, tmp_path):
+    """A table against a store: nothing is known, so nothing differs."""
+    write_store(tmp_path / "old")
+
+    code, out, _ = seedproof("gate", table, "--baseline", "old", "--no-worse", "flip_rate")
+
+    assert code in EXIT_CODES.values()
+    assert "environment" not in out
+
+
+# ------------------------------------------------------------------------------ rules from a file
+
+
+@pytest.mark.parametrize(
+    ("name", "head"),
+    [("pyproject.toml", "[tool.seedproof.gate]"), ("seedproof.toml", "[gate]")],
+)
+def test_rules_come_from_the_projects_file(name, head, table, seedproof):
+    """The command line adds to them and goes before them."""
+    Path(name).write_text(
+        f"{head}\nmax = {{flip_rate = 0.01, ambiguity = 0.9}}\nmin = {{accuracy = 0.9}}\n",
+        encoding="utf-8",
+    )
+
+    assert seedproof("gate", table)[0] == 1
+    code, out, _ = seedproof("gate", table, "--max", "flip_rate=0.2", "--max", "accuracy_sd=0.5")
+
+    assert code == 0
+    for metric in ("flip_rate", "ambiguity", "accuracy", "accuracy_sd"):
+        assert f"PASS         {metric} " in out
+
+
+def test_margins_come_from_a_list_or_a_table(table, seedproof):
+    """Without and with margins."""
+    for text, margin in (('["flip_rate"]', "10"), ("{flip_rate = 3}", "300")):
+        Path("rules.toml").write_text(f"[gate]\nno-worse = {text}\n", encoding="utf-8")
+
+        _, out, _ = seedproof("gate", table, "--baseline", table, "--config", "rules.toml")
+
+        assert f"margin {margin}" in out
+
+
+def test_a_file_of_ones_own_goes_before_pyproject(table, seedproof):
+    """seedproof.toml, if it has rules."""
+    Path("pyproject.toml").write_text(
+        "[tool.seedproof.gate]\nmax = {flip_rate = 0.01}\n", encoding="utf-8"
+    )
+    Path("seedproof.toml").write_text("[other]\n", encoding="utf-8")
+    assert seedproof("gate", table)[0] == 1
+
+    Path("seedproof.toml").write_text("[gate]\nmax = {flip_rate = 0.5}\n", encoding="utf-8")
+    assert seedproof("gate", table)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "say"),
+    [
+        ("[gate]\nmaximum = {flip_rate = 0.1}\n", "SP115", "Allowed: max, min, no-worse"),
+        ("[gate]\nmax = 0.1\n", "SP115", "no table of limits"),
+        ("[gate]\nmax = {flip_rate = true}\n", "SP115", "flip_rate = True"),
+        ("[gate]\nmax = {flip_rate = '5 %'}\n", "SP115", "flip_rate = '5 %'"),
+        ("[gate]\nmax = {flips = 0.1}\n", "SP301", "net_flip_rate"),
+        ("[gate]\nno-worse = 3\n", "SP115", "neither a list nor a table"),
+        ("gate = 3\n", "SP115", "no table"),
+        ("[other]\n", "SP115", "no table for the gate"),
+        ("[gate\n", "SP102", "no TOML"),
+        ("", "SP115", "no table for the gate"),
+    ],
+)
+def test_mistakes_in_a_file_are_named(content, code, say, table, seedproof):
+    """One line that says what is allowed."""
+    Path("rules.toml").write_text(content, encoding="utf-8")
+
+    found, out, err = seedproof("gate", table, "--config", "rules.toml")
+
+    assert (found, out) == (2, "")
+    assert err.startswith(f"error {code}: ")
+    assert say in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "say"),
+    [
+        ([], "SP115", "--max flip_rate=0.05"),
+        (["--max", "flip_rate"], "SP115", "--max flip_rate=0.05"),
+        (["--max", "flip_rate=five"], "SP115", "'five' is no number"),
+        (["--max", "flip_rate=5"], "SP115", "Write 0.05 for 5 %"),
+        (["--max", "flip_rate=0.1", "--max", "flip_rate=0.2"], "SP115", "given twice"),
+        (["--max", "flips=0.1"], "SP301", "net_flip_rate"),
+        (["--max", "ece=0.1"], "SP115", "probabilities"),
+        (["--config", "none.toml"], "SP101", "none.toml"),
+    ],
+)
+def test_mistakes_on_the_command_line_are_named(words, code, say, table, seedproof):
+    """One line that says what is allowed."""
+    found, out, err = seedproof("gate", table, *words)
+
+    assert (found, out) == (2, "")
+    assert err.startswith(f"error {code}: ")
+    assert say in err
+    assert err.count("\n") == 1
+
+
+# ---------------------------------------------------------------------------------------- Python
+
+
+def test_a_report_is_judged_in_python():
+    """Without a file: arrays in, a verdict out."""
+    classes, labels = predictions()
+    report = sp.measure(classes, labels=labels)
+
+    found = gate(report, max={"flip_rate": 0.2}, min={"accuracy": 0.9})
+
+    assert (found.outcome, found.exit_code) == ("pass", 0)
+    assert str(found).startswith("Pass: all 2 rules hold.")
+    assert gate(report, no_worse=["flip_rate"], baseline=report).outcome == "investigate"

@@ -1,0 +1,156 @@
+"""Runs in, shares of the flips out; and what is refused, with the command that helps."""
+
+import json
+
+import numpy as np
+import pytest
+
+from seedproof.comparison.blame.compute import blame_runs, run_distances, squared_differences
+from seedproof.errors import InputError
+from seedproof.records.arrays import ArrayShards
+from seedproof.seeds import SeedPlan
+
+
+def seeds_of(plan):
+    """Seeds of each run of a plan."""
+    return [one.seeds for one in plan.assignments()]
+
+
+def drawn(plan, n_examples=60, seed=0):
+    """Probabilities of two classes whose logits are a sum of what each source draws."""
+    logits = []
+    for run in plan.assignments():
+        effects = [
+            np.random.default_rng([seed, value]).normal(size=n_examples)
+            for value in run.seeds.values()
+        ]
+        logits.append(np.sum(effects, axis=0))
+    positive = 1 / (1 + np.exp(-np.array(logits)))
+    return np.stack([1 - positive, positive], axis=2)
+
+
+def test_distances_are_those_of_all_pairs_of_runs():
+    """Against one comparison of whole arrays; 6,000 examples of 50 runs are several batches."""
+    probs = drawn(SeedPlan.blocks(10), n_examples=6000).astype(np.float32)
+    labels = np.arange(6000) % 2
+
+    flips, squares = run_distances(ArrayShards(probs, labels=labels))
+
+    predictions = probs.argmax(axis=2)
+    expected = (predictions[:, None] != predictions[None]).mean(axis=2)
+    np.testing.assert_array_equal(flips, expected)
+    followed = probs[:, np.arange(6000), labels].astype(np.float64)
+    logits = np.log(followed / (1 - followed))
+    for one, other in ((0, 1), (3, 4), (17, 40)):
+        apart = np.mean((logits[one] - logits[other]) ** 2)
+        assert squares[one, other] == pytest.approx(apart, rel=1e-12)  # sums in another order
+
+
+def test_probabilities_of_0_and_1_have_a_finite_logit():
+    """They count as 1e-6 from the end: 2·ln(999999) apart."""
+    probs = np.array([[[0.0, 1.0]], [[1.0, 0.0]]])
+
+    _, squares = run_distances(ArrayShards(probs))
+
+    assert squares[0, 1] == pytest.approx((2 * np.log(999_999)) ** 2)
+
+
+def test_equal_runs_are_exactly_nothing_apart():
+    """Not a rounding apart: a source that decides nothing has a share of 0."""
+    values = np.random.default_rng(2).normal(size=(1, 1000)).repeat(3, axis=0)
+
+    assert not squared_differences(values).any()
+
+
+def test_predictions_alone_have_no_logits():
+    """Flips are blamed, and what is beside them is left out."""
+    plan = SeedPlan.blocks(5, ["init", "order"])
+    predictions = drawn(plan).argmax(axis=2)
+
+    found = blame_runs(ArrayShards(predictions), seeds_of(plan))
+
+    assert found.logits is None
+    assert json.loads(found.to_json())["logits"] is None
+    assert (found.n_runs, found.n_blocks, found.n_examples) == (20, 5, 60)
+
+
+def test_additive_logits_interact_only_after_the_class_is_taken():
+    """Two equal sources: half of the logit's variance each; a third of the flips, 1/3 together.
+
+    δ_∅ = arccos(0)/π = 1/2 and δ_X = arccos(1/2)/π = 1/3, so S = 1/3 and T = 2/3.
+    """
+    plan = SeedPlan.blocks(10, ["init", "order"])
+    logits = []
+    for run in plan.assignments():
+        effects = [np.random.default_rng(run.seeds[s]).normal(size=4000) for s in ("init", "order")]
+        logits.append(np.sum(effects, axis=0))
+    positive = 1 / (1 + np.exp(-np.array(logits)))
+    probs = np.stack([1 - positive, positive], axis=2)
+
+    found = blame_runs(ArrayShards(probs), seeds_of(plan))
+
+    # 40,000 independent pairs a share: four standard errors of about 0.005.
+    for source in ("init", "order"):
+        assert found.flips.first[source].value == pytest.approx(1 / 3, abs=0.02)
+        assert found.flips.total[source].value == pytest.approx(2 / 3, abs=0.02)
+        assert found.logits.first[source].value == pytest.approx(1 / 2, abs=0.02)
+        assert found.logits.total[source].value == pytest.approx(1 / 2, abs=0.02)
+    assert found.flips.interaction.low > 0.25
+    # Four runs with additive logits are the corners of a parallelogram: no interaction at all.
+    assert found.logits.interaction.value == pytest.approx(0.0, abs=1e-12)
+
+
+def test_the_order_of_the_runs_does_not_matter():
+    """Shares come from seeds, not from names or places."""
+    plan = SeedPlan.blocks(5)
+    probs, seeds = drawn(plan), seeds_of(plan)
+    mixed = np.random.default_rng(7).permutation(len(seeds))
+
+    one = blame_runs(ArrayShards(probs), seeds)
+    other = blame_runs(ArrayShards(probs[mixed]), [seeds[idx] for idx in mixed])
+
+    for name in one.sources:
+        assert other.flips.first[name].value == pytest.approx(one.flips.first[name].value)
+        assert other.flips.total[name].low == pytest.approx(one.flips.total[name].low)
+
+
+def test_a_grid_gives_values_without_intervals():
+    """All its runs are one block: nothing says how another grid would turn out."""
+    plan = SeedPlan.factorial({"init": 3, "order": 3})
+
+    found = blame_runs(ArrayShards(drawn(plan)), seeds_of(plan))
+
+    assert found.n_blocks == 1
+    assert found.flips.interaction.low is None
+    assert 0.0 < found.flips.first["init"].value < 1.0
+
+
+@pytest.mark.parametrize(
+    ("plan", "reason", "sources"),
+    [
+        (SeedPlan.all(4), "All of init, order, dropout, data, explainer differ", "init,order,dropout"),
+        (SeedPlan.one_at_a_time(4, ["data"]), "Only data varies", "init,order,dropout"),
+        (SeedPlan.one_at_a_time(3, ["init", "order", "data"]), "No two of these runs differ in all of init, order, data", "init,order,data"),
+    ],
+    ids=["all", "one source", "one at a time"],
+)  # fmt: skip
+def test_runs_that_tell_no_sources_apart_are_refused_with_what_to_run(plan, reason, sources):
+    """The message has the command that makes such runs."""
+    with pytest.raises(InputError, match=reason) as refused:
+        blame_runs(ArrayShards(drawn(plan)), seeds_of(plan))
+
+    assert f"seedproof run TARGET --blame 10 --vary {sources} --store" in str(refused.value)
+
+
+def test_runs_without_seeds_are_refused():
+    """As those of a table are: nobody knows what they share."""
+    with pytest.raises(InputError, match="have no seeds recorded"):
+        blame_runs(ArrayShards([[0, 1], [1, 1]]), [{}, {}])
+
+
+def test_runs_that_never_flip_are_refused():
+    """Nothing happened, so nothing is to blame."""
+    plan = SeedPlan.blocks(5)
+
+    with pytest.raises(InputError, match="nothing flips"):
+        blame_runs(ArrayShards(np.tile([0, 1, 1], (25, 1))), seeds_of(plan))

@@ -1,0 +1,393 @@
+"""Rules: which side of a limit, what is open and why, and how many more runs would settle it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import logit
+from scipy.stats import t as student_t
+
+from seedproof.comparison.effect import Effect
+from seedproof.comparison.gate.judge import (
+    FIGURES,
+    MOST_RUNS,
+    SPREADS,
+    Baseline,
+    judge,
+    more_runs,
+)
+from seedproof.comparison.gate.rules import Rule
+from seedproof.errors import OptionError
+from seedproof.measurement.intervals import Estimate, estimate
+from seedproof.metrics import FAMILIES
+from seedproof.metrics.batch import Batch
+from seedproof.metrics.statistic import ExcessSpread, Figure, SpreadOverRuns
+from seedproof.testing.simulation import Simulation, estimates
+
+BOTH = "runs × examples"
+
+
+def one(rule, found, n_runs=10, **further):
+    """The check of a single rule."""
+    return judge({rule.metric: found}, [rule], n_runs=n_runs, **further).checks[0]
+
+
+# -------------------------------------------------------------------------- limits of the metric
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit", "outcome"),
+    [
+        ("max", 0.061, "pass"),
+        ("max", 0.06, "pass"),  # the whole interval is at or below
+        ("max", 0.059, "investigate"),
+        ("max", 0.03, "investigate"),  # its lower end is not above
+        ("max", 0.029, "fail"),
+        ("min", 0.029, "pass"),
+        ("min", 0.03, "pass"),
+        ("min", 0.031, "investigate"),
+        ("min", 0.06, "investigate"),
+        ("min", 0.061, "fail"),
+    ],
+)
+def test_verdict_follows_where_the_whole_interval_lies(kind, limit, outcome):
+    """[3, 6] % against a limit: ends that touch it count for the benefit of the rule."""
+    check = one(Rule(kind, "flip_rate", limit), Estimate(0.04, 0.03, 0.06, BOTH))
+
+    assert check.outcome == outcome
+
+
+@given(
+    ends=st.tuples(*[st.floats(0.001, 0.999)] * 3).map(sorted),
+    limit=st.floats(0.0, 1.0),
+    kind=st.sampled_from(["max", "min"]),
+)
+def test_pass_and_fail_need_the_whole_interval(ends, limit, kind):
+    """Whatever passes keeps to the limit at both ends, whatever fails breaks it at both."""
+    low, value, high = ends
+
+    outcome = one(Rule(kind, "flip_rate", limit), Estimate(value, low, high, BOTH)).outcome
+
+    kept = [end <= limit if kind == "max" else end >= limit for end in (low, high)]
+    expected = "pass" if all(kept) else "investigate" if any(kept) else "fail"
+    assert outcome == expected
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "whole", "code"),
+    [
+        (["pass", "pass"], "pass", 0),
+        (["pass", "investigate"], "investigate", 3),
+        (["investigate", "fail"], "fail", 1),
+        (["pass", "fail"], "fail", 1),
+    ],
+)
+def test_one_broken_rule_fails_the_gate_and_one_open_one_holds_it(outcomes, whole, code):
+    """Fail goes before investigate, investigate before pass."""
+    limits = {"pass": 0.5, "investigate": 0.05, "fail": 0.01}
+    metrics = {name: Estimate(0.04, 0.03, 0.06, BOTH) for name in ("flip_rate", "net_flip_rate")}
+    rules = [
+        Rule("max", name, limits[outcome]) for name, outcome in zip(metrics, outcomes, strict=True)
+    ]
+
+    result = judge(metrics, rules, n_runs=10)
+
+    assert [check.outcome for check in result.checks] == outcomes
+    assert (result.outcome, result.exit_code) == (whole, code)
+
+
+# -------------------------------------------------------------------------------- how many more
+
+
+def half_width(n_runs, sd):
+    """Student's half width of a mean of so many normal runs."""
+    return student_t.ppf(0.975, n_runs - 1) * sd / np.sqrt(n_runs)
+
+
+@pytest.mark.parametrize(
+    ("metric", "scale", "kind", "value", "limit"),
+    [
+        ("flip_rate", np.log, "max", 0.04, 0.045),
+        ("flip_rate", np.log, "max", 0.04, 0.036),
+        ("accuracy", logit, "min", 0.9, 0.89),
+        ("ece", lambda x: x, "max", 0.04, 0.044),
+    ],
+)
+def test_more_runs_are_those_that_student_needs(metric, scale, kind, value, limit):
+    """With so many the half width is less than the distance to the limit, with one fewer not."""
+    inverse = {np.log: np.exp, logit: lambda x: 1 / (1 + np.exp(-x))}.get(scale, lambda x: x)
+    distance = abs(scale(limit) - scale(value))
+    width = 1.6 * distance
+    found = Estimate(value, inverse(scale(value) - width), inverse(scale(value) + width), BOTH)
+
+    check = one(Rule(kind, metric, limit), found, n_runs=8)
+
+    sd = width / half_width(8, 1.0)
+    assert check.reason == "more runs"
+    assert half_width(8 + check.more_runs, sd) <= distance
+    assert half_width(8 + check.more_runs - 1, sd) > distance
+
+
+def settled_by(simulation, rule, rng, n_studies):
+    """How many open rules the advised number of runs decides, of how many."""
+    n_settled = n_advised = 0
+    for _ in range(n_studies):
+        check = one_of(estimates(simulation.draw(rng)), rule, simulation.n_runs)
+        if check.reason == "more runs":
+            larger = replace(simulation, n_runs=simulation.n_runs + check.more_runs)
+            after = one_of(estimates(larger.draw(rng)), rule, larger.n_runs)
+            n_advised += 1
+            n_settled += after.outcome != "investigate"
+    return n_settled, n_advised
+
+
+def one_of(metrics, rule, n_runs):
+    """The check of a rule on several metrics."""
+    return judge(metrics, [rule], n_runs=n_runs).checks[0]
+
+
+def test_advised_runs_settle_about_half_of_the_open_rules():
+    """Runs are new ones and the value moves, so that "about" is the word; half is what it means."""
+    rng = np.random.default_rng(0)
+    counts = []
+    for n_examples, kind, metric, shift in (
+        (300, "max", "flip_rate", 0.04),
+        (1000, "min", "accuracy", -0.02),
+        (1000, "max", "accuracy_sd", 0.015),
+    ):
+        simulation = Simulation(n_runs=8, n_examples=n_examples)
+        limit = simulation.truth(rng, 20_000)[metric] + shift
+        counts.append(settled_by(simulation, Rule(kind, metric, limit), rng, 40))
+
+    n_settled, n_advised = np.sum(counts, axis=0)
+    assert n_advised >= 40
+    # 59 of 100 in a longer run; three standard errors of 60 are 0.2.
+    assert 0.4 <= n_settled / n_advised <= 0.8
+
+
+def test_no_advice_beyond_two_hundred_runs():
+    """A value beside its limit is too near; one exactly on it needs infinitely many."""
+    for limit in (0.0401, 0.04):
+        check = one(Rule("max", "flip_rate", limit), Estimate(0.04, 0.03, 0.06, BOTH))
+
+        assert (check.outcome, check.reason) == ("investigate", "too near")
+        assert check.more_runs is None
+
+
+@given(
+    value=st.floats(0.01, 0.5),
+    width=st.floats(0.05, 2.0),
+    share=st.floats(0.01, 0.99),
+    n_runs=st.integers(3, 60),
+)
+def test_more_runs_stay_within_what_is_advised(value, width, share, n_runs):
+    """Never none, never more than 200 in all."""
+    found = Estimate(value, value * np.exp(-width), value * np.exp(width), BOTH)
+
+    more = more_runs(found, value * np.exp(share * width), scale=np.log, n_runs=n_runs)
+
+    assert more is None or 1 <= more <= MOST_RUNS - n_runs
+
+
+def test_limit_of_zero_has_no_logarithm_and_is_judged_all_the_same():
+    """An interval that begins at 0 holds the limit 0; the plain scale takes over."""
+    check = one(Rule("max", "net_flip_rate", 0.0), Estimate(0.01, 0.0, 0.02, "runs"))
+
+    # The lower end touches the limit: whatever narrows the interval settles it.
+    assert (check.outcome, check.reason, check.more_runs) == ("investigate", "more runs", 1)
+
+
+def test_no_flip_on_few_examples_is_settled_by_no_number_of_runs():
+    """The bound is over examples alone, so that runs do not narrow it."""
+    check = one(Rule("max", "flip_rate", 0.01), Estimate(0.0, 0.0, 0.03, "examples"))
+
+    assert (check.outcome, check.reason, check.more_runs) == (
+        "investigate",
+        "too few examples",
+        None,
+    )
+
+
+# ------------------------------------------------------------------------------ without interval
+
+
+def test_a_figure_is_judged_by_its_value():
+    """Ambiguity describes these runs: it passes or fails, and the reason says how."""
+    for limit, outcome in ((0.3, "pass"), (0.29, "fail")):
+        check = one(Rule("max", "ambiguity", limit), Estimate(0.3))
+
+        assert (check.outcome, check.reason) == (outcome, "value")
+
+
+def test_a_spread_of_four_runs_is_open():
+    """It has no interval below five runs, however far it is from its limit."""
+    check = one(Rule("max", "accuracy_sd", 0.5), Estimate(0.001), n_runs=4)
+
+    assert (check.outcome, check.reason, check.more_runs) == ("investigate", "too few runs", 1)
+
+
+def test_two_runs_are_open_although_they_have_an_interval():
+    """It is over examples: another pair of runs may differ more."""
+    check = one(Rule("max", "flip_rate", 0.5), Estimate(0.04, 0.03, 0.06, "examples"), n_runs=2)
+
+    assert (check.outcome, check.reason, check.more_runs) == ("investigate", "too few runs", 1)
+
+
+def test_runs_that_do_not_differ_have_a_spread_of_zero():
+    """With enough runs it is judged by its value."""
+    check = one(Rule("max", "accuracy_sd", 0.01), Estimate(0.0))
+
+    assert (check.outcome, check.reason) == ("pass", "value")
+
+
+def test_a_spread_made_by_one_run_is_open():
+    """Six runs, a value, and no interval."""
+    check = one(Rule("max", "accuracy_sd", 0.01), Estimate(0.001), n_runs=6)
+
+    assert (check.outcome, check.reason) == ("investigate", "no interval")
+
+
+def test_names_of_figures_and_spreads_are_those_of_the_metrics():
+    """What gets no interval, and what needs five runs, is what the families say."""
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet([1.0] * 3, (6, 50)).astype(np.float32)
+    batch = Batch.from_probs(probs, rng.integers(0, 3, 50))
+    found = {}
+    for family in FAMILIES:
+        accumulator = family(6, 3)
+        accumulator.update(batch)
+        found |= accumulator.result()
+
+    assert {name for name, value in found.items() if isinstance(value, Figure)} == FIGURES
+    spreads = {n for n, value in found.items() if isinstance(value, SpreadOverRuns | ExcessSpread)}
+    assert spreads == SPREADS
+    assert {name for name, value in found.items() if estimate(value).low is None} == FIGURES
+
+
+# ----------------------------------------------------------------------------- against a baseline
+
+
+def against(metric, effect, *, margin=None, arm=0.044, base=0.04, n_runs=(10, 10)):
+    """The check of `no-worse`."""
+    baseline = Baseline({metric: Estimate(base)}, {metric: effect}, n_runs[1])
+    return one(Rule.no_worse(metric, margin), Estimate(arm), n_runs[0], baseline=baseline)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "outcome"),
+    [
+        (0.5, 0.9, "pass"),
+        (0.9, 1.1, "pass"),
+        (0.9, 1.11, "investigate"),
+        (1.05, 1.2, "investigate"),  # worse for sure, but by more than the margin?
+        (1.11, 1.3, "fail"),
+    ],
+)
+def test_a_ratio_may_exceed_one_by_the_margin(low, high, outcome):
+    """A tenth of the baseline, if nothing else is said."""
+    check = against("flip_rate", Effect("flip_rate", "ratio", 1.08, low, high, BOTH))
+
+    assert check.rule.limit == 0.1
+    assert check.outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("metric", "low", "high", "outcome"),
+    [
+        ("accuracy", -0.005, 0.01, "pass"),
+        ("accuracy", -0.006, 0.01, "investigate"),
+        ("accuracy", -0.02, -0.006, "fail"),
+        ("nll", -0.01, 0.005, "pass"),
+        ("nll", -0.01, 0.006, "investigate"),
+        ("nll", 0.006, 0.01, "fail"),
+    ],
+)
+def test_a_difference_may_go_the_wrong_way_by_the_margin(metric, low, high, outcome):
+    """Accuracy may fall by half a point, a loss may rise by as much."""
+    effect = Effect(metric, "difference", (low + high) / 2, low, high, BOTH)
+
+    check = against(metric, effect)
+
+    assert check.rule.limit == 0.005
+    assert check.outcome == outcome
+
+
+def test_a_margin_of_ones_own_counts():
+    """A tenth of it is not enough for an interval up to 1.3, a half is."""
+    effect = Effect("flip_rate", "ratio", 1.08, 0.9, 1.3, BOTH)
+
+    assert against("flip_rate", effect).outcome == "investigate"
+    assert against("flip_rate", effect, margin=0.5).outcome == "pass"
+
+
+def test_an_open_comparison_says_how_many_more_runs():
+    """On the logarithm, from the smaller side."""
+    effect = Effect("flip_rate", "ratio", 1.0, np.exp(-0.2), np.exp(0.2), BOTH)
+
+    check = against("flip_rate", effect, n_runs=(12, 8))
+
+    sd = 0.2 / half_width(8, 1.0)
+    assert half_width(8 + check.more_runs, sd) <= np.log(1.1) < half_width(7 + check.more_runs, sd)
+
+
+def test_two_sides_without_flips_are_alike():
+    """0 against 0 has no ratio, and is no worse."""
+    check = against("flip_rate", Effect("flip_rate", "ratio", None), arm=0.0, base=0.0)
+
+    assert (check.outcome, check.reason) == ("pass", "value")
+
+
+def test_a_baseline_without_flips_can_be_failed():
+    """The ratio has no upper end, but its lower one says enough."""
+    effect = Effect("flip_rate", "ratio", None, 5.0, np.inf, "examples", verdict="too few runs")
+
+    assert against("flip_rate", effect, base=0.0).outcome == "fail"
+
+
+def test_an_effect_over_examples_that_straddles_needs_examples():
+    """Nothing flipped in the target: runs do not narrow what that may mean."""
+    effect = Effect("flip_rate", "ratio", 0.0, 0.0, 3.0, "examples", verdict="too few runs")
+
+    assert against("flip_rate", effect, arm=0.0).reason == "too few examples"
+
+
+def test_figures_are_compared_at_equal_numbers_of_runs_only():
+    """Ambiguity grows with the runs."""
+    effect = Effect("ambiguity", "ratio", 1.05)
+
+    alike = against("ambiguity", effect, arm=0.42, base=0.4)
+    unlike = against("ambiguity", effect, arm=0.42, base=0.4, n_runs=(10, 8))
+
+    assert (alike.outcome, alike.reason) == ("pass", "value")
+    assert (unlike.outcome, unlike.reason) == ("investigate", "unlike numbers of runs")
+
+
+def test_few_runs_on_either_side_are_open():
+    """A spread needs five on both."""
+    effect = Effect("accuracy_sd", "ratio", 0.5, verdict="too few runs")
+
+    check = against("accuracy_sd", effect, n_runs=(10, 3))
+
+    assert (check.outcome, check.reason, check.more_runs) == ("investigate", "too few runs", 2)
+
+
+# -------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("metric", "missing"), [("accuracy", "gold labels"), ("ece", "gold labels and probabilities")]
+)
+def test_a_metric_that_was_not_measured_says_what_it_needs(metric, missing):
+    """And what was measured instead."""
+    with pytest.raises(OptionError, match=missing) as caught:
+        judge({"flip_rate": Estimate(0.1)}, [Rule("max", metric, 0.1)], n_runs=5)
+
+    assert "Measured: flip_rate" in str(caught.value)
+
+
+def test_no_worse_needs_a_baseline():
+    """It says which option."""
+    with pytest.raises(OptionError, match="--baseline"):
+        judge({"flip_rate": Estimate(0.1)}, [Rule.no_worse("flip_rate")], n_runs=5)

@@ -1,0 +1,83 @@
+"""The same examples of several sides."""
+
+import numpy as np
+import pytest
+
+from seedproof.comparison.aligned import Aligned, rows_of
+from seedproof.errors import LabelConflictError, MissingExampleError
+from seedproof.records.arrays import ArrayShards
+
+
+def side(ids, *, rows_per_shard=4, labels=None, classes=("a", "b")):
+    """Two runs whose predictions tell the position of each example."""
+    n = len(ids)
+    predictions = np.stack([np.arange(n) % 2, np.ones(n, dtype=int)])
+    names = np.array(classes)[predictions]
+    source = ArrayShards(names, ids=ids, labels=labels)
+    source.rows_per_shard = rows_per_shard
+    return source
+
+
+@pytest.mark.parametrize(("first", "last"), [(0, 4), (2, 3), (3, 9), (0, 10), (8, 10)])
+def test_rows_are_found_across_the_limits_of_shards(first, last):
+    """Positions count over all shards."""
+    source = side(list(range(10)))
+
+    shard = rows_of(source, first, last)
+
+    assert shard.ids.to_pylist() == list(range(first, last))
+    assert shard.predictions[0].tolist() == [position % 2 for position in range(first, last)]
+
+
+def test_sides_may_be_cut_differently():
+    """Each shard of the first meets the same examples of the second."""
+    sides = Aligned(("one", "two"), (side(range(10), rows_per_shard=3), side(range(10))))
+
+    for index in range(sides.n_shards):
+        first = sides.shard(index)
+        assert sides.beside(1, first).ids.equals(first.ids)
+
+
+def test_other_numbers_of_examples_are_refused():
+    """With both numbers."""
+    with pytest.raises(MissingExampleError, match=r"'one' has 10 examples and 'two' has 9"):
+        Aligned(("one", "two"), (side(range(10)), side(range(9))))
+
+
+def test_other_examples_are_refused_by_the_first_that_differs():
+    """With both ids."""
+    sides = Aligned(("one", "two"), (side([1, 2, 3]), side([1, 2, 4])))
+
+    with pytest.raises(MissingExampleError, match=r"where one has 3, the other has 4"):
+        sides.beside(1, sides.shard(0))
+
+
+def test_ids_of_another_type_are_refused():
+    """Numbers and text never meet."""
+    sides = Aligned(("one", "two"), (side([1, 2]), side(["1", "x"])))
+
+    with pytest.raises(MissingExampleError, match="different types"):
+        sides.beside(1, sides.shard(0))
+
+
+def test_other_labels_are_refused_by_the_first_that_differs():
+    """Names are compared, not indices, which depend on the classes that a side has."""
+    labels = ["a", "b", "a"]
+    sides = Aligned(
+        ("one", "two"),
+        (side([1, 2, 3], labels=labels), side([1, 2, 3], labels=["a", "b", "b"])),
+    )
+
+    with pytest.raises(LabelConflictError, match="Example 3 has the label 'a' in 'one' and 'b'"):
+        sides.beside(1, sides.shard(0))
+
+
+def test_the_same_labels_under_other_indices_are_fine():
+    """One side never predicts the class that comes first by name."""
+    one = side([1, 2, 3], labels=["b", "b", "c"], classes=("b", "c"))
+    two = ArrayShards(
+        np.array([["a", "b", "c"], ["b", "b", "c"]]), ids=[1, 2, 3], labels=["b", "b", "c"]
+    )
+    sides = Aligned(("one", "two"), (one, two))
+
+    assert sides.beside(1, sides.shard(0)).ids.to_pylist() == [1, 2, 3]

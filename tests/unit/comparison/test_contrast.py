@@ -1,0 +1,213 @@
+"""Ratios and differences of two finished metrics."""
+
+import numpy as np
+import pytest
+from scipy.stats import f as f_distribution
+from scipy.stats import t as t_distribution
+
+from seedproof.comparison.contrast import compared, from_estimates, spread_ratio
+from seedproof.measurement.intervals import Estimate
+from seedproof.metrics.statistic import (
+    ExcessSpread,
+    Figure,
+    MeanOverExamples,
+    MeanOverPairs,
+    MeanOverRuns,
+    RootOfMean,
+    SpreadOverRuns,
+)
+
+TAIL = 0.025
+
+
+def mean(value, without, *, n_examples=100, spread=0.0, is_count=True):
+    """A finished mean over examples."""
+    return MeanOverExamples(
+        value=value,
+        n_examples=n_examples,
+        without=None if without is None else np.array(without),
+        example_variance=spread,
+        interaction_variance=0.0,
+        is_count=is_count,
+    )
+
+
+def compare(metric, base, arm, *, is_paired=False):
+    """The effect without what the examples share."""
+    return compared(metric, base, arm, cross=None, is_paired=is_paired, tail=TAIL)
+
+
+def test_a_mean_over_runs_unpaired_is_a_t_interval_with_the_smaller_arm():
+    """Two variances add; the degrees of freedom are those of the arm with fewer runs."""
+    base, arm = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.5, 0.6, 0.9])
+    effect = compare("ece", MeanOverRuns(base), MeanOverRuns(arm))
+
+    error = np.sqrt(base.var(ddof=1) / 4 + arm.var(ddof=1) / 3)
+    half = t_distribution.ppf(0.975, 2) * error
+    assert effect.value == pytest.approx(arm.mean() - base.mean())
+    assert (effect.high - effect.low) / 2 == pytest.approx(half, rel=1e-9)
+    assert effect.over == "runs"
+
+
+def test_a_mean_over_runs_paired_is_the_paired_t_interval():
+    """Only the differences of runs that share a seed count."""
+    base, arm = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.15, 0.26, 0.33, 0.47])
+    effect = compare("ece", MeanOverRuns(base), MeanOverRuns(arm), is_paired=True)
+
+    half = t_distribution.ppf(0.975, 3) * (arm - base).std(ddof=1) / 2
+    assert (effect.high - effect.low) / 2 == pytest.approx(half, rel=1e-9)
+    assert effect.verdict == "worse"  # a larger calibration error
+
+
+def test_a_ratio_is_on_the_log_scale():
+    """Swapping the arms inverts value and ends."""
+    base = mean(0.2, [0.19, 0.2, 0.21, 0.2, 0.2], spread=1e-5)
+    arm = mean(0.1, [0.09, 0.1, 0.11, 0.1, 0.1], spread=1e-5)
+
+    there, back = compare("flip_rate", base, arm), compare("flip_rate", arm, base)
+
+    assert there.value == pytest.approx(0.5)
+    assert there.low == pytest.approx(1 / back.high)
+    assert there.high == pytest.approx(1 / back.low)
+    assert there.detectable == pytest.approx(back.detectable)
+    assert (there.verdict, back.verdict) == ("steadier", "less steady")
+
+
+def test_accuracy_is_a_difference_and_higher_is_better():
+    """In points, not as a ratio."""
+    base = mean(0.8, [0.799, 0.8, 0.801])
+    arm = mean(0.9, [0.899, 0.9, 0.901])
+
+    effect = compare("accuracy", base, arm, is_paired=True)
+
+    assert (effect.scale, effect.verdict) == ("difference", "better")
+    assert effect.value == pytest.approx(0.1)
+
+
+def test_two_runs_give_no_verdict():
+    """Without a third run, nothing is known of runs, only of examples."""
+    effect = compare("flip_rate", mean(0.2, None, spread=1e-4), mean(0.1, None, spread=1e-4))
+
+    assert (effect.verdict, effect.over) == ("too few runs", "examples")
+    assert effect.low < 0.5 < effect.high
+
+
+def test_what_independent_flips_give_is_the_root_of_a_mean():
+    """Half of the logarithm: a ratio of 4 in variances is one of 2 in standard deviations."""
+    base = RootOfMean(mean(0.1, [0.1, 0.1, 0.1]), divisor=50)
+    arm = RootOfMean(mean(0.4, [0.4, 0.4, 0.4]), divisor=50)
+
+    effect = compare("accuracy_sd_independent", base, arm)
+
+    assert effect.value == pytest.approx(2.0)
+    assert effect.verdict == "less steady"
+
+
+def test_net_flips_leave_out_one_run_at_a_time():
+    """The jackknife of the mean over pairs, on the log scale."""
+    matrix = np.array([[0, 1, 2, 3], [1, 0, 2, 2], [2, 2, 0, 1], [3, 2, 1, 0]]) / 10
+    base, arm = MeanOverPairs(matrix, floor=1e-6), MeanOverPairs(matrix / 2, floor=1e-6)
+
+    effect = compare("net_flip_rate", base, arm, is_paired=True)
+
+    # Every run of the arm moves with its pair: the ratio is 1/2 whichever is left out.
+    assert effect.value == pytest.approx(0.5)
+    assert effect.low == pytest.approx(0.5)
+    assert effect.high == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("statistic", [Figure(0.2), ExcessSpread(np.arange(9.0), known=1.0)])
+def test_what_depends_on_the_number_of_runs_is_not_tested(statistic):
+    """The figures are shown, without a verdict."""
+    effect = compare("ambiguity", statistic, statistic)
+
+    assert (effect.verdict, effect.low) == ("not tested", None)
+    assert effect.note
+
+
+def test_few_runs_say_nothing_of_a_spread():
+    """Four values of each arm."""
+    effect = compare(
+        "accuracy_sd", SpreadOverRuns(np.arange(4.0)), SpreadOverRuns(2 * np.arange(4.0))
+    )
+
+    assert (effect.value, effect.verdict) == (2.0, "too few runs")
+
+
+def test_a_ratio_of_spreads_ignores_shift_and_follows_scale():
+    """Scaling the arm scales the interval; shifting it changes nothing."""
+    rng = np.random.default_rng(3)
+    base, arm = rng.normal(size=10), rng.normal(size=12)
+
+    low, high = spread_ratio(base, arm, tail=TAIL)
+    moved = spread_ratio(base + 5, 3 * arm - 7, tail=TAIL)
+
+    assert moved == pytest.approx((3 * low, 3 * high), rel=1e-9)
+    back = spread_ratio(arm, base, tail=TAIL)
+    assert back == pytest.approx((1 / high, 1 / low), rel=1e-9)
+
+
+def test_a_ratio_of_spreads_is_near_the_f_interval_for_normal_runs():
+    """With many normal runs both agree; 4 % is what kurtosis estimated from 400 runs leaves."""
+    rng = np.random.default_rng(4)
+    base, arm = rng.normal(size=400), 2 * rng.normal(size=400)
+
+    low, high = spread_ratio(base, arm, tail=TAIL)
+
+    ratio = arm.std(ddof=1) / base.std(ddof=1)
+    reach = np.sqrt(f_distribution.ppf(0.975, 399, 399))
+    assert (low, high) == pytest.approx((ratio / reach, ratio * reach), rel=0.04)
+
+
+def test_equal_runs_have_no_ratio_of_spreads():
+    """Nothing can be divided by 0."""
+    assert spread_ratio(np.ones(6), np.arange(6.0), tail=TAIL) is None
+
+
+def test_figures_with_intervals_alone_are_combined_as_squares():
+    """On the log scale: ln 2 and ln 3 of half width."""
+    base = Estimate(0.1, 0.05, 0.2, "runs × examples")
+    arm = Estimate(0.1, 0.1 / 3, 0.3, "runs × examples")
+
+    effect = from_estimates("flip_rate", base, arm)
+
+    reach = np.exp(np.hypot(np.log(2), np.log(3)))
+    assert (effect.low, effect.high) == pytest.approx((1 / reach, reach))
+    assert effect.verdict == "no difference shown"
+
+
+def test_no_flip_in_the_arm_leaves_an_upper_end():
+    """What the arm may have at most, against what the baseline has at least."""
+    effect = from_estimates(
+        "flip_rate",
+        Estimate(0.2, 0.1, 0.4, "runs × examples"),
+        Estimate(0.0, 0.0, 0.01, "runs × examples"),
+    )
+
+    assert (effect.value, effect.low) == (0.0, 0.0)
+    assert effect.high == pytest.approx(0.01 / 0.1)
+    assert effect.verdict == "steadier"
+
+
+def test_no_flip_in_the_baseline_has_no_ratio():
+    """But the interval still says which side of 1 it is on."""
+    effect = from_estimates(
+        "flip_rate",
+        Estimate(0.0, 0.0, 0.01, "runs × examples"),
+        Estimate(0.2, 0.1, 0.4, "runs × examples"),
+    )
+
+    assert effect.value is None
+    assert effect.low == pytest.approx(10.0)
+    assert effect.high is None
+    assert effect.verdict == "less steady"
+
+
+def test_more_arms_widen_every_interval():
+    """So that all of them hold together."""
+    base, arm = mean(0.2, [0.19, 0.2, 0.21]), mean(0.1, [0.09, 0.1, 0.11])
+
+    one = compared("flip_rate", base, arm, cross=None, is_paired=True, tail=TAIL)
+    four = compared("flip_rate", base, arm, cross=None, is_paired=True, tail=TAIL / 4)
+
+    assert four.low < one.low < one.value < one.high < four.high

@@ -1,0 +1,129 @@
+"""Exact tests of single examples, and the false discovery rate over them."""
+
+from itertools import combinations
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import false_discovery_control, fisher_exact
+
+from seedproof.comparison.versions.changes import Opponents
+from seedproof.comparison.versions.votes import adjusted, all_splits, discover, examine_votes, tails
+
+
+def _p_values(old, new):
+    old, new = np.asarray(old), np.asarray(new)
+    return examine_votes(old, new, Opponents.count(old, new).agreement)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ([0, 0, 0, 0, 0], [1, 1, 1, 1, 1], 2 / 252),  # both complete splits
+        ([0, 0, 0, 0, 1], [0, 1, 1, 1, 1], (2 + 2 * 25) / 252),  # 5·5 ways to be one off
+        ([0, 0, 1], [1, 1, 1], 8 / 20),  # 4 ways to give both odd votes to one version, twice
+        ([0, 1, 1], [1, 1, 1], 1.0),  # one odd vote says nothing about whose it is
+        ([0], [1, 1, 1, 1], 1 / 5),  # one of five runs differs, and it is the old one
+        ([2, 2, 2], [2, 2, 2], 1.0),
+    ],
+)
+def test_the_p_value_of_one_example_is_the_hand_computed_one(old, new, expected):
+    """All ways to deal the pooled votes count alike; those at most as likely are added up."""
+    found = _p_values(np.transpose([old]), np.transpose([new]))
+
+    assert found.p_values[0] == pytest.approx(expected, rel=1e-15)
+
+
+@given(n_old=st.integers(1, 9), n_new=st.integers(1, 9), data=st.data())
+def test_with_two_classes_it_is_fishers_exact_test(n_old, n_new, data):
+    """Scipy's two-sided test, which adds up equal probabilities with a tolerance of its own."""
+    mine, theirs = data.draw(st.integers(0, n_old)), data.draw(st.integers(0, n_new))
+    old = np.array([[0]] * mine + [[1]] * (n_old - mine))
+    new = np.array([[0]] * theirs + [[1]] * (n_new - theirs))
+
+    expected = fisher_exact([[mine, n_old - mine], [theirs, n_new - theirs]]).pvalue
+
+    # scipy works in floating point.
+    assert _p_values(old, new).p_values[0] == pytest.approx(expected, rel=1e-9)
+
+
+@given(
+    old=st.lists(st.integers(0, 4), min_size=1, max_size=5),
+    new=st.lists(st.integers(0, 4), min_size=1, max_size=4),
+)
+def test_with_more_classes_it_is_what_dealing_all_votes_gives(old, new):
+    """Every choice of old runs is dealt; classes beyond the two most voted ones count as one."""
+    pooled = old + new
+    ranked = sorted(set(pooled), key=lambda one: (-pooled.count(one), one))
+    collapsed = [min(ranked.index(one), 2) for one in pooled]
+    tables = [
+        tuple(sorted(collapsed[i] for i in chosen))
+        for chosen in combinations(range(len(pooled)), len(old))
+    ]
+    seen = tables.count(tuple(sorted(collapsed[: len(old)])))
+    unlikely = sum(tables.count(table) <= seen for table in tables)
+
+    found = _p_values(np.transpose([old]), np.transpose([new]))
+
+    # Both are one integer over another, and the division rounds.
+    assert found.p_values[0] == pytest.approx(unlikely / len(tables), rel=1e-15)
+
+
+@given(n_old=st.integers(1, 8), n_new=st.integers(1, 8), data=st.data())
+def test_tails_end_with_every_split(n_old, n_new, data):
+    """The most likely split has the p-value 1, exactly."""
+    first = data.draw(st.integers(0, n_old + n_new))
+    second = data.draw(st.integers(0, n_old + n_new - first))
+
+    found = tails(first, second, n_old=n_old, n_new=n_new)
+
+    assert max(found.values()) == comb(n_old + n_new, n_old)
+
+
+def test_examples_that_could_never_count_are_not_tested():
+    """Of ten runs, one odd vote has p = 1 whoever cast it; a split of five and five may count."""
+    old = np.array([[0, 0, 0], [0, 0, 0], [0, 0, 1], [0, 0, 1], [0, 1, 1]])
+    new = np.array([[0, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 1], [0, 0, 1]])
+
+    found = _p_values(old, new)
+
+    assert found.is_tested.tolist() == [False, False, True]
+    assert sum(found.counts.values()) == 1
+
+
+@given(
+    numerators=st.lists(st.integers(1, 252), min_size=1, max_size=60),
+)
+def test_discoveries_are_those_of_benjamini_and_hochberg(numerators):
+    """Scipy's adjusted p-values, at most the rate, are as many, and equal ours."""
+    counts = {one: numerators.count(one) for one in numerators}
+    p_values = np.array(numerators) / 252
+
+    found = discover(counts, n_old=5, n_new=5)
+    expected = false_discovery_control(p_values)
+    ours = adjusted(counts, n_old=5, n_new=5)
+
+    # A tie with the rate is decided exactly here, and by rounding there.
+    sure = np.abs(expected - 0.05) > 1e-12
+    assert found.n_tested == len(numerators)
+    if sure.all():
+        assert found.n_found == (expected <= 0.05).sum()
+    np.testing.assert_allclose([ours[one / 252] for one in numerators], expected, rtol=1e-12)
+
+
+def test_what_a_single_example_would_need_is_said():
+    """5 and 5 runs give p = 2/252 at best: of 100 tested, 16 must differ; 8 runs: 2/12870 < .0005."""
+    found = discover({252: 100}, n_old=5, n_new=5)
+
+    assert (found.n_found, found.threshold) == (0, None)
+    assert found.least_p == pytest.approx(2 / 252, rel=1e-15)
+    assert found.n_needed == 16  # 100 · (2/252) / 0.05 = 15.9
+    assert found.runs_needed == 8  # 2/C(14,7) = .00058 is above .0005, 2/C(16,8) = .00016 is not
+
+
+def test_a_p_value_on_the_line_counts():
+    """One example of one, with p = 1/20 exactly, is found: the comparison does not round."""
+    assert all_splits(1, 19) == 20
+    assert discover({1: 1}, n_old=1, n_new=19).n_found == 1

@@ -1,0 +1,64 @@
+"""Comparisons of simulated arms, made by the real pass."""
+
+import numpy as np
+import pytest
+
+from seedproof.comparison.arms.compare import Side, compare_sides
+from seedproof.records.arrays import ArrayShards
+from seedproof.records.location import Location
+from seedproof.report.comparison.report import ComparisonReport
+
+
+@pytest.fixture(scope="session")
+def compare(tmp_path_factory):
+    """Compare arrays by the names of their arms; the first is the baseline."""
+
+    def made(arms, *, labels=None, classes=None, is_paired=True, gold=None, costs=None):
+        sides = [
+            Side(
+                name,
+                ArrayShards(values, labels=labels, classes=classes),
+                tuple(map(str, range(len(values)))) if is_paired else None,
+                (costs or {}).get(name, {}),
+            )
+            for name, values in arms.items()
+        ]
+        folder = Location.of(tmp_path_factory.mktemp("comparison"))
+        return ComparisonReport(compare_sides(sides, folder, gold=gold))
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def drawn_probs():
+    """Probabilities of runs around shared logits: how noisy, and how far whole runs differ."""
+
+    def made(seed, n_runs, *, noise, run_sd=0.0, n_examples=600, n_classes=2, shift=0.0):
+        truth = np.random.default_rng(1)
+        logits = 2.2 * truth.normal(size=(n_examples, n_classes))
+        labels = (logits + truth.gumbel(size=logits.shape)).argmax(axis=1)
+        rng = np.random.default_rng(seed)
+        noisy = logits + noise * rng.normal(size=(n_runs, n_examples, n_classes))
+        better = rng.normal(shift, run_sd, n_runs) if run_sd else np.full(n_runs, shift)
+        noisy[:, np.arange(n_examples), labels] += better[:, None]
+        raised = np.exp(noisy - noisy.max(axis=2, keepdims=True))
+        return raised / raised.sum(axis=2, keepdims=True), labels
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def usual(compare, drawn_probs):
+    """A noisy baseline, a calm arm, one as noisy, and one of five runs, with costs and gold."""
+    base, labels = drawn_probs(2, 10, noise=0.9, run_sd=0.4)
+    arms = {
+        "none": base,
+        "aswa": drawn_probs(3, 10, noise=0.4, run_sd=0.05)[0],
+        "again": drawn_probs(4, 10, noise=0.9, run_sd=0.4)[0],
+        "ensemble": drawn_probs(5, 5, noise=0.25, run_sd=0.05)[0],
+    }
+    costs = {name: {"seconds": 60.0, "serving_multiplier": 1.0} for name in arms}
+    costs["ensemble"] = {"seconds": 600.0, "serving_multiplier": 10.0}
+    return compare(
+        arms, labels=labels, classes=["negative", "positive"], gold="ensemble", costs=costs
+    )

@@ -1,0 +1,142 @@
+"""What the charts of a comparison show."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from seedproof.comparison.effect import Effect
+from seedproof.report.comparison.figures import build_figures, moved_examples, vote_legend
+from seedproof.report.comparison.figures.placing import (
+    CHARACTER,
+    LINE,
+    Place,
+    _box,
+    _points,
+    placed,
+)
+
+
+def _figure(report_or_comparison, name):
+    comparison = getattr(report_or_comparison, "comparison", report_or_comparison)
+    return next(figure for figure in build_figures(comparison) if figure.name == name)
+
+
+def test_marks_are_filled_where_a_difference_is_shown(usual):
+    """What the verdicts say and nothing else decides it."""
+    rows = _figure(usual, "forest_flip_rate").rows
+
+    kinds = {"steadier": "good", "less steady": "bad", "no difference shown": "open"}
+    assert [row["kind"] for row in rows] == [
+        kinds[arm.effects["flip_rate"].verdict] for arm in usual.arms
+    ]
+    assert {"good", "open"} <= {row["kind"] for row in rows}
+
+
+def test_ratios_share_one_axis_and_differences_have_their_own(usual):
+    """The same place means the same ratio in every block; only the last is labeled."""
+    forest = [f for f in build_figures(usual.comparison) if f.name.startswith("forest_")]
+    ratios = [f for f in forest if f.facts["scale"] == "log"]
+
+    assert len({f.facts["domain"] for f in ratios}) == 1
+    assert [f.facts["labeled"] for f in ratios] == [False] * (len(ratios) - 1) + [True]
+    assert [f.name for f in forest if f.facts["scale"] == "linear"] == [
+        "forest_accuracy",
+        "forest_ece",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.0, 0.5), (2.0, None), (2.0, float("inf")), (None, None)]
+)
+def test_intervals_without_end_are_drawn_to_the_edge(usual, low, high):
+    """A ratio to a baseline of 0 has no upper end, and JSON has no infinity."""
+    effect = Effect("flip_rate", "ratio", None if low else 0.0, low, high, verdict="less steady")
+    arm = usual.comparison.arms[0]
+    comparison = replace(
+        usual.comparison, arms=(replace(arm, effects={**arm.effects, "flip_rate": effect}),)
+    )
+
+    figure = _figure(comparison, "forest_flip_rate")
+
+    ends = [x for x in (figure.rows[0]["low"], figure.rows[0]["high"]) if x is not None]
+    assert len(ends) == (0 if low is None else 2)
+    assert all(figure.facts["domain"][0] <= x <= figure.facts["domain"][1] for x in ends)
+    assert np.isfinite(figure.facts["domain"]).all()
+
+
+def test_variances_add_up(usual):
+    """The two parts end at the square of accuracy's sd, in points."""
+    rows = _figure(usual, "spread_parts").rows
+
+    for arm in ("none", "aswa", "again"):
+        parts = [row for row in rows if row["arm"] == arm]
+        sd = 100 * usual.arm(arm).measurement.metrics["accuracy_sd"].value
+        assert parts[0]["to"] == parts[1]["from"]
+        assert parts[1]["to"] == pytest.approx(sd**2)  # one product in another order
+
+
+def test_few_runs_are_left_out_of_the_spread(compare, drawn_probs):
+    """An sd of three runs says little."""
+    base, labels = drawn_probs(2, 6, noise=0.9)
+    report = compare({"none": base, "few": base[:3]}, labels=labels)
+
+    figure = _figure(report, "spread_parts")
+
+    assert {row["arm"] for row in figure.rows} == {"none"}
+    assert "Left out: few" in figure.reading
+
+
+def test_the_line_joins_what_nothing_beats(usual):
+    """`again` costs as much as `aswa` and flips more, so it is beaten; the ensemble is not."""
+    rows = {row["arm"]: row["best"] for row in _figure(usual, "stability_cost_seconds").rows}
+
+    assert rows == {"none": False, "aswa": True, "again": False, "ensemble": True}
+
+
+def test_a_cost_that_all_share_has_no_chart(usual):
+    """Equal costs make no picture."""
+    arms = tuple(replace(arm, costs={"seconds": 60.0}) for arm in usual.comparison.arms)
+    comparison = replace(usual.comparison, arms=arms)
+
+    assert not [f for f in build_figures(comparison) if f.section == "Stability and cost"]
+
+
+def test_votes_count_every_example_once(usual):
+    """Rows are after, columns before; below the diagonal of the chart is more settled."""
+    arm = usual.arm("aswa")
+    more, less = moved_examples(arm)
+
+    assert int(arm.votes.sum()) == usual.baseline.measurement.n_examples
+    assert more + less + int(np.trace(arm.votes)) == int(arm.votes.sum())
+    assert more > less
+    rows = _figure(usual, "votes_before_after_0").rows
+    assert next(r["count"] for r in rows if (r["before"], r["after"]) == ("less", "all")) == int(
+        arm.votes[0, 5]
+    )
+
+
+def test_steps_of_counts_grow_with_the_examples(usual):
+    """The darkest step begins at 200 of thousands, and at more of a million."""
+    texts = [text for _, _, text in vote_legend(usual.comparison)]
+
+    assert texts == ["1–4 examples", "5–19", "20–59", "60–199", "200 and more"]
+
+
+def test_names_do_not_cover_each_other():
+    """Eight points on a diagonal, close together: no two names overlap."""
+    rows = [{"arm": f"an-arm-{i}", "x": float(i), "flips": float(i)} for i in range(8)]
+    place = Place()
+
+    placed(rows, place)
+
+    points = _points(rows, place)
+    boxes = [
+        _box(x, y, tuple(row["spot"]), CHARACTER * len(row["arm"]))
+        for row, (x, y) in zip(rows, points, strict=True)
+    ]
+    for i, one in enumerate(boxes):
+        for other in boxes[:i]:
+            across = min(one[2], other[2]) - max(one[0], other[0])
+            down = min(one[3], other[3]) - max(one[1], other[1])
+            assert min(across, down) <= 0, (one, other, LINE)

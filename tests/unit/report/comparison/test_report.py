@@ -1,0 +1,171 @@
+"""The object that people hold, its text and its page without a browser."""
+
+import json
+import re
+
+import pytest
+
+from seedproof.comparison.effect import Effect
+from seedproof.errors import ColumnError, OptionError, UnknownNameError
+from seedproof.report import charts
+from seedproof.report.comparison import amounts
+from seedproof.report.comparison.figures import build_figures
+
+NB = "\N{NO-BREAK SPACE}"
+
+
+def _ratio(value, low=None, high=None, detectable=None):
+    return Effect("flip_rate", "ratio", value, low, high, detectable=detectable)
+
+
+def test_effects_are_found_by_arm_and_metric(usual):
+    """A typo is answered with what there is."""
+    assert usual.effect("aswa", "flip_rate").verdict == "steadier"
+    with pytest.raises(UnknownNameError, match="It has: flip_rate"):
+        usual.effect("aswa", "flips")
+    with pytest.raises(UnknownNameError, match="because it is the baseline"):
+        usual.effect("none", "flip_rate")
+    with pytest.raises(UnknownNameError, match="Known: none, aswa"):
+        usual.effect("swa", "flip_rate")
+
+
+@pytest.mark.parametrize(
+    ("effect", "change", "ends", "size"),
+    [
+        (_ratio(0.5, 0.32, 0.8), f"−50{NB}%", "[−68, −20]", f"50{NB}% [20, 68]"),
+        (_ratio(1.5, 1.2, 1.9), f"+50{NB}%", "[+20, +90]", f"50{NB}% [20, 90]"),
+        (_ratio(1.001, 0.999, 1.003), f"+0.1{NB}%", "[−0.1, +0.3]", f"0.1{NB}% [−0.1, 0.3]"),
+        (_ratio(None, 2.0, float("inf")), "–", "[+100, +∞]", "–"),
+        (_ratio(None, 2.0, None), "–", "[+100, +∞]", "–"),
+        (_ratio(1.0), f"0.0{NB}%", "", f"0.0{NB}%"),
+    ],
+)
+def test_changes_are_written_with_sign_and_unit(effect, change, ends, size):
+    """True minus, no-break space; a cut is told without its sign, its interval turned round."""
+    assert (amounts.change(effect), amounts.ends(effect), amounts.size(effect)) == (
+        change,
+        ends,
+        size,
+    )
+
+
+def test_differences_are_written_in_points():
+    """Accuracies differ by percentage points, log-likelihoods by nats."""
+    accuracy = Effect("accuracy", "difference", -0.0016, -0.013, 0.0114, detectable=0.012)
+    likelihood = Effect("nll", "difference", 0.25, 0.1, 0.4)
+
+    assert amounts.change(accuracy) == f"−0.16{NB}pts"
+    assert amounts.ends(accuracy) == "[−1.30, +1.14]"
+    assert amounts.would_show([accuracy]) == f"a difference of 1.20{NB}pts"
+    assert amounts.change(likelihood) == "+0.250"
+
+
+def test_the_text_fits_80_columns(usual):
+    """No line is longer, and every arm and key metric is in it."""
+    lines = str(usual).splitlines()
+
+    assert max(map(len, lines)) <= 80
+    assert sum(line.startswith("  ensemble") for line in lines) == 7
+    assert "label_entropy_corrected" in lines
+
+
+def test_long_names_keep_both_ends(compare, drawn_probs):
+    """Arms that differ in their last letter alone stay apart at 80 columns and in charts."""
+    base, labels = drawn_probs(2, 5, noise=0.9, n_examples=80)
+    arms = {f"roberta-large-with-a-very-long-name-{i}": base for i in "ab"}
+    report = compare({"none": base, **arms}, labels=labels)
+
+    assert max(map(len, str(report).splitlines())) <= 80
+    assert str(report).count("-a  ") == str(report).count("-b  ") > 5
+    drawn = next(f for f in build_figures(report.comparison) if f.name == "forest_flip_rate")
+    assert len(set(drawn.facts["arms"])) == 2
+
+
+def test_show_prints_the_text(usual, capsys):
+    """`study.compare(…).show()` is all that a script needs."""
+    usual.show()
+
+    assert usual.view().headline.split(";")[0] in capsys.readouterr().out
+
+
+def test_saving_writes_a_page_and_its_figures(usual, tmp_path):
+    """`comparison.json` holds the summary, `comparison.html` the command that made it."""
+    usual.save(tmp_path / "out", command="seedproof compare runs/")
+
+    content = json.loads((tmp_path / "out" / "comparison.json").read_text())
+    page = (tmp_path / "out" / "comparison.html").read_text()
+    assert content == usual.summary()
+    assert "seedproof compare runs/" in page
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
+        "comparison.html",
+        "comparison.json",
+    ]
+
+
+def test_saving_into_a_file_is_refused(usual, tmp_path):
+    """The message says what to give."""
+    (tmp_path / "out").write_text("")
+
+    with pytest.raises(OptionError, match="Give a folder"):
+        usual.save(tmp_path / "out")
+
+
+def test_an_unknown_column_is_refused_before_anything_is_written(usual, tmp_path):
+    """Half a result on disk is worse than none."""
+    with pytest.raises(ColumnError):
+        usual.save(tmp_path / "out", show=["text"])
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_page_refers_to_nothing_outside(usual):
+    """No address is loaded: every link stays on the page, and leads somewhere."""
+    page = usual.to_html()
+
+    body = page.split("<script", maxsplit=1)[0]
+    links = re.findall(r'(?:src|href)="([^"]*)"', body)
+    assert all(link.startswith("#") and f'id="{link[1:]}"' in body for link in links)
+    assert "url(" not in body
+
+
+def test_the_page_is_the_same_each_time(usual):
+    """No time and no random number is in it."""
+    assert usual.to_html() == usual.to_html()
+
+
+def test_a_section_without_data_is_absent(usual, compare, drawn_probs):
+    """No labels and no costs: neither their sections nor their links."""
+    base = drawn_probs(2, 5, noise=0.9)[0]
+    bare = compare({"none": base, "arm": base}).to_html().split("<script", maxsplit=1)[0]
+    full = usual.to_html().split("<script", maxsplit=1)[0]
+
+    for slug in ("accuracy", "cost"):
+        assert f'id="{slug}"' in full
+        assert f'"#{slug}"' not in bare
+        assert f'id="{slug}"' not in bare
+
+
+def test_every_chart_is_valid_and_can_be_a_picture(usual):
+    """Vega-Lite's schema accepts them, and no CSS variable is left outside the page."""
+    figures = build_figures(usual.comparison)
+
+    for figure in figures:
+        assert charts.spec(figure, validate=True)
+    assert [figure.name for figure in figures if not figure.name.startswith("forest_")] == [
+        "stability_accuracy",
+        "spread_parts",
+        "stability_cost_seconds",
+        "stability_cost_serving_multiplier",
+        "votes_before_after_0",
+        "votes_before_after_1",
+        "votes_before_after_2",
+    ]
+    assert b"var(--" not in usual.picture("forest_flip_rate", "svg")
+
+
+def test_a_notebook_gets_a_short_form(usual):
+    """Words and effects, no script."""
+    short = usual._repr_html_()
+
+    assert "no difference shown" in short
+    assert "<script" not in short
+    assert len(short) < 30_000

@@ -1,0 +1,108 @@
+"""The comparison as plain data."""
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+import seedproof as sp
+from seedproof.errors import ColumnError
+from seedproof.report.comparison.view import KEY_METRICS, build_view
+
+NB = "\N{NO-BREAK SPACE}"
+
+
+def test_entropy_is_reduced_by_what_its_ratio_leaves(usual):
+    """ΔLE is 100 · (1 - ratio of the mean label entropies), with both at five runs for ensemble."""
+    sheet = usual.view().sheet
+    row = next(row for row in sheet.rows if row[0] == "aswa")
+
+    before, after = (
+        usual.arm(name).measurement.metrics["label_entropy"].value for name in ("none", "aswa")
+    )
+    assert row[sheet.header.index("ΔLE")] == f"{100 * (1 - after / before):.1f}{NB}%"
+
+
+def test_regression_to_the_mean_is_named_beside_the_cross_fitted_figure(usual):
+    """The published way looks better, and says why."""
+    sheet = usual.view().sheet
+    fitted, published = (
+        sheet.header.index(name)
+        for name in ("ΔLE, high-entropy examples", "as published (regression to the mean)")
+    )
+    again = next(row for row in sheet.rows if row[0] == "again")
+
+    def share(text):
+        return float(text.replace("−", "-").removesuffix(f"{NB}%"))
+
+    assert share(again[published]) > share(again[fitted])
+    assert "regression to the mean" in sheet.note
+
+
+def test_shares_of_the_gold_standard_and_costs_have_columns(usual):
+    """The gold standard itself has 100 %; costs are there for the baseline too."""
+    sheet = usual.view().sheet
+    rows = {row[0]: dict(zip(sheet.header, row, strict=True)) for row in sheet.rows}
+
+    assert rows["ensemble"]["% of ensemble"] == f"100.0{NB}%"
+    assert rows["none"]["training seconds"] == "60"
+    assert rows["ensemble"]["serving multiplier"] == "10"
+
+
+def test_a_column_without_data_is_absent(compare, drawn_probs):
+    """No gold standard, no costs: no such columns."""
+    base, labels = drawn_probs(2, 6, noise=0.9)
+    arm = drawn_probs(3, 6, noise=0.4)[0]
+
+    header = compare({"none": base, "arm": arm}, labels=labels).view().sheet.header
+
+    assert "training seconds" not in header
+    assert not [name for name in header if name.startswith("%")]
+
+
+def test_dots_stand_beside_the_baseline_only_with_as_many_runs(usual):
+    """More runs touch more examples: five runs are not drawn beside ten."""
+    last = replace(usual.comparison, arms=usual.comparison.arms[-1:])
+
+    assert [name for name, _ in usual.view().dots] == ["none", "aswa"]
+    assert [name for name, _ in build_view(last).dots] == ["none"]
+    assert all(sum(counts) == 100 for _, counts in usual.view().dots)
+
+
+@pytest.mark.parametrize(
+    ("has_labels", "absent"), [(True, ()), (False, ("accuracy", "accuracy_sd", "ece"))]
+)
+def test_metrics_that_do_not_exist_have_no_block(compare, drawn_probs, has_labels, absent):
+    """Without gold labels there is no accuracy, anywhere."""
+    base, labels = drawn_probs(2, 6, noise=0.9)
+    arm = drawn_probs(3, 6, noise=0.4)[0]
+    report = compare({"none": base, "arm": arm}, labels=labels if has_labels else None)
+
+    found = [block.metric for block in report.view().key_blocks]
+
+    assert found == [name for name in KEY_METRICS if name not in absent]
+
+
+def _table(texts):
+    rows = [
+        {"run": r, "example": e, "prediction": str(votes[e]), "text": f"text {e}"}
+        for r, votes in enumerate(texts)
+        for e in range(4)
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+def test_a_users_own_column_is_shown_when_asked_for():
+    """Example 3 is split before and unanimous after; its text comes along on request alone."""
+    before = _table([[0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]])
+    after = _table([[0, 0, 0, 1]] * 3 + [[0, 1, 0, 1]])
+    report = sp.compare([before, after])
+
+    settled = report.view(show=["text"]).moved[0].settled
+
+    assert [(one.example, one.before, one.after, one.shown) for one in settled] == [
+        ("3", "2 0 / 2 1", "4 1", ("text 3",))
+    ]
+    assert report.view().moved[0].settled[0].shown == ()
+    with pytest.raises(ColumnError, match="Carried along: 'text'"):
+        report.view(show=["words"])

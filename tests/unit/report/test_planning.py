@@ -1,0 +1,145 @@
+"""`sp.plan`: figures, words, and what it refuses."""
+
+import json
+
+import numpy as np
+import pytest
+
+import seedproof as sp
+from seedproof.comparison.planning.power import FlipTest, MeanTest, seeds_for
+from seedproof.errors import OptionError
+from seedproof.report.planning import plan
+from seedproof.testing.simulation import Simulation
+
+
+@pytest.fixture(scope="module")
+def pilot():
+    """Ten runs whose threshold drifts, on 500 examples."""
+    batch = Simulation(10, 500, effect="threshold", run_sd=2.0).draw(np.random.default_rng(1))
+    return sp.measure(batch.predictions, labels=batch.labels)
+
+
+def test_an_assumed_spread_gives_a_number_of_seeds():
+    """92 seeds an arm for 0.005 at sd 0.012, with what fewer would show."""
+    found = plan(sd=0.012, detect=0.005)
+
+    assert [answer.n_seeds for answer in found.answers] == [92]
+    assert {reach.kind for reach in found.reaches} == {"mean"}
+    assert [reach.n_seeds for reach in found.reaches] == [5, 10, 20, 50]
+    assert "make 92\N{NO-BREAK SPACE}seeds an arm" in str(found).replace("\n", " ")
+
+
+def test_a_number_of_seeds_shows_all_three_kinds():
+    """Means in units of their sd, and flip rates for two usual cvs, where neither is known."""
+    found = plan(seeds=10)
+
+    assert found.answers == ()
+    kinds = [(reach.kind, reach.given) for reach in found.reaches]
+    assert kinds == [("mean", None), ("sd", None), ("flip_rate", 0.1), ("flip_rate", 0.3)]
+    spread = found.reaches[1]
+    assert (round(spread.observed, 2), round(spread.detectable, 1)) == (2.01, 2.7)
+
+
+def test_a_pilot_gives_the_figures_and_their_doubt(pilot):
+    """The answer, and the answers at both ends of the interval of its sd."""
+    found = plan(pilot=pilot, detect=0.01)
+
+    (answer,) = found.answers
+    sd = pilot["accuracy_sd"]
+    ends = [seeds_for(MeanTest(value), 0.01) for value in (sd.low, sd.value, sd.high)]
+    assert [answer.low, answer.n_seeds, answer.high] == ends
+    assert [reach.n_seeds for reach in found.reaches] == [10, 10, 10]
+    assert f"from {answer.low:,} to {answer.high:,}" in " ".join(str(found).split())
+
+
+def test_a_pilot_says_where_examples_are_too_few(pilot):
+    """With as many examples as it asks for, or arms as alike as it asks for, seeds suffice."""
+    found = plan(pilot=pilot, detect_flip_ratio=0.9)
+
+    (answer,) = found.answers
+    assert answer.n_seeds is None
+    assert answer.n_examples > 500
+    assert "No number of seeds" in str(found)
+    alike = plan(pilot=pilot, detect_flip_ratio=0.9, example_correlation=answer.example_correlation)
+    assert alike.answers[0].n_seeds is not None
+    less = answer.example_correlation - 0.02
+    unlike = plan(pilot=pilot, detect_flip_ratio=0.9, example_correlation=less)
+    assert unlike.answers[0].n_seeds is None
+    figures = found.figures.pilot
+    more = 2 * figures.example_variance * 500 / (answer.n_examples + 1)
+    assert seeds_for(FlipTest(figures.cv.value, example_variance=more), 0.9) is not None
+
+
+def test_several_questions_have_several_answers(pilot):
+    """In the order mean, sd, flip rate, each in a sentence."""
+    found = plan(pilot=pilot, detect=0.05, detect_sd_ratio=2, detect_flip_ratio=0.5)
+
+    assert [answer.kind for answer in found.answers] == ["mean", "sd", "flip_rate"]
+    assert str(found).count("To show") == 3
+
+
+def test_the_text_is_narrow_and_plain(pilot):
+    """80 columns, no trailing spaces."""
+    for line in str(plan(pilot=pilot, detect=0.0123, detect_flip_ratio=0.5)).splitlines():
+        assert len(line) <= 80
+        assert line == line.rstrip()
+
+
+def test_json_has_every_figure(pilot):
+    """As the object has it, with None for what is unknown."""
+    found = plan(pilot=pilot, detect=0.05, power=0.9)
+
+    summary = json.loads(found.to_json())
+
+    assert summary["power"] == 0.9
+    assert summary["answers"][0]["n_seeds"] == found.answers[0].n_seeds
+    assert summary["pilot"]["sd"]["value"] == pilot["accuracy_sd"].value
+    assert [reach["kind"] for reach in summary["reaches"]] == ["mean", "sd", "flip_rate"]
+
+
+def test_a_pilot_without_labels_still_plans_flip_rates():
+    """It has no accuracy, and says so when asked for means."""
+    batch = Simulation(10, 500).draw(np.random.default_rng(2))
+    unlabeled = sp.measure(batch.predictions)
+
+    assert plan(pilot=unlabeled, detect_flip_ratio=0.3).answers[0].n_seeds > 2
+    with pytest.raises(OptionError, match="no labels"):
+        plan(pilot=unlabeled, detect=0.01)
+
+
+def test_four_seeds_say_nothing_about_a_spread():
+    """The row is left out, and the text says why."""
+    found = plan(seeds=4)
+
+    assert "sd" not in {reach.kind for reach in found.reaches}
+    assert "Fewer than 5 runs" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "nothing to plan"),
+        ({"detect": 0.005}, "needs the standard deviation"),
+        ({"detect_flip_ratio": 0.8}, "give cv"),
+        ({"sd": 0.0, "detect": 0.005}, "standard deviation of 0"),
+        ({"detect_sd_ratio": 1.0}, "ratio of 1"),
+        ({"seeds": 10, "power": 1.2}, "power of 1.2"),
+        ({"seeds": 2}, "2 seeds"),
+        ({"seeds": True}, "True seeds"),
+        ({"seeds": 10, "example_correlation": 0.5}, "goes with a pilot"),
+        ({"detect_sd_ratio": 2.0, "paired_correlation": 0.5}, "Leave it out"),
+        ({"pilot": "runs", "detect": 0.01}, "sp.measure"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_planned_is_refused(options, words):
+    """In one line that says what to do."""
+    with pytest.raises(OptionError, match=words) as error:
+        plan(**options)
+
+    assert "\n" not in str(error.value)
+
+
+def test_a_pilot_and_its_figures_contradict_each_other(pilot):
+    """Whoever gives both expects one of them to count."""
+    with pytest.raises(OptionError, match="Leave one out"):
+        plan(pilot=pilot, sd=0.01, detect=0.005)
