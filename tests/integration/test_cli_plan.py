@@ -62,6 +62,7 @@ def test_plan_takes_one_arm_of_a_store(seedproof):
         ["--detect-sd-ratio", "1"],
         ["--detect", "0.005"],
         ["--arm", "none", "--seeds", "10"],
+        ["--run", "seed", "--seeds", "10"],
         [],
     ],
     ids=" ".join,

@@ -200,6 +200,45 @@ def test_a_store_with_one_arm_is_refused(tmp_path):
         sp.compare(tmp_path / "runs")
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{"arm": "none"}, {"split": "test"}, {"paired": True}, {"columns": sp.Columns(run="seed")}],
+    ids=str,
+)
+def test_reports_take_no_options_of_records(tables, options):
+    """Whoever gives an option expects it to do something."""
+    reports = [sp.measure(table) for table in tables]
+
+    with pytest.raises(OptionError, match="only reports are given"):
+        sp.compare(reports, **options)
+
+
+def test_one_report_alone_is_refused(tables):
+    """As one arm alone is."""
+    with pytest.raises(OptionError, match="One report alone"):
+        sp.compare([sp.measure(tables[0])])
+
+
+def test_runs_of_other_names_are_not_paired(tables, tmp_path):
+    """They would be compared as if --paired were not there."""
+    renamed = pq.read_table(tables[1])
+    names = pa.compute.add(renamed["run"], 100)
+    pq.write_table(renamed.set_column(0, "run", names), tmp_path / "renamed.parquet")
+
+    with pytest.raises(OptionError, match="no target has the runs of 'base'"):
+        sp.compare([tables[0], tmp_path / "renamed.parquet"], paired=True)
+
+
+def test_runs_that_share_seeds_are_told_of(tmp_path):
+    """They are no independent draws, so that intervals are too narrow."""
+    plan = sp.SeedPlan.blocks(2, ("init", "order"))
+    sp.Study("blocks", train, seeds=plan, arms=["none", "calm"], store=tmp_path / "runs").run(
+        engine="serial", progress=False
+    )
+
+    assert "share their seeds" in " ".join(sp.compare(tmp_path / "runs").comparison.notes)
+
+
 def test_reports_are_not_mixed_with_records(tables, tmp_path):
     """What a report has is too little for the closed forms."""
     sp.measure(tables[0]).save(tmp_path / "report")

@@ -201,6 +201,7 @@ def test_options_that_do_nothing_are_refused(table, seedproof):
     seedproof("measure", table, "--out", "report")
     for words, say in (
         (("gate", table, "--max", "flip_rate=0.2", "--arm", "none"), "go with stores"),
+        (("gate", table, "--max", "flip_rate=0.2", "--baseline-arm", "none"), "--baseline-arm"),
         (("gate", "report", "--max", "flip_rate=0.2", "--run", "seed"), "go with tables"),
         (("gate", table, "--max", "flip_rate=0.2", "--baseline", "report"), "--no-worse"),
         (("gate", table, "--no-worse", "flip_rate"), "--baseline"),

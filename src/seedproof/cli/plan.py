@@ -57,14 +57,16 @@ def plan(
     """Say how many seeds an arm a difference needs, or what a number of seeds can show."""
     from rich.console import Console
 
+    from seedproof.records.columns import Columns
     from seedproof.report import planning
 
-    report = None
+    report, columns = None, (run, example, label, prediction, probs)
     if pilot:
-        columns = (run, example, label, prediction, probs)
         report = options.measured(pilot, columns=columns, arm=arm, split=split, memory=memory)
-    elif arm is not None or split is not None:
-        raise OptionError("--arm and --split go with --pilot. Leave them out, or give a store.")
+    elif arm is not None or split is not None or Columns(*columns) != Columns():
+        raise OptionError(
+            "--arm, --split and names of columns go with --pilot. Leave them out, or give one."
+        )
     found = planning.plan(
         detect=detect,
         detect_sd_ratio=detect_sd_ratio,

@@ -4,7 +4,7 @@ The forms are those of `measurement.intervals`, on the difference: a seed that b
 left out of both, and examples enter with the difference of what they have in each arm.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 
 import numpy as np
@@ -169,7 +169,13 @@ def _(base: RootOfMean, arm: RootOfMean, pair: Pair) -> Contrast | None:
     inner = contrast(base.mean, arm.mean, pair)
     if inner is None:
         return None
-    return Contrast(inner.center / 2, inner.run_variance / 4, inner.df, inner.example_variance / 4)
+    return replace(
+        inner,
+        center=inner.center / 2,
+        run_variance=inner.run_variance / 4,
+        example_variance=inner.example_variance / 4,
+        doubt=inner.doubt / 2,
+    )
 
 
 @contrast.register

@@ -1,13 +1,14 @@
 """Whatever somebody wants compared, as sides: the arms of a store, several targets, versions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from seedproof.comparison.arms.compare import Side
+from seedproof.comparison.blame.sharing import note_on_shared_seeds
 from seedproof.errors import OptionError, TooFewRunsError
 from seedproof.records.columns import Columns
 from seedproof.records.manifest import RunManifest
@@ -74,7 +75,13 @@ def open_sides(targets: Sequence[Target], baseline: str | None, reading: Reading
         sides = _arms(store, reading)
     else:
         sides = open_both(targets, _names(targets), reading)
-    return _baseline_first(sides, baseline, is_store=len(targets) == 1)
+    ordered = _baseline_first(sides, baseline, is_store=len(targets) == 1)
+    if reading.is_paired and not any(side.is_paired_with(ordered[0]) for side in ordered[1:]):
+        raise OptionError(
+            f"--paired takes runs of one name together, and no target has the runs of "
+            f"{ordered[0].name!r}. Give runs that share their seeds the same names, or leave it out."
+        )
+    return ordered
 
 
 def open_both(targets: Sequence[Target], names: Sequence[str], reading: Reading) -> list[Side]:
@@ -136,7 +143,7 @@ def open_side(target: Target, name: str, reading: Reading, index: int = 0) -> Si
         alone=reading.alone,
     )
     if store is not None and isinstance(source, StoreShards):
-        return Side(name, source, _seeds(source.manifests), _costs(source.manifests), notes)
+        return _side_of(name, source, notes)
     return Side(name, source, source.runs if reading.is_paired else None, notes=notes)
 
 
@@ -147,7 +154,7 @@ def _arms(store: Store, reading: Reading) -> list[Side]:
             too_few.append(arm)
             continue
         source = store.shards(arm=arm, split=reading.split)
-        sides.append(Side(arm, source, _seeds(source.manifests), _costs(source.manifests)))
+        sides.append(_side_of(arm, source))
     if len(sides) < 2:
         listed = ", ".join(store.arms()) or "none"
         raise TooFewRunsError(
@@ -156,8 +163,16 @@ def _arms(store: Store, reading: Reading) -> list[Side]:
         )
     if too_few:
         note = f"Left out, with fewer than 2 finished runs: {', '.join(too_few)}."
-        sides[0] = Side(sides[0].name, sides[0].source, sides[0].seeds, sides[0].costs, (note,))
+        sides[0] = replace(sides[0], notes=(*sides[0].notes, note))
     return sides
+
+
+def _side_of(name: str, source: StoreShards, notes: tuple[str, ...] = ()) -> Side:
+    """One arm of a store; runs that are no independent draws are told of."""
+    runs = source.manifests
+    shared = note_on_shared_seeds([run.seeds for run in runs])
+    notes = (*notes, shared) if shared else notes
+    return Side(name, source, _seeds(runs), _costs(runs), notes)
 
 
 def _seeds(runs: Sequence[RunManifest]) -> tuple[str, ...] | None:
@@ -173,7 +188,7 @@ def _costs(runs: Sequence[RunManifest]) -> dict[str, float]:
     return {
         name: float(np.mean(values))
         for name, values in recorded.items()
-        if all(isinstance(value, int | float) for value in values)
+        if all(isinstance(value, int | float) and np.isfinite(value) for value in values)
     }
 
 

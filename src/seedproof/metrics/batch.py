@@ -122,13 +122,18 @@ class Batch:
         whole[self.contested] = values
         return whole
 
-    @cached_property
+    @property
     def labeled(self) -> "Batch":
         """The examples whose gold label is known; this batch itself if all are."""
+        # A batch that kept itself would live until the garbage collector finds the circle.
+        return self if self._some_labeled is None else self._some_labeled
+
+    @cached_property
+    def _some_labeled(self) -> "Batch | None":
         if self.labels is None:
             return self._select(np.zeros(self.n_examples, dtype=np.bool_))
         known = self.labels != UNLABELED
-        return self if known.all() else self._select(known)
+        return None if known.all() else self._select(known)
 
     def _select(self, chosen: BoolArray) -> "Batch":
         return Batch(

@@ -167,6 +167,11 @@ def compare(
     with _printable_errors():
         reports = _reports(chosen)
         if reports is not None:
+            if paired or not (arm is None and split is None and columns in {None, Columns()}):
+                raise OptionError(
+                    "Names of columns, --arm, --split and --paired go with records, and only "
+                    "reports are given. Leave them out."
+                )
             return ComparisonReport(_compared_reports(reports, baseline, gold))
         scratch = Path(mkdtemp(prefix="seedproof-"))
         try:

@@ -122,6 +122,8 @@ def gate(
             if compares
             else "A baseline does nothing without a rule. Add one, such as --no-worse flip_rate."
         )
+    if baseline_arm is not None and (baseline is None or not _is_store(baseline)):
+        raise OptionError("--baseline-arm goes with a store as --baseline. Leave it out.")
     with TemporaryDirectory(prefix="seedproof-") as working:
         reading = Reading(
             columns=columns or Columns(),
@@ -173,6 +175,11 @@ def _alone(target: Judged) -> Judged:
     return target
 
 
+def _is_store(target: Judged) -> bool:
+    only = _alone(target)
+    return not isinstance(only, Report) and as_store(only) is not None
+
+
 def _saved(target: Judged) -> Location | None:
     """The folder of a report that a target names; None if it names something else."""
     if not isinstance(target, str | os.PathLike):
@@ -194,7 +201,7 @@ def _open(target: Judged, name: str, reading: Reading) -> Opened:
 def _refuse_what_has_no_effect(targets: Sequence[Judged], reading: Reading) -> None:
     """Whoever gives an option expects it to do something."""
     records = [one for one in targets if not isinstance(one, Report) and _saved(one) is None]
-    stores = [one for one in records if as_store(one) is not None]
+    stores = [one for one in records if _is_store(one)]
     if not stores and (reading.arm is not None or reading.split is not None):
         raise OptionError("--arm and --split go with stores, and none is given. Leave them out.")
     if len(stores) == len(records) and reading.columns != Columns():

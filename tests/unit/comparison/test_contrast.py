@@ -59,6 +59,15 @@ def test_a_mean_over_runs_paired_is_the_paired_t_interval():
     assert effect.verdict == "worse"  # a larger calibration error
 
 
+def test_the_root_of_a_mean_over_two_runs_has_no_verdict():
+    """Its interval is over examples, as that of the mean itself is."""
+    base, arm = mean(0.1, None, spread=1e-6), mean(0.4, None, spread=1e-6)
+
+    effect = compare("accuracy_sd_independent", RootOfMean(base, 100), RootOfMean(arm, 100))
+
+    assert (effect.over, effect.verdict) == ("examples", "too few runs")
+
+
 def test_a_ratio_is_on_the_log_scale():
     """Swapping the arms inverts value and ends."""
     base = mean(0.2, [0.19, 0.2, 0.21, 0.2, 0.2], spread=1e-5)

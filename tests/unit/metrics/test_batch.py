@@ -1,4 +1,5 @@
 import dataclasses
+import weakref
 
 import numpy as np
 import pytest
@@ -120,3 +121,14 @@ def test_a_batch_does_not_change():
 
     with pytest.raises(dataclasses.FrozenInstanceError):
         batch.n_classes = 7
+
+
+def test_a_batch_is_freed_as_soon_as_nobody_holds_it():
+    """What it keeps is large; waiting for the garbage collector took gigabytes."""
+    batch = Batch(np.array([[0, 1], [1, 1]]), n_classes=2, labels=np.array([0, 1]))
+    assert batch.labeled is batch
+    gone = weakref.ref(batch)
+
+    del batch
+
+    assert gone() is None

@@ -28,9 +28,9 @@ class Movers:
     ) -> None:
         """Add the examples of one shard, with its rows and class names, as both sides have it."""
         change = arm[1].column("flip_rate").to_numpy() - base[1].column("flip_rate").to_numpy()
-        order = np.argsort(change, kind="stable")
-        fallen = order[:N_KEPT][change[order[:N_KEPT]] < 0]
-        risen = order[::-1][:N_KEPT][change[order[::-1][:N_KEPT]] > 0]
+        # Equal changes keep the order of the ids both ways, however examples are cut into shards.
+        fallen, risen = (np.argsort(one, kind="stable")[:N_KEPT] for one in (change, -change))
+        fallen, risen = fallen[change[fallen] < 0], risen[change[risen] > 0]
         self._keep(_rows(base, arm, change, fallen), _rows(base, arm, change, risen))
 
     def merge(self, other: "Movers") -> None:

@@ -14,6 +14,8 @@ NOTE = (
 )
 # Their value depends on the number of runs, so that it can be compared at equal numbers only.
 GROWS_WITH_RUNS = frozenset({"label_entropy"})
+# A ratio of what is left of spreads has no interval: both ends may be 0.
+WITHOUT_RATIO = frozenset({"accuracy_sd_excess"})
 
 
 def compare_saved(
@@ -31,8 +33,10 @@ def compare_saved(
 
     Raises:
         MissingExampleError: They are of different examples.
-        OptionError: A gold standard was named.
+        OptionError: There is nothing to compare, or a gold standard was named.
     """
+    if len(names) < 2:
+        raise OptionError("One report alone cannot be compared. Give at least two, or records.")
     if gold is not None:
         raise OptionError("A gold standard needs records, not reports. Leave --gold out.")
     base, tail = measurements[0], each_tail(len(names) - 1)
@@ -58,6 +62,7 @@ def compare_saved(
 
 
 def _effect(metric: str, base: Measurement, arm: Measurement, tail: float) -> Effect:
-    if metric in GROWS_WITH_RUNS and base.n_runs != arm.n_runs:
+    is_unlike = metric in GROWS_WITH_RUNS and base.n_runs != arm.n_runs
+    if is_unlike or metric in WITHOUT_RATIO:
         return Effect(metric, scale_of(metric), None, note=NO_COUNTERPART)
     return from_estimates(metric, base.metrics[metric], arm.metrics[metric], tail=tail)

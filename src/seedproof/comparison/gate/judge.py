@@ -210,10 +210,11 @@ def _compare(rule: Rule, found: Estimate, n_runs: int, baseline: Baseline) -> Ch
         outcome = _side(kind, found.value, found.value, base.value * (1 + rule.limit))
     elif fewest < _least(rule.metric):
         reason, more = "too few runs", _least(rule.metric) - fewest
-    elif effect.low is None or effect.high is None:
+    elif effect.low is None:
         reason = "no interval"
     else:
-        outcome = _side(kind, effect.low, effect.high, limit_of(rule))
+        high = np.inf if effect.high is None else effect.high  # as against a baseline of 0
+        outcome = _side(kind, effect.low, high, limit_of(rule))
         reason, more = (
             _settle(effect, rule, fewest) if outcome == "investigate" else ("interval", None)
         )

@@ -293,6 +293,9 @@ class VersionTally:
                     # All groups of a kind hold together.
                     low = mean.difference(TAIL / sizes[kind])
                     is_beyond = low.over != "examples" and low.low is not None and low.low > 0.0
+                    # One example on which runs happen to be of one mind has no width at all; its
+                    # exact test says what it is worth.
+                    is_beyond = is_beyond and n_examples > 1
             yield kind, Part(name, n_examples, n_labeled, figures, is_beyond)
 
     def _unexplained(self, found: Discoveries) -> pa.Table:

@@ -20,7 +20,6 @@ MAX_NAME_LENGTH = 44
 # A fraction is said instead of a percentage if every estimate is within so many points of it.
 NEAR = 10.0
 FRACTIONS = {25.0: "a quarter", 33.3: "a third", 50.0: "half", 66.7: "two thirds"}
-COSTLY = 1.5
 
 
 @dataclass(frozen=True)

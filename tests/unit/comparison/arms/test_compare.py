@@ -187,3 +187,17 @@ def test_one_arm_alone_is_refused(study, tmp_path):
     """There is nothing to compare it with."""
     with pytest.raises(OptionError, match="at least two"):
         compare_sides(sides_of(study)[:1], Location.of(tmp_path))
+
+
+def test_examples_that_move_alike_are_kept_whatever_the_shards(tmp_path):
+    """All of them lose as much: the first ten are listed, in one shard or in two."""
+    before = np.tile(np.arange(100) % 2, (4, 1))
+    after = before.copy()
+    after[0] = 1 - after[0]
+
+    for rows_per_shard in (100, 50):
+        sources = [ArrayShards(before), ArrayShards(after)]
+        sources[0].rows_per_shard = rows_per_shard
+        sides = [Side("none", sources[0]), Side("shaken", sources[1])]
+        kept = compare_sides(sides, Location.of(tmp_path)).arms[0].unsettled
+        assert kept["example"].to_pylist() == list(range(10))

@@ -391,3 +391,16 @@ def test_no_worse_needs_a_baseline():
     """It says which option."""
     with pytest.raises(OptionError, match="--baseline"):
         judge({"flip_rate": Estimate(0.1)}, [Rule.no_worse("flip_rate")], n_runs=5)
+
+
+@pytest.mark.parametrize(("low", "outcome"), [(1.2, "fail"), (1.05, "investigate")])
+def test_a_baseline_that_never_flips_can_be_worsened(low, outcome):
+    """The ratio to 0 has no upper end, and its lower end decides."""
+    rule = Rule.no_worse("flip_rate", 0.1)
+    effect = Effect("flip_rate", "ratio", None, low, None, "examples")
+    never = Estimate(0.0, 0.0, 0.01, "examples")
+    baseline = Baseline({"flip_rate": never}, {"flip_rate": effect}, n_runs=10)
+
+    check = one(rule, Estimate(0.05, 0.04, 0.06, BOTH), baseline=baseline)
+
+    assert check.outcome == outcome

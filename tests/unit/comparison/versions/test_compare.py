@@ -396,3 +396,12 @@ def test_equal_versions_are_seldom_called_different(compare, n_old, n_new, most)
     assert covered / 100 >= 1 - most
     # Nothing changed, so whoever lists an example lists a false one: 5 % of the studies at most.
     assert listed / 100 <= 0.10
+
+
+def test_a_slice_of_one_example_is_left_to_its_exact_test(compare):
+    """Three runs of one mind against three of another: one time in ten that is the seed."""
+    steady = [[0, 0, 1, 1]] * 3
+    found = compare(steady, [[1, 0, 1, 1]] * 3, labels=[2, 0, 1, 1])
+
+    assert [part.n_examples for part in found.by_class] == [1, 2, 1]
+    assert not any(part.is_beyond for part in found.by_class)
