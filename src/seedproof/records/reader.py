@@ -1,13 +1,10 @@
 """Read a store: its runs, and their row groups side by side."""
 
-import json
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from seedproof.errors import (
     DamagedStoreError,
@@ -21,21 +18,18 @@ from seedproof.errors import (
 )
 from seedproof.records.checks import HALF_SUM_TOLERANCE
 from seedproof.records.location import Location
-from seedproof.records.manifest import Part, RunManifest, StudyManifest
+from seedproof.records.manifest import RunManifest, StudyManifest
+from seedproof.records.part_files import PartFiles
 from seedproof.records.schema import (
     EXTRA_PREFIX,
     UNLABELED,
     Group,
     Kind,
-    check_version,
-    digest,
     floats_from_binary,
-    ids_digest,
     integers_from_binary,
     labels_digest,
 )
 from seedproof.records.shards import Shard, canonical_order
-from seedproof.records.writer import FOOTER_KEY
 from seedproof.typing import FloatArray, IntArray
 
 # Every page but the last of a row group has more rows than this.
@@ -150,66 +144,12 @@ class RunReader:
 
     def __init__(self, store: Location, run: RunManifest, split: str) -> None:
         self.run = run
-        self._folder = store / "runs" / run.run_id
-        prefix = f"predictions/{split}/"
-        self._parts = [part for part in run.parts if part.path.startswith(prefix)]
-        if not self._parts:
+        self._files = PartFiles(store, run, f"predictions/{split}/")
+        if not self._files.facts:
             raise NotFoundError(f"Run {run.name!r} has no predictions for the split {split!r}.")
-        self._files: dict[int, pq.ParquetFile] = {}
-        footers = [self._footer(i) for i in range(len(self._parts))]
-        self.kind = Kind(footers[0]["kind"])
-        self.classes = tuple(footers[0]["classes"])
-        self.groups = [Group(*group) for footer in footers for group in footer["groups"]]
-        self._place = [
-            (part_idx, group_idx)
-            for part_idx, footer in enumerate(footers)
-            for group_idx in range(len(footer["groups"]))
-        ]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_files": {}}
-
-    def _footer(self, part_idx: int) -> dict[str, Any]:
-        content = self._open(part_idx).metadata.metadata[FOOTER_KEY.encode()]
-        footer: dict[str, Any] = json.loads(content)
-        check_version(footer["schema"], str(self._folder / self._parts[part_idx].path))
-        return footer
-
-    def _open(self, part_idx: int) -> pq.ParquetFile:
-        if part_idx not in self._files:
-            # One open file a run: a large study has more parts than a process may hold open.
-            for file in self._files.values():
-                file.close()
-            self._files.clear()
-            part = self._parts[part_idx]
-            place = self._folder / part.path
-            self._check(place, part)
-            self._files[part_idx] = pq.ParquetFile(
-                place.path,
-                filesystem=place.files,
-                page_checksum_verification=True,
-                pre_buffer=False,
-            )
-        return self._files[part_idx]
-
-    def _check(self, place: Location, part: Part) -> None:
-        if not place.is_file():
-            raise DamagedStoreError(
-                f"{place} is missing, but run {self.run.name!r} lists it. "
-                "Restore it from a copy, or make the run again."
-            )
-        size = place.size()
-        if (
-            size != part.size
-            or digest(place.read_bytes(size - part.footer_size)) != part.footer_digest
-        ):
-            raise self._damaged(place)
-
-    def _damaged(self, place: Location) -> DamagedStoreError:
-        return DamagedStoreError(
-            f"{place} of run {self.run.name!r} differs from what was committed. "
-            "Restore it from a copy, or make the run again."
-        )
+        self.kind = Kind(self._files.facts["kind"])
+        self.classes = tuple(self._files.facts["classes"])
+        self.groups = self._files.groups
 
     def read(self, group_idx: int, columns: Sequence[str]) -> pa.Table:
         """Some columns of one row group.
@@ -224,20 +164,15 @@ class RunReader:
         Raises:
             DamagedStoreError: A page's checksum differs, or its header lies.
         """
-        part_idx, local_idx = self._place[group_idx]
-        try:
-            file = self._open(part_idx)
-            rows = file.read_row_group(local_idx, columns=list(columns), use_threads=False)
-        except (OSError, pa.ArrowException) as error:
-            raise self._damaged(self._folder / self._parts[part_idx].path) from error
+        rows = self._files.read(group_idx, columns)
         if not _is_as_written(rows, self.groups[group_idx], len(self.classes)):
-            raise self._damaged(self._folder / self._parts[part_idx].path)
+            raise self._files.damaged(self._files.file_of(group_idx))
         return rows
 
     @cached_property
     def extras(self) -> tuple[str, ...]:
         """Columns carried along, by the user's own names."""
-        names = self._open(0).schema_arrow.names
+        names = self._files.columns()
         return tuple(n.removeprefix(EXTRA_PREFIX) for n in names if n.startswith(EXTRA_PREFIX))
 
 
@@ -252,8 +187,6 @@ def _is_as_written(rows: pa.Table, group: Group, n_classes: int) -> bool:
     fine = True
     for name, column in zip(rows.column_names, rows.columns, strict=True):
         match name:
-            case "example":
-                fine &= ids_digest(pa.concat_arrays(column.chunks)) == group.ids_digest
             case "label":
                 labels = column.fill_null(UNLABELED).to_numpy()
                 fine &= labels_digest(labels) == group.labels_digest

@@ -1,0 +1,307 @@
+"""Explanations of all runs of an arm, side by side: the same examples, draws and tokens."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from seedproof.errors import (
+    MissingExampleError,
+    NotFoundError,
+    OptionError,
+    SeedproofError,
+    StoreError,
+    TooFewRunsError,
+)
+from seedproof.records.location import Location
+from seedproof.records.part_files import PartFiles
+from seedproof.records.reader import Store
+from seedproof.typing import FloatArray, IntArray
+
+COLUMNS = ("example", "tokens", "scores", "draw")
+
+
+@dataclass(frozen=True, eq=False)
+class ExplanationShard:
+    """The examples whose first draw is in row group `index`, as all runs explain them.
+
+    Args:
+        index: Which one; partial results are folded in this order.
+        ids: Example ids, int64 or text.
+        tokens: Tokens of each example.
+        scores: Axes (runs, tokens of all examples and draws); draws of an example side by side.
+        n_draws: How often each example was explained: (examples,).
+    """
+
+    index: int
+    ids: pa.Array
+    tokens: pa.ListArray
+    scores: FloatArray
+    n_draws: IntArray
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def lengths(self) -> IntArray:
+        """How many tokens each example has: (examples,)."""
+        return np.asarray(np.diff(self.tokens.offsets.to_numpy())).astype(np.int64)
+
+
+def explanation_methods(
+    store: Store, *, arm: str | None = None, split: str | None = None
+) -> tuple[str, ...]:
+    """Names of the methods by which finished runs were explained.
+
+    Args:
+        store: The store.
+        arm: Only runs of this arm; of any arm without it.
+        split: Only explanations of this split; of any split without it.
+
+    Returns:
+        Names in alphabetical order; none if nothing was explained.
+    """
+    paths = [
+        part.path.split("/")
+        for run in store.runs
+        if run.status == "finished" and arm in {None, run.arm}
+        for part in run.parts
+    ]
+    return tuple(sorted({p[2] for p in paths if p[0] == "explanations" and split in {None, p[1]}}))
+
+
+def open_explanations(store: Store, *, arm: str, split: str, method: str) -> "ExplanationShards":
+    """The explanations of all finished runs of an arm by one method, aligned.
+
+    Args:
+        store: The store.
+        arm: Which arm.
+        split: Which split.
+        method: Which method.
+
+    Returns:
+        A source of shards.
+
+    Raises:
+        OptionError: There is no such arm, or it has no explanations by this method.
+        TooFewRunsError: Fewer than two finished runs.
+        NotFoundError: Some run of the arm was not explained.
+    """
+    if arm not in store.arms():
+        raise OptionError(f"The store has no arm {arm!r}. Known: {', '.join(store.arms())}.")
+    known = explanation_methods(store, arm=arm, split=split)
+    if method not in known:
+        listed = ", ".join(known) or "none; log them with run.log_explanations"
+        raise OptionError(
+            f"Arm {arm!r} has no explanations by {method!r} on {split!r}. Known: {listed}."
+        )
+    chosen = [run for run in store.runs if run.arm == arm and run.status == "finished"]
+    if len(chosen) < 2:
+        raise TooFewRunsError(
+            f"Two explanations need two runs to differ, but arm {arm!r} of study "
+            f"{store.study.name!r} has {len(chosen)} finished run(s). Explain at least 2 runs."
+        )
+    readers = [PartFiles(store.location, run, f"explanations/{split}/{method}/") for run in chosen]
+    for reader in readers:
+        if not reader.groups:
+            raise NotFoundError(
+                f"Run {reader.run.name!r} of arm {arm!r} has no explanations by {method!r} on "
+                f"{split!r}, but others have. Explain every run of the arm."
+            )
+    return ExplanationShards(readers)
+
+
+class ExplanationShards:
+    """Aligned explanations of several runs, one shard a row group.
+
+    A row is one draw of one example, so that an example may begin in one row group and go on in the
+    next: it belongs to the shard that it begins in.
+
+    Args:
+        readers: The runs.
+
+    Raises:
+        MissingExampleError: The runs do not explain the same examples.
+    """
+
+    def __init__(self, readers: Sequence[PartFiles]) -> None:
+        self._readers = list(readers)
+        self.runs = tuple(reader.run.name for reader in self._readers)
+        first = self._readers[0]
+        for reader in self._readers[1:]:
+            here, there = ([(g.rows, g.ids_digest) for g in one.groups] for one in (first, reader))
+            if here != there:
+                raise _other_examples(first, reader)
+
+    @property
+    def n_shards(self) -> int:
+        """How many shards there are."""
+        return len(self._readers[0].groups)
+
+    def shard(self, index: int) -> ExplanationShard:
+        """Row group `index` of every run, with the end of its last example.
+
+        Args:
+            index: Which one.
+
+        Returns:
+            The examples that begin there; none if one example fills the whole group.
+
+        Raises:
+            MissingExampleError: A run has other draws or tokens of an example.
+            DamagedStoreError: A file differs from what was committed.
+        """
+        extent = self._extent(index)
+        first = self._readers[0]
+        facts, scores = extent.read(first)
+        all_scores = np.empty((len(self._readers), len(scores)), dtype=np.float32)
+        all_scores[0] = scores
+        for values, reader in zip(all_scores[1:], self._readers[1:], strict=True):
+            found, scores = extent.read(reader)
+            if not found.equals(facts):
+                raise _other_rows(facts, found, reader, first.run.name, extent)
+            values[:] = scores
+        ids, tokens = _column(facts, "example"), _column(facts, "tokens")
+        firsts, n_draws = _examples(ids)
+        if n_draws.max(initial=0) > 1 and not tokens.equals(
+            tokens.take(np.repeat(firsts, n_draws))
+        ):
+            raise _other_tokens(facts, firsts, first, extent)
+        return ExplanationShard(index, ids.take(firsts), tokens.take(firsts), all_scores, n_draws)
+
+    def _extent(self, index: int) -> "_Extent":
+        """Where the examples are that begin in a row group."""
+        first = self._readers[0]
+
+        def ids(group_idx: int) -> pa.Array:
+            return _column(first.read(group_idx, ["example"]), "example")
+
+        own = ids(index)
+        start = _n_leading(own, ids(index - 1)[-1]) if index else 0
+        groups, n_rows, goes_on = [index], len(own) - start, start < len(own)
+        while goes_on and groups[-1] + 1 < self.n_shards:
+            following = ids(groups[-1] + 1)
+            more = _n_leading(following, own[-1])
+            goes_on = more == len(following)
+            if more:
+                groups.append(groups[-1] + 1)
+                n_rows += more
+        return _Extent(tuple(groups), start, n_rows)
+
+
+@dataclass(frozen=True)
+class _Extent:
+    """Some rows that go over row groups.
+
+    Args:
+        groups: The row groups.
+        start: The first row, counted from the beginning of the first group.
+        n_rows: How many rows.
+    """
+
+    groups: tuple[int, ...]
+    start: int
+    n_rows: int
+
+    def read(self, reader: PartFiles) -> tuple[pa.Table, FloatArray]:
+        """Rows of one run without their scores, and all scores in one array."""
+        table = pa.concat_tables([reader.read(group_idx, COLUMNS) for group_idx in self.groups])
+        table = table.slice(self.start, self.n_rows).combine_chunks()
+        tokens, scores = _column(table, "tokens"), _column(table, "scores")
+        values = scores.flatten().to_numpy()
+        # Checksums cover what is in a page, not its header, which says how much that is.
+        fine = tokens.value_lengths().equals(scores.value_lengths())
+        if not fine or not np.isfinite(values).all():
+            raise reader.damaged(reader.file_of(self.groups[0]))
+        return table.drop_columns("scores"), values
+
+    def file_of(self, row: int, reader: PartFiles) -> Location:
+        """The file of a run that holds a row."""
+        ends = np.cumsum([reader.groups[group_idx].rows for group_idx in self.groups])
+        place = int(np.searchsorted(ends, self.start + row, side="right"))
+        return reader.file_of(self.groups[place])
+
+
+def _column(table: pa.Table, name: str) -> pa.Array:
+    column = table.column(name)
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def _n_leading(ids: pa.Array, last: pa.Scalar) -> int:
+    """How many ids at the beginning are a given one."""
+    if ids[0] != last:
+        return 0
+    differs = pc.not_equal(ids, last).to_numpy(zero_copy_only=False)
+    return int(differs.argmax()) if differs.any() else len(ids)
+
+
+def _examples(ids: pa.Array) -> tuple[IntArray, IntArray]:
+    """First row of each example, and how many rows it has."""
+    begins = np.ones(len(ids), dtype=np.bool_)
+    begins[1:] = pc.not_equal(ids[1:], ids[:-1]).to_numpy(zero_copy_only=False)
+    firsts = np.flatnonzero(begins)
+    return firsts, np.diff(np.append(firsts, len(ids)))
+
+
+def _other_examples(first: PartFiles, reader: PartFiles) -> SeedproofError:
+    """What to raise where two runs do not explain the same examples: names the first of them."""
+    for (_, mine), (group_idx, theirs) in zip_longest(
+        _numbered_ids(first), _numbered_ids(reader), fillvalue=(-1, None)
+    ):
+        if mine != theirs:
+            return MissingExampleError(
+                f"{reader.file_of(group_idx)} of run {reader.run.name!r} has {_named(theirs)} "
+                f"where run {first.run.name!r} has {_named(mine)}. "
+                "Explain the same examples, equally often, in every run."
+            )
+    return StoreError(
+        f"The explanations of the runs {first.run.name!r} and {reader.run.name!r} are cut into "
+        "different row groups. Log both with one version of seedproof."
+    )
+
+
+def _numbered_ids(reader: PartFiles) -> Iterator[tuple[int, object]]:
+    """Ids of all rows, each with the index of its row group."""
+    for group_idx in range(len(reader.groups)):
+        for example in _column(reader.read(group_idx, ["example"]), "example").to_pylist():
+            yield group_idx, example
+
+
+def _named(example: object) -> str:
+    return "no more rows" if example is None else f"example {example!r}"
+
+
+def _other_rows(
+    facts: pa.Table, found: pa.Table, reader: PartFiles, first: str, extent: _Extent
+) -> MissingExampleError:
+    """What to raise where two runs have other draws or tokens of an example."""
+    row, what = next(
+        (row, what)
+        for row in range(len(facts))
+        for what in ("draw", "tokens")
+        if facts.column(what)[row] != found.column(what)[row]
+    )
+    mine, theirs = (one.column(what)[row].as_py() for one in (facts, found))
+    return MissingExampleError(
+        f"Example {facts.column('example')[row].as_py()!r} has the {what} {theirs!r} in "
+        f"{extent.file_of(row, reader)} of run {reader.run.name!r}, but {mine!r} in run "
+        f"{first!r}. Log the same draws and tokens in every run."
+    )
+
+
+def _other_tokens(
+    facts: pa.Table, firsts: IntArray, reader: PartFiles, extent: _Extent
+) -> MissingExampleError:
+    """What to raise where two draws of one example have other tokens."""
+    ids, tokens = facts.column("example"), facts.column("tokens")
+    row = next(
+        row for row in range(1, len(ids)) if row not in firsts and tokens[row] != tokens[row - 1]
+    )
+    return MissingExampleError(
+        f"Example {ids[row].as_py()!r} has the tokens {tokens[row - 1].as_py()!r} in one draw and "
+        f"{tokens[row].as_py()!r} in another, in {extent.file_of(row, reader)} of run "
+        f"{reader.run.name!r}. Log the same tokens in every draw."
+    )

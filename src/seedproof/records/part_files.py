@@ -1,0 +1,123 @@
+"""Files of one kind that a committed run lists, opened one at a time and checked."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from seedproof.errors import DamagedStoreError
+from seedproof.records.location import Location
+from seedproof.records.manifest import Part, RunManifest
+from seedproof.records.schema import Group, check_version, digest, ids_digest
+from seedproof.records.writer import FOOTER_KEY
+
+
+class PartFiles:
+    """Row groups of some parts of a run, counted over all of them.
+
+    Args:
+        store: The store's folder.
+        run: The run's manifest.
+        prefix: Where the parts are below the run's folder, such as `explanations/test/lime/`.
+
+    Raises:
+        DamagedStoreError: A file differs from what was committed.
+    """
+
+    def __init__(self, store: Location, run: RunManifest, prefix: str) -> None:
+        self.run = run
+        self._folder = store / "runs" / run.run_id
+        self._parts = [part for part in run.parts if part.path.startswith(prefix)]
+        self._open_files: dict[int, pq.ParquetFile] = {}
+        footers = [self._footer(part_idx) for part_idx in range(len(self._parts))]
+        # What the first footer says of all parts; nothing if there is no part.
+        self.facts = {k: v for footer in footers[:1] for k, v in footer.items() if k != "groups"}
+        self.groups = [Group(*group) for footer in footers for group in footer["groups"]]
+        self._place = [
+            (part_idx, group_idx)
+            for part_idx, footer in enumerate(footers)
+            for group_idx in range(len(footer["groups"]))
+        ]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_open_files": {}}
+
+    def columns(self) -> list[str]:
+        """Names of all columns."""
+        return list(self._open(0).schema_arrow.names)
+
+    def file_of(self, group_idx: int) -> Location:
+        """The file that holds a row group, for messages."""
+        return self._folder / self._parts[self._place[group_idx][0]].path
+
+    def read(self, group_idx: int, columns: Sequence[str]) -> pa.Table:
+        """Some columns of one row group.
+
+        Args:
+            group_idx: Which row group, counted over all parts.
+            columns: Names of the columns.
+
+        Returns:
+            Their rows.
+
+        Raises:
+            DamagedStoreError: A page's checksum differs, or ids are not those of the footer.
+        """
+        part_idx, local_idx = self._place[group_idx]
+        try:
+            file = self._open(part_idx)
+            rows = file.read_row_group(local_idx, columns=list(columns), use_threads=False)
+        except (OSError, pa.ArrowException) as error:
+            raise self.damaged(self.file_of(group_idx)) from error
+        group = self.groups[group_idx]
+        fine = len(rows) == group.rows
+        if fine and "example" in rows.column_names:
+            ids = pa.concat_arrays(rows.column("example").chunks)
+            fine = ids_digest(ids) == group.ids_digest
+        if not fine:
+            raise self.damaged(self.file_of(group_idx))
+        return rows
+
+    def damaged(self, place: Location) -> DamagedStoreError:
+        """What to raise where a file is not as it was written."""
+        return DamagedStoreError(
+            f"{place} of run {self.run.name!r} differs from what was committed. "
+            "Restore it from a copy, or make the run again."
+        )
+
+    def _footer(self, part_idx: int) -> dict[str, Any]:
+        content = self._open(part_idx).metadata.metadata[FOOTER_KEY.encode()]
+        footer: dict[str, Any] = json.loads(content)
+        check_version(footer["schema"], str(self._folder / self._parts[part_idx].path))
+        return footer
+
+    def _open(self, part_idx: int) -> pq.ParquetFile:
+        if part_idx not in self._open_files:
+            # One open file a run: a large study has more parts than a process may hold open.
+            for file in self._open_files.values():
+                file.close()
+            self._open_files.clear()
+            place = self._folder / self._parts[part_idx].path
+            self._check(place, self._parts[part_idx])
+            self._open_files[part_idx] = pq.ParquetFile(
+                place.path,
+                filesystem=place.files,
+                page_checksum_verification=True,
+                pre_buffer=False,
+            )
+        return self._open_files[part_idx]
+
+    def _check(self, place: Location, part: Part) -> None:
+        if not place.is_file():
+            raise DamagedStoreError(
+                f"{place} is missing, but run {self.run.name!r} lists it. "
+                "Restore it from a copy, or make the run again."
+            )
+        size = place.size()
+        if (
+            size != part.size
+            or digest(place.read_bytes(size - part.footer_size)) != part.footer_digest
+        ):
+            raise self.damaged(place)

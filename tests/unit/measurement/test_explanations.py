@@ -1,0 +1,330 @@
+"""The pass over explanations of a store: figures, floor, curves, and the examples most apart."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from seedproof.engines.processes import ProcessEngine
+from seedproof.errors import EmptyInputError
+from seedproof.measurement.explanations import estimate_figure, measure_explanations
+from seedproof.metrics.explanations import Explanations, RaggedScores
+from seedproof.metrics.statistic import MeanOverExamples
+from seedproof.records import explanations
+from seedproof.records.explanations import write_explanations
+from seedproof.records.location import Location
+from seedproof.records.manifest import RunManifest, StudyManifest
+from seedproof.records.reader import Store
+from seedproof.records.schema import Kind, Layout
+from seedproof.records.writer import PredictionsWriter
+from seedproof.testing.explanation_oracles import SLOW_FIGURES, slow_noise
+from seedproof.testing.oracles import slow_two_way_interval
+
+N_RUNS = 4
+
+
+def make_scores(lengths, *, n_draws=1, seed=0):
+    """Scores of each example, axes (runs, draws, tokens): runs differ, and draws a little."""
+    rng = np.random.default_rng(seed)
+    return [
+        np.exp(
+            rng.normal(0, 1, n)
+            + rng.normal(0, 0.5, (N_RUNS, 1, n))
+            + rng.normal(0, 0.1, (N_RUNS, n_draws, n))
+        ).astype(np.float32)
+        for n in lengths
+    ]
+
+
+@pytest.fixture
+def make(tmp_path):
+    """Makes a store of explanations, and of predictions if there are any."""
+
+    def make_store(ids, scores, *, probs=None, predicted=None, classes=("no", "yes"), rows=4):
+        place = Location.of(tmp_path / "store")
+        StudyManifest("small", rows).write(place)
+        for run_idx in range(len(scores[0])):
+            folder = place / "runs" / f"id{run_idx}"
+            lines = [
+                {
+                    "example": example,
+                    "tokens": [f"w{i}" for i in range(values.shape[1])],
+                    "scores": values[draw],
+                    "draw": draw,
+                }
+                for example, runs in zip(ids, scores, strict=True)
+                for values in [runs[run_idx]]
+                for draw in range(len(values))
+            ]
+            parts = [write_explanations(folder, "test", "lime", lines)]
+            if probs is not None:
+                kind = Kind.LABELS if probs[run_idx].ndim == 1 else Kind.PROBS
+                layout = Layout(kind, classes, text_ids=isinstance(predicted[0], str))
+                writer = PredictionsWriter(
+                    folder, layout, run=str(run_idx), rows_per_group=rows, split="test"
+                )
+                unlabeled = np.full(len(predicted), -1, dtype=np.int32)
+                writer.write(pa.array(predicted), unlabeled, probs[run_idx])
+                parts += writer.close()
+            RunManifest(f"id{run_idx}", str(run_idx), tuple(parts)).commit(folder)
+        return Store(place)
+
+    return make_store
+
+
+def measured(store, **options):
+    """The explanations by the only method."""
+    return measure_explanations(store, arm="none", split="test", method="lime", **options)
+
+
+def slow_means(scores, name):
+    """A figure between the first draws, averaged over examples."""
+    return np.mean([SLOW_FIGURES[name](one[:, 0].astype(np.float64)) for one in scores])
+
+
+def test_figures_are_means_over_examples(make):
+    """Each equals the mean of its loop, whatever the lengths."""
+    scores = make_scores([3, 8, 8, 1, 12, 30])
+    found = measured(make(range(6), scores))
+
+    assert (found.n_runs, found.n_examples, found.notes) == (N_RUNS, 6, ())
+    for name, value in found.metrics.items():
+        assert value.value == pytest.approx(slow_means(scores, name), rel=1e-9)
+        assert value.low < value.value < value.high
+        assert value.over == "runs × examples"
+
+
+def test_the_interval_of_tau_is_made_of_the_share_in_one_order():
+    """(1 + τ)/2 has a logit where τ, which may be negative, has none."""
+    rng = np.random.default_rng(5)
+    data = np.abs(rng.normal(0, 1, (1, 30, 9)) + rng.normal(0, 1, (5, 30, 9)))
+
+    def half(runs):
+        return np.array(
+            [(1 + SLOW_FIGURES["explanation_tau"](one)) / 2 for one in runs.transpose(1, 0, 2)]
+        )
+
+    family = Explanations(5)
+    family.update(RaggedScores(data.reshape(5, -1), np.full(30, 9)))
+
+    found = estimate_figure("explanation_tau", family.result()["explanation_tau"])
+
+    low, high = slow_two_way_interval(half, data, scale="logit")
+    assert (found.low, found.high) == pytest.approx((2 * low - 1, 2 * high - 1), rel=1e-8)
+
+
+def test_a_negative_tau_has_an_interval():
+    """Runs that contradict each other are worse than chance."""
+    statistic = MeanOverExamples(
+        value=-0.2,
+        n_examples=50,
+        without=np.array([-0.1, -0.2, -0.3]),
+        example_variance=1e-4,
+        interaction_variance=0.0,
+        scale="logit",
+        largest=1.0,
+    )
+
+    found = estimate_figure("explanation_tau", statistic)
+
+    assert found.value == -0.2
+    assert -1 < found.low < -0.2 < found.high < 1
+
+
+# ------------------------------------------------------------------------------------- the floor
+
+
+def test_the_floor_stands_beside_each_figure(make):
+    """Draws of one run differ less than runs, in all figures, and as their loop says."""
+    scores = make_scores([5, 9, 9, 14], n_draws=3)
+    found = measured(make(range(4), scores))
+
+    assert found.n_repeated == 4
+    assert found.noise.keys() == found.metrics.keys()
+    for name, value in found.noise.items():
+        expected = np.mean([slow_noise(one.astype(np.float64), name) for one in scores])
+        assert value.value == pytest.approx(expected, rel=1e-9)
+    for name in ("explanation_kl", "explanation_js"):
+        assert found.noise[name].high < found.metrics[name].low
+
+
+def test_with_one_draw_the_floor_is_unknown(make):
+    """Not 0: nobody looked."""
+    found = measured(make(range(2), make_scores([5, 9])))
+
+    assert found.noise is None
+    assert found.n_repeated == 0
+
+
+def test_the_floor_may_cover_some_examples_only(make):
+    """Two draws of a few examples tell enough."""
+    scores = [*make_scores([5, 6], n_draws=2), *make_scores([7], seed=1)]
+    found = measured(make(range(3), scores))
+
+    assert (found.n_examples, found.n_repeated) == (3, 2)
+    expected = np.mean([slow_noise(one.astype(np.float64), "explanation_kl") for one in scores[:2]])
+    assert found.noise["explanation_kl"].value == pytest.approx(expected, rel=1e-9)
+
+
+# ---------------------------------------------------------------------------------------- curves
+
+
+def run_probs(mean):
+    """Probabilities of all runs around given means of the second class, exact in their mean."""
+    shift = np.array([-0.02, -0.01, 0.01, 0.02])[:, None]
+    second = np.asarray(mean) + shift
+    return np.stack([1 - second, second], axis=2).astype(np.float32)
+
+
+def test_curves_bin_by_the_mean_probability_of_the_second_class(make):
+    """Ten bins; examples without an explanation are skipped, and so are those without a prediction."""
+    mean = [0.05, 0.33, 0.35, 0.95, 0.5, 0.62]
+    scores = make_scores([4, 6, 7, 5, 8])
+    # Example 5 is not explained, example 9 is not predicted.
+    store = make([0, 1, 2, 3, 9], scores, probs=run_probs(mean), predicted=[0, 1, 2, 3, 5, 7])
+
+    curves = measured(store).curves
+
+    assert curves.classes == ("yes",)
+    assert curves.counts.tolist() == [[1, 0, 0, 2, 0, 0, 0, 0, 0, 1]]
+    kl = [SLOW_FIGURES["explanation_kl"](one[:, 0].astype(np.float64)) for one in scores]
+    expected = np.array([kl[0], (kl[1] + kl[2]) / 2, kl[3]])
+    np.testing.assert_allclose(curves.means["explanation_kl"][0][[0, 3, 9]], expected, rtol=1e-9)
+    assert np.isnan(curves.means["explanation_kl"][0][1])
+    errors = curves.errors["explanation_kl"][0]
+    assert errors[3] == pytest.approx(np.std(kl[1:3], ddof=1) / np.sqrt(2), rel=1e-6)
+    assert np.isnan(errors[0])
+
+
+def test_three_classes_have_three_curves(make):
+    """Each example is in one bin of each curve, as in Figure 9 of the paper."""
+    probs = np.array([[[0.05, 0.23, 0.72], [0.95, 0.05, 0.0]]] * N_RUNS, dtype=np.float32)
+    store = make(
+        [1, 2], make_scores([4, 6]), probs=probs, predicted=[1, 2], classes=("a", "b", "c")
+    )
+
+    curves = measured(store).curves
+
+    assert curves.classes == ("a", "b", "c")
+    assert np.argwhere(curves.counts).tolist() == [[0, 0], [0, 9], [1, 0], [1, 2], [2, 0], [2, 7]]
+
+
+@pytest.mark.parametrize(
+    ("explained", "predicted", "expected"),
+    [
+        ([10, 9, 2], ["10", "2", "9", "x"], [1, 1, 1]),
+        (["10", "y"], [9, 10], [0, 1, 0]),
+        (["a", "é"], ["B", "a", "é"], [0, 1, 1]),
+    ],
+    ids=["numbers-among-text", "text-among-numbers", "text"],
+)
+def test_ids_are_found_whatever_their_type(make, explained, predicted, expected):
+    """A few ids may all look like numbers where those of all predictions do not."""
+    mean = [0.05, 0.15, 0.25, 0.35][: len(predicted)]
+    store = make(
+        sorted(explained),
+        make_scores([3] * len(explained)),
+        probs=run_probs(mean),
+        predicted=predicted,
+        rows=1,
+    )
+
+    assert measured(store).curves.counts[0, : len(expected)].tolist() == expected
+
+
+def test_without_probabilities_there_is_no_curve(make):
+    """The predicted class alone has no bin."""
+    labels = np.zeros((N_RUNS, 2), dtype=np.int32)
+    store = make([1, 2], make_scores([4, 6]), probs=labels, predicted=[1, 2])
+
+    assert measured(store).curves is None
+
+
+def test_without_predictions_there_is_no_curve(make):
+    """Explanations alone can be measured."""
+    assert measured(make([1], make_scores([4]))).curves is None
+
+
+# ----------------------------------------------------------------------------------- the examples
+
+
+def test_the_examples_most_apart_come_with_the_scores_of_each_run(make):
+    """Sorted by the divergence, with tokens and what each run gave them in its first draw."""
+    scores = make_scores([5, 9, 4], n_draws=2)
+    found = measured(make([10, 20, 30], scores))
+
+    js = [SLOW_FIGURES["explanation_js"](one[:, 0].astype(np.float64)) for one in scores]
+    order = np.argsort(js)[::-1]
+    assert found.worst.column("example").to_pylist() == [[10, 20, 30][i] for i in order]
+    top = found.worst.slice(0, 1).to_pylist()[0]
+    assert top["tokens"] == [f"w{i}" for i in range([5, 9, 4][order[0]])]
+    assert top["scores"] == scores[order[0]][:, 0].tolist()
+    assert top["explanation_js"] == pytest.approx(js[order[0]], rel=1e-9)
+
+
+def test_the_list_of_examples_is_short(make):
+    """However many there are, over all shards."""
+    scores = make_scores([6] * 120)
+    found = measured(make(range(120), scores))
+
+    js = np.array([SLOW_FIGURES["explanation_js"](one[:, 0].astype(np.float64)) for one in scores])
+    assert found.worst.num_rows == 50
+    assert found.worst.column("example").to_pylist() == np.argsort(-js)[:50].tolist()
+
+
+# ------------------------------------------------------------------------------------- the pass
+
+
+def test_shards_and_workers_do_not_show(make, monkeypatch):
+    """Many small row groups, in other processes: the same bytes."""
+    monkeypatch.setattr(explanations, "ROWS_PER_GROUP", 3)
+    scores = make_scores([4, 6, 2, 9, 9, 1, 5], n_draws=2)
+    mean = np.linspace(0.05, 0.95, 7)
+    store = make(range(7), scores, probs=run_probs(mean), predicted=range(7))
+    seen = []
+
+    here = measured(store, progress=lambda done, total: seen.append((done, total)))
+    there = measured(store, engine=ProcessEngine(workers=2))
+
+    assert there.to_json() == here.to_json()
+    assert there.worst.equals(here.worst)
+    assert seen == [(i, 5) for i in range(1, 6)]
+    for name in here.metrics:
+        assert here.metrics[name].value == pytest.approx(slow_means(scores, name), rel=1e-9)
+
+
+def test_the_summary_holds_no_text(make):
+    """Texts of examples go nowhere unless they are asked for; what is unknown is null."""
+    store = make([1, 2], make_scores([4, 6]), probs=run_probs([0.1, 0.9]), predicted=[1, 2])
+
+    text = measured(store).to_json()
+
+    assert "w0" not in text
+    plain = json.loads(text)
+    assert (plain["method"], plain["n_runs"], plain["noise"]) == ("lime", N_RUNS, None)
+    assert plain["curves"]["means"]["explanation_kl"][0][5] is None
+    assert plain["metrics"]["explanation_kl"]["over"] == "runs × examples"
+
+
+def test_two_runs_have_an_interval_over_examples(make):
+    """Of two runs none can be left out."""
+    scores = [one[:2] for one in make_scores([4, 6, 8, 5])]
+
+    found = measured(make(range(4), scores))
+
+    assert found.metrics["explanation_kl"].over == "examples"
+
+
+def test_examples_without_a_token_are_counted_and_left_out(make):
+    """An empty text cannot be explained."""
+    found = measured(make([1, 2, 3], make_scores([0, 4, 0])))
+
+    assert found.n_examples == 1
+    assert found.notes == ("2 examples have no token and were left out.",)
+
+
+def test_no_token_at_all_is_refused(make):
+    """There is nothing to measure."""
+    with pytest.raises(EmptyInputError, match="No explanation by 'lime' on 'test' has a token"):
+        measured(make([1], make_scores([0])))

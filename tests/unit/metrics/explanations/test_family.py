@@ -1,0 +1,227 @@
+"""All figures of explanations at once: ragged lengths, repeats, merging, the loops."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from seedproof.measurement.intervals import estimate
+from seedproof.metrics.card import card
+from seedproof.metrics.explanations import (
+    EXPLANATION_NAMES,
+    Explanations,
+    RaggedScores,
+    explanation_values,
+    noise_values,
+    ragged,
+)
+from seedproof.testing.explanation_oracles import SLOW_FIGURES, slow_noise
+from seedproof.testing.oracles import slow_two_way_interval
+
+# KL is a difference of sums of order ten over logarithms of numbers down to 1e-10.
+CLOSE = {"rtol": 1e-10, "atol": 1e-11}
+SIMILARITIES = {"explanation_overlap", "explanation_tau", "explanation_rbo"}
+
+
+def joined(examples):
+    """Examples of axes (runs, tokens) as one batch."""
+    scores = np.concatenate(examples, axis=1)
+    return RaggedScores(scores, np.array([one.shape[1] for one in examples]))
+
+
+def random_example(rng, n_runs=None, *, most=30):
+    """One ragged case: heavy tails, ties, zeros, signs, flat runs, identical runs."""
+    n_runs = int(rng.integers(2, 7)) if n_runs is None else n_runs
+    n_tokens = int(rng.integers(1, most))
+    shared = rng.normal(0, 2, n_tokens)
+    scores = np.exp(shared + rng.normal(0, rng.choice([0.0, 0.2, 2.0]), (n_runs, n_tokens)))
+    scores *= rng.choice([-1, 1], scores.shape)
+    match rng.integers(0, 6):
+        case 0:
+            scores = np.round(scores)  # ties, and zeros
+        case 1:
+            scores[rng.random(scores.shape) < 0.4] = 0.0
+        case 2:
+            scores[rng.integers(0, n_runs)] = rng.choice([0.0, 0.5])  # a run without an order
+        case 3:
+            scores[-1] = scores[0]
+    return scores.astype(rng.choice(["float32", "float64"]))
+
+
+def test_every_figure_equals_its_loop_on_500_ragged_cases():
+    """Pairs of runs, one example at a time, by scipy where it has the quantity."""
+    rng = np.random.default_rng(20190)
+    cases = [random_example(rng) for _ in range(500)]
+
+    for n_runs in sorted({len(case) for case in cases}):
+        chosen = [case.astype(np.float64) for case in cases if len(case) == n_runs]
+        found = explanation_values(joined(chosen))
+        for name, slow in SLOW_FIGURES.items():
+            expected = [slow(case) for case in chosen]
+            np.testing.assert_allclose(found[name].values, expected, **CLOSE, err_msg=name)
+
+
+def test_leaving_out_a_run_equals_the_loop_without_it():
+    """The closed form of what is left is the figure of the runs that are left."""
+    rng = np.random.default_rng(7)
+    cases = [random_example(rng, 4).astype(np.float64) for _ in range(60)]
+
+    found = explanation_values(joined(cases))
+
+    for name, slow in SLOW_FIGURES.items():
+        for run_idx in range(4):
+            expected = [slow(np.delete(case, run_idx, axis=0)) for case in cases]
+            np.testing.assert_allclose(found[name].without[run_idx], expected, **CLOSE)
+
+
+def test_intervals_equal_the_loop_that_deletes_one_run_at_a_time():
+    """The totals lead to the same interval as starting over without each run."""
+    rng = np.random.default_rng(8)
+    usual = rng.normal(0, 1, (1, 40, 12))
+    data = np.exp(usual + rng.normal(0, 0.7, (5, 40, 12)))
+    family = Explanations(5)
+    family.update(joined(list(data.transpose(1, 0, 2))))
+
+    for name, statistic in family.result().items():
+        if name == "explanation_tau":
+            continue  # its interval is made in `measurement.explanations`
+
+        def values(runs, name=name):
+            return np.array([SLOW_FIGURES[name](one) for one in runs.transpose(1, 0, 2)])
+
+        scale = "logit" if name in SIMILARITIES else "log"
+        expected = slow_two_way_interval(values, data, scale=scale)
+        found = estimate(statistic)
+        assert (found.low, found.high) == pytest.approx(expected, rel=1e-8)
+        assert found.over == "runs × examples"
+
+
+@pytest.mark.parametrize("n_runs", [2, 3, 5])
+def test_explanations_that_are_alike_have_no_distance(n_runs):
+    """KL, JS and Jaccard are exactly 0; overlap, tau and RBO exactly 1."""
+    rng = np.random.default_rng(1)
+    one = [np.repeat(rng.normal(size=(1, n)), n_runs, axis=0) for n in (1, 2, 7, 100)]
+
+    found = explanation_values(joined(one))
+
+    for name, values in found.items():
+        expected = 1.0 if name in SIMILARITIES else 0.0
+        # Ten digits after the point of a sum of a hundred weights.
+        np.testing.assert_allclose(values.values, expected, rtol=0, atol=1e-12, err_msg=name)
+        if name not in SIMILARITIES:
+            assert (values.values == 0.0).all()
+
+
+def test_examples_without_a_token_are_left_out():
+    """An empty text has no explanation to compare; the others keep their places."""
+    scores = np.array([[1.0, 2.0, 3.0], [2.0, 1.0, 3.0]])
+    batch = RaggedScores(scores, np.array([0, 2, 0, 1]))
+
+    found = explanation_values(batch)["explanation_tau"]
+
+    assert found.places.tolist() == [1, 3]
+    assert found.values.tolist() == [-1.0, 1.0]
+
+
+def test_two_draws_are_compared_within_a_run():
+    """The floor is the figure between draws of one run, averaged over runs."""
+    rng = np.random.default_rng(3)
+    draws = [np.exp(rng.normal(size=(3, n_draws, n))) for n, n_draws in ((5, 2), (5, 3), (9, 2))]
+    scores = np.concatenate([one.reshape(3, -1) for one in draws], axis=1)
+    batch = RaggedScores(scores, np.array([5, 5, 9]), np.array([2, 3, 2]))
+
+    found = noise_values(batch)
+
+    for name in EXPLANATION_NAMES:
+        expected = [slow_noise(one, name) for one in draws]
+        np.testing.assert_allclose(found[name].values, expected, **CLOSE)
+        left = [slow_noise(one[1:], name) for one in draws]
+        np.testing.assert_allclose(found[name].without[0], left, **CLOSE)
+
+
+def test_the_first_draw_is_what_runs_are_compared_by():
+    """Further draws serve the floor alone."""
+    rng = np.random.default_rng(4)
+    draws = np.exp(rng.normal(size=(3, 2, 6)))
+    once = RaggedScores(draws[:, 0], np.array([6]))
+    twice = RaggedScores(draws.reshape(3, -1), np.array([6]), np.array([2]))
+
+    found, expected = explanation_values(twice), explanation_values(once)
+
+    for name in EXPLANATION_NAMES:
+        assert found[name].values == expected[name].values
+
+
+def test_the_floor_is_unknown_where_nothing_was_explained_twice():
+    """A single draw says nothing of the explainer's own chance, not even that it is 0."""
+    family = Explanations(2)
+    family.update(RaggedScores(np.ones((2, 4)), np.array([4]), np.array([1])))
+
+    assert family.noise() is None
+    assert family.n_repeated == 0
+
+
+def test_a_measured_floor_of_zero_is_zero():
+    """An explainer without chance says the same twice."""
+    scores = np.tile(np.array([[3.0, 1.0, 2.0], [1.0, 2.0, 3.0]]), 2)
+    family = Explanations(2)
+    family.update(RaggedScores(scores, np.array([3]), np.array([2])))
+
+    floor = family.noise()
+
+    assert floor["explanation_kl"].value == 0.0
+    assert floor["explanation_jaccard_20"].value == 0.0
+    assert floor["explanation_tau"].value == pytest.approx(1.0, abs=1e-15)
+
+
+def test_blocks_do_not_show(monkeypatch):
+    """Small blocks and one large one give the same figures."""
+    rng = np.random.default_rng(5)
+    batch = joined([random_example(rng, 3).astype(np.float64) for _ in range(50)])
+    whole = explanation_values(batch)
+    monkeypatch.setattr(ragged, "BLOCK_VALUES", 1)
+
+    in_pieces = explanation_values(batch)
+
+    for name in EXPLANATION_NAMES:
+        np.testing.assert_allclose(in_pieces[name].values, whole[name].values, **CLOSE)
+
+
+def test_merged_parts_are_the_whole():
+    """Shards are folded in order, whoever measured them."""
+    rng = np.random.default_rng(6)
+    examples = [random_example(rng, 3).astype(np.float64) for _ in range(20)]
+    whole, part, other = Explanations(3), Explanations(3), Explanations(3)
+    whole.update(joined(examples))
+    part.update(joined(examples[:7]))
+    other.update(joined(examples[7:]))
+
+    part.merge(pickle.loads(pickle.dumps(other)))  # noqa: S301 - our own bytes
+
+    assert part.n_examples == 20
+    for name, expected in whole.result().items():
+        found = part.result()[name]
+        assert found.value == pytest.approx(expected.value, rel=1e-12)
+        np.testing.assert_allclose(found.without, expected.without, rtol=1e-12)
+
+
+def test_its_size_does_not_grow_with_the_examples():
+    """Totals are one number a run."""
+    batch = joined([np.random.default_rng(0).random((3, 8))])
+    few, many = Explanations(3), Explanations(3)
+    few.update(batch)
+    for _ in range(200):
+        many.update(batch)
+
+    assert len(pickle.dumps(many)) == pytest.approx(len(pickle.dumps(few)), rel=0.03)
+
+
+@pytest.mark.parametrize("name", EXPLANATION_NAMES)
+def test_every_figure_has_a_card(name):
+    """The docs and the report show it, with its direction and what its interval is over."""
+    found = card(name)
+
+    assert found.better == ("higher" if name in SIMILARITIES else "lower")
+    assert "*Unit:" in found.text
+    assert "Needs: explanations.*" in found.text
+    assert "**Interval.** Over runs × examples" in found.text

@@ -1,0 +1,321 @@
+"""Explanations of all runs side by side: what went in comes out, or the run and file are named."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from seedproof.errors import (
+    DamagedStoreError,
+    MissingExampleError,
+    NotFoundError,
+    OptionError,
+    StoreError,
+    TooFewRunsError,
+)
+from seedproof.records import explanations
+from seedproof.records.explanation_shards import explanation_methods, open_explanations
+from seedproof.records.explanations import write_explanations
+from seedproof.records.location import Location
+from seedproof.records.manifest import RunManifest, StudyManifest
+from seedproof.records.reader import Store
+from seedproof.records.schema import Group, ids_digest
+from seedproof.records.writer import PartWriter
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "store-1.1"
+TEXT = ["so", "wird", "das", "nichts", "🙂"]
+
+
+def row(example, n_tokens, run_idx, *, draw=0, **changes):
+    """One explanation whose scores tell run, example and draw apart."""
+    scores = np.arange(n_tokens) + 100 * run_idx + 10 * draw + 0.5
+    whole = {"example": example, "tokens": TEXT[:n_tokens], "scores": scores, "draw": draw}
+    return whole | changes
+
+
+def usual(run_idx):
+    """Three examples, one of them without a token."""
+    return [row(7, 3, run_idx), row(8, 0, run_idx), row(20, 5, run_idx)]
+
+
+@pytest.fixture
+def make(tmp_path):
+    """Makes a store: for each run its rows by method; a run with None was not explained."""
+
+    def make_store(runs, *, method="lime", arm="none", split="test"):
+        place = Location.of(tmp_path / "store")
+        if not Store.is_at(place):
+            StudyManifest("small").write(place)
+        for run_idx, rows in enumerate(runs):
+            name = f"{arm}{run_idx}"
+            folder = place / "runs" / name
+            parts = () if rows is None else (write_explanations(folder, split, method, rows),)
+            RunManifest(name, str(run_idx), parts, arm=arm).commit(folder)
+        return Store(place)
+
+    return make_store
+
+
+def opened(store, *, method="lime"):
+    """The explanations of the usual arm."""
+    return open_explanations(store, arm="none", split="test", method=method)
+
+
+def file_of(store, run_id):
+    """The only file of a run."""
+    return next(Path(store.location.path, "runs", run_id).rglob("*.parquet"))
+
+
+def test_all_runs_are_read_side_by_side(make):
+    """Ids, tokens, lengths, and the scores of each run in one array."""
+    source = opened(make([usual(0), usual(1)]))
+
+    shard = source.shard(0)
+
+    assert (source.runs, source.n_shards, len(shard)) == (("0", "1"), 1, 3)
+    assert shard.ids.to_pylist() == [7, 8, 20]
+    assert shard.tokens.to_pylist() == [TEXT[:3], [], TEXT]
+    assert shard.lengths.tolist() == [3, 0, 5]
+    assert shard.n_draws.tolist() == [1, 1, 1]
+    assert shard.scores.tolist() == [
+        [0.5, 1.5, 2.5, 0.5, 1.5, 2.5, 3.5, 4.5],
+        [100.5, 101.5, 102.5, 100.5, 101.5, 102.5, 103.5, 104.5],
+    ]
+
+
+def test_draws_of_an_example_stand_side_by_side(make):
+    """Not every example needs two."""
+    runs = [[row("a", 2, r, draw=d) for d in (0, 1)] + [row("b", 1, r)] for r in (0, 1)]
+
+    shard = opened(make(runs)).shard(0)
+
+    assert shard.ids.to_pylist() == ["a", "b"]
+    assert shard.n_draws.tolist() == [2, 1]
+    assert shard.scores[0].tolist() == [0.5, 1.5, 10.5, 11.5, 0.5]
+
+
+@pytest.mark.parametrize("rows_per_group", [1, 2, 3, 4, 100])
+def test_an_example_belongs_to_the_row_group_that_it_begins_in(make, monkeypatch, rows_per_group):
+    """Its draws may go on in the next group, or fill several; nothing is lost or doubled."""
+    monkeypatch.setattr(explanations, "ROWS_PER_GROUP", rows_per_group)
+    draws = {1: 1, 2: 3, 3: 2, 4: 1, 5: 4}
+    runs = [
+        [row(example, 2, r, draw=d) for example, n in draws.items() for d in range(n)]
+        for r in (0, 1)
+    ]
+    source = opened(make(runs))
+
+    shards = [source.shard(index) for index in range(source.n_shards)]
+
+    assert [i for shard in shards for i in shard.ids.to_pylist()] == list(draws)
+    assert [n for shard in shards for n in shard.n_draws.tolist()] == list(draws.values())
+    scores = np.concatenate([shard.scores for shard in shards], axis=1)
+    expected = [x + 10 * d for n in draws.values() for d in range(n) for x in (0.5, 1.5)]
+    assert scores[0].tolist() == expected
+    assert scores[1].tolist() == [100 + x for x in expected]
+
+
+def test_the_golden_store_is_read():
+    """What an older version wrote, in every arm."""
+    store = Store(Location.of(GOLDEN))
+
+    for arm in store.arms():
+        source = open_explanations(store, arm=arm, split="test", method="lime")
+        shards = [source.shard(index) for index in range(source.n_shards)]
+        tokens = [words for shard in shards for words in shard.tokens.to_pylist()]
+        scores = np.concatenate([shard.scores for shard in shards], axis=1)
+        assert tokens == [["a", "🙂"], [], ["ein", "zwei", "drei"]]
+        assert [n for shard in shards for n in shard.n_draws] == [2, 2, 2]
+        assert scores[1].tolist() == [0.5, -0.25, 0.5, -0.25, 1.0, 0.0, -1.0, 1.0, 0.0, -1.0]
+
+
+def test_a_source_travels_to_another_process(make):
+    """Open files stay behind."""
+    source = opened(make([usual(0), usual(1)]))
+    source.shard(0)
+
+    copy = pickle.loads(pickle.dumps(source))  # noqa: S301 - our own bytes
+
+    np.testing.assert_array_equal(copy.shard(0).scores, source.shard(0).scores)
+
+
+# --------------------------------------------------------------------------------- what there is
+
+
+def test_methods_are_found_by_arm_and_split(make):
+    """A method that some finished run was explained by."""
+    make([usual(0), usual(1)], method="lime")
+    store = make([usual(0), usual(1)], method="attention", arm="aswa", split="dev")
+
+    assert explanation_methods(store) == ("attention", "lime")
+    assert explanation_methods(store, arm="none") == ("lime",)
+    assert explanation_methods(store, arm="aswa", split="dev") == ("attention",)
+    assert explanation_methods(store, arm="aswa", split="test") == ()
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ({"arm": "aswa"}, "no arm 'aswa'. Known: none"),
+        ({"method": "gradient"}, "no explanations by 'gradient' on 'test'. Known: lime"),
+        ({"split": "dev"}, "no explanations by 'lime' on 'dev'. Known: none; log them with"),
+    ],
+)
+def test_an_unknown_name_lists_the_known_ones(make, choice, message):
+    """Arm, method and split."""
+    store = make([usual(0), usual(1)])
+
+    with pytest.raises(OptionError, match=message):
+        open_explanations(store, **{"arm": "none", "split": "test", "method": "lime"} | choice)
+
+
+def test_one_run_is_too_few(make):
+    """It has nothing to differ from."""
+    with pytest.raises(TooFewRunsError, match=r"arm 'none' of study 'small' has 1 finished run"):
+        opened(make([usual(0)]))
+
+
+def test_a_run_that_was_not_explained_is_named(make):
+    """Measuring the others alone would be another study."""
+    with pytest.raises(NotFoundError, match="Run '1' of arm 'none' has no explanations by 'lime'"):
+        opened(make([usual(0), None, usual(2)]))
+
+
+# ------------------------------------------------------------------------------- what is not alike
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ([row(7, 3, 1), row(9, 0, 1), row(20, 5, 1)], "example 9 where run '0' has example 8"),
+        ([row(7, 3, 1), row(8, 0, 1)], "no more rows where run '0' has example 20"),
+        ([*usual(1), row(30, 1, 1)], "example 30 where run '0' has no more rows"),
+        (
+            [row(str(i) + "x", 1, 1) for i in (7, 8, 20)],
+            "example '20x' where run '0' has example 7",
+        ),
+    ],
+    ids=["other", "fewer", "more", "texts"],
+)
+def test_a_run_with_other_examples_is_refused(make, other, message):
+    """The message names run, file and example."""
+    store = make([usual(0), other])
+
+    with pytest.raises(MissingExampleError, match=message) as caught:
+        opened(store)
+
+    assert "of run '1'" in str(caught.value)
+    assert str(file_of(store, "none1")) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tokens": ["so", "wird", "was"]}, r"Example 7 has the tokens \['so', 'wird', 'was'\]"),
+        ({"draw": 3}, "Example 7 has the draw 3"),
+    ],
+)
+def test_a_run_with_other_tokens_or_draws_is_refused(make, changes, message):
+    """Scores of different tokens cannot be compared; run, file and example are named."""
+    store = make([usual(0), [row(7, 3, 1, **changes), *usual(1)[1:]]])
+
+    with pytest.raises(MissingExampleError, match=message) as caught:
+        opened(store).shard(0)
+
+    assert "of run '1', but" in str(caught.value)
+    assert str(file_of(store, "none1")) in str(caught.value)
+
+
+def test_the_file_of_a_later_part_of_an_example_is_found(make, monkeypatch):
+    """The second draw of example 2 is in the second row group."""
+    monkeypatch.setattr(explanations, "ROWS_PER_GROUP", 2)
+    runs = [
+        [row(1, 1, r), row(2, 1, r), row(2, 1, r, draw=1, tokens=["ja" if r else "so"])]
+        for r in (0, 1)
+    ]
+
+    with pytest.raises(MissingExampleError, match=r"Example 2 has the tokens \['ja'\]"):
+        opened(make(runs)).shard(0)
+
+
+def test_draws_of_one_example_must_have_the_same_tokens(make):
+    """Otherwise there is no floor to measure."""
+    runs = [[row(1, 2, r), row(1, 3, r, draw=1)] for r in (0, 1)]
+
+    with pytest.raises(MissingExampleError, match=r"in one draw and .* in another") as caught:
+        opened(make(runs)).shard(0)
+
+    assert "Example 1 has the tokens ['so', 'wird']" in str(caught.value)
+    assert "run '0'" in str(caught.value)
+
+
+def test_runs_that_are_cut_differently_are_refused(make, monkeypatch):
+    """Row groups of all runs have the same limits."""
+    monkeypatch.setattr(explanations, "ROWS_PER_GROUP", 2)
+    make([usual(0)])
+    monkeypatch.setattr(explanations, "ROWS_PER_GROUP", 3)
+    place = Location.of(Path(make([]).location.path))
+    folder = place / "runs" / "none1"
+    part = write_explanations(folder, "test", "lime", usual(1))
+    RunManifest("none1", "1", (part,)).commit(folder)
+
+    with pytest.raises(StoreError, match="cut into different row groups"):
+        opened(Store(place))
+
+
+# ----------------------------------------------------------------------------------------- damage
+
+
+def test_every_flipped_byte_of_a_file_is_noticed_or_harmless(make, flip_byte):
+    """No other scores than those that were committed ever come out."""
+    store = make([usual(0), usual(1)])
+    path = file_of(store, "none1")
+    content = path.read_bytes()
+    expected = opened(store).shard(0).scores
+    noticed = 0
+
+    for position in range(0, len(content), 7):
+        flip_byte(path, position)
+        try:
+            np.testing.assert_array_equal(opened(store).shard(0).scores, expected)
+        except (DamagedStoreError, MissingExampleError):
+            noticed += 1
+        path.write_bytes(content)
+
+    assert noticed > len(content) / 7 / 2  # pages and the footer make most of the file
+
+
+def test_scores_that_are_not_one_a_token_are_damage(make):
+    """A page's header may say how many values it has, and no checksum covers it."""
+    store = make([usual(0)])
+    folder = store.location / "runs" / "none1"
+    schema = pa.schema(
+        [
+            ("example", pa.int64()),
+            ("tokens", pa.list_(pa.string())),
+            ("scores", pa.list_(pa.float32())),
+            ("draw", pa.int32()),
+        ]
+    )
+    rows = [one | {"scores": [0.0]} for one in usual(1)]
+    writer = PartWriter(folder, "explanations/test/lime/part-0.parquet", schema)
+    digest = ids_digest(pa.array([one["example"] for one in rows]))
+    writer.write(pa.Table.from_pylist(rows, schema=schema), Group(len(rows), 0, digest, ""))
+    RunManifest("none1", "1", (writer.close({}),)).commit(folder)
+
+    with pytest.raises(DamagedStoreError, match="of run '1' differs from what was committed"):
+        opened(Store(store.location)).shard(0)
+
+
+def test_a_missing_file_is_named(make):
+    """A listed file that is gone."""
+    store = make([usual(0), usual(1)])
+    path = file_of(store, "none1")
+    path.unlink()
+
+    with pytest.raises(DamagedStoreError, match="is missing, but run '1' lists it") as caught:
+        opened(store)
+
+    assert str(path) in str(caught.value)
