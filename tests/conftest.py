@@ -4,7 +4,11 @@ import pytest
 from hypothesis import settings
 
 # Contracts are tests that live in the library: explain their asserts, too.
-pytest.register_assert_rewrite("seedproof.testing.engines", "seedproof.testing.stabilizers")
+pytest.register_assert_rewrite(
+    "seedproof.testing.engines",
+    "seedproof.testing.explainers",
+    "seedproof.testing.stabilizers",
+)
 
 
 @pytest.hookimpl(optionalhook=True)

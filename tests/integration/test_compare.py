@@ -11,7 +11,7 @@ import pytest
 
 import seedproof as sp
 from seedproof.cli.main import main
-from seedproof.errors import MissingExampleError, OptionError, TooFewRunsError
+from seedproof.errors import LabelConflictError, MissingExampleError, OptionError, TooFewRunsError
 
 N_RUNS, N_EXAMPLES = 8, 200
 
@@ -160,6 +160,7 @@ def test_two_versions_are_compared_with_what_the_seed_does(tables):
         (["compare", "{store}", "--baseline", "nobody"], "Known: none, calm"),
         (["compare", "{store}", "--gold", "nobody"], "Known: calm"),
         (["compare", "{base}"], "One table alone"),
+        (["compare", "nowhere"], "does not exist"),
         (["compare", "{base}", "{base}"], "given twice"),
         (["compare", "{base}", "{calm}", "--split", "test"], "go with stores"),
         (["compare", "{store}", "--paired"], "paired by their seeds"),
@@ -213,6 +214,18 @@ def test_reports_take_no_options_of_records(tables, options):
         sp.compare(reports, **options)
 
 
+@pytest.mark.parametrize("columns", ["seed", {"run": "seed"}], ids=str)
+def test_names_of_columns_have_their_own_type(tables, columns):
+    """As for measuring, in everything that reads tables."""
+    for call in (
+        lambda: sp.compare(tables, columns=columns),
+        lambda: sp.compare_versions(*tables, columns=columns),
+        lambda: sp.gate(tables[0], max={"flip_rate": 0.1}, columns=columns),
+    ):
+        with pytest.raises(OptionError, match=r"Give sp\.Columns"):
+            call()
+
+
 def test_one_report_alone_is_refused(tables):
     """As one arm alone is."""
     with pytest.raises(OptionError, match="One report alone"):
@@ -245,3 +258,30 @@ def test_reports_are_not_mixed_with_records(tables, tmp_path):
 
     with pytest.raises(OptionError, match="cannot be compared with each other"):
         sp.compare([tmp_path / "report", tables[1]])
+
+
+def test_arms_may_be_given_by_name(tables):
+    """As a mapping, also of arrays."""
+    found = sp.compare({"before": probs_of(1.0, seed=1)[0], "after": probs_of(0.3, seed=2)[0]})
+
+    assert found.effect("after", "flip_rate").verdict == "steadier"
+    assert found.baseline.name == "before"
+    assert sp.compare({"one": tables[0], "two": tables[1]}).arms[0].name == "two"
+
+
+def test_labels_on_one_side_alone_are_refused(tables):
+    """Some figures follow the gold label, and without one the consensus."""
+    unlabeled = pq.read_table(tables[1]).drop_columns("label")
+
+    with pytest.raises(LabelConflictError, match="labels for 200 examples and 'arm 1' for 0"):
+        sp.compare([pq.read_table(tables[0]), unlabeled])
+
+
+def test_reports_have_a_page_as_well(tables, tmp_path):
+    """Without votes, and without examples."""
+    for table, name in zip(tables, ("one", "two"), strict=True):
+        sp.measure(table).save(tmp_path / name)
+
+    sp.compare([tmp_path / "one", tmp_path / "two"]).save(tmp_path / "out")
+
+    assert (tmp_path / "out" / "comparison.html").stat().st_size > 100_000

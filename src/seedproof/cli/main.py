@@ -11,6 +11,7 @@ from seedproof.cli.gate import gate
 from seedproof.cli.measure import measure
 from seedproof.cli.plan import plan
 from seedproof.cli.report import report
+from seedproof.cli.reproduce import reproduce
 from seedproof.cli.run import run
 from seedproof.cli.status import status
 from seedproof.errors import SeedproofError
@@ -37,7 +38,7 @@ def _root(
 
 
 # In the order in which people come to them.
-for verb in (plan, doctor, run, status, measure, compare, gate, blame, report):
+for verb in (plan, doctor, run, status, measure, compare, gate, blame, report, reproduce):
     app.command()(verb)
 
 

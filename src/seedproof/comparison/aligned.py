@@ -1,7 +1,8 @@
 """The same examples of several sides, whatever the size of their shards."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,24 @@ from seedproof.records.shards import Shard, ShardSource
 from seedproof.typing import IntArray
 
 
-def rows_of(source: ShardSource, first: int, last: int) -> Shard:
-    """Rows of a source from position `first` to before `last`, across the limits of its shards."""
-    size = source.rows_per_shard
+def rows_of(
+    source: ShardSource, first: int, last: int, read: Callable[[int], Shard] | None = None
+) -> Shard:
+    """Rows of a source from position `first` to before `last`, across the limits of its shards.
+
+    Args:
+        source: Aligned runs of one side.
+        first: Position of the first row.
+        last: Position behind the last row.
+        read: How a shard is read; from the source without it.
+
+    Returns:
+        These rows as one shard.
+    """
+    size, read = source.rows_per_shard, read or source.shard
     pieces = []
     for index in range(first // size, (last - 1) // size + 1):
-        shard, start = source.shard(index), index * size
+        shard, start = read(index), index * size
         pieces.append(_cut(shard, max(first - start, 0), min(last - start, len(shard))))
     return pieces[0] if len(pieces) == 1 else _joined(pieces)
 
@@ -67,6 +80,7 @@ class Aligned:
 
     names: tuple[str, ...]
     sources: tuple[ShardSource, ...]
+    _kept: dict[int, tuple[int, Shard]] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         for name, source in zip(self.names, self.sources, strict=True):
@@ -76,6 +90,15 @@ class Aligned:
                     f"{self.names[0]!r} has {n_first:,} examples and {name!r} has {n_here:,}. "
                     "Compare predictions of the same examples."
                 )
+
+    def _read(self, side: int, index: int) -> Shard:
+        """A shard of a side; the last one is kept if shards of the first are smaller."""
+        source = self.sources[side]
+        if source.rows_per_shard <= self.sources[0].rows_per_shard:
+            return source.shard(index)
+        if self._kept.get(side, (-1, None))[0] != index:
+            self._kept[side] = index, source.shard(index)
+        return self._kept[side][1]
 
     @property
     def n_shards(self) -> int:
@@ -101,7 +124,7 @@ class Aligned:
             LabelConflictError: They have other gold labels.
         """
         start = first.index * self.sources[0].rows_per_shard
-        found = rows_of(self.sources[side], start, start + len(first))
+        found = rows_of(self.sources[side], start, start + len(first), partial(self._read, side))
         if not found.ids.equals(first.ids):
             raise self._other_example(side, first, found)
         self._check_labels(side, first, found)
@@ -129,10 +152,13 @@ class Aligned:
         different = np.flatnonzero(mine != theirs)
         if len(different):
             place = int(different[0])
+            here, there = (
+                f"the label {one[place]!r}" if one[place] else "no label" for one in (mine, theirs)
+            )
             raise LabelConflictError(
-                f"Example {first.ids[place].as_py()!r} has the label {mine[place]!r} in "
-                f"{self.names[0]!r} and {theirs[place]!r} in {self.names[side]!r}. "
-                "Give one label for each example."
+                f"Example {first.ids[place].as_py()!r} has {here} in {self.names[0]!r} and "
+                f"{there} in {self.names[side]!r}. Give one label for each example, the same ones "
+                "everywhere."
             )
 
 

@@ -88,9 +88,22 @@ def compared(
     if isinstance(base, Figure | ExcessSpread):
         return effect_of(metric, value, None, tail=tail, note=NO_COUNTERPART)
     if scale_of(metric) == "ratio" and min(values) <= 0.0:
-        return from_estimates(metric, estimate(base), estimate(arm), tail=tail)
+        has_runs = all(_has_runs(one) for one in (base, arm))
+        return from_estimates(metric, estimate(base), estimate(arm), tail=tail, has_runs=has_runs)
     found = contrast(base, arm, Pair(metric, is_paired, cross))
     return effect_of(metric, value, found, tail=tail, note="" if found else NO_COUNTERPART)
+
+
+def _has_runs(statistic: Statistic) -> bool:
+    """Whether there are enough runs to leave one out."""
+    match statistic:
+        case MeanOverExamples():
+            return statistic.without is not None
+        case RootOfMean():
+            return statistic.mean.without is not None
+        case MeanOverPairs():
+            return len(statistic.matrix) > 2
+    return True
 
 
 def _plain(metric: str, base: float, arm: float) -> float | None:
@@ -276,7 +289,9 @@ def _spread_error(
     return float(np.sqrt(sum(parts))) / 2
 
 
-def from_estimates(metric: str, base: Estimate, arm: Estimate, *, tail: float = TAIL) -> Effect:
+def from_estimates(
+    metric: str, base: Estimate, arm: Estimate, *, tail: float = TAIL, has_runs: bool = True
+) -> Effect:
     """An effect from two figures with intervals alone, as saved reports have them.
 
     The two half widths are added as squares on the scale of the effect (MOVER, Zou 2008): what the
@@ -287,6 +302,7 @@ def from_estimates(metric: str, base: Estimate, arm: Estimate, *, tail: float = 
         base: The baseline's figure.
         arm: The arm's figure.
         tail: What the interval leaves out on each side.
+        has_runs: Whether both arms have more than two runs, without which there is no verdict.
 
     Returns:
         An effect; without an interval where one of the figures has none.
@@ -303,7 +319,7 @@ def from_estimates(metric: str, base: Estimate, arm: Estimate, *, tail: float = 
     if scale == "ratio":
         low, high = float(np.exp(low)), float(np.exp(high))
     over: Over | None = "examples" if "examples" in {base.over, arm.over} else base.over
-    verdict = "too few runs" if over == "examples" else judged(metric, low, high)
+    verdict = judged(metric, low, high) if has_runs else "too few runs"
     # Against a baseline of 0 the ratio has no upper end.
     ends_high = high if np.isfinite(high) else None
     return Effect(metric, scale, value, low, ends_high, over, verdict=verdict)

@@ -12,6 +12,8 @@ from seedproof.metrics.card import card
 POWER = 0.8
 # Means that say how good the runs are; everything else says how steady they are.
 QUALITY = frozenset({"accuracy", "nll", "brier", "ece", "mce"})
+# Among them those between 0 and 1, whose differences are never beyond one.
+SHARES = frozenset({"accuracy", "ece", "mce"})
 
 Scale: TypeAlias = Literal["ratio", "difference"]
 Verdict: TypeAlias = Literal[
@@ -135,6 +137,8 @@ def effect_of(
     low, high = contrast.center - half_width, contrast.center + half_width
     if scale == "ratio":
         low, high, detectable = float(np.exp(low)), float(np.exp(high)), float(np.exp(detectable))
+    if metric in SHARES:
+        low, high = max(low, -1.0), min(high, 1.0)
     if value is not None:  # people expect a value inside its own interval
         low, high = min(low, value), max(high, value)
     if contrast.over == "examples":
@@ -142,4 +146,5 @@ def effect_of(
             metric, scale, value, low, high, "examples", verdict="too few runs", note=note
         )
     verdict = judged(metric, low, high)
-    return Effect(metric, scale, value, low, high, contrast.over, detectable, verdict, note)
+    shows = detectable if np.isfinite(detectable) else None
+    return Effect(metric, scale, value, low, high, contrast.over, shows, verdict, note)

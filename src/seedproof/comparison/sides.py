@@ -9,7 +9,7 @@ import numpy as np
 
 from seedproof.comparison.arms.compare import Side
 from seedproof.comparison.blame.sharing import note_on_shared_seeds
-from seedproof.errors import OptionError, TooFewRunsError
+from seedproof.errors import InputError, NotFoundError, OptionError, TooFewRunsError
 from seedproof.records.columns import Columns
 from seedproof.records.manifest import RunManifest
 from seedproof.records.reader import Store, StoreShards
@@ -47,7 +47,12 @@ class Reading:
     progress: Progress | None = None
 
 
-def open_sides(targets: Sequence[Target], baseline: str | None, reading: Reading) -> list[Side]:
+def open_sides(
+    targets: Sequence[Target],
+    baseline: str | None,
+    reading: Reading,
+    names: Sequence[str] | None = None,
+) -> list[Side]:
     """The sides of a comparison, the baseline first.
 
     Args:
@@ -55,6 +60,7 @@ def open_sides(targets: Sequence[Target], baseline: str | None, reading: Reading
         baseline: Name of the baseline: an arm, or one of the targets; without it the arm `none`,
             or the first.
         reading: How targets are read.
+        names: What several targets are called; after their files without it.
 
     Returns:
         At least two sides.
@@ -66,22 +72,34 @@ def open_sides(targets: Sequence[Target], baseline: str | None, reading: Reading
         _refuse_what_has_no_effect(targets, reading)
         store = as_store(targets[0])
         if store is None:
-            raise OptionError(
-                "One table alone cannot be compared. Give the baseline's and another, or a store "
-                "with several arms."
-            )
+            raise _no_store(targets[0])
         if reading.arm is not None:
             raise OptionError("--arm chooses among several targets. Name a --baseline instead.")
         sides = _arms(store, reading)
     else:
-        sides = open_both(targets, _names(targets), reading)
+        sides = open_both(targets, names or _names(targets), reading)
     ordered = _baseline_first(sides, baseline, is_store=len(targets) == 1)
     if reading.is_paired and not any(side.is_paired_with(ordered[0]) for side in ordered[1:]):
         raise OptionError(
-            f"--paired takes runs of one name together, and no target has the runs of "
-            f"{ordered[0].name!r}. Give runs that share their seeds the same names, or leave it out."
+            "--paired takes runs of one name together, and no target has the runs of "
+            f"{ordered[0].name!r}. Give runs that share seeds the same names, or leave it out."
         )
     return ordered
+
+
+def _no_store(target: Target) -> InputError:
+    """Why one target, which is no store with several arms, cannot be compared."""
+    if isinstance(target, str | Path) and not Path(target).exists():
+        return NotFoundError(f"{str(target)!r} does not exist. Give a store, or two targets.")
+    if isinstance(target, str | Path) and Path(target).is_dir():
+        return NotFoundError(
+            f"{str(target)!r} is a folder without a study.json. Give a seedproof store, or two "
+            "targets."
+        )
+    return OptionError(
+        "One table alone cannot be compared. Give the baseline's and another, or a store with "
+        "several arms."
+    )
 
 
 def open_both(targets: Sequence[Target], names: Sequence[str], reading: Reading) -> list[Side]:
@@ -182,11 +200,11 @@ def _seeds(runs: Sequence[RunManifest]) -> tuple[str, ...] | None:
 
 
 def _costs(runs: Sequence[RunManifest]) -> dict[str, float]:
-    """What runs took on average, as far as all of them say so."""
+    """What the runs took, the median of each cost, as far as all of them say so."""
     recorded: dict[str, list[Any]] = {"seconds": [run.facts.get("seconds") for run in runs]}
     recorded |= {name: [run.scalars.get(name) for run in runs] for name in COSTS}
     return {
-        name: float(np.mean(values))
+        name: float(np.median(values))
         for name, values in recorded.items()
         if all(isinstance(value, int | float) and np.isfinite(value) for value in values)
     }

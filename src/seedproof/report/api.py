@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
@@ -71,18 +71,14 @@ def measure(
     Raises:
         InputError: The predictions cannot be measured; the message says why and what to do.
     """
-    if columns is not None and not isinstance(columns, Columns):
-        raise OptionError(
-            f"columns is a {type(columns).__name__}. Give sp.Columns(run=…, example=…, …)."
-        )
-    limit = parse_memory(memory)
+    columns, limit = checked_columns(columns), parse_memory(memory)
     scratch = Path(mkdtemp(prefix="seedproof-"))
     try:
         with _printable_errors(), TemporaryDirectory(prefix="seedproof-") as working:
             source, notes = open_target(
                 target,
                 arrays={"labels": labels, "ids": ids, "classes": classes, "runs": runs},
-                columns=columns or Columns(),
+                columns=columns,
                 choice={"arm": arm, "split": split},
                 memory=limit,
                 working=Path(working),
@@ -130,7 +126,7 @@ def measure_arms(
 
 
 def compare(
-    targets: Target | Sequence[Target | Report],
+    targets: Target | Sequence[Target | Report] | Mapping[str, Target | Report],
     *,
     baseline: str | None = None,
     gold: str | None = None,
@@ -145,7 +141,8 @@ def compare(
 
     Args:
         targets: A store with several arms; or a list of at least two targets, each the runs of one
-            arm: stores, tables, `.npz` files, folders of saved reports, or reports.
+            arm: stores, tables, arrays, `.npz` files, folders of saved reports, or reports; or a
+            mapping of names to such targets.
         baseline: The arm, or the target by its short name, that all others are compared with;
             without it the arm `none`, or the first.
         gold: An arm, such as an ensemble, whose gain counts as 100 %.
@@ -163,11 +160,15 @@ def compare(
     Raises:
         InputError: The targets cannot be compared; the message says why and what to do.
     """
+    columns = checked_columns(columns)
+    names: list[str] | None = None
     chosen: list[Any] = list(targets) if isinstance(targets, list | tuple) else [targets]
+    if isinstance(targets, Mapping):
+        names, chosen = [str(name) for name in targets], list(targets.values())
     with _printable_errors():
-        reports = _reports(chosen)
+        reports = _reports(chosen, names)
         if reports is not None:
-            if paired or not (arm is None and split is None and columns in {None, Columns()}):
+            if paired or not (arm is None and split is None and columns == Columns()):
                 raise OptionError(
                     "Names of columns, --arm, --split and --paired go with records, and only "
                     "reports are given. Leave them out."
@@ -177,7 +178,7 @@ def compare(
         try:
             with TemporaryDirectory(prefix="seedproof-") as working:
                 reading = Reading(
-                    columns=columns or Columns(),
+                    columns=columns,
                     working=Path(working),
                     memory=parse_memory(memory),
                     split=split,
@@ -185,7 +186,7 @@ def compare(
                     is_paired=paired,
                     progress=progress,
                 )
-                sides = open_sides(chosen, baseline, reading)
+                sides = open_sides(chosen, baseline, reading, names)
                 result = compare_sides(sides, Location.of(scratch), gold=gold, progress=progress)
         except BaseException:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -223,12 +224,12 @@ def compare_versions(
     Raises:
         InputError: The versions cannot be compared; the message says why and what to do.
     """
-    limit = parse_memory(memory)
+    columns, limit = checked_columns(columns), parse_memory(memory)
     scratch = Path(mkdtemp(prefix="seedproof-"))
     try:
         with _printable_errors(), TemporaryDirectory(prefix="seedproof-") as working:
             reading = Reading(
-                columns=columns or Columns(),
+                columns=columns,
                 working=Path(working),
                 memory=limit,
                 split=split,
@@ -251,15 +252,19 @@ def compare_versions(
     return VersionReport(result, scratch)
 
 
-def _reports(targets: Sequence[Target | Report]) -> dict[str, Measurement] | None:
+def _reports(
+    targets: Sequence[Target | Report], names: Sequence[str] | None
+) -> dict[str, Measurement] | None:
     """The measurements of reports and of their folders by name; None if there is none of them."""
     found: dict[str, Measurement] = {}
     for index, target in enumerate(targets):
+        given = None if names is None else names[index]
         if isinstance(target, Report):
-            found["baseline" if index == 0 else f"arm {index}"] = target.measurement
+            usual = "baseline" if index == 0 else f"arm {index}"
+            found[given or usual] = target.measurement
         elif isinstance(target, str | os.PathLike) and is_saved(place := Location.of(target)):
             short = Path(os.fspath(target)).name
-            found[short if short not in found else os.fspath(target)] = load_saved(place)
+            found[given or (short if short not in found else os.fspath(target))] = load_saved(place)
     if not found:
         return None
     if len(found) < len(targets):
@@ -288,6 +293,15 @@ def _printable_errors() -> Iterator[None]:
     except SeedproofError as error:
         error.args = (printable(str(error)),)
         raise
+
+
+def checked_columns(columns: Columns | None) -> Columns:
+    """Names of the columns, the usual ones if none are given; anything else is refused."""
+    if columns is not None and not isinstance(columns, Columns):
+        raise OptionError(
+            f"columns is a {type(columns).__name__}. Give sp.Columns(run=…, example=…, …)."
+        )
+    return Columns() if columns is None else columns
 
 
 def parse_memory(memory: str | int) -> int:

@@ -68,7 +68,9 @@ def test_other_labels_are_refused_by_the_first_that_differs():
         (side([1, 2, 3], labels=labels), side([1, 2, 3], labels=["a", "b", "b"])),
     )
 
-    with pytest.raises(LabelConflictError, match="Example 3 has the label 'a' in 'one' and 'b'"):
+    with pytest.raises(
+        LabelConflictError, match="Example 3 has the label 'a' in 'one' and the label 'b'"
+    ):
         sides.beside(1, sides.shard(0))
 
 

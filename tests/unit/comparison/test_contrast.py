@@ -39,7 +39,7 @@ def compare(metric, base, arm, *, is_paired=False):
 
 def test_a_mean_over_runs_unpaired_is_a_t_interval_with_the_smaller_arm():
     """Two variances add; the degrees of freedom are those of the arm with fewer runs."""
-    base, arm = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.5, 0.6, 0.9])
+    base, arm = np.array([0.01, 0.02, 0.03, 0.04]), np.array([0.05, 0.06, 0.09])
     effect = compare("ece", MeanOverRuns(base), MeanOverRuns(arm))
 
     error = np.sqrt(base.var(ddof=1) / 4 + arm.var(ddof=1) / 3)
@@ -196,6 +196,29 @@ def test_no_flip_in_the_arm_leaves_an_upper_end():
     assert (effect.value, effect.low) == (0.0, 0.0)
     assert effect.high == pytest.approx(0.01 / 0.1)
     assert effect.verdict == "steadier"
+
+
+def test_two_runs_without_a_flip_give_no_verdict():
+    """Nothing is known of other runs."""
+    effect = from_estimates(
+        "flip_rate",
+        Estimate(0.2, 0.1, 0.4, "examples"),
+        Estimate(0.0, 0.0, 0.01, "examples"),
+        has_runs=False,
+    )
+
+    assert effect.verdict == "too few runs"
+
+
+def test_many_runs_without_a_flip_are_steadier():
+    """The exact bound of the arm against what the baseline has at least."""
+    effect = compare(
+        "flip_rate",
+        mean(0.2, [0.19, 0.2, 0.21], spread=1e-5, n_examples=500),
+        MeanOverExamples(0.0, 500, np.zeros(10), 0.0, 0.0, largest=1.0, is_count=True),
+    )
+
+    assert (effect.value, effect.verdict) == (0.0, "steadier")
 
 
 def test_no_flip_in_the_baseline_has_no_ratio():

@@ -16,7 +16,7 @@ from seedproof.comparison.contrast import compared
 from seedproof.comparison.cross import Cross, crosses
 from seedproof.comparison.effect import Effect, each_tail
 from seedproof.engines import SerialEngine
-from seedproof.errors import OptionError
+from seedproof.errors import LabelConflictError, OptionError
 from seedproof.measurement.measure import in_order, known, measured
 from seedproof.measurement.tally import Tally, batch_rows, batches
 from seedproof.metrics.batch import Batch
@@ -37,7 +37,7 @@ class Side:
         source: Its aligned runs.
         seeds: What tells which runs of two sides belong together, in the order of the runs; None
             if nothing does.
-        costs: What its runs took on average.
+        costs: What its runs took, the median of each cost.
         notes: How it was read.
     """
 
@@ -230,6 +230,7 @@ def compare_sides(
 
     Raises:
         OptionError: There is nothing to compare, or no such gold standard.
+        LabelConflictError: Only some of the sides have labels.
     """
     if len(sides) < 2:
         raise OptionError("One arm alone cannot be compared. Give at least two arms or targets.")
@@ -237,6 +238,7 @@ def compare_sides(
     if gold is not None and gold not in names[1:]:
         raise OptionError(f"No arm {gold!r} is compared. Known: {', '.join(names[1:])}.")
     aligned = Aligned(names, tuple(side.source for side in sides))
+    _check_labels(sides)
     task = CompareShard(aligned, tuple(side.is_paired_with(sides[0]) for side in sides[1:]))
     files = [folder / f"{index}.parquet" for index in range(len(sides))]
     whole = _whole(task, files, progress)
@@ -270,6 +272,18 @@ def compare_sides(
         notes=tuple(dict.fromkeys(note for side in sides for note in side.notes)),
         gold=gold,
     )
+
+
+def _check_labels(sides: Sequence[Side]) -> None:
+    """Some figures follow the gold label, and without one the consensus: never mix the two."""
+    first = sides[0]
+    for side in sides[1:]:
+        if side.source.n_labeled != first.source.n_labeled:
+            raise LabelConflictError(
+                f"{first.name!r} has labels for {first.source.n_labeled:,} examples and "
+                f"{side.name!r} for {side.source.n_labeled:,}. Give the same labels to all, or "
+                "none."
+            )
 
 
 def _whole(task: CompareShard, files: Sequence[Location], progress: Progress | None) -> Part:

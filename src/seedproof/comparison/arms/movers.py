@@ -76,7 +76,7 @@ def _rows(
 
 
 def _votes(side: tuple[Shard, pa.Table, tuple[str, ...]], places: IntArray) -> list[str]:
-    """What the runs say of some examples, such as "7 positive / 3 negative"."""
+    """What the runs say of some examples, such as "positive (7), negative (3)"."""
     shard, _, classes = side
     if not len(places):
         return []
@@ -88,7 +88,7 @@ def _votes(side: tuple[Shard, pa.Table, tuple[str, ...]], places: IntArray) -> l
     for votes in predictions.T:
         counts = Counter(votes.tolist()).most_common()
         counts.sort(key=lambda pair: (-pair[1], pair[0]))
-        parts = [f"{count} {classes[index]}" for index, count in counts[:N_NAMED]]
+        parts = [f"{classes[index]} ({count})" for index, count in counts[:N_NAMED]]
         rest = sum(count for _, count in counts[N_NAMED:])
-        texts.append(" / ".join([*parts, f"{rest} other"] if rest else parts))
+        texts.append(", ".join([*parts, f"others ({rest})"] if rest else parts))
     return texts

@@ -48,7 +48,7 @@ class ComparedArm:
         high_entropy: What it does to the least stable examples; None for the baseline.
         share_of_gold: Its reduction of label entropy as a share of the gold standard's; None
             without one, or where its gain is not shown.
-        costs: What its runs took on average: `seconds` of training, and what they logged.
+        costs: What its runs took, the median: `seconds` of training, and what they logged.
         votes: How many examples go from one share of votes under the baseline (columns) to another
             here (rows), by `VOTE_SHARES`; None for the baseline.
         settled: The examples that gain most stability, at most ten, with votes before and after.

@@ -10,7 +10,7 @@ from seedproof.measurement.result import Measurement
 
 NOTE = (
     "Made from reports, which hold figures and no predictions: seeds and examples are not paired, "
-    "so the intervals are wider than those of a comparison of the records."
+    "so most intervals are wider than those of a comparison of the records."
 )
 # Their value depends on the number of runs, so that it can be compared at equal numbers only.
 GROWS_WITH_RUNS = frozenset({"label_entropy"})
@@ -42,10 +42,10 @@ def compare_saved(
     base, tail = measurements[0], each_tail(len(names) - 1)
     arms = []
     for name, one in zip(names[1:], measurements[1:], strict=True):
-        if one.n_examples != base.n_examples:
+        if (one.n_examples, one.n_labeled) != (base.n_examples, base.n_labeled):
             raise MissingExampleError(
-                f"{names[0]!r} is of {base.n_examples:,} examples and {name!r} of "
-                f"{one.n_examples:,}. Compare reports of the same examples."
+                f"{names[0]!r} is of {base.n_examples:,} examples ({base.n_labeled:,} labeled) and "
+                f"{name!r} of {one.n_examples:,} ({one.n_labeled:,}). Compare reports of the same."
             )
         effects = {
             metric: _effect(metric, base, one, tail)
@@ -65,4 +65,7 @@ def _effect(metric: str, base: Measurement, arm: Measurement, tail: float) -> Ef
     is_unlike = metric in GROWS_WITH_RUNS and base.n_runs != arm.n_runs
     if is_unlike or metric in WITHOUT_RATIO:
         return Effect(metric, scale_of(metric), None, note=NO_COUNTERPART)
-    return from_estimates(metric, base.metrics[metric], arm.metrics[metric], tail=tail)
+    has_runs = min(base.n_runs, arm.n_runs) > 2
+    return from_estimates(
+        metric, base.metrics[metric], arm.metrics[metric], tail=tail, has_runs=has_runs
+    )

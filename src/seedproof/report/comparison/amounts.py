@@ -69,6 +69,8 @@ def direction(effect: Effect) -> str:
 def span(effects: Sequence[Effect]) -> str:
     """The smallest and the largest change of several, without their signs."""
     known = [effect for effect in effects if effect.value is not None]
+    if not known:  # ratios to a baseline of 0
+        return "more than can be said"
     ordered = sorted(known, key=lambda effect: abs(_moved(effect, effect.value or 0.0)))
     low, high = (size(one).split(" [")[0] for one in (ordered[0], ordered[-1]))
     return low if low == high else f"{low.removesuffix(unit(ordered[0]))} to {high}"

@@ -18,7 +18,9 @@ def warnings(comparison: Comparison) -> list[str]:
     worse = [name for name in WATCHED if with_verdict(comparison, name, *BAD)]
     found = [_gets_worse(comparison, name) for name in worse[:MAX_WATCHED]]
     if len(worse) > MAX_WATCHED:
-        found.append(f"{len(worse) - MAX_WATCHED} further metrics are worse or less steady.")
+        n_more = len(worse) - MAX_WATCHED
+        noun = "metric is" if n_more == 1 else "metrics are"
+        found.append(f"{n_more} further {noun} worse or less steady.")
     n_base = comparison.baseline.measurement.n_runs
     uneven = [arm for arm in comparison.arms if arm.measurement.n_runs != n_base]
     if uneven:

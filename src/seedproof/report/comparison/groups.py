@@ -20,6 +20,11 @@ def with_verdict(comparison: Comparison, metric: str, *verdicts: Verdict) -> lis
     ]
 
 
+def verdict_on(arm: ComparedArm, metric: str) -> Verdict:
+    """The verdict on one metric; an arm without it, as one without labels, is not tested."""
+    return arm.effects[metric].verdict if metric in arm.effects else "not tested"
+
+
 def names(arms: Sequence[ComparedArm]) -> str:
     """Names as a list in words, or how many there are if they would fill lines."""
     listed = [arm.name for arm in arms]

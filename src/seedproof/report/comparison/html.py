@@ -11,7 +11,13 @@ from seedproof.report.comparison.figures import (
     moved_examples,
     vote_legend,
 )
-from seedproof.report.comparison.groups import foremost, names, verdict_kind, with_verdict
+from seedproof.report.comparison.groups import (
+    foremost,
+    names,
+    verdict_kind,
+    verdict_on,
+    with_verdict,
+)
 from seedproof.report.comparison.view import ComparisonView, build_view
 from seedproof.report.document import card_html, digest, page_parts, template, versions
 from seedproof.report.figures import Figure
@@ -101,7 +107,7 @@ def _sections(comparison: Comparison, figures: Sequence[Figure]) -> list[Section
 def _accuracy_finding(comparison: Comparison) -> str:
     """Whether what is steadier pays with accuracy, as far as it is known."""
     steadier = with_verdict(comparison, "flip_rate", "steadier")
-    verdicts = {arm.effects["accuracy"].verdict for arm in steadier if "accuracy" in arm.effects}
+    verdicts = {verdict_on(arm, "accuracy") for arm in steadier}
     if "worse" in verdicts:
         return "Steadier, at a loss of accuracy"
     if verdicts and verdicts <= {"better", "no difference shown"}:
@@ -110,7 +116,9 @@ def _accuracy_finding(comparison: Comparison) -> str:
 
 
 def _example_finding(comparison: Comparison) -> str:
-    first = next(arm for arm in foremost(comparison) if arm.votes is not None)
+    first = next((arm for arm in foremost(comparison) if arm.votes is not None), None)
+    if first is None or first.effects["flip_rate"].verdict == "too few runs":
+        return "Votes before and after"
     more, less = moved_examples(first)
     return f"With {first.name}, {more:,} examples are more settled and {less:,} less"
 

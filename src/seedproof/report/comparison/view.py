@@ -291,7 +291,7 @@ def _sheet_note(comparison: Comparison) -> str:
             "reduction even where there is none, by regression to the mean."
         )
     if any(arm.costs for arm in comparison.arms):
-        found.append("Costs are means over runs, as the runs logged them.")
+        found.append("Costs are medians over runs, as the runs logged them.")
     return " ".join(found)
 
 

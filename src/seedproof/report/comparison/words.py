@@ -11,7 +11,7 @@ from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.comparison.effect import Effect
 from seedproof.report.comparison import amounts
 from seedproof.report.comparison.cautions import warnings
-from seedproof.report.comparison.groups import BAD, GOOD, names, with_verdict
+from seedproof.report.comparison.groups import BAD, GOOD, names, verdict_on, with_verdict
 from seedproof.report.numbers import NO_BREAK, number
 from seedproof.report.words import VERDICT_RUNS, spread_cause
 
@@ -100,15 +100,15 @@ def _about(arms: Sequence[ComparedArm]) -> str:
 
 
 def _accuracy_clause(arms: Sequence[ComparedArm], *, loss_only: bool = False) -> str:
-    verdicts = [arm.effects["accuracy"].verdict for arm in arms if "accuracy" in arm.effects]
+    verdicts = {verdict_on(arm, "accuracy") for arm in arms}
     if "worse" in verdicts:
-        worse = [arm for arm in arms if arm.effects["accuracy"].verdict == "worse"]
+        worse = [arm for arm in arms if verdict_on(arm, "accuracy") == "worse"]
         return "; accuracy falls" + ("" if len(worse) == len(arms) else f" with {names(worse)}")
     if loss_only:
         return ""
-    if verdicts and set(verdicts) <= {"better"}:
+    if verdicts == {"better"}:
         return "; accuracy rises"
-    if verdicts and set(verdicts) <= {"better", "no difference shown"}:
+    if verdicts <= {"better", "no difference shown"}:
         return "; no loss of accuracy shown"
     return ""
 

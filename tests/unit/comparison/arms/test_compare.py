@@ -130,7 +130,8 @@ def test_settled_examples_are_those_whose_flips_fall_most(study, tmp_path):
     assert settled["change"].to_pylist() == sorted(rates[1] - rates[0])[:10]
     first = settled.to_pylist()[0]
     assert rates[1][first["example"]] - rates[0][first["example"]] == first["change"]
-    assert sum(int(part.split()[0]) for part in first["votes_before"].split(" / ")) == 10
+    counts = [int(part[part.rindex("(") + 1 : -1]) for part in first["votes_before"].split(", ")]
+    assert sum(counts) == 10
 
 
 def test_unequal_numbers_of_runs_are_not_paired_and_their_entropies_rarefied(study, tmp_path):

@@ -101,7 +101,7 @@ def test_a_users_own_column_is_shown_when_asked_for():
     settled = report.view(show=["text"]).moved[0].settled
 
     assert [(one.example, one.before, one.after, one.shown) for one in settled] == [
-        ("3", "2 0 / 2 1", "4 1", ("text 3",))
+        ("3", "0 (2), 1 (2)", "1 (4)", ("text 3",))
     ]
     assert report.view().moved[0].settled[0].shown == ()
     with pytest.raises(ColumnError, match="Carried along: 'text'"):

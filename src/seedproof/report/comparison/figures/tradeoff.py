@@ -7,7 +7,13 @@ from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.report.comparison import cautions
 from seedproof.report.comparison.figures.names import drawn_arms
 from seedproof.report.comparison.figures.placing import Place, placed
-from seedproof.report.comparison.groups import MAX_LISTED, names, verdict_kind, with_verdict
+from seedproof.report.comparison.groups import (
+    MAX_LISTED,
+    names,
+    verdict_kind,
+    verdict_on,
+    with_verdict,
+)
 from seedproof.report.figures import Figure
 from seedproof.report.figures.base import drawn
 
@@ -55,7 +61,7 @@ def stability_accuracy(comparison: Comparison) -> Figure:
 
 
 def _flip_kind(arm: ComparedArm) -> str:
-    return verdict_kind(arm.effects["flip_rate"].verdict) if "flip_rate" in arm.effects else "open"
+    return verdict_kind(verdict_on(arm, "flip_rate"))
 
 
 def _point(arm: ComparedArm, called: Mapping[str, str], *, x: float, kind: str) -> dict[str, Any]:
@@ -73,7 +79,7 @@ def _point(arm: ComparedArm, called: Mapping[str, str], *, x: float, kind: str) 
 
 def _tradeoff(comparison: Comparison) -> str:
     steadier = with_verdict(comparison, "flip_rate", "steadier")
-    worse = [arm for arm in steadier if arm.effects["accuracy"].verdict == "worse"]
+    worse = [arm for arm in steadier if verdict_on(arm, "accuracy") == "worse"]
     if not steadier:
         shaken = with_verdict(comparison, "flip_rate", "less steady")
         if shaken:
@@ -84,7 +90,7 @@ def _tradeoff(comparison: Comparison) -> str:
     if worse:
         loses = "loses" if len(worse) == 1 else "lose"
         return f"{who} {verb} steadier; {names(worse)} {loses} accuracy."
-    verdicts = {arm.effects["accuracy"].verdict for arm in steadier}
+    verdicts = {verdict_on(arm, "accuracy") for arm in steadier}
     if verdicts <= {"better", "no difference shown"}:
         return f"{who} {verb} steadier, and no loss of accuracy is shown."
     return f"{who} {verb} steadier."

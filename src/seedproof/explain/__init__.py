@@ -1,0 +1,23 @@
+"""Why a model says what it says: a score for each word, by attention, gradients or LIME.
+
+An explainer is called with a model and a `TokenBatch`, and gives one array a text, with one score
+for each of its words. What a model must be like is said in `seedproof.explain.models`.
+"""
+
+from seedproof.explain.attention import Attention, TransformerAttention
+from seedproof.explain.base import Explainer, Scores, TokenBatch, to_shares
+from seedproof.explain.gradients import Gradients
+from seedproof.explain.lime import Lime
+from seedproof.explain.models import TakesLengths
+
+__all__ = [
+    "Attention",
+    "Explainer",
+    "Gradients",
+    "Lime",
+    "Scores",
+    "TakesLengths",
+    "TokenBatch",
+    "TransformerAttention",
+    "to_shares",
+]

@@ -1,0 +1,193 @@
+"""The seam: a model and some texts in, a score for each word out."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from seedproof.errors import DtypeError, EmptyInputError, OptionError, ShapeError
+from seedproof.typing import FloatArray, is_count
+
+# One array a text, one number a word: texts have different lengths.
+Scores: TypeAlias = list[FloatArray]
+
+
+class Explainer(Protocol):
+    """Whatever scores the words of texts; all settings are its own."""
+
+    def __call__(self, model: nn.Module, texts: "TokenBatch", /) -> Scores:
+        """One array a text, in the order of the texts, with a score for each word.
+
+        The model is left as it was, and no global generator is drawn from. What a text gets does
+        not depend on the others, except for rounding.
+        """
+
+
+@dataclass(frozen=True)
+class TokenBatch:
+    """Texts as numbers of their tokens, padded to one length.
+
+    Args:
+        tokens: Number of each token, axes (texts, positions).
+        mask: Where tokens are real, of the same axes; elsewhere is padding.
+        ids: Id of each text, the same in every run: what LIME draws depends on it.
+        words: Where tokens get a score; every real one without it. Leave out the marks that a
+            tokenizer adds at both ends, such as [CLS] and [SEP].
+        targets: The class to explain, for each text; without it the one that the model predicts.
+
+    Raises:
+        ShapeError: The axes do not fit each other.
+        DtypeError: Tokens or targets are no whole numbers, or a mask is not of booleans.
+        EmptyInputError: A text has no word.
+        OptionError: A word is where there is no token.
+    """
+
+    tokens: Tensor
+    mask: Tensor
+    ids: Sequence[int | str]
+    _: KW_ONLY
+    words: Tensor | None = None
+    targets: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        self._check_axes()
+        self._check_types()
+        if bool((self.is_word & ~self.mask).any()):
+            raise OptionError(
+                "Some words are at positions that the mask calls padding. "
+                "Give `words` that are True only where `mask` is."
+            )
+        empty = (~self.is_word.any(dim=1)).nonzero()
+        if len(empty):
+            raise EmptyInputError(
+                f"Text {self.ids[int(empty[0])]!r} has no word, so there is nothing to score. "
+                "Leave such texts out."
+            )
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @property
+    def is_word(self) -> Tensor:
+        """Where tokens get a score, axes (texts, positions)."""
+        return self.mask if self.words is None else self.words
+
+    def chunks(self, size: int) -> Iterator[tuple[list[int], "TokenBatch"]]:
+        """Texts of one length at a time, without their padding, so that no model can see it.
+
+        Args:
+            size: How many texts at most.
+
+        Yields:
+            The places of some texts, and these texts.
+        """
+        spans = [_span(mask) for mask in self.mask.cpu()]
+        by_length: dict[int, list[int]] = {}
+        for row, (start, stop) in enumerate(spans):
+            by_length.setdefault(stop - start, []).append(row)
+        for length, rows in by_length.items():
+            for first in range(0, len(rows), size):
+                some = rows[first : first + size]
+                columns = torch.tensor([spans[row][0] for row in some])[:, None]
+                yield some, self._cut(some, columns + torch.arange(length))
+
+    def _cut(self, rows: list[int], columns: Tensor) -> "TokenBatch":
+        columns = columns.to(self.tokens.device)
+        tokens, mask, words = (
+            of[rows].gather(1, columns) for of in (self.tokens, self.mask, self.is_word)
+        )
+        targets = None if self.targets is None else self.targets[rows]
+        return TokenBatch(
+            tokens, mask, [self.ids[row] for row in rows], words=words, targets=targets
+        )
+
+    def _check_axes(self) -> None:
+        shape = tuple(self.tokens.shape)
+        if len(shape) != 2:
+            raise ShapeError(f"Tokens have the shape {shape}. Give the axes (texts, positions).")
+        for name, tensor in (("mask", self.mask), ("words", self.is_word)):
+            if tuple(tensor.shape) != shape:
+                raise ShapeError(
+                    f"Tokens have the shape {shape} and `{name}` has {tuple(tensor.shape)}. "
+                    "Give both the same axes (texts, positions)."
+                )
+        if len(self.ids) != shape[0]:
+            raise ShapeError(f"There are {shape[0]} texts and {len(self.ids)} ids. Give one each.")
+        if self.targets is not None and tuple(self.targets.shape) != shape[:1]:
+            raise ShapeError(
+                f"There are {shape[0]} texts and targets of shape {tuple(self.targets.shape)}. "
+                "Give one class each."
+            )
+
+    def _check_types(self) -> None:
+        for name, tensor in (("tokens", self.tokens), ("targets", self.targets)):
+            if tensor is not None and (tensor.is_floating_point() or tensor.dtype == torch.bool):
+                raise DtypeError(f"`{name}` are {tensor.dtype}. Give whole numbers.")
+        for name, tensor in (("mask", self.mask), ("words", self.is_word)):
+            if tensor.dtype != torch.bool:
+                raise DtypeError(f"`{name}` is {tensor.dtype}. Give booleans: `{name}.bool()`.")
+
+
+def _span(mask: Tensor) -> tuple[int, int]:
+    places = mask.nonzero()[:, 0]
+    return int(places[0]), int(places[-1]) + 1
+
+
+def score_words(texts: TokenBatch, size: int, score: Callable[[TokenBatch], Tensor]) -> Scores:
+    """The scores of words, from a function that scores every position of a few texts.
+
+    Args:
+        texts: What to explain.
+        size: How many texts the function gets at most; they have one length and no padding.
+        score: Gives the axes (texts, positions).
+
+    Returns:
+        One array a text, in their order.
+    """
+    check_size(size)
+    scores: Scores = [np.empty(0)] * len(texts)
+    for rows, some in texts.chunks(size):
+        values = score(some)
+        for row, value, words in zip(rows, values, some.is_word, strict=True):
+            scores[row] = value[words].double().cpu().numpy()
+    return scores
+
+
+def check_size(size: int) -> None:
+    """Refuse a size of batches that is no count.
+
+    Args:
+        size: What was given.
+
+    Raises:
+        OptionError: It is not at least 1.
+    """
+    if not is_count(size, 1):
+        raise OptionError(f"`batch_size` is {size!r}. Give a whole number of at least 1.")
+
+
+def to_shares(scores: Scores) -> Scores:
+    """How much of the whole each word has: absolute values that sum to 1.
+
+    Where all scores are 0 no word matters more than another, so each gets the same.
+
+    Args:
+        scores: One array a text.
+
+    Returns:
+        The same axes; numbers in [0, 1].
+    """
+    return [_share(np.abs(one)) for one in scores]
+
+
+def _share(sizes: FloatArray) -> FloatArray:
+    largest = sizes.max()
+    if largest == 0:
+        return np.full(len(sizes), 1 / len(sizes))
+    # The largest first, since the sum of tiny numbers may be 0, and that of huge ones infinite.
+    scaled = sizes / largest
+    shares: FloatArray = scaled / scaled.sum()
+    return shares

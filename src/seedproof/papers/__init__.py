@@ -1,0 +1,1 @@
+"""Papers reproduced with the house's own studies, records, measures and comparisons."""

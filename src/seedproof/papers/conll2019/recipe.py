@@ -1,0 +1,101 @@
+"""The study of the reproduction: one setting, under some seeds, in some arms."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from seedproof._optional import require
+from seedproof.errors import RunError, UnknownNameError
+from seedproof.papers.conll2019.results import collect
+from seedproof.papers.conll2019.settings import ARMS, Setting
+from seedproof.runs.run import Run
+from seedproof.study.study import Study
+
+PAPER_ARMS = ("none", "aswa", "naswa")
+
+
+def train(run: Run) -> None:
+    """Train the model that a run's arguments describe, and log what it says.
+
+    Args:
+        run: Its `arguments` are a setting's, such as `dataset=sst`.
+    """
+    from seedproof.papers.conll2019.data import prepare
+    from seedproof.papers.conll2019.training import log_run
+
+    setting = Setting.from_arguments(run.arguments)
+    log_run(run, prepare(setting), setting)
+
+
+def study(
+    setting: Setting,
+    *,
+    store: str | os.PathLike[str],
+    seeds: int = 10,
+    arms: Sequence[str] = PAPER_ARMS,
+) -> Study:
+    """The study of one setting; running it again makes what is missing.
+
+    Args:
+        setting: Data set, model and training.
+        store: Where records go.
+        seeds: How many seeds, which all arms share.
+        arms: Names of stabilizers, `none` among them.
+
+    Returns:
+        A study of one thread a run.
+
+    Raises:
+        UnknownNameError: There is no such stabilizer.
+    """
+    unknown = [arm for arm in arms if arm not in ARMS]
+    if unknown:
+        raise UnknownNameError(f"There is no stabilizer {unknown[0]!r}. Known: {', '.join(ARMS)}.")
+    require("torch", extra="papers", feature="Reproducing a paper")
+    return Study(
+        setting.name,
+        train,
+        seeds=seeds,
+        arms=arms,
+        store=store,
+        arguments=setting.as_arguments(),
+        threads_per_run=1,
+    )
+
+
+def reproduce(
+    setting: Setting,
+    *,
+    store: str | os.PathLike[str],
+    seeds: int = 10,
+    arms: Sequence[str] = PAPER_ARMS,
+    engine: str = "processes",
+    workers: int | None = None,
+    progress: bool = True,
+) -> dict[str, Any]:
+    """Make every run that is missing, and collect what came out.
+
+    Args:
+        setting: Data set, model and training.
+        store: Where records go; a second call goes on from there.
+        seeds: How many seeds, which all arms share.
+        arms: Names of stabilizers.
+        engine: Where runs are made.
+        workers: How many runs at a time.
+        progress: Whether to show on standard error how far it is.
+
+    Returns:
+        What `collect` gives.
+
+    Raises:
+        RunError: A run failed.
+    """
+    status = study(setting, store=store, seeds=seeds, arms=arms).run(
+        engine, workers=workers, progress=progress, follow="test_accuracy"
+    )
+    if status.failed:
+        raise RunError(
+            f"{len(status.failed)} run(s) failed. See why with: seedproof status "
+            f"{os.fspath(store)} --tracebacks. The same command tries them again."
+        )
+    return collect(store)

@@ -1,0 +1,104 @@
+"""What every explainer promises, for those that come with the house."""
+
+import numpy as np
+import pytest
+import torch
+
+from seedproof.explain import Attention, Gradients, Lime, TakesLengths, TransformerAttention
+from seedproof.explain.surrogate import Surrogate
+from seedproof.papers.models import Classifier, Shape
+from seedproof.runs.rng import seed_everything, untouched
+from seedproof.testing.explainers import (
+    N_TOKENS,
+    ExplainerContract,
+    Reader,
+    are_close,
+    pad,
+)
+from seedproof.testing.trainings import fill
+
+SETTINGS = {
+    "attention": Attention(),
+    "attention, one by one": Attention(batch_size=1),
+    "gradient": Gradients(),
+    "gradient, cut": Gradients(cut_attention=True),
+    "gradient, signed": Gradients(signed=True, batch_size=2),
+    "gradient x input": Gradients("gradient-x-input"),
+    "gradient x input, cut": Gradients("gradient-x-input", cut_attention=True),
+    "integrated": Gradients("integrated-gradients", n_steps=8),
+    "integrated, from a token": Gradients(
+        "integrated-gradients", n_steps=8, baseline=3, batch_size=4
+    ),
+    "lime": Lime(replacement=0, seed=0, n_samples=50),
+    "lime, shares": Lime(replacement=0, seed=1, draw=1, n_samples=50, signed=False),
+    "lime, in parts": Lime(replacement=2, seed=0, n_samples=50, batch_size=7),
+    "lime, two words": Lime(replacement=0, seed=0, n_samples=50, surrogate=Surrogate(n_words=2)),
+}
+FOR_PAPERS = {name: SETTINGS[name] for name in ("attention", "gradient, cut", "lime")}
+FOR_TRANSFORMERS = {
+    "attention": TransformerAttention(),
+    "attention of one head": TransformerAttention(layer=0, head=1, position=-1),
+    "gradient": Gradients(),
+    "integrated": Gradients("integrated-gradients", n_steps=4),
+    "lime": Lime(replacement=0, seed=0, n_samples=30),
+}
+
+
+@pytest.mark.parametrize("explainer", SETTINGS.values(), ids=SETTINGS)
+class TestReader(ExplainerContract):
+    """On a small model of one's own."""
+
+    def test_even_a_model_that_reads_padding_sees_none(self, explainer, texts):
+        """Texts are cut to their length, so no batch can change what a careless model says."""
+        model = Reader(sees_padding=True)
+
+        assert are_close(explainer(model, texts), explainer(model, pad(texts, 1, 5)))
+
+    def test_two_classes_in_one_column(self, explainer, texts):
+        """One logit says as much as two, of which the first is 0."""
+        one, two = Reader(n_outputs=1), Reader(n_outputs=2)
+        own = {name: value for name, value in one.state_dict().items() if "output" not in name}
+        two.load_state_dict(own, strict=False)
+        with torch.no_grad():
+            two.output.weight.copy_(torch.cat([0 * one.output.weight, one.output.weight]))
+            two.output.bias.copy_(torch.cat([0 * one.output.bias, one.output.bias]))
+
+        assert are_close(explainer(one, texts), explainer(two, texts))
+
+
+@pytest.mark.parametrize("explainer", FOR_PAPERS.values(), ids=FOR_PAPERS)
+@pytest.mark.parametrize(("encoder", "attention"), [("cnn", "additive"), ("lstm", "dot")])
+class TestPapers(ExplainerContract):
+    """On the models of the papers, which are told lengths instead of a mask."""
+
+    @pytest.fixture
+    def model(self, encoder, attention):
+        """With two classes, which share one logit."""
+        vectors = np.random.default_rng(0).normal(size=(N_TOKENS, 5))
+        with untouched():
+            seed_everything(np.random.SeedSequence(0))
+            return TakesLengths(Classifier(Shape(encoder, attention), vectors))
+
+
+@pytest.mark.parametrize("explainer", FOR_TRANSFORMERS.values(), ids=FOR_TRANSFORMERS)
+class TestTransformer(ExplainerContract):
+    """On a model of Hugging Face."""
+
+    @pytest.fixture
+    def model(self):
+        """A BERT of two layers, whose weights are drawn here."""
+        from transformers import BertConfig, BertForSequenceClassification
+
+        config = BertConfig(
+            vocab_size=N_TOKENS,
+            hidden_size=8,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            intermediate_size=16,
+            max_position_embeddings=40,
+            num_labels=3,
+        )
+        with untouched():
+            model = BertForSequenceClassification(config)
+        fill(model, 0)
+        return model

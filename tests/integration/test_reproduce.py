@@ -1,0 +1,106 @@
+"""`seedproof reproduce` from the command line: a smoke run, gone on with, and what is refused."""
+
+import csv
+import json
+import os
+
+import numpy as np
+import pytest
+
+from seedproof.records.location import Location
+from seedproof.records.reader import Store
+
+GOOD, BAD = ("fine", "warm", "clever"), ("dull", "cold", "clumsy")
+FILLER = ("the", "film", "is", "a", "story", "of", "two", "people")
+NAME = "sst-cnn-additive-epochs-2-n-train-400-n-dev-200-n-test-200"
+
+
+@pytest.fixture
+def made_sst(tmp_path_factory, monkeypatch):
+    """A folder of one's own copies, with made sentences in place of SST."""
+    rng = np.random.default_rng(5)
+    folder = tmp_path_factory.mktemp("data")
+    rows = [("text", "label", "exp_split")]
+    for split, n_rows in (("train", 80), ("dev", 30), ("test", 30)):
+        for i in range(n_rows):
+            words = [*rng.choice(FILLER, 6), *rng.choice(GOOD if i % 2 else BAD, 2)]
+            rows.append((" ".join(rng.permutation(words)), i % 2, split))
+        rows.append((" ".join(FILLER * 2), 0, split))  # the longest is left out
+    (folder / "sst").mkdir()
+    with (folder / "sst" / "sst_dataset.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(rows)
+    (folder / "word_vectors").mkdir()
+    np.savez(
+        folder / "word_vectors" / "glove6b_100d_subset_f16.npz",
+        words=np.frombuffer("\n".join((*GOOD, *BAD, *FILLER)).encode(), dtype=np.uint8),
+        vectors=rng.normal(0, 0.4, (14, 100)).astype(np.float16),
+    )
+    monkeypatch.setenv("SEEDPROOF_DATA", str(folder))
+    return folder
+
+
+@pytest.mark.usefixtures("made_sst")
+def test_a_smoke_run_trains_shows_and_goes_on(seedproof, tmp_path):
+    """Three seeds and two arms are made once; the second time nothing is, and the table stays."""
+    command = ("reproduce", "conll2019", "--smoke", "--engine", "serial", "--results", "kept")
+
+    code, out, err = seedproof(*command)
+    again = seedproof(*command)
+
+    assert code == again[0] == 0, err
+    assert out == again[1]
+    assert "6 of 6 are finished" in again[2]
+    lines = out.splitlines()
+    assert lines[0] == f"{NAME}: 3 runs an arm, 30 test examples"
+    assert [line.split()[0] for line in lines[2:]] == ["arm", "none", "aswa"]
+    assert lines[3].endswith("82.0 ±1.01")
+    kept = json.loads((tmp_path / "kept" / f"{NAME}.json").read_text(encoding="utf-8"))
+    assert kept["arms"]["aswa"]["runs"] == ["0", "1", "2"]
+    assert len(Store(Location.of(tmp_path / "runs" / "conll2019" / NAME)).runs) == 6
+
+
+@pytest.mark.usefixtures("made_sst")
+def test_arms_seeds_and_model_are_as_asked_for(seedproof, tmp_path):
+    """An LSTM with dot attention, two seeds, one arm; runs can be added later."""
+    command = ("reproduce", "conll2019", "--smoke", "--engine", "serial", "--store", "mine")
+    model = ("--encoder", "lstm", "--attention", "dot", "--epochs", "1", "--seeds", "2")
+
+    first = seedproof(*command, *model, "--arms", "none")
+    second = seedproof(*command, *model, "--arms", "none, ema")
+
+    assert (first[0], second[0]) == (0, 0), first[2] + second[2]
+    assert first[1].startswith("sst-lstm-dot-epochs-1-")
+    assert [run.arm for run in Store(Location.of(tmp_path / "mine")).runs] == ["ema", "ema", "none", "none"]  # fmt: skip
+
+
+@pytest.mark.skipif("SEEDPROOF_DATA" not in os.environ, reason="SEEDPROOF_DATA is not set")
+@pytest.mark.parametrize(("dataset", "encoder"), [("sst", "cnn"), ("snli", "lstm")])
+def test_real_data_sets_are_trained_on(seedproof, dataset, encoder):
+    """The files as they are: two seeds, one epoch, one text or two."""
+    code, out, err = seedproof(
+        "reproduce", "conll2019", "--smoke", "--engine", "serial", "--dataset", dataset,
+        "--encoder", encoder, "--epochs", 1, "--seeds", 2, "--arms", "none",
+    )  # fmt: skip
+
+    assert code == 0, err
+    assert f"{dataset}-{encoder}-additive" in out
+    assert "200 test examples" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("conll2020",), "Known: conll2019"),
+        (("conll2019", "--dataset", "sts"), "Known: sst, imdb"),
+        (("conll2019", "--arms", "none,awsa"), "There is no stabilizer 'awsa'"),
+        (("conll2019", "--seeds", 0), "0"),
+    ],
+)
+def test_what_is_unknown_is_refused_in_one_line(seedproof, tmp_path, arguments, message):
+    """Exit code 2, the known names, and nothing is made."""
+    code, out, err = seedproof("reproduce", *arguments)
+
+    assert (code, out) == (2, "")
+    assert message in err
+    assert len(err.splitlines()) == 1
+    assert not list(tmp_path.iterdir())

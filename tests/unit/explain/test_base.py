@@ -1,0 +1,96 @@
+import numpy as np
+import pytest
+import torch
+
+from seedproof.errors import DtypeError, EmptyInputError, OptionError, ShapeError
+from seedproof.explain import TokenBatch, to_shares
+from seedproof.explain.base import score_words
+
+TOKENS = torch.tensor([[5, 6, 7, 0], [8, 9, 0, 0], [0, 4, 3, 2]])
+MASK = TOKENS > 0
+
+
+def test_chunks_have_one_length_and_no_padding():
+    """Texts are cut on both sides, and come with their places."""
+    texts = TokenBatch(TOKENS, MASK, ["a", "b", "c"], targets=torch.tensor([1, 0, 2]))
+
+    chunks = list(texts.chunks(10))
+
+    assert [rows for rows, _ in chunks] == [[0, 2], [1]]
+    assert [some.tokens.tolist() for _, some in chunks] == [[[5, 6, 7], [4, 3, 2]], [[8, 9]]]
+    assert all(some.mask.all() for _, some in chunks)
+    assert [list(some.ids) for _, some in chunks] == [["a", "c"], ["b"]]
+    assert [some.targets.tolist() for _, some in chunks] == [[1, 2], [0]]
+
+
+def test_chunks_are_no_larger_than_asked():
+    """Two texts of one length, one at a time."""
+    texts = TokenBatch(TOKENS, MASK, ["a", "b", "c"])
+
+    assert [rows for rows, _ in texts.chunks(1)] == [[0], [2], [1]]
+
+
+def test_a_hole_in_a_text_stays_a_hole():
+    """What the mask leaves out in the middle is not padding at an end: the model is told."""
+    mask = torch.tensor([[True, False, True, False]])
+    ((_, some),) = TokenBatch(torch.ones(1, 4, dtype=torch.long), mask, [0]).chunks(1)
+
+    assert some.mask.tolist() == [[True, False, True]]
+
+
+def test_scores_are_of_words_and_in_the_order_of_texts():
+    """Positions that are no words are dropped, whatever the function gives there."""
+    words = MASK.clone()
+    words[0, 0] = False
+    texts = TokenBatch(TOKENS, MASK, ["a", "b", "c"], words=words)
+
+    scores = score_words(texts, 1, lambda some: some.tokens * 10.0)
+
+    assert [one.tolist() for one in scores] == [[60, 70], [80, 90], [40, 30, 20]]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "match"),
+    [
+        ({"tokens": TOKENS[0]}, ShapeError, r"shape \(4,\)"),
+        ({"mask": MASK[:, :3]}, ShapeError, "`mask`"),
+        ({"words": MASK[:2]}, ShapeError, "`words`"),
+        ({"ids": ["a"]}, ShapeError, "3 texts and 1 ids"),
+        ({"targets": torch.tensor([1])}, ShapeError, "targets of shape"),
+        ({"tokens": TOKENS.float()}, DtypeError, "`tokens` are torch.float32"),
+        ({"targets": torch.tensor([0.0, 1.0, 0.0])}, DtypeError, "`targets` are"),
+        ({"mask": MASK.long()}, DtypeError, r"mask\.bool\(\)"),
+        ({"words": torch.ones_like(MASK)}, OptionError, "calls padding"),
+        (
+            {"words": MASK & torch.tensor([[True], [False], [True]])},
+            EmptyInputError,
+            "Text 'b' has no word",
+        ),
+    ],
+)
+def test_texts_that_do_not_fit_are_refused(change, error, match):
+    """The message says what is wrong and where."""
+    with pytest.raises(error, match=match):
+        TokenBatch(**({"tokens": TOKENS, "mask": MASK, "ids": ["a", "b", "c"]} | change))
+
+
+@pytest.mark.parametrize("size", [0, -1, 2.0, True])
+def test_a_batch_size_that_is_no_count_is_refused(size):
+    """Also True, which would pass as 1."""
+    with pytest.raises(OptionError, match="batch_size"):
+        score_words(TokenBatch(TOKENS, MASK, ["a", "b", "c"]), size, lambda some: some.tokens)
+
+
+def test_shares_sum_to_one_and_forget_signs():
+    """By hand: −1, 3, 0 of 4."""
+    shares = to_shares([np.array([-1.0, 3.0, 0.0]), np.array([2.0])])
+
+    assert [one.tolist() for one in shares] == [[0.25, 0.75, 0.0], [1.0]]
+
+
+@pytest.mark.parametrize("size", [0.0, 5e-324, 1e-200, 1e308])
+def test_shares_of_equals_are_equal_at_any_size(size):
+    """Zeros, the tiniest numbers and the largest ones give no NaN."""
+    (shares,) = to_shares([np.full(4, size)])
+
+    assert shares.tolist() == [0.25] * 4

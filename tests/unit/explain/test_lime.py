@@ -1,0 +1,169 @@
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from seedproof.errors import OptionError
+from seedproof.explain import Lime, TokenBatch
+from seedproof.explain.surrogate import Surrogate
+from seedproof.testing.explainers import Reader, are_close, some_texts
+
+UNKNOWN = 0
+
+
+class Additive(nn.Module):
+    """The probability of class 1 is .5 and the sum of what its words have; unknown ones have 0."""
+
+    def __init__(self):
+        super().__init__()
+        self.worth = torch.tensor([0.0, 0.1, -0.2, 0.05, 0.0])
+        self.seen = []
+
+    def forward(self, tokens, mask):
+        """Two logits with exactly that probability."""
+        self.seen.append(tokens.clone())
+        p = 0.5 + (self.worth[tokens] * mask).sum(dim=1)
+        return torch.stack([1 - p, p], dim=1).log()
+
+
+def a_text(*tokens, words=None, target=1):
+    """One text without padding."""
+    numbers = torch.tensor([tokens])
+    return TokenBatch(
+        numbers,
+        torch.ones_like(numbers).bool(),
+        ["only"],
+        words=words,
+        targets=torch.tensor([target]),
+    )
+
+
+def test_what_is_linear_is_found():
+    """Words have their worth, but for what a ridge of 1 shrinks and shifts in 4000 samples."""
+    text = a_text(1, 2, 3, 4)
+
+    (scores,) = Lime(replacement=UNKNOWN, seed=0, n_samples=4000)(Additive(), text)
+
+    np.testing.assert_allclose(scores, [0.1, -0.2, 0.05, 0.0], atol=1e-3)
+
+
+def test_a_word_that_comes_twice_is_told_apart_by_its_place():
+    """As with `bow=False`: the first alone may be left out."""
+
+    class First(nn.Module):
+        def forward(self, tokens, mask):
+            del mask
+            p = 0.2 + 0.6 * (tokens[:, :1] == 1)
+            return (p / (1 - p)).log()
+
+    (scores,) = Lime(replacement=UNKNOWN, seed=0, n_samples=2000)(First(), a_text(1, 1, 1, 1))
+
+    assert scores[0] > 0.55
+    assert np.abs(scores[1:]).max() < 0.01
+
+
+def test_words_are_replaced_and_marks_stay():
+    """The others keep their places, and what is no word is never left out."""
+    model = Additive()
+    words = torch.tensor([[False, True, True, False]])
+
+    Lime(replacement=4, seed=0, n_samples=100)(model, a_text(1, 2, 3, 1, words=words))
+
+    (seen,) = model.seen
+    assert {tuple(row) for row in seen.tolist()} == {
+        (1, 2, 3, 1),
+        (1, 4, 3, 1),
+        (1, 2, 4, 1),
+        (1, 4, 4, 1),
+    }
+    assert len(seen) == 4  # equal samples are asked for once
+
+
+def test_the_class_that_is_predicted_is_explained():
+    """Unless another is given: then signs turn, since two probabilities sum to 1."""
+    lime = Lime(replacement=UNKNOWN, seed=0, n_samples=200)
+    text = a_text(2, 2, 3)  # .5 − .4 + .05: class 0
+    predicted = TokenBatch(text.tokens, text.mask, text.ids)
+
+    (own,) = lime(Additive(), predicted)
+    (other,) = lime(Additive(), text)
+
+    assert own[0] > 0
+    np.testing.assert_allclose(own, -other, atol=1e-6)  # float32
+
+
+def test_samples_follow_from_seed_draw_and_id():
+    """The same three give the same samples; any other gives others; 7 is not "7"."""
+    lime = Lime(replacement=UNKNOWN, seed=3)
+    samples = lime.samples(7, 10)
+
+    np.testing.assert_array_equal(samples, Lime(replacement=5, seed=3).samples(np.int64(7), 10))
+    np.testing.assert_array_equal(lime.samples("x", 10), lime.samples(np.str_("x"), 10))
+    for other in (
+        lime.samples("7", 10),
+        lime.samples(8, 10),
+        Lime(replacement=UNKNOWN, seed=4).samples(7, 10),
+        Lime(replacement=UNKNOWN, seed=3, draw=1).samples(7, 10),
+    ):
+        assert (samples != other).any()
+
+
+def test_samples_are_spread_as_those_of_lime():
+    """The first keeps all; how many are left out is uniform from 1 to all, and all words are alike."""
+    samples = Lime(replacement=UNKNOWN, seed=0, n_samples=20_001).samples("x", 8)
+
+    assert samples[0].all()
+    n_left_out = (~samples[1:]).sum(axis=1)
+    shares = np.bincount(n_left_out, minlength=9) / 20_000
+    # Five standard deviations of a share of 1/8, and of a word's share of 9/16, in 20,000 draws.
+    np.testing.assert_allclose(shares, [0] + [1 / 8] * 8, atol=0.012)
+    np.testing.assert_allclose((~samples[1:]).mean(axis=0), 9 / 16, atol=0.018)
+
+
+def test_runs_at_once_are_explained_as_one_by_one():
+    """And each in its own predicted class."""
+    lime = Lime(replacement=UNKNOWN, seed=0, n_samples=200, surrogate=Surrogate(n_words=2))
+    models = [Reader(seed=seed) for seed in range(4)]
+    texts = some_texts()
+
+    together = lime.explain_runs(models, texts)
+
+    for model, scores in zip(models, together, strict=True):
+        assert are_close(scores, lime(model, texts))
+    assert not are_close(together[0], together[1])
+
+
+def test_no_runs_have_no_scores():
+    """An empty list is no error."""
+    assert Lime(replacement=UNKNOWN, seed=0).explain_runs([], some_texts()) == []
+
+
+def test_two_draws_differ_by_the_noise_of_the_explainer():
+    """Less, the more samples there are."""
+    texts = some_texts()
+
+    def noise(n_samples):
+        one, two = (
+            Lime(replacement=UNKNOWN, seed=0, draw=draw, n_samples=n_samples)(Reader(), texts)
+            for draw in (0, 1)
+        )
+        return max(np.abs(a - b).max() for a, b in zip(one, two, strict=True))
+
+    assert noise(2000) < noise(40) / 2
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("replacement", -1),
+        ("seed", -1),
+        ("seed", None),
+        ("draw", 0.5),
+        ("n_samples", 1),
+        ("batch_size", 0),
+    ],
+)
+def test_bad_settings_are_refused_by_name(name, value):
+    """The message has the setting's name and the value."""
+    with pytest.raises(OptionError, match=f"`{name}` is {value}"):
+        Lime(**({"replacement": UNKNOWN, "seed": 0} | {name: value}))

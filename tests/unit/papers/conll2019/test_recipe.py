@@ -1,0 +1,84 @@
+import pickle
+
+import pytest
+
+from seedproof.errors import RunError, UnknownNameError
+from seedproof.papers.conll2019.recipe import reproduce, study, train
+from seedproof.papers.conll2019.settings import Setting
+from seedproof.records.location import Location
+from seedproof.records.reader import Store
+
+SETTING = Setting(epochs=1, n_train=40, n_dev=20, n_test=20)
+
+
+def test_the_training_travels_by_name():
+    """Runs are made in fresh processes, which find the function by its name."""
+    assert pickle.loads(pickle.dumps(train)) is train  # noqa: S301 - our own
+
+
+def test_a_setting_decides_the_runs(tmp_path):
+    """Another setting has other runs; another number of seeds shares those of the first."""
+    plans = [
+        {run.run_id for run in study(setting, store=tmp_path, seeds=seeds).planned()}
+        for setting, seeds in ((SETTING, 2), (SETTING, 3), (Setting(), 2))
+    ]
+
+    assert plans[0] < plans[1]
+    assert not plans[0] & plans[2]
+
+
+def test_an_unknown_arm_is_refused_before_anything_is_made(tmp_path):
+    """The message lists the stabilizers."""
+    with pytest.raises(UnknownNameError, match="switch-ema"):
+        study(SETTING, store=tmp_path / "runs", arms=("none", "awsa"))
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.usefixtures("made_sst")
+def test_a_run_keeps_predictions_attention_and_scalars(tmp_path):
+    """Everything that the results need is in the store, and the weights are beside it."""
+    found = reproduce(
+        SETTING,
+        store=tmp_path / "runs",
+        seeds=2,
+        arms=("none", "aswa"),
+        engine="serial",
+        progress=False,
+    )
+
+    records = Store(Location.of(tmp_path / "runs"))
+    assert len(records.runs) == 4
+    for run in records.runs:
+        assert set(run.scalars) == {
+            "dev_auc",
+            "test_accuracy",
+            "test_loss",
+            "train_loss",
+            "train_loss_last_epoch",
+            "epoch_chosen",
+            "forward_passes",
+            "seconds",
+        }
+        assert run.scalars["epoch_chosen"] == 1
+        # An epoch of train and dev, then train and test once more.
+        assert run.scalars["forward_passes"] == 40 + 20 + 40 + 20
+        kinds = {tuple(part.path.split("/")[:2]) for part in run.parts}
+        assert kinds == {("predictions", "test"), ("explanations", "test")}
+        assert list((tmp_path / "runs" / "runs" / run.run_id).glob("checkpoints/*/chosen.pt"))
+    assert list(found["arms"]) == ["none", "aswa"]
+
+
+def test_a_run_that_fails_is_an_error(data_folder, tmp_path):
+    """Without the data every run fails, and the message says where to look."""
+    (data_folder / "sst").mkdir()
+    (data_folder / "sst" / "sst_dataset.csv").write_text("text\na\n", encoding="utf-8")
+
+    with pytest.raises(RunError, match=r"2 run\(s\) failed.*--tracebacks"):
+        reproduce(
+            SETTING,
+            store=tmp_path / "runs",
+            seeds=2,
+            arms=("none",),
+            engine="serial",
+            progress=False,
+        )

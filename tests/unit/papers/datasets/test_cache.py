@@ -1,0 +1,101 @@
+import hashlib
+
+import pytest
+
+from seedproof.errors import NotFoundError
+from seedproof.papers.datasets import cache
+from seedproof.papers.datasets.cache import Source, fetch, local_file, own_file
+
+
+def test_without_the_variable_there_is_no_folder(monkeypatch):
+    """Unset and empty mean the same: data sets are fetched."""
+    monkeypatch.delenv("SEEDPROOF_DATA", raising=False)
+    assert local_file("sst/sst_dataset.csv") is None
+
+    monkeypatch.setenv("SEEDPROOF_DATA", "")
+    assert local_file("sst/sst_dataset.csv") is None
+
+
+def test_a_folder_that_is_not_there_is_refused(monkeypatch, tmp_path):
+    """A typo must not lead to a download."""
+    monkeypatch.setenv("SEEDPROOF_DATA", str(tmp_path / "dtaa"))
+
+    with pytest.raises(NotFoundError, match="dtaa"):
+        local_file("sst/sst_dataset.csv")
+
+
+def test_a_file_of_ones_own_is_found(data_folder):
+    """A file below the folder is used, and one that is not there is None."""
+    (data_folder / "sst").mkdir()
+    (data_folder / "sst" / "sst_dataset.csv").touch()
+
+    assert local_file("sst/sst_dataset.csv") == data_folder / "sst" / "sst_dataset.csv"
+    assert local_file("sst/other.csv") is None
+
+
+@pytest.mark.usefixtures("data_folder")
+def test_what_may_not_be_passed_on_says_what_to_do():
+    """The message names the file and its layout."""
+    with pytest.raises(NotFoundError, match=r"Tweets.*adr/adr\.csv.*SEEDPROOF_DATA.*a table"):
+        own_file("adr/adr.csv", what="Tweets", layout="a table")
+
+
+@pytest.fixture
+def served(tmp_path, monkeypatch):
+    """A server of one file on loopback, and a cache that is empty."""
+    import threading
+    from functools import partial
+    from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    folder = tmp_path / "served"
+    folder.mkdir()
+    (folder / "words.csv").write_bytes(b"text,label\n")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    yield f"http://127.0.0.1:{server.server_port}/words.csv", folder / "words.csv"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_a_public_file_is_fetched_once_and_checked(served, tmp_path):
+    """The second time the file comes from the cache, though its origin is gone."""
+    url, origin = served
+    source = Source(url, "sha256:" + hashlib.sha256(b"text,label\n").hexdigest())
+
+    first = fetch(source, folder="made")
+    origin.unlink()
+    second = fetch(source, folder="made")
+
+    assert first == second
+    assert first.read_bytes() == b"text,label\n"
+    assert first.is_relative_to(tmp_path / "cache")
+
+
+def test_a_file_that_has_changed_is_refused(served):
+    """Other bytes are another data set."""
+    url, _ = served
+
+    with pytest.raises(NotFoundError, match="could not be fetched"):
+        fetch(Source(url, "sha256:" + "0" * 64), folder="made")
+
+
+def test_every_public_source_has_a_digest():
+    """No data set is taken on trust."""
+    from seedproof.papers import word_vectors
+    from seedproof.papers.datasets import agnews, imdb, snli, sst
+
+    sources = [sst.PUBLIC, imdb.PUBLIC, agnews.TRAIN, agnews.TEST, snli.PUBLIC, word_vectors.GLOVE]
+
+    lengths = {"sha256": 64, "md5": 32}
+    for source in sources:
+        kind, _, digest = source.digest.partition(":")
+        assert len(digest) == lengths[kind]
+        assert source.url.startswith("https://")
+    assert cache.FOLDER_VARIABLE == "SEEDPROOF_DATA"
