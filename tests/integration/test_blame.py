@@ -12,6 +12,7 @@ import seedproof as sp
 from seedproof.comparison.blame.compute import squared_differences
 from seedproof.comparison.blame.shares import shares_of
 from seedproof.comparison.blame.sharing import Sharing
+from seedproof.errors import OptionError
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
 from seedproof.report.blame import blame
@@ -226,6 +227,26 @@ def test_a_study_without_shared_seeds_is_refused_with_the_command(seedproof, scr
     assert (code, out) == (2, "")
     assert "seedproof run TARGET --blame 10 --vary init,order,dropout" in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("target", ["predictions.csv", "folder", "nowhere"])
+def test_what_is_no_store_is_told_how_to_make_one(target, seedproof):
+    """A table, another folder, nothing at all."""
+    Path("predictions.csv").write_text("run,example,prediction\n", encoding="utf-8")
+    Path("folder").mkdir()
+
+    code, out, err = seedproof("blame", target)
+
+    assert (code, out) == (2, "")
+    assert err.startswith("error SP101: There is no store at ")
+    assert "a store made by `seedproof run TARGET --blame 10`" in err
+    assert err.count("\n") == 1
+
+
+def test_a_report_cannot_be_blamed():
+    """It holds no seeds."""
+    with pytest.raises(OptionError, match="seedproof run TARGET --blame 10"):
+        blame(sp.measure([["a", "b"], ["a", "a"]]))
 
 
 @pytest.mark.parametrize(

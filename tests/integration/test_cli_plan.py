@@ -54,6 +54,23 @@ def test_plan_takes_one_arm_of_a_store(seedproof):
     assert err.count("\n") == 1
 
 
+def test_plan_asks_for_the_option_that_is_missing(seedproof):
+    """By the name that is typed."""
+    assert "--sd" in seedproof("plan", "--detect", 0.005)[2]
+    assert "--cv" in seedproof("plan", "--detect-flip-ratio", 0.8)[2]
+
+
+def test_plan_takes_no_report_as_a_pilot(seedproof):
+    """It has figures; the pilot needs what they were made from."""
+    seedproof("measure", EXAMPLE, "--out", "report")
+
+    code, out, err = seedproof("plan", "--pilot", "report", "--detect", 0.005)
+
+    assert (code, out) == (2, "")
+    assert err.startswith("error SP115: 'report' is a report, and a pilot needs records.")
+    assert err.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -14,6 +14,7 @@ import pytest
 import xmlschema
 
 import seedproof as sp
+from seedproof.errors import OptionError
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.schema import Kind, Layout
@@ -193,7 +194,9 @@ def test_two_runs_are_never_enough(seedproof, tmp_path):
     code, out, _ = seedproof("gate", "two.csv", "--max", "flip_rate=0.9")
 
     assert code == 3
-    assert "at least 1 more run" in " ".join(out.split())
+    text = " ".join(out.split())
+    assert "with two runs the interval is over examples only" in text
+    assert "Make at least 3 runs, better 5." in text
 
 
 def test_options_that_do_nothing_are_refused(table, seedproof):
@@ -284,6 +287,46 @@ def test_arms_of_one_store_can_be_compared(seedproof, tmp_path):
     assert "1.00 [1.00, 1.00] times" in out  # the same predictions under the same seeds
 
 
+def test_nothing_is_its_own_baseline(table, seedproof, tmp_path):
+    """A forgotten --baseline-arm, and the same file, report or files under another name."""
+    write_store(tmp_path / "runs", arms=("none", "aswa"))
+    write_store(tmp_path / "alone")
+    seedproof("measure", table, "--out", "report")
+    Path("link.csv").symlink_to(table)
+    for words in (
+        ("runs", "--arm", "aswa", "--baseline", "runs"),
+        ("runs", "--arm", "aswa", "--baseline", "./runs/", "--baseline-arm", "aswa"),
+        ("runs", "--baseline", "runs"),
+        ("alone", "--baseline", "alone", "--baseline-arm", "none"),
+        (table, "--baseline", table),
+        (table, "--baseline", "link.csv"),
+        ("report", "--baseline", tmp_path / "report"),
+    ):
+        code, out, err = seedproof("gate", *words, "--no-worse", "flip_rate")
+
+        assert (code, out) == (2, "")
+        assert err.startswith("error SP115: ")
+        assert "nothing is worse than itself" in err
+        assert "--baseline-arm" in err
+        assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("option", ["--junit", "--markdown"])
+@pytest.mark.parametrize("place", ["folder", "table.csv/gate.out"])
+def test_a_place_where_no_file_can_be_is_refused(option, place, table, seedproof):
+    """A folder, and a file that is taken for one: before anything is judged."""
+    Path("folder").mkdir()
+    before = table.read_bytes()
+
+    code, out, err = seedproof("gate", table, "--max", "flip_rate=0.2", option, place)
+
+    assert (code, out) == (2, "")
+    assert err.startswith(f"error SP115: {option} '{place}' cannot be written")
+    assert "Give a file" in err
+    assert err.count("\n") == 1
+    assert table.read_bytes() == before
+
+
 # --------------------------------------------------------------------------------- environments
 
 
@@ -353,12 +396,13 @@ def test_rules_come_from_the_projects_file(name, head, table, seedproof):
         assert f"PASS         {metric} " in out
 
 
-def test_margins_come_from_a_list_or_a_table(table, seedproof):
+def test_margins_come_from_a_list_or_a_table(table, seedproof, tmp_path):
     """Without and with margins."""
+    write_table(tmp_path / "old.csv", noise=1)
     for text, margin in (('["flip_rate"]', "10"), ("{flip_rate = 3}", "300")):
         Path("rules.toml").write_text(f"[gate]\nno-worse = {text}\n", encoding="utf-8")
 
-        _, out, _ = seedproof("gate", table, "--baseline", table, "--config", "rules.toml")
+        _, out, _ = seedproof("gate", table, "--baseline", "old.csv", "--config", "rules.toml")
 
         assert f"margin {margin}" in out
 
@@ -411,6 +455,8 @@ def test_mistakes_in_a_file_are_named(content, code, say, table, seedproof):
         (["--max", "flip_rate=5"], "SP115", "Write 0.05 for 5 %"),
         (["--max", "flip_rate=0.1", "--max", "flip_rate=0.2"], "SP115", "given twice"),
         (["--max", "flips=0.1"], "SP301", "net_flip_rate"),
+        (["--max", "accuracy=0.5"], "SP115", "Write --min accuracy=0.5"),
+        (["--min", "flip_rate=0.5"], "SP115", "Write --max flip_rate=0.5"),
         (["--max", "ece=0.1"], "SP115", "probabilities"),
         (["--config", "none.toml"], "SP101", "none.toml"),
     ],
@@ -437,4 +483,38 @@ def test_a_report_is_judged_in_python():
 
     assert (found.outcome, found.exit_code) == ("pass", 0)
     assert str(found).startswith("Pass: all 2 rules hold.")
-    assert gate(report, no_worse=["flip_rate"], baseline=report).outcome == "investigate"
+    before = sp.measure(predictions(noise=1)[0], labels=labels)
+    assert gate(report, no_worse=["flip_rate"], baseline=before).outcome == "investigate"
+
+
+@pytest.mark.parametrize("target", ["a report", "arrays"])
+def test_what_is_in_memory_cannot_be_its_own_baseline(target):
+    """The same object twice; equal arrays may be of two trainings."""
+    classes, labels = predictions()
+    given = classes if target == "arrays" else sp.measure(classes, labels=labels)
+
+    with pytest.raises(OptionError, match="nothing is worse than itself"):
+        gate(given, no_worse=["flip_rate"], baseline=given)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"max": {"flip_rate": "x"}}, r"'x' as the limit of flip_rate .* max=\{"),
+        ({"max": 0.2}, r"max= takes limits by metric, not a float\. Write max=\{"),
+        ({"min": 0}, r"min= takes limits by metric, not a int\. Write min=\{"),
+        ({"no_worse": "flip_rate"}, r'no_worse=\["flip_rate"\]'),
+        ({"no_worse": 3}, r'no_worse=\["flip_rate"\]'),
+        ({"no_worse": [["flip_rate"]]}, r'no_worse=\["flip_rate"\]'),
+        ({"no_worse": ["flip_rate"]}, "baseline= in Python"),
+        ({"max": {"flip_rate": 0.2}, "arm": "none"}, "arm= and split= in Python"),
+        ({"max": {"flip_rate": 0.2}, "baseline_arm": "none"}, "baseline_arm= in Python"),
+        ({}, r'max=\{"flip_rate": 0\.05\} in Python'),
+    ],
+)  # fmt: skip
+def test_mistakes_in_python_name_the_keyword(options, words, table):
+    """In one line that says what to write."""
+    with pytest.raises(OptionError, match=words) as caught:
+        gate(table, **options)
+
+    assert "\n" not in str(caught.value)

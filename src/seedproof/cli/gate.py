@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from seedproof.cli import options
+from seedproof.errors import OptionError, first_line
 
 if TYPE_CHECKING:
     from seedproof.report.gate_api import GateReport
@@ -78,6 +79,9 @@ def gate(
     from seedproof.records.columns import Columns
     from seedproof.report import gate_api
 
+    for option, path in (("--junit", junit), ("--markdown", markdown)):
+        if path is not None:
+            _check_file(option, path)
     limits = thresholds(at_most or (), at_least or (), no_worse or (), config=config)
     with watching(Console(stderr=True)) as progress:
         report = gate_api.gate(
@@ -95,9 +99,9 @@ def gate(
             progress=progress,
         )
     if junit is not None:
-        _write(junit, report.to_junit())
+        _write("--junit", junit, report.to_junit())
     if markdown is not None:
-        _write(markdown, report.to_markdown(command=options.command_line()))
+        _write("--markdown", markdown, report.to_markdown(command=options.command_line()))
     if as_json:
         sys.stdout.write(report.to_json())
     else:
@@ -105,9 +109,31 @@ def gate(
     raise typer.Exit(report.exit_code)
 
 
-def _write(path: Path, content: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content, encoding="utf-8")
+def _check_file(option: str, path: Path) -> None:
+    """Refuse a place where no file can be, before anything is judged."""
+    try:
+        is_folder, is_below_file = path.is_dir(), any(one.is_file() for one in path.parents)
+    except OSError as error:
+        raise _unwritable(option, path, first_line(error)) from error
+    if is_folder:
+        raise _unwritable(option, path, "it is a folder")
+    if is_below_file:
+        raise _unwritable(option, path, "what should be its folder is a file")
+
+
+def _write(option: str, path: Path, content: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise _unwritable(option, path, first_line(error)) from error
+
+
+def _unwritable(option: str, path: Path, why: str) -> OptionError:
+    name = "gate.xml" if option == "--junit" else "gate.md"
+    return OptionError(
+        f"{option} {str(path)!r} cannot be written: {why}. Give a file, such as {name}."
+    )
 
 
 def _show(report: "GateReport") -> None:

@@ -62,6 +62,7 @@ def plan(
 
     report, columns = None, (run, example, label, prediction, probs)
     if pilot:
+        _refuse_report(pilot)
         report = options.measured(pilot, columns=columns, arm=arm, split=split, memory=memory)
     elif arm is not None or split is not None or Columns(*columns) != Columns():
         raise OptionError(
@@ -86,3 +87,16 @@ def plan(
         Console().print(found)
     else:
         typer.echo(str(found))
+
+
+def _refuse_report(pilot: list[str]) -> None:
+    """The folder of a report holds figures, and a pilot is measured from records."""
+    from seedproof.measurement.saved import is_saved
+    from seedproof.records.location import Location
+
+    for path in pilot:
+        if "://" not in path and is_saved(Location.of(path)):
+            raise OptionError(
+                f"{path!r} is a report, and a pilot needs records. Give --pilot the table or store "
+                "that the report was made from."
+            )

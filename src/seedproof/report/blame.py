@@ -13,6 +13,7 @@ from rich.text import Text
 
 from seedproof.comparison.blame.compute import USEFUL_BLOCKS, Blame, blame_runs
 from seedproof.comparison.blame.shares import LEAST_BLOCKS, Share, Shares
+from seedproof.errors import NotFoundError, OptionError
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
 from seedproof.report.numbers import MINUS, NO_BREAK, number, sign
@@ -47,8 +48,21 @@ def blame(
 
     Returns:
         A report; `print` it, or ask for its `result`.
+
+    Raises:
+        NotFoundError: There is no store.
+        OptionError: This is no path.
     """
-    shards = Store(Location.of(store)).shards(arm=arm, split=split)
+    made_by = "give a store made by `seedproof run TARGET --blame 10`"
+    if not isinstance(store, str | os.PathLike | Location):
+        raise OptionError(f"A {type(store).__name__} does not hold the seeds of runs: {made_by}.")
+    place = Location.of(store)
+    if place.is_local and not Store.is_at(place):
+        raise NotFoundError(
+            f"There is no store at {place}. Blame needs the seeds of the runs, which tables and "
+            f"reports do not hold: {made_by}."
+        )
+    shards = Store(place).shards(arm=arm, split=split)
     seeds = [run.seeds for run in shards.manifests]
     return BlameReport(blame_runs(shards, seeds, progress=progress))
 

@@ -9,9 +9,16 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from seedproof.comparison.effect import Effect, scale_of
-from seedproof.comparison.gate.judge import MOST_RUNS, Check, GateResult, Outcome
+from seedproof.comparison.gate.judge import (
+    MEAN_FROM,
+    MOST_RUNS,
+    Check,
+    GateResult,
+    Outcome,
+    least_runs,
+)
 from seedproof.comparison.gate.rules import Rule, limit_of
-from seedproof.measurement.intervals import Estimate
+from seedproof.measurement.intervals import SPREAD_FROM, Estimate
 from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.card import Unit, card
 from seedproof.report.numbers import MINUS, NO_BREAK, number, sign
@@ -19,6 +26,8 @@ from seedproof.report.text import PLAIN_WIDTH, printable
 
 FORMAT = 1
 SIGNS: Mapping[Outcome, str] = {"pass": "✅", "fail": "❌", "investigate": "🔍"}
+# What is advised beside the least number of runs.
+BETTER_RUNS: Mapping[int, int] = {MEAN_FROM: 5, SPREAD_FROM: 10}
 # Marks that Markdown or HTML give a meaning to.
 _MARKS = re.compile(r"([\\`*_\[\]|~#!@])")
 
@@ -33,17 +42,19 @@ def headline(result: GateResult) -> str:
         return ("Pass: the rule holds." if n_rules == 1 else f"Pass: all {n_rules} rules hold.") + (
             from_runs
         )
+    if n_rules == 1:
+        verdict = "Fail: the rule is broken." if n_failed else "Investigate: the rule is open."
+        return f"{verdict}{from_runs}"
     is_open = f"{n_open} {'is' if n_open == 1 else 'are'} open"
-    rules = f"{n_rules} rule{'s' * (n_rules > 1)}"
     if result.outcome == "investigate":
-        return f"Investigate: of {rules}, {is_open}; none is broken.{from_runs}"
+        return f"Investigate: of {n_rules} rules, {is_open}; none is broken.{from_runs}"
     broken = f"{n_failed} {'is' if n_failed == 1 else 'are'} broken"
-    return f"Fail: of {rules}, {broken}{f' and {is_open}' if n_open else ''}.{from_runs}"
+    return f"Fail: of {n_rules} rules, {broken}{f' and {is_open}' if n_open else ''}.{from_runs}"
 
 
 def sentence(check: Check) -> str:
     """What was found, and how it stands to the limit."""
-    return f"{printable(check.rule.metric)} {_found(check)} {_relation(check)}."
+    return f"{printable(check.rule.metric)} {_found(check)} {_relation(check)}{_caveat(check)}."
 
 
 def advice(check: Check) -> str:
@@ -52,14 +63,15 @@ def advice(check: Check) -> str:
         return ""
     if check.outcome == "fail":
         return "Mend the training, or change the limit and say why."
-    more = f"{check.more_runs} more run{'s' * (check.more_runs != 1)}"
-    more += " on each side" if check.rule.kind == "no-worse" else ""
+    where = " on each side" if check.rule.kind == "no-worse" else ""
+    more = f"{check.more_runs} more run{'s' * (check.more_runs != 1)}{where}"
+    least = least_runs(check.rule.metric)
     return {
         "more runs": f"About {more} would settle it, if the value stays.",
         "too near": f"It is too near the limit: more than {MOST_RUNS} runs would be needed. "
         "Decide by hand, or change the limit.",
         "too few examples": "No number of runs would settle it: there are too few examples.",
-        "too few runs": f"It takes at least {more} before anything can be said.",
+        "too few runs": f"Make at least {least} runs{where}, better {BETTER_RUNS[least]}.",
         "unlike numbers of runs": "Give both sides the same number of runs: it grows with them.",
         "no interval": "It has no interval here, as where one run makes all of the spread: add "
         "runs.",
@@ -95,6 +107,18 @@ def _relation(check: Check) -> str:
     return f"straddles its limit, {limit}" if has_interval else f"may or may not be {limit}"
 
 
+def _caveat(check: Check) -> str:
+    """What the interval of two runs is silent about."""
+    found = check.found if check.effect is None else check.effect
+    if check.reason != "too few runs" or found.low is None or found.over != "examples":
+        return ""
+    where = " on a side" if check.rule.kind == "no-worse" else ""
+    return (
+        f"; with two runs{where} the interval is over examples only, so that nothing is known of "
+        "other runs"
+    )
+
+
 def limit_text(rule: Rule) -> str:
     """A limit as people say it: "at most 5 %", or the margin against a baseline."""
     unit = _unit(rule.metric)
@@ -108,7 +132,8 @@ def limit_text(rule: Rule) -> str:
 
 def _exact(limit: float, unit: Unit) -> str:
     scaled = 100 * limit if unit in {"percent", "points"} else limit
-    return f"{scaled:.6g}{sign(unit)}"
+    text = f"{scaled:.6g}"
+    return text + (f"{NO_BREAK}pt" if (text, unit) == ("1", "points") else sign(unit))
 
 
 def _unit(metric: str) -> Unit:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from seedproof.comparison.arms.compare import Side, compare_sides
 from seedproof.comparison.arms.result import Comparison
@@ -23,7 +23,7 @@ from seedproof.records.location import Location
 from seedproof.records.reader import StoreShards
 from seedproof.records.targets import Target, as_store
 from seedproof.report import gate as formats
-from seedproof.report.api import DEFAULT_MEMORY, parse_memory
+from seedproof.report.api import DEFAULT_MEMORY, checked_columns, parse_memory
 from seedproof.report.report import Report
 from seedproof.typing import Progress
 
@@ -113,20 +113,26 @@ def gate(
         EnvironmentChangedError: Records were made in different environments.
         OptionError: A rule cannot be judged; the message says why.
     """
-    rules = rules_of(max or {}, min or {}, no_worse or ())
+    rules = rules_of(max, min, no_worse)
     check_names(rules)
     compares = any(rule.kind == "no-worse" for rule in rules)
     if compares != (baseline is not None):
         raise OptionError(
-            "no-worse compares with a baseline. Give --baseline with it."
+            "no-worse compares with a baseline. Give --baseline with it, or baseline= in Python."
             if compares
-            else "A baseline does nothing without a rule. Add one, such as --no-worse flip_rate."
+            else "A baseline does nothing without a rule. Add one, such as --no-worse flip_rate, "
+            'or no_worse=["flip_rate"] in Python.'
         )
     if baseline_arm is not None and (baseline is None or not _is_store(baseline)):
-        raise OptionError("--baseline-arm goes with a store as --baseline. Leave it out.")
+        raise OptionError(
+            "--baseline-arm, or baseline_arm= in Python, goes with a store as the baseline. "
+            "Leave it out."
+        )
+    if baseline is not None:
+        _refuse_itself(target, baseline, arm, baseline_arm or arm)
     with TemporaryDirectory(prefix="seedproof-") as working:
         reading = Reading(
-            columns=columns or Columns(),
+            columns=checked_columns(columns),
             working=Path(working),
             memory=parse_memory(memory),
             split=split,
@@ -154,17 +160,78 @@ def gate(
 
 
 def rules_of(
-    at_most: Mapping[str, float],
-    at_least: Mapping[str, float],
-    no_worse: Mapping[str, float | None] | Iterable[str],
+    at_most: Mapping[str, float] | None,
+    at_least: Mapping[str, float] | None,
+    no_worse: Mapping[str, float | None] | Iterable[str] | None,
 ) -> list[Rule]:
     """The rules that limits stand for, in their order."""
-    margins = no_worse if isinstance(no_worse, Mapping) else dict.fromkeys(no_worse)
     return [
-        *(Rule("max", name, limit) for name, limit in at_most.items()),
-        *(Rule("min", name, limit) for name, limit in at_least.items()),
-        *(Rule.no_worse(name, margin) for name, margin in margins.items()),
+        *(Rule("max", name, limit) for name, limit in _limits("max", at_most).items()),
+        *(Rule("min", name, limit) for name, limit in _limits("min", at_least).items()),
+        *(Rule.no_worse(name, margin) for name, margin in _margins(no_worse).items()),
     ]
+
+
+def _limits(keyword: str, given: object) -> Mapping[str, float]:
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        return given
+    raise OptionError(
+        f"{keyword}= takes limits by metric, not a {type(given).__name__}. Write "
+        f'{keyword}={{"flip_rate": 0.05}}, or --{keyword} flip_rate=0.05 on the command line.'
+    )
+
+
+def _margins(given: object) -> Mapping[str, float | None]:
+    if given is None:
+        return {}
+    is_several = isinstance(given, Iterable) and not isinstance(given, str)
+    names: list[Any] = list(given) if is_several else [None]  # type: ignore[call-overload]
+    if not all(isinstance(name, str) for name in names):
+        raise OptionError(
+            "no_worse= takes names of metrics: in a list, or in a mapping with margins. Write "
+            'no_worse=["flip_rate"] or no_worse={"flip_rate": 0.1}.'
+        )
+    return given if isinstance(given, Mapping) else dict.fromkeys(names)
+
+
+def _refuse_itself(
+    target: Judged, baseline: Judged, arm: str | None, baseline_arm: str | None
+) -> None:
+    """The same records, or the same report, on both sides."""
+    is_same = target is baseline
+    if not is_same and (places := _places(target)) is not None:
+        is_same = places == _places(baseline)
+    if not is_same:
+        return
+    alone = _alone(target)
+    store = None if isinstance(alone, Report) else as_store(alone)
+    if store is not None:
+        arms = store.arms()
+        only = arms[0] if len(arms) == 1 else None
+        if (arm or only) != (baseline_arm or only):
+            return
+        raise OptionError(
+            "The target and the baseline are the same arm of the same store, and nothing is worse "
+            "than itself. Name the other arm with --baseline-arm, or baseline_arm= in Python; or "
+            "give another baseline."
+        )
+    raise OptionError(
+        "The target and the baseline are the same, and nothing is worse than itself. Give other "
+        "runs as the baseline; of a store with several arms name one with --baseline-arm, or "
+        "baseline_arm= in Python."
+    )
+
+
+def _places(target: Judged) -> list[Location] | None:
+    """Where a target lies, links followed; None for what is in memory."""
+    several = list(target) if isinstance(target, list | tuple) else [target]
+    found = [Location.of(one) for one in several if isinstance(one, str | os.PathLike | Location)]
+    if not found or len(found) < len(several):
+        return None
+    resolved = [Location.of(Path(one.path).resolve()) if one.is_local else one for one in found]
+    return sorted(resolved, key=lambda one: one.path)
 
 
 def _alone(target: Judged) -> Judged:
@@ -203,7 +270,10 @@ def _refuse_what_has_no_effect(targets: Sequence[Judged], reading: Reading) -> N
     records = [one for one in targets if not isinstance(one, Report) and _saved(one) is None]
     stores = [one for one in records if _is_store(one)]
     if not stores and (reading.arm is not None or reading.split is not None):
-        raise OptionError("--arm and --split go with stores, and none is given. Leave them out.")
+        raise OptionError(
+            "--arm and --split, or arm= and split= in Python, go with stores, and none is given. "
+            "Leave them out."
+        )
     if len(stores) == len(records) and reading.columns != Columns():
         raise OptionError("Names of columns go with tables, and none is given. Leave them out.")
 
@@ -250,6 +320,6 @@ def _environment_notes(mine: Opened, theirs: Opened | None, *, is_allowed: bool)
         raise EnvironmentChangedError(
             f"The records were made in different environments: {'; '.join(found)}. A difference "
             "may be theirs. Make the runs again in one, or allow it with "
-            "--allow-different-environments."
+            "--allow-different-environments, or allow_different_environments=True in Python."
         )
     return (f"The records were made in different environments: {'; '.join(found)}.",)

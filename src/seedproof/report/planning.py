@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from io import StringIO
+from numbers import Real
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -108,6 +109,17 @@ def plan(
     Raises:
         OptionError: A value is not allowed, or one that is needed is missing.
     """
+    _check_numbers(
+        detect=detect,
+        detect_sd_ratio=detect_sd_ratio,
+        detect_flip_ratio=detect_flip_ratio,
+        sd=sd,
+        cv=cv,
+        power=power,
+        confidence=confidence,
+        paired_correlation=paired_correlation,
+        example_correlation=example_correlation,
+    )
     check_shares(power=power, confidence=confidence)
     _check_seeds(seeds)
     _check_pilot(pilot, sd=sd, cv=cv, example_correlation=example_correlation)
@@ -123,12 +135,13 @@ def plan(
     _check_asked(asked, sd=sd, cv=cv, has_pilot=found is not None)
     if paired_correlation is not None and asked.keys() == {"sd"}:
         raise OptionError(
-            "A paired correlation says nothing about standard deviations. Leave it out."
+            "A paired correlation says nothing about standard deviations. Leave out "
+            "--paired-correlation, or paired_correlation= in Python."
         )
     if not asked and seeds is None and found is None and not _known(sd, cv):
         raise OptionError(
             "There is nothing to plan. Say what to detect, such as --detect 0.005 --sd 0.012, "
-            "or how many --seeds there are."
+            "or how many --seeds there are; in Python detect=0.005, sd=0.012, or seeds=."
         )
     ask = Ask(power, confidence, example_correlation or 0.0)
     tests = _tests(sd, cv, found, paired_correlation, ask)
@@ -143,7 +156,8 @@ def plan(
             *tests.values(),
             *(FlipTest(one, correlation=paired_correlation) for one in usual),
         ]
-    reaches = tuple(_reaches(ask, chosen, (n_seeds,) if n_seeds else SEVERAL, sd))
+    planned = {answer.kind: answer.n_seeds for answer in answers if answer.n_seeds}
+    reaches = tuple(_reaches(ask, chosen, n_seeds, planned, sd))
     figures = Figures(
         power=power,
         confidence=confidence,
@@ -182,15 +196,29 @@ def _tests(
 
 
 def _reaches(
-    ask: Ask, tests: list[PlannedTest], seeds: tuple[int, ...], sd: float | None
+    ask: Ask,
+    tests: list[PlannedTest],
+    n_seeds: int | None,
+    planned: dict[Kind, int],
+    sd: float | None,
 ) -> Iterator[Reach]:
+    """What a number of seeds can show; without one, several and the number that is planned."""
     for test in tests:
         given = test.cv if isinstance(test, FlipTest) else None
         if isinstance(test, MeanTest):
             given = sd
-        for n_seeds in seeds:
-            if n_seeds >= test.least_runs:
-                yield ask.reach(test, n_seeds, given)
+        several = sorted({*SEVERAL, planned.get(kind_of(test), SEVERAL[0])})
+        for seeds in several if n_seeds is None else [n_seeds]:
+            if seeds >= test.least_runs:
+                yield ask.reach(test, seeds, given)
+
+
+def _check_numbers(**values: object) -> None:
+    """Refuse what is no number, under the name that it was given by."""
+    for name, value in values.items():
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        if value is not None and not is_number:
+            raise OptionError(f"{name}={value!r} is no number. Give one, such as {name}=0.5.")
 
 
 def _check_seeds(seeds: int | None) -> None:
@@ -214,11 +242,17 @@ def _check_pilot(
         )
     for name, value in (("sd", sd), ("cv", cv)):
         if pilot is not None and value is not None:
-            raise OptionError(f"The pilot has the {name}, and {value:g} is given. Leave one out.")
+            raise OptionError(
+                f"The pilot has the {name}, and --{name} {value:g}, {name}= in Python, is given "
+                "as well. Leave one out."
+            )
     if example_correlation is None:
         return
     if pilot is None:
-        raise OptionError("An example correlation goes with a pilot. Leave it out, or give one.")
+        raise OptionError(
+            "--example-correlation, or example_correlation= in Python, goes with a pilot. Leave it "
+            "out, or give one."
+        )
     if not 0.0 <= example_correlation <= 1.0:
         raise OptionError(
             f"An example correlation of {example_correlation:g} is not allowed. "
@@ -230,19 +264,24 @@ def _check_asked(
     asked: dict[Kind, float], *, sd: float | None, cv: float | None, has_pilot: bool
 ) -> None:
     """Refuse what nothing is known about."""
-    for kind, value, missing, in_vain in (
+    for kind, value, missing, in_vain, (name, usual) in (
         (
             "mean",
             sd,
-            "A difference of means needs the standard deviation over runs: give sd, such as 0.012,",
-            "This pilot has no labels, or its runs are equally accurate: give sd",
+            "A difference of means needs the standard deviation over runs",
+            "This pilot has no labels, or its runs are equally accurate",
+            ("sd", 0.012),
         ),
         (
             "flip_rate",
             cv,
-            "A ratio of flip rates needs to know how much runs differ: give cv, such as 0.2,",
-            "In this pilot all runs disagree alike, or not at all: give cv",
+            "A ratio of flip rates needs to know how much runs differ",
+            "In this pilot all runs disagree alike, or not at all",
+            ("cv", 0.2),
         ),
     ):
         if kind in asked and value is None:
-            raise OptionError(f"{in_vain} instead." if has_pilot else f"{missing} or a pilot.")
+            give = f"give --{name}, or {name}= in Python, such as {usual}"
+            raise OptionError(
+                f"{in_vain}: {give}, instead." if has_pilot else f"{missing}: {give}; or a pilot."
+            )

@@ -131,10 +131,12 @@ def _impossible(answer: Answer, figures: Figures) -> str:
 
 def _how_to_read(reaches: Sequence[Reach], figures: Figures) -> str:
     sizes = list(dict.fromkeys(reach.n_seeds for reach in reaches))
-    whose = "Today's " if figures.pilot and sizes == [figures.pilot.n_runs] else ""
-    subject = f"{whose}{sizes[0]} seeds an arm" if len(sizes) == 1 else "So many seeds an arm"
+    whose = "today's " if figures.pilot and sizes == [figures.pilot.n_runs] else ""
+    subject = f"What {whose}{sizes[0]} seeds an arm can show"
+    if len(sizes) > 1:
+        subject = "Each row below says what so many seeds an arm can show"
     return (
-        f"What {subject[0].lower()}{subject[1:]} can show: a study calls it a difference when it "
+        f"{subject}: a study calls it a difference when it "
         f"observes the first figure or more, and {100 * figures.power:g} of 100 studies do when "
         "the second is true."
     )

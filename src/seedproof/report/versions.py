@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.fs
+from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -18,11 +19,18 @@ from seedproof.comparison.versions.result import Part, VersionComparison
 from seedproof.errors import ColumnError, OptionError, UnknownNameError, first_line
 from seedproof.measurement.intervals import TAIL, Estimate
 from seedproof.records.location import Location
-from seedproof.report.numbers import MINUS, NO_BREAK, bracketed, number
+from seedproof.report.comparison.text import shortened
+from seedproof.report.numbers import MINUS, NO_BREAK, bracketed, number, sign
 from seedproof.report.text import MAX_CELL, PLAIN_WIDTH, Prose, printable
 
 N_LISTED = 10
-PERCENT = f"{NO_BREAK}%"
+MAX_NAMED = 3
+IN_FILE = "all are in versions.json (--out)"
+# Columns of the list of examples; a text of the user's own takes what they leave.
+MAX_ID, MAX_VOTES, MAX_LABEL = 12, 22, 10
+# Fewer letters of a class tell nobody which one it is.
+MIN_NAME = 6
+PERCENT, POINTS = sign("percent"), sign("points")
 TITLES = {
     "flip_rate": "changed answers",
     "flip_rate_old": "two runs of the old version",
@@ -38,6 +46,7 @@ TITLES = {
     "accuracy_new": "accuracy of the new version",
     "accuracy_change": "change of accuracy",
 }
+DIFFERENCES = frozenset({"  beyond the seed", "change of accuracy"})
 
 
 class VersionReport:
@@ -144,11 +153,11 @@ def render(comparison: VersionComparison, *, show: Sequence[str] = ()) -> Render
         parts += [Prose(sentence), Text("")]
     parts.append(_figures(comparison.whole))
     if len(comparison.by_class) > 1:
-        parts += [Text(""), _groups("gold class", comparison.by_class)]
+        parts += [Text(""), *_groups("gold class", comparison.by_class)]
     for column, found in comparison.slices.items():
-        parts += [Text(""), _groups(column, found)]
+        parts += [Text(""), *_groups(column, found)]
     if len(comparison.unexplained):
-        parts += [Text(""), _examples(comparison, show)]
+        parts += [Text(""), _examples(comparison, show), *_left_out_examples(comparison)]
     notes = [*comparison.notes, *limits(comparison)]
     if notes:
         parts += [Text(""), *(Prose(f"Note: {note}", style="dim") for note in notes)]
@@ -183,14 +192,36 @@ def _changed(comparison: VersionComparison) -> str:
         f"{which[comparison.baseline_from]} already change {bracketed(baseline, 'percent')}"
     )
     beyond = comparison["flip_rate_beyond"]
-    if comparison.is_beyond:
+    if comparison.whole.is_beyond:
         return f"{start}; {_points(beyond)} are beyond the seed{_p_value(comparison)}."
+    if comparison.is_beyond:
+        return (
+            f"{start}. That is more than another seed would{_p_value(comparison)}, but how much is "
+            f"not known: {_points(beyond)}."
+        )
     if beyond.over == "examples":
         return f"{start}; so few runs cannot tell whether that is more than another seed would."
     return (
-        f"{start}. That is no more than another seed would: none beyond the seed is shown "
-        f"({_points(beyond)}{_p_value(comparison, start=', ', end='')})."
+        f"{start}. That is not shown to be more than another seed would change "
+        f"({_points(beyond)}{_p_value(comparison, start=', ', end='')}){_but_shown(comparison)}."
     )
+
+
+def _but_shown(comparison: VersionComparison) -> str:
+    """The classes and slices that change beyond the seed where the whole is not shown to."""
+    kinds = {"class ": comparison.by_class}
+    kinds |= {f"{column} = ": parts for column, parts in comparison.slices.items()}
+    found = [
+        kind + _fitted(part.name, MAX_CELL)
+        for kind, parts in kinds.items()
+        for part in _ordered(parts)
+        if part.is_beyond
+    ]
+    if not found:
+        return ""
+    more = len(found) - MAX_NAMED
+    named = [*found[:MAX_NAMED], f"{more:,} more"] if more > 0 else found
+    return f", but shown for {' and '.join(filter(None, (', '.join(named[:-1]), named[-1])))}"
 
 
 def _p_value(comparison: VersionComparison, start: str = " (", end: str = ")") -> str:
@@ -218,7 +249,7 @@ def _than_the_seed(beyond: Estimate) -> str:
     if beyond.over == "examples":
         return ""
     words = {1: "more than the seed explains", -1: "fewer than another seed would give"}
-    return f", {words.get(_side(beyond), 'no more than the seed explains')}"
+    return f", {words.get(_side(beyond), 'not shown to be more than another seed would give')}"
 
 
 def _accuracy(comparison: VersionComparison) -> str:
@@ -271,7 +302,7 @@ def _single_examples(comparison: VersionComparison) -> str:
             f"{_runs(len(comparison.new_runs), 'new')}."
         )
     if found.n_needed == 1:
-        return f"There is no example whose change the seed does not explain ({rate})."
+        return f"On no single example is the change shown to be more than the seed's ({rate})."
     more = ""
     if found.runs_needed is not None:
         more = f"; with {found.runs_needed} runs of each version one would be enough"
@@ -300,8 +331,6 @@ def limits(comparison: VersionComparison) -> tuple[str, ...]:
         found.append("So few runs cannot give a small p-value; 4 runs of each version can.")
     if not comparison.whole.n_labeled:
         found.append("No labels were given, so right and wrong are left out.")
-    if len(comparison.unexplained) < comparison.discoveries.n_found:
-        found.append(f"The surest {len(comparison.unexplained)} examples are kept.")
     return tuple(found)
 
 
@@ -318,7 +347,8 @@ def _figures(part: Part) -> Table:
     for name, title in TITLES.items():
         if name in part.figures:
             value = part.figures[name]
-            table.add_row(title, _signless(value.value) + PERCENT, _ends(value), value.over or "")
+            unit = POINTS if title in DIFFERENCES else PERCENT
+            table.add_row(title, _signless(value.value) + unit, _ends(value), value.over or "")
     return table
 
 
@@ -328,31 +358,70 @@ def _ends(value: Estimate) -> str:
     return f"[{_signless(value.low)}, {_signless(value.high)}]"
 
 
-def _groups(title: str, parts: Sequence[Part]) -> Table:
-    """The groups that change most beyond the seed; names are a user's words, never markup."""
-    table = _table()
-    table.add_column(Text(printable(title)), overflow="ellipsis", no_wrap=True, max_width=MAX_CELL)
-    for column in ("examples", "changed", "no change"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("beyond the seed", no_wrap=True)
-    table.add_column("r→w", justify="right", no_wrap=True)
-    table.add_column("w→r", justify="right", no_wrap=True)
-    ordered = sorted(parts, key=lambda part: -part.figures["flip_rate_beyond"].value)
-    for part in ordered[:N_LISTED]:
-        beyond = part.figures["flip_rate_beyond"]
-        table.add_row(
-            Text(printable(part.name)),
-            f"{part.n_examples:,}",
-            _share(part, "flip_rate"),
-            _share(part, "flip_rate_no_change"),
-            f"{_signless(beyond.value)} {_ends(beyond)}{' *' if part.is_beyond else ''}",
-            _share(part, "negative_flip_rate"),
-            _share(part, "positive_flip_rate"),
-        )
-    if any(part.is_beyond for part in ordered[:N_LISTED]):
-        table.caption = "* beyond the seed, with an interval that holds for all rows together"
-        table.caption_justify = "left"
-    return table
+def _groups(title: str, parts: Sequence[Part]) -> list[RenderableType]:
+    """The groups that change beyond the seed, then those that change most; how to read them."""
+    shown = _ordered(parts)[:N_LISTED]
+    head = ("examples", "changed", "no change", "beyond the seed", "r→w", "w→r")
+    rows = [head, *(_group_cells(part) for part in shown)]
+    is_labeled = any(part.n_labeled for part in shown)
+    if not is_labeled:
+        rows = [cells[:4] for cells in rows]
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    # A long name gives way, never a figure.
+    room = PLAIN_WIDTH - sum(widths) - 2 * len(widths)
+    most = max(min(MAX_CELL, room), MIN_NAME)
+    names = [_fitted(name, most) for name in (title, *(part.name for part in shown))]
+    wide = max(map(cell_len, names))
+    found: list[RenderableType] = []
+    for name, cells in zip(names, rows, strict=True):
+        padded = [
+            cell.ljust(width) if index == head.index("beyond the seed") else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        ]
+        line = "  ".join([name + " " * (wide - cell_len(name)), *padded]).rstrip()
+        found.append(Text(line, style="" if found else "dim"))
+    legend = [_judged(parts)]
+    if is_labeled:
+        legend.append("r→w: right before, wrong now. w→r: wrong before, right now.")
+    if len(shown) < len(parts):
+        legend.insert(0, f"{len(shown)} of {len(parts):,} shown; {IN_FILE}.")
+    return [*found, *(Prose(line, style="dim") for line in legend)]
+
+
+def _ordered(parts: Sequence[Part]) -> list[Part]:
+    return sorted(parts, key=lambda part: (not part.is_beyond, -part.beyond.value))
+
+
+def _group_cells(part: Part) -> tuple[str, ...]:
+    star = " *" if part.is_beyond else ""
+    return (
+        f"{part.n_examples:,}",
+        _share(part, "flip_rate"),
+        _share(part, "flip_rate_no_change"),
+        f"{_signless(part.beyond.value)} {_ends(part.beyond)}".rstrip() + star,
+        _share(part, "negative_flip_rate"),
+        _share(part, "positive_flip_rate"),
+    )
+
+
+def _judged(parts: Sequence[Part]) -> str:
+    """What the intervals of groups are, and what the star says."""
+    rows = {1: "its one row", 2: "both rows together"}
+    held = rows.get(len(parts), f"all {len(parts):,} rows together")
+    start = f"Beyond the seed: in points, intervals hold for {held}"
+    if any(part.beyond.over == "examples" for part in parts):
+        return f"{start}, but over examples only, so that no row is judged."
+    alone = "; a single example has none" if any(one.n_examples == 1 for one in parts) else ""
+    return f"{start}; * above 0{alone}."
+
+
+def _fitted(name: str, width: int) -> str:
+    """A user's words, their middle left out until they are no wider; from 5 on there is a way."""
+    text, length = printable(name), width
+    while cell_len(text) > width:
+        text = shortened(printable(name), length)
+        length -= 1
+    return text
 
 
 def _share(part: Part, name: str) -> str:
@@ -365,17 +434,16 @@ def _examples(comparison: VersionComparison, show: Sequence[str]) -> Table:
     rows = comparison.unexplained.slice(0, N_LISTED).to_pylist()
     names = comparison.classes
     columns = {
-        "changed": [str(row["example"]) for row in rows],
+        "changed": [_fitted(str(row["example"]), MAX_ID) for row in rows],
         "old": [_votes(row["old_predictions"], names) for row in rows],
         "new": [_votes(row["new_predictions"], names) for row in rows],
     }
     if any(row.get("label") is not None for row in rows):
-        columns["label"] = [row["label"] or "" for row in rows]
+        columns["label"] = [_fitted(row["label"] or "", MAX_LABEL) for row in rows]
     table = _table()
     for name, texts in columns.items():
-        longest = max(len(printable(text)) for text in (name, *texts))
-        least = min(longest, MAX_CELL)
-        table.add_column(name, overflow="ellipsis", no_wrap=True, min_width=least, max_width=least)
+        longest = max(cell_len(text) for text in (name, *texts))
+        table.add_column(name, no_wrap=True, min_width=longest, max_width=longest)
     table.expand = bool(show)
     for name in show:
         table.add_column(Text(printable(name)), overflow="ellipsis", no_wrap=True, ratio=1)
@@ -385,7 +453,29 @@ def _examples(comparison: VersionComparison, show: Sequence[str]) -> Table:
     return table
 
 
+def _left_out_examples(comparison: VersionComparison) -> list[RenderableType]:
+    """Where the examples are that the list has no room for."""
+    n_found, n_kept = comparison.discoveries.n_found, len(comparison.unexplained)
+    if n_found <= N_LISTED:
+        return []
+    where = f"{IN_FILE}."
+    if n_kept < n_found:
+        where = (
+            f"the surest {n_kept:,} are in versions.json, and all in examples.parquet: those whose "
+            "p_value is at most the threshold in versions.json."
+        )
+    return [Prose(f"{N_LISTED} of {n_found:,} shown; {where}", style="dim")]
+
+
 def _votes(predictions: Sequence[int], classes: Sequence[str]) -> str:
-    """How many runs say what, such as "cat (4), dog (1)"."""
+    """How many runs say what, such as "cat (4), dog (1)"; long names give way, never the counts."""
     counts = sorted(Counter(predictions).items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{classes[index]} ({count})" for index, count in counts)
+    for n_named in range(len(counts), 0, -1):
+        rest = sum(count for _, count in counts[n_named:])
+        others = [f"others ({rest})"] if rest else []
+        for length in range(MAX_VOTES, MIN_NAME - 1, -1):
+            named = [f"{_fitted(classes[one], length)} ({n})" for one, n in counts[:n_named]]
+            text = ", ".join([*named, *others])
+            if cell_len(text) <= MAX_VOTES:
+                return text
+    return text

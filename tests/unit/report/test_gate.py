@@ -61,7 +61,23 @@ def compared(metric, effect, arm, base, **further):
         ),
         (
             check("max", "accuracy_sd", 0.01, Estimate(0.012), n_runs=4),
-            "accuracy_sd 1.20 pts may or may not be at most 1 pts.",
+            "accuracy_sd 1.20 pts may or may not be at most 1 pt.",
+        ),
+        (
+            check("max", "accuracy_sd", 0.011, Estimate(0.012), n_runs=4),
+            "accuracy_sd 1.20 pts may or may not be at most 1.1 pts.",
+        ),
+        (
+            check(limit=0.8, found=Estimate(0.358, 0.313, 0.408, "examples"), n_runs=2),
+            ("flip_rate 35.8 % [31.3, 40.8] may or may not be at most 80 %; with two runs the "
+            "interval is over examples only, so that nothing is known of other runs."),
+        ),
+        (
+            compared("accuracy", Effect("accuracy", "difference", 0.1, 0.05, 0.15, "examples"),
+                     0.8, 0.7, n_runs=2),
+            ("accuracy 80.0 %, 10.00 pts [5.00, 15.00] from the baseline's 70.0 %, may be worse "
+            "(margin 0.5 pts); with two runs on a side the interval is over examples only, so that "
+            "nothing is known of other runs."),
         ),
         (
             check("max", "ambiguity", 0.3, Estimate(0.29)),
@@ -104,7 +120,11 @@ def test_sentence_says_what_was_found_and_how_it_stands_to_the_limit(judged, wor
         ),
         (
             check("max", "accuracy_sd", 0.01, Estimate(0.012), n_runs=4),
-            "It takes at least 1 more run before anything can be said.",
+            "Make at least 5 runs, better 10.",
+        ),
+        (
+            check(limit=0.8, found=Estimate(0.358, 0.313, 0.408, "examples"), n_runs=2),
+            "Make at least 3 runs, better 5.",
         ),
         (
             check("max", "accuracy_sd", 0.01, Estimate(0.012), n_runs=6),
@@ -153,7 +173,9 @@ def test_digits_show_on_which_side_of_the_limit_a_number_is(ends, limit):
     [
         ([0.06], "Pass: the rule holds. Judged from 10 runs."),
         ([0.06, 0.07], "Pass: all 2 rules hold. Judged from 10 runs."),
-        ([0.05], "Investigate: of 1 rule, 1 is open; none is broken. Judged from 10 runs."),
+        ([0.05], "Investigate: the rule is open. Judged from 10 runs."),
+        ([0.03], "Fail: the rule is broken. Judged from 10 runs."),
+        ([0.05, 0.06], "Investigate: of 2 rules, 1 is open; none is broken. Judged from 10 runs."),
         ([0.05, 0.03], "Fail: of 2 rules, 1 is broken and 1 is open. Judged from 10 runs."),
         ([0.03, 0.02], "Fail: of 2 rules, 2 are broken. Judged from 10 runs."),
     ],

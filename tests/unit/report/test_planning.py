@@ -20,13 +20,33 @@ def pilot():
 
 
 def test_an_assumed_spread_gives_a_number_of_seeds():
-    """92 seeds an arm for 0.005 at sd 0.012, with what fewer would show."""
+    """92 seeds an arm for 0.005 at sd 0.012, with what these and fewer would show."""
     found = plan(sd=0.012, detect=0.005)
 
     assert [answer.n_seeds for answer in found.answers] == [92]
     assert {reach.kind for reach in found.reaches} == {"mean"}
-    assert [reach.n_seeds for reach in found.reaches] == [5, 10, 20, 50]
-    assert "make 92\N{NO-BREAK SPACE}seeds an arm" in str(found).replace("\n", " ")
+    assert [reach.n_seeds for reach in found.reaches] == [5, 10, 20, 50, 92]
+    # The fewest seeds that show 0.005: these see it, one less does not.
+    assert found.reaches[-1].detectable <= 0.005 < plan(sd=0.012, seeds=91).reaches[0].detectable
+    text = str(found).replace("\n", " ")
+    assert "make 92\N{NO-BREAK SPACE}seeds an arm" in text
+    assert "Each row below says what so many seeds an arm can show" in text
+
+
+def test_each_kind_has_a_row_of_its_own_planned_number():
+    """In its place among the others, and once where it is one of them."""
+    found = plan(sd=0.012, detect=0.005, detect_sd_ratio=2)
+
+    seeds = {kind: [one.n_seeds for one in found.reaches if one.kind == kind]
+             for kind in ("mean", "sd")}  # fmt: skip
+    assert seeds == {"mean": [5, 10, 20, 50, 92], "sd": [5, 10, 19, 20, 50]}
+    assert [one.n_seeds for one in plan(sd=0.012).reaches] == [5, 10, 20, 50]
+    assert {one.n_seeds for one in plan(sd=0.012, detect=0.005, seeds=8).reaches} == {8}
+
+
+def test_a_single_number_of_seeds_is_named_in_the_sentence():
+    """No row has to be looked up."""
+    assert "What 8 seeds an arm can show: " in str(plan(sd=0.012, detect=0.005, seeds=8))
 
 
 def test_a_number_of_seeds_shows_all_three_kinds():
@@ -119,15 +139,18 @@ def test_four_seeds_say_nothing_about_a_spread():
     ("options", "words"),
     [
         ({}, "nothing to plan"),
-        ({"detect": 0.005}, "needs the standard deviation"),
-        ({"detect_flip_ratio": 0.8}, "give cv"),
+        ({"detect": 0.005}, "give --sd, or sd= in Python"),
+        ({"sd": "x", "detect": 0.005}, "sd='x' is no number"),
+        ({"sd": 0.012, "detect": "0.005"}, "detect='0.005' is no number"),
+        ({"seeds": 10, "power": True}, "power=True is no number"),
+        ({"detect_flip_ratio": 0.8}, "give --cv, or cv= in Python"),
         ({"sd": 0.0, "detect": 0.005}, "standard deviation of 0"),
         ({"detect_sd_ratio": 1.0}, "ratio of 1"),
         ({"seeds": 10, "power": 1.2}, "power of 1.2"),
         ({"seeds": 2}, "2 seeds"),
         ({"seeds": True}, "True seeds"),
         ({"seeds": 10, "example_correlation": 0.5}, "goes with a pilot"),
-        ({"detect_sd_ratio": 2.0, "paired_correlation": 0.5}, "Leave it out"),
+        ({"detect_sd_ratio": 2.0, "paired_correlation": 0.5}, "Leave out --paired"),
         ({"pilot": "runs", "detect": 0.01}, "sp.measure"),
     ],
 )  # fmt: skip

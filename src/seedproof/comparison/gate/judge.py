@@ -134,7 +134,10 @@ def judge(
         if rule.kind != "no-worse":
             checks.append(_within(rule, found, n_runs))
         elif baseline is None:
-            raise OptionError(f"no-worse {rule.metric} compares with a baseline. Give --baseline.")
+            raise OptionError(
+                f"no-worse {rule.metric} compares with a baseline. Give --baseline, or baseline= "
+                "in Python."
+            )
         else:
             checks.append(_compare(rule, found, n_runs, baseline))
     return GateResult(tuple(checks), n_runs, notes)
@@ -160,7 +163,7 @@ def _within(rule: Rule, found: Estimate, n_runs: int) -> Check:
     if reason == "value":
         return Check(rule, _side(rule.kind, found.value, found.value, rule.limit), found, reason)
     if reason == "too few runs":
-        return Check(rule, "investigate", found, reason, _least(rule.metric) - n_runs)
+        return Check(rule, "investigate", found, reason, least_runs(rule.metric) - n_runs)
     if found.low is None or found.high is None:
         return Check(rule, "investigate", found, "no interval")
     outcome = _side(rule.kind, found.low, found.high, rule.limit)
@@ -179,12 +182,13 @@ def _why_not(metric: str, found: Estimate, n_runs: int) -> Reason | None:
     if found.low is not None and not (found.over == "examples" and n_runs < MEAN_FROM):
         return None
     # Two runs are one pair: their interval is over examples, and another pair may differ more.
-    if n_runs < _least(metric):
+    if n_runs < least_runs(metric):
         return "too few runs"
     return "value" if found.value == 0.0 else "no interval"
 
 
-def _least(metric: str) -> int:
+def least_runs(metric: str) -> int:
+    """From how many runs on a metric can be judged."""
     return SPREAD_FROM if metric in SPREADS else MEAN_FROM
 
 
@@ -208,8 +212,8 @@ def _compare(rule: Rule, found: Estimate, n_runs: int, baseline: Baseline) -> Ch
     elif rule.metric in FIGURES or found.value == base.value == 0.0:
         reason = "value"
         outcome = _side(kind, found.value, found.value, base.value * (1 + rule.limit))
-    elif fewest < _least(rule.metric):
-        reason, more = "too few runs", _least(rule.metric) - fewest
+    elif fewest < least_runs(rule.metric):
+        reason, more = "too few runs", least_runs(rule.metric) - fewest
     elif effect.low is None:
         reason = "no interval"
     else:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -36,6 +37,13 @@ class Rule:
     limit: float
 
     def __post_init__(self) -> None:
+        if not _is_number(self.limit):
+            keyword = self.kind.replace("-", "_")
+            raise OptionError(
+                f"{self.limit!r} as the limit of {self.metric} is no number. Write "
+                f"--{self.kind} {self.metric}=0.05, or {keyword}={{{self.metric!r}: 0.05}} "
+                "in Python."
+            )
         text = f"--{self.kind} {self.metric}={self.limit:g}"
         if not np.isfinite(self.limit) or self.limit < 0.0:
             raise OptionError(f"{text} is no limit. Give a number that is not negative.")
@@ -53,6 +61,10 @@ class Rule:
         return cls("no-worse", metric, usual if margin is None else margin)
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def limit_of(rule: Rule) -> float:
     """The limit that an effect must keep to: a ratio, or a difference."""
     if scale_of(rule.metric) == "ratio":
@@ -68,11 +80,12 @@ def check_names(rules: Sequence[Rule]) -> None:
 
     Raises:
         UnknownNameError: There is no such metric.
-        OptionError: There are no rules, or one cannot be compared.
+        OptionError: There are no rules, one cannot be compared, or one limits the good side.
     """
     if not rules:
         raise OptionError(
-            "There is no rule to judge by. Give one, such as --max flip_rate=0.05, or write "
+            "There is no rule to judge by. Give one, such as --max flip_rate=0.05, or "
+            'max={"flip_rate": 0.05} in Python, or write '
             "max = {flip_rate = 0.05} under [tool.seedproof.gate] in pyproject.toml."
         )
     for rule in rules:
@@ -81,6 +94,22 @@ def check_names(rules: Sequence[Rule]) -> None:
         if rule.kind == "no-worse" and card(rule.metric).better == "neither":
             raise OptionError(
                 f"{rule.metric} has no better direction, so nothing can be worse. Leave it out."
+            )
+    _refuse_limits_of_the_good_side(rules)
+
+
+def _refuse_limits_of_the_good_side(rules: Sequence[Rule]) -> None:
+    """A maximum of what should be high is a slip, unless a minimum makes it a range."""
+    given = {(rule.kind, rule.metric) for rule in rules}
+    slips: dict[str, tuple[Kind, Kind]] = {"higher": ("max", "min"), "lower": ("min", "max")}
+    for rule in rules:
+        better = card(rule.metric).better
+        slip, meant = slips.get(better, (None, None))
+        if rule.kind == slip and (meant, rule.metric) not in given:
+            raise OptionError(
+                f"--{slip} {rule.metric}={rule.limit:g} would refuse good runs, because "
+                f"{rule.metric} is better when {better}. Write "
+                f"--{meant} {rule.metric}={rule.limit:g}, {meant}= in Python; or give both limits."
             )
 
 

@@ -27,7 +27,7 @@ from seedproof.comparison.versions.votes import (
     most_voted,
 )
 from seedproof.errors import TooFewRunsError
-from seedproof.measurement.intervals import TAIL
+from seedproof.measurement.intervals import TAIL, Estimate
 from seedproof.measurement.tally import batches
 from seedproof.records.location import Location
 from seedproof.records.schema import UNLABELED
@@ -282,21 +282,18 @@ class VersionTally:
             n_examples, n_labeled = int(groups.n_examples[index]), int(groups.n_labeled[index])
             if not n_examples:
                 continue
-            figures, is_beyond = {}, False
+            figures = {}
             for figure, sums in self._sums.items():
                 n = n_examples if figure.startswith("flip_rate") else n_labeled
                 if not n:
                     continue
-                mean = sums.group(index, n, self._n_runs)
-                figures[figure] = mean.estimate(figure)
-                if figure == "flip_rate_beyond":
-                    # All groups of a kind hold together.
-                    low = mean.difference(TAIL / sizes[kind])
-                    is_beyond = low.over != "examples" and low.low is not None and low.low > 0.0
-                    # One example on which runs happen to be of one mind has no width at all; its
-                    # exact test says what it is worth.
-                    is_beyond = is_beyond and n_examples > 1
-            yield kind, Part(name, n_examples, n_labeled, figures, is_beyond)
+                figures[figure] = sums.group(index, n, self._n_runs).estimate(figure)
+            mean = self._sums["flip_rate_beyond"].group(index, n_examples, self._n_runs)
+            # All groups of a kind hold together. One example on which runs happen to be of one mind
+            # has no width at all; its exact test says what it is worth.
+            beyond = mean.difference(TAIL / sizes[kind]) if n_examples > 1 else Estimate(mean.value)
+            is_beyond = beyond.over != "examples" and beyond.low is not None and beyond.low > 0.0
+            yield kind, Part(name, n_examples, n_labeled, figures, beyond, is_beyond)
 
     def _unexplained(self, found: Discoveries) -> pa.Table:
         assert self._kept is not None  # noqa: S101 - every source has an example

@@ -112,13 +112,14 @@ class GroupMean:
         return self._rate()
 
     def difference(self, tail: float) -> Estimate:
-        """The interval of a quantity of either sign, which leaves out `tail` on each side."""
+        """The interval of a difference of shares, which leaves out `tail` on each side."""
         value = self.value
         contrast = self._contrast(is_log=False)
         half_width = contrast.half_width(tail)
         if half_width == 0.0:  # no run saw any example differently
             half_width = 1 - tail ** (1 / self.n_examples)
-        return Estimate(value, value - half_width, value + half_width, contrast.over)
+        low, high = max(value - half_width, -1.0), min(value + half_width, 1.0)
+        return Estimate(value, low, high, contrast.over)
 
     def _rate(self) -> Estimate:
         value = self.value

@@ -41,14 +41,16 @@ class Part:
         n_examples: How many they are.
         n_labeled: How many of them have a gold label.
         figures: Value and interval by name; those of right and wrong need labels.
-        is_beyond: Whether flips beyond the seed are shown, with an interval that holds for all
-            classes or all values of a column together.
+        beyond: Flips beyond the seed, with an interval that holds for all classes or all values of
+            a column together; one example has none.
+        is_beyond: Whether flips beyond the seed are shown: that interval is above 0, and over runs.
     """
 
     name: str
     n_examples: int
     n_labeled: int
     figures: Mapping[str, Estimate]
+    beyond: Estimate
     is_beyond: bool
 
     def summary(self) -> dict[str, Any]:
@@ -58,6 +60,7 @@ class Part:
             "n_examples": self.n_examples,
             "n_labeled": self.n_labeled,
             "is_beyond": self.is_beyond,
+            "beyond": asdict(self.beyond),
             "figures": {name: asdict(value) for name, value in self.figures.items()},
         }
 

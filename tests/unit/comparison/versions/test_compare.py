@@ -405,3 +405,32 @@ def test_a_slice_of_one_example_is_left_to_its_exact_test(compare):
 
     assert [part.n_examples for part in found.by_class] == [1, 2, 1]
     assert not any(part.is_beyond for part in found.by_class)
+
+
+def test_intervals_stay_within_what_is_possible(compare):
+    """Three examples and three runs know little: no difference is beyond 100 points."""
+    old, new = [[0, 0, 0], [0, 0, 0], [0, 1, 0]], [[1, 1, 1], [1, 1, 1], [1, 0, 1]]
+    found = compare(old, new, labels=[0, 1, 1])
+
+    for part in (found.whole, *found.by_class):
+        for name, value in (*part.figures.items(), ("beyond", part.beyond)):
+            least = -1.0 if name.endswith(("beyond", "accuracy_change")) else 0.0
+            if value.low is not None:
+                assert least <= value.low <= value.value <= value.high <= 1.0, (part.name, name)
+    assert found["flip_rate_beyond"].high == 1.0  # it is what the bound is for
+
+
+def test_the_interval_of_a_class_holds_for_all_classes(compare):
+    """The star's interval is wider than that of the class alone; one example has none."""
+    rng = np.random.default_rng(4)
+    gold = np.array([0] * 30 + [1] * 30 + [2])
+    pooled = np.where(rng.random((10, 61)) < 0.3, 1, gold)
+    found = compare(pooled[:5], pooled[5:], labels=gold, classes=list("abc"))
+
+    part = found.by_class[0]
+    alone, together = part.figures["flip_rate_beyond"], part.beyond
+    # Three classes: the normal quantile grows from 1.96 to 2.39, Student's even more.
+    assert together.high - together.low > 1.2 * (alone.high - alone.low)
+    assert json.loads(found.to_json())["by_class"][0]["beyond"]["low"] == together.low
+    assert found.by_class[2].beyond.low is None
+    assert found.whole.beyond == found["flip_rate_beyond"]
