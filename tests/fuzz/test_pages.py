@@ -137,7 +137,7 @@ def word_tables(draw: st.DrawFn) -> tuple[pa.Table, str, dict[str, list[str]]]:
 
 def test_hostile_words_stay_words(watched, fresh, sized):
     """Ids, classes, runs, texts and column names of any characters: nothing is run or lost."""
-    chosen = sized(ci=20, full=150)
+    chosen = sized(ci=10, full=150)
     n_shown = 0
 
     @chosen

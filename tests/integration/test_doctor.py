@@ -129,6 +129,7 @@ def test_a_clean_training_passes(name, letters, doctor):
 # ------------------------------------------------------------------------------ budgets
 
 
+@full_only
 def test_a_few_steps_are_enough(doctor):
     """The weights of five steps answer everything but the ids."""
     code, out, _ = doctor("clean", "--steps", 5, "--json")

@@ -50,6 +50,7 @@ def _forest(figure: Figure) -> Chart:
             domain=False,
             ticks=False,
             grid=False,
+            labelPadding=8,  # an interval that is cut off ends at the axis
             minExtent=NAME_WIDTH,
             maxExtent=NAME_WIDTH,
             labelLimit=NAME_WIDTH,
