@@ -24,6 +24,7 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from difflib import unified_diff
 from io import StringIO
@@ -192,13 +193,21 @@ def check_lists() -> Iterator[str]:
             yield f"how-to/error-codes.md lacks {code}"
 
 
+def check_pages(pages: list[Path]) -> list[list[str]]:
+    """What is wrong on each page; two at a time, unless corrections are to be kept."""
+    if "--write" in sys.argv[1:] or len(pages) == 1:
+        return [check_page(page) for page in pages]
+    with ProcessPoolExecutor(max_workers=2) as pool:
+        return list(pool.map(check_page, pages))
+
+
 def main() -> None:
     """Check all pages, or those that are named; exit code 1 if one of them is wrong."""
     chosen = [Path(word).resolve() for word in sys.argv[1:] if not word.startswith("--")]
     pages = chosen or PAGES
     problems = [] if chosen else list(check_lists())
-    for page in pages:
-        problems += [f"{page.relative_to(ROOT)}\n{problem}" for problem in check_page(page)]
+    for page, found in zip(pages, check_pages(pages), strict=True):
+        problems += [f"{page.relative_to(ROOT)}\n{problem}" for problem in found]
     if "--write" in sys.argv[1:]:
         for page, corrections in CORRECTIONS.items():
             text = page.read_text(encoding="utf-8")
