@@ -4,7 +4,6 @@ import os
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
-from io import StringIO
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -17,7 +16,7 @@ from seedproof.errors import NotFoundError, OptionError
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
 from seedproof.report.numbers import MINUS, NO_BREAK, number, sign
-from seedproof.report.text import MAX_LINE, PLAIN_WIDTH, printable
+from seedproof.report.text import MAX_LINE, plain_text, printable
 from seedproof.typing import Progress
 
 # If varying any one source alone leaves nearly all flips, the training hardly heeds its sources.
@@ -110,9 +109,7 @@ class BlameReport:
             yield Text(textwrap.fill(f"Note: {note}", width), style="dim")
 
     def __str__(self) -> str:
-        output = StringIO()
-        Console(file=output, width=PLAIN_WIDTH, color_system=None, force_terminal=False).print(self)
-        return "\n".join(line.rstrip() for line in output.getvalue().splitlines())
+        return plain_text(self)
 
 
 def _title(found: Blame) -> str:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from io import StringIO
 from numbers import Real
 from typing import Any
 
@@ -25,7 +24,7 @@ from seedproof.errors import OptionError
 from seedproof.measurement.intervals import CONFIDENCE
 from seedproof.report.planning_text import Figures, lines
 from seedproof.report.report import Report
-from seedproof.report.text import PLAIN_WIDTH
+from seedproof.report.text import plain_text
 from seedproof.typing import is_count
 
 FORMAT = 1
@@ -66,9 +65,7 @@ class Plan:
         yield from lines(self.answers, self.reaches, self.figures, width=options.max_width)
 
     def __str__(self) -> str:
-        output = StringIO()
-        Console(file=output, width=PLAIN_WIDTH, color_system=None, force_terminal=False).print(self)
-        return "\n".join(line.rstrip() for line in output.getvalue().splitlines())
+        return plain_text(self)
 
 
 def plan(

@@ -1,19 +1,16 @@
 """The report object: what a person holds after measuring."""
 
 import os
-import shutil
-import weakref
 from collections.abc import Iterator, KeysView, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.fs
 
-from seedproof.errors import OptionError, UnknownNameError, first_line
+from seedproof.errors import UnknownNameError
 from seedproof.measurement.intervals import Estimate
 from seedproof.measurement.result import Measurement
-from seedproof.records.location import Location
+from seedproof.report.files import remove_with, save_files, write_file
 from seedproof.report.text import as_text
 from seedproof.report.view import View, build_view
 from seedproof.typing import FloatArray
@@ -29,8 +26,7 @@ class Report:
 
     def __init__(self, measurement: Measurement, scratch: Path | None = None) -> None:
         self.measurement = measurement
-        if scratch is not None:
-            weakref.finalize(self, shutil.rmtree, scratch, ignore_errors=True)
+        remove_with(self, scratch)
 
     def __getitem__(self, name: str) -> Estimate:
         metrics = self.measurement.metrics
@@ -108,7 +104,7 @@ class Report:
 
         page = render_page(self.measurement, show=show, command=command)
         if path is not None:
-            _write(path, page.encode())
+            write_file(path, page.encode())
         return page
 
     def to_png(self, figure: str, path: str | os.PathLike[str] | None = None) -> bytes:
@@ -142,7 +138,7 @@ class Report:
         chosen = charts.find(build_figures(self.measurement), figure)
         content = charts.picture(chosen, file_format)
         if path is not None:
-            _write(path, content)
+            write_file(path, content)
         return content
 
     def _repr_html_(self) -> str:
@@ -164,26 +160,11 @@ class Report:
             show: Further columns of your own to show with examples, such as a text.
             command: The command that made it, for the box at the page's end.
         """
-        place = Location.of(folder)
-        source = self.measurement.examples_file
-        target = place / "examples.parquet"
-        try:
-            place.make_folder()
-            if source.path != target.path:
-                pyarrow.fs.copy_files(
-                    source.path,
-                    target.path,
-                    source_filesystem=source.files,
-                    destination_filesystem=target.files,
-                )
-            with (place / "summary.json").open_write() as file:
-                file.write(self.to_json().encode())
-            with (place / "report.html").open_write() as file:
-                file.write(self.to_html(show=show, command=command).encode())
-        except OSError as error:
-            raise OptionError(
-                f"{str(folder)!r} cannot be written to ({first_line(error)}). Give a folder."
-            ) from error
+        files = {
+            "summary.json": self.to_json(),
+            "report.html": self.to_html(show=show, command=command),
+        }
+        save_files(folder, files, examples=self.measurement.examples_file)
 
     def __str__(self) -> str:
         return as_text(self.view())
@@ -191,11 +172,3 @@ class Report:
     def __repr__(self) -> str:
         size = f"{self.measurement.n_runs} runs, {self.measurement.n_examples} examples"
         return f"<Report of {size}: flip_rate {self['flip_rate']}>"
-
-
-def _write(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write one file, and make its folder if need be."""
-    place = Location.of(path)
-    place.parent.make_folder()
-    with place.open_write() as file:
-        file.write(content)

@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from io import StringIO
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -14,7 +13,7 @@ from rich.text import Text
 
 from seedproof.errors import UnknownNameError
 from seedproof.report.report import Report
-from seedproof.report.text import PLAIN_WIDTH, printable
+from seedproof.report.text import plain_text, printable
 
 
 class SideBySide(Mapping[str, Report]):
@@ -84,6 +83,4 @@ class SideBySide(Mapping[str, Report]):
             yield Text(f"Left out: {printable(arm)}, which has one finished run.", style="dim")
 
     def __str__(self) -> str:
-        output = StringIO()
-        Console(file=output, width=PLAIN_WIDTH, color_system=None, force_terminal=False).print(self)
-        return "\n".join(line.rstrip() for line in output.getvalue().splitlines())
+        return plain_text(self)

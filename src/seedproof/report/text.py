@@ -94,8 +94,12 @@ def _table() -> Table:
 
 def as_text(view: View) -> str:
     """The same without colors, 80 columns wide."""
-    console = Console(file=StringIO(), width=PLAIN_WIDTH, color_system=None, force_terminal=False)
-    console.print(render(view))
-    output = console.file
-    text = output.getvalue() if isinstance(output, StringIO) else ""
-    return "\n".join(line.rstrip() for line in text.splitlines())
+    return plain_text(render(view))
+
+
+def plain_text(renderable: RenderableType) -> str:
+    """What a terminal shows, without colors, in lines of 80 signs at most."""
+    output = StringIO()
+    console = Console(file=output, width=PLAIN_WIDTH, color_system=None, force_terminal=False)
+    console.print(renderable)
+    return "\n".join(line.rstrip() for line in output.getvalue().splitlines())

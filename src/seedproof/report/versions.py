@@ -1,27 +1,23 @@
 """Two versions for a terminal: sentences with their conditions, figures, groups, examples."""
 
 import os
-import shutil
-import weakref
 from collections import Counter
 from collections.abc import Sequence
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
-import pyarrow.fs
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from seedproof.comparison.versions.result import Part, VersionComparison
-from seedproof.errors import ColumnError, OptionError, UnknownNameError, first_line
+from seedproof.errors import ColumnError, UnknownNameError
 from seedproof.measurement.intervals import TAIL, Estimate
-from seedproof.records.location import Location
 from seedproof.report.comparison.text import shortened
+from seedproof.report.files import remove_with, save_files
 from seedproof.report.numbers import MINUS, NO_BREAK, bracketed, number, sign
-from seedproof.report.text import MAX_CELL, PLAIN_WIDTH, Prose, printable
+from seedproof.report.text import MAX_CELL, PLAIN_WIDTH, Prose, plain_text, printable
 
 N_LISTED = 10
 MAX_NAMED = 3
@@ -59,8 +55,7 @@ class VersionReport:
 
     def __init__(self, comparison: VersionComparison, scratch: Path | None = None) -> None:
         self.comparison = comparison
-        if scratch is not None:
-            weakref.finalize(self, shutil.rmtree, scratch, ignore_errors=True)
+        remove_with(self, scratch)
 
     def __getitem__(self, name: str) -> Estimate:
         figures = self.comparison.whole.figures
@@ -90,25 +85,12 @@ class VersionReport:
             show: Further columns of your own to show with examples, such as a text.
             command: The command that made it, for the last line of the text.
         """
-        place = Location.of(folder)
-        source, target = self.comparison.examples_file, place / "examples.parquet"
         made = "" if command is None else f"\n\nMade by: {command}"
-        text = f"{self.text(show=show)}{made}\n"
-        try:
-            place.make_folder()
-            pyarrow.fs.copy_files(
-                source.path,
-                target.path,
-                source_filesystem=source.files,
-                destination_filesystem=target.files,
-            )
-            for name, content in (("versions.json", self.to_json()), ("versions.txt", text)):
-                with (place / name).open_write() as file:
-                    file.write(content.encode())
-        except OSError as error:
-            raise OptionError(
-                f"{str(folder)!r} cannot be written to ({first_line(error)}). Give a folder."
-            ) from error
+        files = {
+            "versions.json": self.to_json(),
+            "versions.txt": f"{self.text(show=show)}{made}\n",
+        }
+        save_files(folder, files, examples=self.comparison.examples_file)
 
     def show(self, *, show: Sequence[str] = ()) -> None:
         """Print it to the terminal, with colors where it has them."""
@@ -116,10 +98,7 @@ class VersionReport:
 
     def text(self, *, show: Sequence[str] = ()) -> str:
         """The same without colors, 80 columns wide."""
-        output = StringIO()
-        console = Console(file=output, width=PLAIN_WIDTH, color_system=None, force_terminal=False)
-        console.print(render(self.comparison, show=show))
-        return "\n".join(line.rstrip() for line in output.getvalue().splitlines())
+        return plain_text(render(self.comparison, show=show))
 
     def __str__(self) -> str:
         return self.text()

@@ -1,8 +1,6 @@
 """The comparison object: what a person holds after comparing."""
 
 import os
-import shutil
-import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,10 +9,10 @@ from rich.console import Console
 
 from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.comparison.effect import Effect
-from seedproof.errors import OptionError, UnknownNameError, first_line
-from seedproof.records.location import Location
+from seedproof.errors import UnknownNameError
 from seedproof.report.comparison.text import as_text, render
 from seedproof.report.comparison.view import ComparisonView, build_view
+from seedproof.report.files import remove_with, save_files, write_file
 
 
 class ComparisonReport:
@@ -27,8 +25,7 @@ class ComparisonReport:
 
     def __init__(self, comparison: Comparison, scratch: Path | None = None) -> None:
         self.comparison = comparison
-        if scratch is not None:
-            weakref.finalize(self, shutil.rmtree, scratch, ignore_errors=True)
+        remove_with(self, scratch)
 
     @property
     def baseline(self) -> ComparedArm:
@@ -103,10 +100,7 @@ class ComparisonReport:
 
         page = render_page(self.comparison, show=show, command=command)
         if path is not None:
-            place = Location.of(path)
-            place.parent.make_folder()
-            with place.open_write() as file:
-                file.write(page.encode())
+            write_file(path, page.encode())
         return page
 
     def picture(
@@ -127,10 +121,7 @@ class ComparisonReport:
 
         content = charts.picture(charts.find(build_figures(self.comparison), figure), file_format)
         if path is not None:
-            place = Location.of(path)
-            place.parent.make_folder()
-            with place.open_write() as file:
-                file.write(content)
+            write_file(path, content)
         return content
 
     def save(
@@ -147,18 +138,11 @@ class ComparisonReport:
             show: Further columns of your own to show with examples, such as a text.
             command: The command that made it, for the box at the page's end.
         """
-        place = Location.of(folder)
-        page = self.to_html(show=show, command=command)
-        try:
-            place.make_folder()
-            with (place / "comparison.json").open_write() as file:
-                file.write(self.to_json().encode())
-            with (place / "comparison.html").open_write() as file:
-                file.write(page.encode())
-        except OSError as error:
-            raise OptionError(
-                f"{str(folder)!r} cannot be written to ({first_line(error)}). Give a folder."
-            ) from error
+        files = {
+            "comparison.json": self.to_json(),
+            "comparison.html": self.to_html(show=show, command=command),
+        }
+        save_files(folder, files)
 
     def show(self, *, show: Sequence[str] = ()) -> None:
         """Print it to the terminal, with colors where it has them.

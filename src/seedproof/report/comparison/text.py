@@ -1,16 +1,15 @@
 """The view of a comparison for a terminal: the finding, the sentences, then the table."""
 
 from collections.abc import Sequence
-from io import StringIO
 
-from rich.console import Console, Group, JustifyMethod, RenderableType
+from rich.console import Group, JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from seedproof.report.comparison.groups import verdict_kind
 from seedproof.report.comparison.view import Block, ComparisonView, Sheet
 from seedproof.report.numbers import sign
-from seedproof.report.text import PLAIN_WIDTH, Prose, printable
+from seedproof.report.text import Prose, plain_text, printable
 
 MAX_NAME = 16
 MAX_COLUMNS = 4
@@ -121,7 +120,4 @@ def _sheets(sheet: Sheet) -> list[RenderableType]:
 
 def as_text(view: ComparisonView) -> str:
     """The same without colors, 80 columns wide."""
-    output = StringIO()
-    console = Console(file=output, width=PLAIN_WIDTH, color_system=None, force_terminal=False)
-    console.print(render(view))
-    return "\n".join(line.rstrip() for line in output.getvalue().splitlines())
+    return plain_text(render(view))

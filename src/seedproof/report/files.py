@@ -1,0 +1,63 @@
+"""Where reports go: files, folders, and the temporary folder that goes with a report."""
+
+import os
+import shutil
+import weakref
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow.fs
+
+from seedproof.errors import OptionError, first_line
+from seedproof.records.location import Location
+
+
+def write_file(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write one file, and make its folder if need be."""
+    place = Location.of(path)
+    place.parent.make_folder()
+    with place.open_write() as file:
+        file.write(content)
+
+
+def save_files(
+    folder: str | os.PathLike[str], files: Mapping[str, str], *, examples: Location | None = None
+) -> None:
+    """Write files into a folder, which is made if need be.
+
+    Args:
+        folder: Where to.
+        files: Their texts by name.
+        examples: A table to copy there, as `examples.parquet`.
+
+    Raises:
+        OptionError: The folder cannot be written to.
+    """
+    place = Location.of(folder)
+    try:
+        place.make_folder()
+        if examples is not None:
+            _copy(examples, place / "examples.parquet")
+        for name, content in files.items():
+            with (place / name).open_write() as file:
+                file.write(content.encode())
+    except OSError as error:
+        raise OptionError(
+            f"{str(folder)!r} cannot be written to ({first_line(error)}). Give a folder."
+        ) from error
+
+
+def _copy(source: Location, target: Location) -> None:
+    if source.path != target.path:  # a report that was loaded from there
+        pyarrow.fs.copy_files(
+            source.path,
+            target.path,
+            source_filesystem=source.files,
+            destination_filesystem=target.files,
+        )
+
+
+def remove_with(owner: object, scratch: Path | None) -> None:
+    """Remove a temporary folder as soon as its owner is gone."""
+    if scratch is not None:
+        weakref.finalize(owner, shutil.rmtree, scratch, ignore_errors=True)
