@@ -25,11 +25,12 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import entr, rel_entr
 
-from seedproof.measurement.explanations import measure_explanations
+from seedproof.measurement.explanations.measure import measure_explanations
 from seedproof.metrics.explanations import RaggedScores, explanation_values
 from seedproof.metrics.explanations.rankings import kendall_tau, rank_biased_overlap
 from seedproof.metrics.explanations.top_tokens import jaccard_distance, token_ranks, top_overlap
 from seedproof.metrics.explanations.weights import weight_divergences
+from seedproof.records.explanation_shards import open_explanations
 from seedproof.records.explanations import ROWS_PER_GROUP
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
@@ -195,7 +196,9 @@ def main() -> None:
         start = time.perf_counter()
         if options.profile:
             profile.enable()
-        result = measure_explanations(store, arm="none", split="test", method="attention")
+        result = measure_explanations(
+            open_explanations(store, arm="none", split="test", method="attention")
+        )
         profile.disable()
         fast = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9

@@ -74,6 +74,15 @@ def _jackknife_covariances(base: IntArray | FloatArray, arm: IntArray | FloatArr
     return (n_runs - 1) * (products / n_runs - float(means[0] @ means[1]))
 
 
+def add_crosses(total: dict[str, Cross], found: Mapping[str, Cross]) -> None:
+    """Add what two arms share on other examples."""
+    for name, cross in found.items():
+        if name in total:
+            total[name].merge(cross)
+        else:
+            total[name] = cross
+
+
 def crosses(
     base: Mapping[str, ExampleValues], arm: Mapping[str, ExampleValues], *, is_paired: bool
 ) -> dict[str, Cross]:

@@ -12,8 +12,10 @@ from seedproof.metrics.card import card
 POWER = 0.8
 # Means that say how good the runs are; everything else says how steady they are.
 QUALITY = frozenset({"accuracy", "nll", "brier", "ece", "mce"})
+# Agreements near 1 hardly have a ratio; like means they are compared by their difference.
+AGREEMENTS = frozenset({"explanation_overlap", "explanation_tau", "explanation_rbo"})
 # Among them those between 0 and 1, whose differences are never beyond one.
-SHARES = frozenset({"accuracy", "ece", "mce"})
+SHARES = frozenset({"accuracy", "ece", "mce", "explanation_overlap", "explanation_rbo"})
 
 Scale: TypeAlias = Literal["ratio", "difference"]
 Verdict: TypeAlias = Literal[
@@ -95,7 +97,7 @@ class Contrast:
 
 def scale_of(metric: str) -> Scale:
     """Whether arms are compared by a ratio or by a difference."""
-    return "difference" if metric in QUALITY else "ratio"
+    return "difference" if metric in QUALITY | AGREEMENTS else "ratio"
 
 
 def each_tail(n_arms: int) -> float:

@@ -127,3 +127,14 @@ def n_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def in_order(outcomes: Iterator[Outcome[Result]]) -> Iterator[Result]:
+    """Results by index, whatever the order in which they come; early ones wait."""
+    waiting: dict[int, Result] = {}
+    following = 0
+    for outcome in outcomes:
+        waiting[outcome.index] = outcome.value()
+        while following in waiting:
+            yield waiting.pop(following)
+            following += 1

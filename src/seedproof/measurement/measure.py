@@ -1,14 +1,12 @@
 """The measuring pass: shards in, partial results folded in order, figures with intervals out."""
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from seedproof.engines import Engine, Outcome, SerialEngine
+from seedproof.engines import Engine, SerialEngine, in_order
 from seedproof.errors import EmptyInputError
 from seedproof.measurement.intervals import estimate
 from seedproof.measurement.result import Measurement
@@ -18,8 +16,6 @@ from seedproof.records.location import Location
 from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
 from seedproof.typing import Progress
-
-Part = TypeVar("Part")
 
 
 @dataclass(frozen=True)
@@ -113,14 +109,3 @@ def measured(
         examples_file=examples_file,
         notes=notes,
     )
-
-
-def in_order(outcomes: Iterator[Outcome[Part]]) -> Iterator[Part]:
-    """Results by index, whatever the order in which they come; early ones wait."""
-    waiting: dict[int, Part] = {}
-    following = 0
-    for outcome in outcomes:
-        waiting[outcome.index] = outcome.value()
-        while following in waiting:
-            yield waiting.pop(following)
-            following += 1

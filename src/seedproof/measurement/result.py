@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.intervals import Estimate
 from seedproof.metrics.accumulator import Detail
 from seedproof.records.location import Location
@@ -49,6 +50,8 @@ class Measurement:
         worst: The least stable examples, at most 500, with what each run said of them.
         examples_file: Parquet file with one row an example.
         notes: What a person should know about how the input was read.
+        explanations: How much of the explanations the seed decided, by method; none without
+            records of them.
     """
 
     runs: tuple[str, ...]
@@ -61,6 +64,7 @@ class Measurement:
     worst: pa.Table
     examples_file: Location
     notes: tuple[str, ...] = ()
+    explanations: Mapping[str, ExplanationMeasurement] = field(default_factory=dict)
 
     @property
     def n_runs(self) -> int:
@@ -101,6 +105,7 @@ class Measurement:
                 for name, values in self.detail.items()
                 if name not in ONLY_DRAWN
             },
+            "explanations": {name: one.summary() for name, one in self.explanations.items()},
             "notes": list(self.notes),
         }
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from seedproof.errors import SchemaVersionError, UnreadableError
+from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.intervals import Estimate
 from seedproof.measurement.result import FORMAT, Measurement
 from seedproof.measurement.worst import least_stable
@@ -53,6 +54,11 @@ def load_saved(folder: Location) -> Measurement:
             worst=_worst(place),
             examples_file=place,
             notes=tuple(summary["notes"]),
+            # Reports of the first versions have none.
+            explanations={
+                method: ExplanationMeasurement.from_summary(method, found)
+                for method, found in summary.get("explanations", {}).items()
+            },
         )
     except (ValueError, KeyError, TypeError, OSError, pa.ArrowException) as error:
         if isinstance(error, SchemaVersionError):

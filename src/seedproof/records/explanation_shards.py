@@ -17,8 +17,9 @@ from seedproof.errors import (
     TooFewRunsError,
 )
 from seedproof.records.location import Location
+from seedproof.records.manifest import RunManifest
 from seedproof.records.part_files import PartFiles
-from seedproof.records.reader import Store
+from seedproof.records.reader import Store, StoreShards
 from seedproof.typing import FloatArray, IntArray
 
 COLUMNS = ("example", "tokens", "scores", "draw")
@@ -104,14 +105,48 @@ def open_explanations(store: Store, *, arm: str, split: str, method: str) -> "Ex
             f"Two explanations need two runs to differ, but arm {arm!r} of study "
             f"{store.study.name!r} has {len(chosen)} finished run(s). Explain at least 2 runs."
         )
-    readers = [PartFiles(store.location, run, f"explanations/{split}/{method}/") for run in chosen]
+    return _aligned(store.location, chosen, split, method)
+
+
+def _aligned(
+    store: Location, runs: Sequence[RunManifest], split: str, method: str
+) -> "ExplanationShards":
+    readers = [PartFiles(store, run, f"explanations/{split}/{method}/") for run in runs]
     for reader in readers:
         if not reader.groups:
             raise NotFoundError(
-                f"Run {reader.run.name!r} of arm {arm!r} has no explanations by {method!r} on "
-                f"{split!r}, but others have. Explain every run of the arm."
+                f"Run {reader.run.name!r} of arm {reader.run.arm!r} has no explanations by "
+                f"{method!r} on {split!r}, but others have. Explain every run of the arm."
             )
-    return ExplanationShards(readers)
+    return ExplanationShards(readers, method)
+
+
+def explanations_beside(
+    source: StoreShards,
+) -> tuple[dict[str, "ExplanationShards"], tuple[str, ...]]:
+    """The explanations of the very runs whose predictions a source holds.
+
+    Args:
+        source: Predictions of some runs.
+
+    Returns:
+        By name of the method; and for each method that some run lacks, or by which runs explain
+        other examples, a note that it is left out.
+    """
+    runs, split = source.manifests, source.split
+    paths = [part.path.split("/") for run in runs for part in run.parts]
+    found, notes = {}, []
+    for method in sorted({path[2] for path in paths if path[:2] == ["explanations", split]}):
+        try:
+            found[method] = _aligned(source.location, runs, split, method)
+        except (NotFoundError, MissingExampleError) as error:
+            notes.append(left_out(method, error))
+    return found, tuple(notes)
+
+
+def left_out(method: str, error: SeedproofError) -> str:
+    """What is said where the explanations by a method cannot be measured."""
+    return f"Explanations by {method!r} are left out. {error}"
 
 
 class ExplanationShards:
@@ -122,19 +157,33 @@ class ExplanationShards:
 
     Args:
         readers: The runs.
+        method: By which method they were explained.
 
     Raises:
         MissingExampleError: The runs do not explain the same examples.
     """
 
-    def __init__(self, readers: Sequence[PartFiles]) -> None:
+    def __init__(self, readers: Sequence[PartFiles], method: str) -> None:
+        self.method = method
         self._readers = list(readers)
         self.runs = tuple(reader.run.name for reader in self._readers)
         first = self._readers[0]
         for reader in self._readers[1:]:
-            here, there = ([(g.rows, g.ids_digest) for g in one.groups] for one in (first, reader))
-            if here != there:
+            if _digests(first) != _digests(reader):
                 raise _other_examples(first, reader)
+
+    def check_alike(self, other: "ExplanationShards") -> None:
+        """See that other runs explain the same examples, in the same row groups.
+
+        Args:
+            other: Other runs.
+
+        Raises:
+            MissingExampleError: They do not.
+        """
+        first, second = self._readers[0], other._readers[0]  # noqa: SLF001 - of its own kind
+        if _digests(first) != _digests(second):
+            raise _other_examples(first, second)
 
     @property
     def n_shards(self) -> int:
@@ -223,6 +272,10 @@ class _Extent:
         ends = np.cumsum([reader.groups[group_idx].rows for group_idx in self.groups])
         place = int(np.searchsorted(ends, self.start + row, side="right"))
         return reader.file_of(self.groups[place])
+
+
+def _digests(reader: PartFiles) -> list[tuple[int, str]]:
+    return [(group.rows, group.ids_digest) for group in reader.groups]
 
 
 def _column(table: pa.Table, name: str) -> pa.Array:

@@ -143,7 +143,7 @@ class RunReader:
     """
 
     def __init__(self, store: Location, run: RunManifest, split: str) -> None:
-        self.run = run
+        self.store, self.run, self.split = store, run, split
         self._files = PartFiles(store, run, f"predictions/{split}/")
         if not self._files.facts:
             raise NotFoundError(f"Run {run.name!r} has no predictions for the split {split!r}.")
@@ -272,6 +272,16 @@ class StoreShards:
     def rows_per_shard(self) -> int:
         """Examples in every shard but the last."""
         return self._readers[0].groups[0].rows
+
+    @property
+    def location(self) -> Location:
+        """The store's folder."""
+        return self._readers[0].store
+
+    @property
+    def split(self) -> str:
+        """The data split that was predicted."""
+        return self._readers[0].split
 
     @property
     def manifests(self) -> tuple[RunManifest, ...]:

@@ -18,6 +18,7 @@ from seedproof.comparison.blame.sharing import note_on_shared_seeds
 from seedproof.comparison.sides import Reading, open_both, open_sides
 from seedproof.comparison.versions.compare import compare_versions as pass_over_versions
 from seedproof.errors import OptionError, SeedproofError, TooFewRunsError
+from seedproof.measurement.explanations.measure import with_explanations
 from seedproof.measurement.measure import measure_shards
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.saved import is_saved, load_saved
@@ -90,6 +91,8 @@ def measure(
             result = measure_shards(
                 source, Location.of(scratch / "examples.parquet"), progress=progress, notes=notes
             )
+            if isinstance(source, StoreShards):
+                result = with_explanations(result, source, progress=progress)
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise

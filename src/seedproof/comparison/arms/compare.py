@@ -9,15 +9,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from seedproof.comparison.aligned import Aligned
+from seedproof.comparison.arms.explanations import compare_explanations
 from seedproof.comparison.arms.least_sure import LeastSure
 from seedproof.comparison.arms.movers import Movers
 from seedproof.comparison.arms.result import VOTE_SHARES, ComparedArm, Comparison
 from seedproof.comparison.contrast import compared
-from seedproof.comparison.cross import Cross, crosses
+from seedproof.comparison.cross import Cross, add_crosses, crosses
 from seedproof.comparison.effect import Effect, each_tail
-from seedproof.engines import SerialEngine
+from seedproof.engines import SerialEngine, in_order
 from seedproof.errors import LabelConflictError, OptionError
-from seedproof.measurement.measure import in_order, known, measured
+from seedproof.measurement.measure import known, measured
 from seedproof.measurement.tally import Tally, batch_rows, batches
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.entropy import rarefied_entropy
@@ -84,7 +85,7 @@ class Beside:
             for one, (batch, _), sums in zip(both, (base, arm), self.entropies, strict=True):
                 one["label_entropy"] = self._rarefied(batch)
                 sums.update(one["label_entropy"])
-        self._add(crosses(both[0], both[1], is_paired=self.is_paired))
+        add_crosses(self.crosses, crosses(both[0], both[1], is_paired=self.is_paired))
         places = [_vote_places(batch) for batch, _ in (base, arm)]
         flat = places[1] * len(VOTE_SHARES) + places[0]
         self.votes += np.bincount(flat, minlength=self.votes.size).reshape(self.votes.shape)
@@ -94,16 +95,9 @@ class Beside:
         fewer = min(self.n_base, self.n_arm)
         return batch.of_contested(rarefied_entropy(batch.contested_agreement, fewer))
 
-    def _add(self, found: Mapping[str, Cross]) -> None:
-        for name, cross in found.items():
-            if name in self.crosses:
-                self.crosses[name].merge(cross)
-            else:
-                self.crosses[name] = cross
-
     def merge(self, other: "Beside") -> None:
         """Add other examples."""
-        self._add(other.crosses)
+        add_crosses(self.crosses, other.crosses)
         for mine, theirs in zip(self.entropies, other.entropies, strict=True):
             mine.merge(theirs)
         self.votes += other.votes
@@ -243,9 +237,11 @@ def compare_sides(
     files = [folder / f"{index}.parquet" for index in range(len(sides))]
     whole = _whole(task, files, progress)
     tail = each_tail(len(sides) - 1)
+    sources = [side.source for side in sides]
+    reasons, left_out = compare_explanations(sources, task.paired, tail=tail)
     measurements = [
-        measured(side.source, tally, file, side.notes)
-        for side, tally, file in zip(sides, whole.tallies, files, strict=True)
+        replace(measured(side.source, tally, file, side.notes), explanations=why.measured)
+        for side, tally, file, why in zip(sides, whole.tallies, files, reasons, strict=True)
     ]
     results = [tally.result() for tally in whole.tallies]
     baseline = ComparedArm(sides[0].name, measurements[0], costs=sides[0].costs)
@@ -254,6 +250,7 @@ def compare_sides(
             name=side.name,
             measurement=measurement,
             effects=beside.effects(results[0], result, tail=tail),
+            explanations=why.effects,
             is_paired=beside.is_paired,
             high_entropy=beside.least_sure.result(),
             costs=side.costs,
@@ -261,15 +258,15 @@ def compare_sides(
             settled=beside.movers.settled,
             unsettled=beside.movers.unsettled,
         )
-        for side, measurement, result, beside in zip(
-            sides[1:], measurements[1:], results[1:], whole.besides, strict=True
+        for side, measurement, result, beside, why in zip(
+            sides[1:], measurements[1:], results[1:], whole.besides, reasons[1:], strict=True
         )
     ]
     return Comparison(
         baseline=baseline,
         arms=tuple(_beside_gold(arms, gold)),
         confidence=1 - 2 * tail,
-        notes=tuple(dict.fromkeys(note for side in sides for note in side.notes)),
+        notes=tuple(dict.fromkeys([*(note for side in sides for note in side.notes), *left_out])),
         gold=gold,
     )
 

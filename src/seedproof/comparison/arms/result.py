@@ -44,6 +44,8 @@ class ComparedArm:
         name: Its name.
         measurement: What measuring it alone gives.
         effects: What it changes in each metric; empty for the baseline.
+        explanations: What it changes in each figure of explanations, by method; empty for the
+            baseline, and without explanations of the same examples.
         is_paired: Whether its runs share their seeds with the baseline's.
         high_entropy: What it does to the least stable examples; None for the baseline.
         share_of_gold: Its reduction of label entropy as a share of the gold standard's; None
@@ -58,6 +60,7 @@ class ComparedArm:
     name: str
     measurement: Measurement
     effects: Mapping[str, Effect] = field(default_factory=dict)
+    explanations: Mapping[str, Mapping[str, Effect]] = field(default_factory=dict)
     is_paired: bool = False
     high_entropy: HighEntropy | None = None
     share_of_gold: float | None = None
@@ -74,6 +77,17 @@ class ComparedArm:
             "is_paired": self.is_paired,
             "metrics": {name: asdict(value) for name, value in self.measurement.metrics.items()},
             "effects": {name: asdict(value) for name, value in self.effects.items()},
+            "explanations": {
+                method: {
+                    "n_examples": found.n_examples,
+                    "metrics": {name: asdict(value) for name, value in found.metrics.items()},
+                    "effects": {
+                        name: asdict(value)
+                        for name, value in self.explanations.get(method, {}).items()
+                    },
+                }
+                for method, found in self.measurement.explanations.items()
+            },
             "high_entropy": None if self.high_entropy is None else asdict(self.high_entropy),
             "share_of_gold": self.share_of_gold,
             "costs": dict(self.costs),

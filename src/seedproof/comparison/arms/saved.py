@@ -52,7 +52,18 @@ def compare_saved(
             for metric in base.metrics
             if metric in one.metrics
         }
-        arms.append(ComparedArm(name, one, effects=effects))
+        explanations = {
+            method: {
+                metric: from_estimates(
+                    metric, value, theirs.metrics[metric], tail=tail, has_runs=_has_runs(base, one)
+                )
+                for metric, value in found.metrics.items()
+            }
+            for method, found in base.explanations.items()
+            if (theirs := one.explanations.get(method)) is not None
+            and theirs.n_examples == found.n_examples
+        }
+        arms.append(ComparedArm(name, one, effects=effects, explanations=explanations))
     return Comparison(
         baseline=ComparedArm(names[0], base),
         arms=tuple(arms),
@@ -65,7 +76,15 @@ def _effect(metric: str, base: Measurement, arm: Measurement, tail: float) -> Ef
     is_unlike = metric in GROWS_WITH_RUNS and base.n_runs != arm.n_runs
     if is_unlike or metric in WITHOUT_RATIO:
         return Effect(metric, scale_of(metric), None, note=NO_COUNTERPART)
-    has_runs = min(base.n_runs, arm.n_runs) > 2
     return from_estimates(
-        metric, base.metrics[metric], arm.metrics[metric], tail=tail, has_runs=has_runs
+        metric,
+        base.metrics[metric],
+        arm.metrics[metric],
+        tail=tail,
+        has_runs=_has_runs(base, arm),
     )
+
+
+def _has_runs(base: Measurement, arm: Measurement) -> bool:
+    """Whether there were enough runs to leave one out."""
+    return min(base.n_runs, arm.n_runs) > 2

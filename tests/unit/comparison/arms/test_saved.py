@@ -14,7 +14,7 @@ BOTH = "runs × examples"
 def report(n_runs=10, n_examples=100, **metrics):
     """What a comparison of reports asks of a measurement."""
     return SimpleNamespace(
-        n_runs=n_runs, n_examples=n_examples, n_labeled=n_examples, metrics=metrics
+        explanations={}, n_runs=n_runs, n_examples=n_examples, n_labeled=n_examples, metrics=metrics
     )
 
 

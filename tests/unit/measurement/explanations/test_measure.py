@@ -1,23 +1,21 @@
 """The pass over explanations of a store: figures, floor, curves, and the examples most apart."""
 
 import json
+from functools import partial
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from seedproof.engines.processes import ProcessEngine
 from seedproof.errors import EmptyInputError
-from seedproof.measurement.explanations import estimate_figure, measure_explanations
+from seedproof.measurement.explanations import ExplanationMeasurement
+from seedproof.measurement.explanations.measure import estimate_figure, measure_explanations
 from seedproof.metrics.explanations import Explanations, RaggedScores
 from seedproof.metrics.statistic import MeanOverExamples
 from seedproof.records import explanations
-from seedproof.records.explanations import write_explanations
+from seedproof.records.explanation_shards import open_explanations
 from seedproof.records.location import Location
-from seedproof.records.manifest import RunManifest, StudyManifest
-from seedproof.records.reader import Store
-from seedproof.records.schema import Kind, Layout
-from seedproof.records.writer import PredictionsWriter
+from seedproof.testing.explained import write_explained
 from seedproof.testing.explanation_oracles import SLOW_FIGURES, slow_noise
 from seedproof.testing.oracles import slow_two_way_interval
 
@@ -40,42 +38,14 @@ def make_scores(lengths, *, n_draws=1, seed=0):
 @pytest.fixture
 def make(tmp_path):
     """Makes a store of explanations, and of predictions if there are any."""
-
-    def make_store(ids, scores, *, probs=None, predicted=None, classes=("no", "yes"), rows=4):
-        place = Location.of(tmp_path / "store")
-        StudyManifest("small", rows).write(place)
-        for run_idx in range(len(scores[0])):
-            folder = place / "runs" / f"id{run_idx}"
-            lines = [
-                {
-                    "example": example,
-                    "tokens": [f"w{i}" for i in range(values.shape[1])],
-                    "scores": values[draw],
-                    "draw": draw,
-                }
-                for example, runs in zip(ids, scores, strict=True)
-                for values in [runs[run_idx]]
-                for draw in range(len(values))
-            ]
-            parts = [write_explanations(folder, "test", "lime", lines)]
-            if probs is not None:
-                kind = Kind.LABELS if probs[run_idx].ndim == 1 else Kind.PROBS
-                layout = Layout(kind, classes, text_ids=isinstance(predicted[0], str))
-                writer = PredictionsWriter(
-                    folder, layout, run=str(run_idx), rows_per_group=rows, split="test"
-                )
-                unlabeled = np.full(len(predicted), -1, dtype=np.int32)
-                writer.write(pa.array(predicted), unlabeled, probs[run_idx])
-                parts += writer.close()
-            RunManifest(f"id{run_idx}", str(run_idx), tuple(parts)).commit(folder)
-        return Store(place)
-
-    return make_store
+    return partial(write_explained, Location.of(tmp_path / "store"))
 
 
 def measured(store, **options):
     """The explanations by the only method."""
-    return measure_explanations(store, arm="none", split="test", method="lime", **options)
+    source = open_explanations(store, arm="none", split="test", method="lime")
+    predictions = store.shards(arm="none", split="test") if store.splits() else None
+    return measure_explanations(source, predictions=predictions, **options)
 
 
 def slow_means(scores, name):
@@ -273,6 +243,66 @@ def test_the_list_of_examples_is_short(make):
     assert found.worst.column("example").to_pylist() == np.argsort(-js)[:50].tolist()
 
 
+def steady(n_tokens, *, spread):
+    """Scores of one example that differ more between runs, the larger the spread."""
+    rng = np.random.default_rng(n_tokens)
+    noise = rng.normal(0, spread, (N_RUNS, 1, n_tokens))
+    return np.exp(rng.normal(0, 1, n_tokens) + noise).astype(np.float32)
+
+
+def test_examples_that_tell_are_found_by_rule(make):
+    """Agreed and farthest apart, split and farthest apart, agreed and closest; short ones are not."""
+    spreads = {10: 0.5, 11: 2.0, 12: 0.01, 13: 1.0, 14: 0.3, 15: 3.0}
+    scores = [steady(6 + i % 7, spread=one) for i, one in spreads.items()]
+    scores[-1] = scores[-1][:, :, :4]  # farthest of all, but short
+    probs = run_probs([0.9, 0.8, 0.7, 0.5, 0.5, 0.9])
+    found = measured(make(list(spreads), scores, probs=probs))
+
+    rows = {row["rule"]: row for row in found.telling.to_pylist()}
+
+    assert {rule: row["example"] for rule, row in rows.items()} == {
+        "same answer, other reasons": "11",
+        "other answers, other reasons": "13",
+        "same answer, same reasons": "12",
+    }
+    split = rows["other answers, other reasons"]
+    assert split["predictions"] == [0, 0, 1, 1]
+    np.testing.assert_allclose(split["confidences"], [0.52, 0.51, 0.51, 0.52], rtol=1e-6)
+    assert split["scores"] == scores[3][:, 0].tolist()
+    assert split["tokens"] == [f"w{i}" for i in range(scores[3].shape[2])]
+
+
+def test_one_example_is_not_shown_twice(make):
+    """Where runs agree on one example only, it is both the closest and the farthest."""
+    found = measured(make([1], [steady(6, spread=1.0)], probs=run_probs([0.9])))
+
+    assert found.telling.column("rule").to_pylist() == ["same answer, other reasons"]
+
+
+def test_where_all_runs_agree_has_means_of_its_own(make):
+    """A mean over these examples alone."""
+    scores = make_scores([5, 6, 7])
+    found = measured(make([1, 2, 3], scores, probs=run_probs([0.9, 0.5, 0.2])))
+
+    assert found.n_agreed == 2
+    for name, value in found.agreed.items():
+        assert value == pytest.approx(slow_means([scores[0], scores[2]], name), rel=1e-9)
+
+
+def test_a_summary_gives_the_same_figures_back(make):
+    """As they were saved; examples are not."""
+    store = make(
+        [1, 2], make_scores([5, 6], n_draws=2), probs=run_probs([0.9, 0.5]), predicted=[1, 2]
+    )
+    found = measured(store)
+    plain = json.loads(json.dumps(found.summary(), allow_nan=False))
+
+    again = ExplanationMeasurement.from_summary("lime", plain)
+
+    assert json.dumps(again.summary()) == json.dumps(found.summary())
+    assert again.telling.num_rows == again.worst.num_rows == 0
+
+
 # ------------------------------------------------------------------------------------- the pass
 
 
@@ -287,7 +317,7 @@ def test_shards_and_workers_do_not_show(make, monkeypatch):
     here = measured(store, progress=lambda done, total: seen.append((done, total)))
     there = measured(store, engine=ProcessEngine(workers=2))
 
-    assert there.to_json() == here.to_json()
+    assert there.summary() == here.summary()
     assert there.worst.equals(here.worst)
     assert seen == [(i, 5) for i in range(1, 6)]
     for name in here.metrics:
@@ -298,11 +328,11 @@ def test_the_summary_holds_no_text(make):
     """Texts of examples go nowhere unless they are asked for; what is unknown is null."""
     store = make([1, 2], make_scores([4, 6]), probs=run_probs([0.1, 0.9]), predicted=[1, 2])
 
-    text = measured(store).to_json()
+    text = json.dumps(measured(store).summary(), allow_nan=False)
 
     assert "w0" not in text
     plain = json.loads(text)
-    assert (plain["method"], plain["n_runs"], plain["noise"]) == ("lime", N_RUNS, None)
+    assert (plain["n_runs"], plain["noise"]) == (N_RUNS, None)
     assert plain["curves"]["means"]["explanation_kl"][0][5] is None
     assert plain["metrics"]["explanation_kl"]["over"] == "runs × examples"
 
@@ -326,5 +356,5 @@ def test_examples_without_a_token_are_counted_and_left_out(make):
 
 def test_no_token_at_all_is_refused(make):
     """There is nothing to measure."""
-    with pytest.raises(EmptyInputError, match="No explanation by 'lime' on 'test' has a token"):
+    with pytest.raises(EmptyInputError, match="No explanation by 'lime' has a token"):
         measured(make([1], make_scores([0])))

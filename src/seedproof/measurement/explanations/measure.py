@@ -1,0 +1,254 @@
+"""One pass over the explanations of an arm: partial results folded in order."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from seedproof.engines import Engine, SerialEngine, in_order
+from seedproof.errors import EmptyInputError, InputError
+from seedproof.measurement.explanations.curves import MAX_CURVES, CurveSums
+from seedproof.measurement.explanations.predicted import PredictionWalk, followed_classes
+from seedproof.measurement.explanations.result import ExplanationMeasurement
+from seedproof.measurement.explanations.telling import Telling, first_draws
+from seedproof.measurement.intervals import Estimate, estimate
+from seedproof.measurement.result import Measurement
+from seedproof.metrics.explanations import Explanations, RaggedScores
+from seedproof.metrics.statistic import ExampleValues, MeanOverExamples
+from seedproof.records.explanation_shards import (
+    ExplanationShard,
+    ExplanationShards,
+    explanations_beside,
+    left_out,
+)
+from seedproof.records.reader import StoreShards
+from seedproof.records.schema import Kind
+from seedproof.records.shards import ShardSource
+from seedproof.typing import FloatArray, IntArray, Progress
+
+N_KEPT = 50
+DISTANCE = "explanation_js"
+ORDER = [(DISTANCE, "descending"), ("example", "ascending")]
+
+
+@dataclass(frozen=True, eq=False)
+class ExplanationPart:
+    """What one shard amounts to.
+
+    Args:
+        family: Its totals.
+        ids: Ids of its examples that have a token.
+        lengths: Tokens of each of them.
+        figures: What each figure says of them.
+        worst: Those whose explanations differ most.
+        n_empty: How many more examples have no token.
+    """
+
+    family: Explanations
+    ids: pa.Array
+    lengths: IntArray
+    figures: Mapping[str, FloatArray]
+    worst: pa.Table
+    n_empty: int
+
+
+def measure_part(
+    shard: ExplanationShard, n_runs: int
+) -> tuple[ExplanationPart, dict[str, ExampleValues]]:
+    """What one shard amounts to, and what each figure says of its examples with and without a run.
+
+    Args:
+        shard: Explanations of some examples by all runs.
+        n_runs: How many runs there are.
+
+    Returns:
+        A part that is small whatever the number of runs, and values that are not.
+    """
+    family, lengths = Explanations(n_runs), shard.lengths
+    values = family.update(RaggedScores(shard.scores, lengths, shard.n_draws))
+    figures = {name: one.values for name, one in values.items()}
+    places = np.flatnonzero(lengths > 0)
+    ids = shard.ids.take(places)
+    worst = _with_scores(shard, _most_apart(pa.table({"example": ids, **figures})))
+    n_empty = len(shard) - len(places)
+    return ExplanationPart(family, ids, lengths[places], figures, worst, n_empty), values
+
+
+@dataclass(frozen=True)
+class MeasureExplanations:
+    """Measures one shard; frozen, so that it can travel to another process."""
+
+    source: ExplanationShards
+
+    def __call__(self, index: int) -> ExplanationPart:
+        """Partial results of shard `index`."""
+        return measure_part(self.source.shard(index), len(self.source.runs))[0]
+
+
+class ExplanationTally:
+    """All shards of one arm and method, added in their order.
+
+    Args:
+        source: Where they come from.
+        predictions: What the same runs predicted; None if nothing is known of it.
+    """
+
+    def __init__(self, source: ExplanationShards, predictions: ShardSource | None = None) -> None:
+        self._source = source
+        self._whole = Explanations(len(source.runs))
+        self._worst: pa.Table | None = None
+        self._n_empty = 0
+        self._walk = None if predictions is None else PredictionWalk(predictions)
+        self._telling = Telling()
+        self._agreed: dict[str, float] = {}
+        self._n_agreed = 0
+        self._curves: CurveSums | None = None
+        if predictions is not None and predictions.kind is Kind.PROBS:
+            followed = followed_classes(predictions.classes)
+            self._curves = CurveSums(followed) if len(followed) <= MAX_CURVES else None
+
+    def add(self, index: int, part: ExplanationPart) -> None:
+        """Add shard `index`."""
+        self._whole.merge(part.family)
+        self._n_empty += part.n_empty
+        known = [] if self._worst is None else [self._worst]
+        self._worst = _most_apart(pa.concat_tables([*known, part.worst])).combine_chunks()
+        if self._walk is None:
+            return
+        said = self._walk.of(part.ids)
+        self._telling.update(index, part.ids, part.lengths, part.figures[DISTANCE], said)
+        self._n_agreed += int(said.is_agreed.sum())
+        for name, values in part.figures.items():
+            total = self._agreed.get(name, 0.0)
+            self._agreed[name] = total + float(values[said.is_agreed].sum())
+        if self._curves is not None and said.means is not None:
+            self._curves.update(said.means, part.figures)
+
+    def statistics(self) -> dict[str, MeanOverExamples]:
+        """Each figure over all examples so far."""
+        return self._whole.result()
+
+    def result(self) -> ExplanationMeasurement:
+        """Figures with intervals.
+
+        Returns:
+            What the shards amount to.
+
+        Raises:
+            EmptyInputError: No example has a token.
+        """
+        source, whole, n_empty = self._source, self._whole, self._n_empty
+        if self._worst is None or whole.n_examples == 0:
+            raise EmptyInputError(f"No explanation by {source.method!r} has a token.")
+        noise = whole.noise()
+        return ExplanationMeasurement(
+            method=source.method,
+            runs=source.runs,
+            n_examples=whole.n_examples,
+            metrics=_estimates(whole.result()),
+            noise=None if noise is None else _estimates(noise),
+            n_repeated=whole.n_repeated,
+            agreed={name: total / self._n_agreed for name, total in self._agreed.items()}
+            if self._n_agreed
+            else {},
+            n_agreed=self._n_agreed,
+            curves=None if self._curves is None else self._curves.result(),
+            worst=self._worst,
+            telling=self._telling.rows(source),
+            notes=(f"{n_empty:,} examples have no token and were left out.",) if n_empty else (),
+        )
+
+
+def measure_explanations(
+    source: ExplanationShards,
+    *,
+    predictions: ShardSource | None = None,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+) -> ExplanationMeasurement:
+    """How far the explanations of an arm's runs are apart, in one pass.
+
+    Args:
+        source: Explanations by one method, aligned.
+        predictions: What the same runs predicted, for what depends on it; may be left out.
+        engine: Where shards are measured; here and now without one.
+        progress: Told how many shards are done.
+
+    Returns:
+        The same bytes whatever the engine, its workers and the order in which they finish.
+    """
+    tally = ExplanationTally(source, predictions)
+    outcomes = (engine or SerialEngine()).map(MeasureExplanations(source), range(source.n_shards))
+    for index, part in enumerate(in_order(outcomes)):
+        tally.add(index, part)
+        if progress is not None:
+            progress(index + 1, source.n_shards)
+    return tally.result()
+
+
+def with_explanations(
+    measurement: Measurement, source: StoreShards, *, progress: Progress | None = None
+) -> Measurement:
+    """A measurement of predictions with the explanations of the same runs, by every method.
+
+    Args:
+        measurement: What the predictions gave.
+        source: The predictions.
+        progress: Told how many shards of a method are done.
+
+    Returns:
+        The same, with explanations as far as they can be measured, and notes on what cannot.
+    """
+    explained, notes = explanations_beside(source)
+    found: dict[str, ExplanationMeasurement] = {}
+    left = list(notes)
+    for method, one in explained.items():
+        try:
+            found[method] = measure_explanations(one, predictions=source, progress=progress)
+        except InputError as error:
+            left.append(left_out(method, error))
+    return replace(measurement, explanations=found, notes=(*measurement.notes, *left))
+
+
+def _estimates(statistics: Mapping[str, MeanOverExamples]) -> dict[str, Estimate]:
+    return {name: estimate_figure(name, one) for name, one in statistics.items()}
+
+
+def estimate_figure(name: str, statistic: MeanOverExamples) -> Estimate:
+    """The value of a figure of explanations with its interval.
+
+    Args:
+        name: Which figure.
+        statistic: The figure over all examples.
+
+    Returns:
+        As for predictions; a correlation, which may be negative, by way of (1 + τ)/2.
+    """
+    if name != "explanation_tau":
+        return estimate(statistic)
+    half = estimate(
+        replace(
+            statistic,
+            value=(1 + statistic.value) / 2,
+            without=None if statistic.without is None else (1 + statistic.without) / 2,
+            example_variance=statistic.example_variance / 4,
+            interaction_variance=statistic.interaction_variance / 4,
+        )
+    )
+    ends = [None if end is None else 2 * end - 1 for end in (half.low, half.high)]
+    return Estimate(statistic.value, ends[0], ends[1], half.over)
+
+
+def _most_apart(table: pa.Table) -> pa.Table:
+    """The rows whose explanations differ most, the most first, ties by id."""
+    return table.take(pc.sort_indices(table, sort_keys=ORDER)[:N_KEPT])
+
+
+def _with_scores(shard: ExplanationShard, rows: pa.Table) -> pa.Table:
+    """Rows of examples with their tokens, and the scores that each run gave them first."""
+    places = pc.index_in(rows.column("example"), value_set=shard.ids).to_numpy()
+    table = rows.add_column(1, "tokens", shard.tokens.take(places))
+    scores = pa.array(first_draws(shard, places), pa.list_(pa.list_(pa.float32())))
+    return table.add_column(2, "scores", scores)
