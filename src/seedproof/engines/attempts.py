@@ -63,10 +63,28 @@ class Attempts:
         )
         self._again: list[Attempt] = []
         self._retries = retries
+        self._n_handed_out = 0
+        self._open: set[int] = set()
 
-    def following(self) -> Attempt | None:
-        """The next try; None while there is nothing to do."""
-        return self._again.pop() if self._again else next(self._fresh, None)
+    def following(self, ahead: int | None = None) -> Attempt | None:
+        """The next try; None while there is nothing to do.
+
+        Args:
+            ahead: How many items may be handed out from the first without an outcome on.
+
+        Returns:
+            A try at an item.
+        """
+        if self._again:
+            return self._again.pop()
+        first = min(self._open, default=self._n_handed_out)
+        if ahead is not None and self._n_handed_out >= first + ahead:
+            return None
+        attempt = next(self._fresh, None)
+        if attempt is not None:
+            self._n_handed_out += 1
+            self._open.add(attempt.index)
+        return attempt
 
     def settled(self, attempt: Attempt, outcome: Outcome[Any]) -> Iterator[Outcome[Any]]:
         """The outcome of a try if it is the last; none if the item is tried again.
@@ -82,4 +100,5 @@ class Attempts:
         if died and attempt.number <= self._retries:
             self._again.append(replace(attempt, number=attempt.number + 1))
         else:
+            self._open.discard(attempt.index)
             yield outcome

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any, BinaryIO
 
 from seedproof.engines.base import Outcome
-from seedproof.engines.serial import as_failure, attempt
+from seedproof.engines.serial import as_failure, attempt, for_travel
 
 LENGTH = struct.Struct("<Q")
 GUARDIAN_SECONDS = 0.5
@@ -57,11 +57,8 @@ def _do(request: dict[str, Any]) -> Outcome[Any]:
 def _pickled(outcome: Outcome[Any]) -> bytes:
     import cloudpickle
 
-    if outcome.failure is not None:
-        # The exception may not survive the way; its text does.
-        outcome = replace(outcome, failure=replace(outcome.failure, error=None))
     try:
-        return bytes(cloudpickle.dumps(outcome))
+        return bytes(cloudpickle.dumps(for_travel(outcome)))
     except Exception as error:  # noqa: BLE001 - whatever pickling the result raises
         failure = replace(as_failure(error), error=None)
         return pickle.dumps(Outcome(0, failure=failure))

@@ -51,6 +51,8 @@ class ProcessEngine:
         timeout: Seconds that an item may take; it is not tried again.
         threads: How many threads each may use.
         environment: Further environment variables.
+        ahead: Where results are needed in their order: how many items for each worker may be done
+            or under way from the first that is not done on; any number without one.
     """
 
     workers: int | None = None
@@ -58,6 +60,7 @@ class ProcessEngine:
     timeout: float | None = None
     threads: int = 1
     environment: Mapping[str, str] = field(default_factory=dict)
+    ahead: int | None = None
 
     def __post_init__(self) -> None:
         check_settings(
@@ -74,11 +77,12 @@ class ProcessEngine:
         """Do the task for every item, `workers` at a time."""
         attempts = Attempts(task, items, self.retries)
         workers = self.workers or max(1, n_cores() // self.threads)
+        ahead = None if self.ahead is None else self.ahead * workers
         running: list[_Child] = []
         try:
             while True:
                 while len(running) < workers:
-                    following = attempts.following()
+                    following = attempts.following(ahead)
                     if following is None:
                         break
                     running.append(_Child(following, self))

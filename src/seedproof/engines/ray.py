@@ -1,8 +1,9 @@
-"""Many machines, through Ray: a task waits there for a fresh process that does one item."""
+"""Many machines, through Ray: training in fresh processes, measuring in Ray's own."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+from uuid import uuid4
 
 from seedproof._optional import require
 from seedproof.engines.attempts import Attempt, Attempts
@@ -15,6 +16,8 @@ from seedproof.engines.base import (
     check_settings,
 )
 from seedproof.engines.processes import ProcessEngine, do_alone
+from seedproof.engines.serial import attempt as attempt_item
+from seedproof.engines.serial import for_travel
 from seedproof.errors import OptionError, RunError, first_line
 
 TICK_SECONDS = 0.5
@@ -22,7 +25,7 @@ TICK_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class RayEngine:
-    """Does each item in a fresh process on some node of a Ray cluster.
+    """Does each item on some node of a Ray cluster, by default in a fresh process of its own.
 
     Every node needs seedproof, and the store's folder at the same place.
 
@@ -36,6 +39,11 @@ class RayEngine:
         cpus: CPUs that each needs; as many as threads without a number.
         gpus: GPUs that each needs; 0.25 lets four share one.
         environment: Further environment variables.
+        fresh: Whether each item gets a process of its own, which training needs: generators,
+            memory, whatever a library keeps. Without it Ray's workers do one item after the other;
+            then there is no timeout, and they have the environment of their node.
+        ahead: Where results are needed in their order: how many items for each worker may be done
+            or under way from the first that is not done on; any number without one.
     """
 
     address: str | None = None
@@ -46,8 +54,12 @@ class RayEngine:
     cpus: float | None = None
     gpus: float = 0
     environment: Mapping[str, str] = field(default_factory=dict)
+    fresh: bool = True
+    ahead: int | None = None
 
     def __post_init__(self) -> None:
+        if not self.fresh and (self.timeout is not None or self.environment):
+            raise OptionError("A timeout or an environment needs fresh processes: set fresh=True.")
         check_settings(
             workers=self.workers, retries=self.retries, timeout=self.timeout, threads=self.threads
         )
@@ -69,22 +81,13 @@ class RayEngine:
         is_ours = not ray.is_initialized()
         if is_ours:
             self._connect()
-        shell = ray.remote(do_alone).options(
-            num_cpus=self._cpus,
-            num_gpus=self.gpus,
-            scheduling_strategy="SPREAD",
-            # We count attempts ourselves: a death inside the fresh process is one as well.
-            max_retries=0,
-        )
-        alone = ProcessEngine(
-            timeout=self.timeout, threads=self.threads, environment=dict(self.environment)
-        )
         attempts = Attempts(task, items, self.retries)
+        submit = self._submit_alone() if self.fresh else self._submit(task)
         under_way: dict[Any, Attempt] = {}
         try:
             while True:
                 for following in self._following(attempts, len(under_way)):
-                    under_way[shell.remote(following, alone)] = following
+                    under_way[submit(following)] = following
                     if on_start is not None:
                         on_start(following.index)
                 if not under_way:
@@ -98,6 +101,36 @@ class RayEngine:
                 ray.cancel(reference, force=True)
             if is_ours:
                 ray.shutdown()
+
+    def _submit_alone(self) -> Callable[[Attempt], Any]:
+        """How to have an attempt done in a fresh process."""
+        alone = ProcessEngine(
+            timeout=self.timeout, threads=self.threads, environment=dict(self.environment)
+        )
+        shell = self._remote(do_alone)
+        return lambda attempt: shell.remote(attempt, alone)
+
+    def _submit(self, task: Callable[[Item], Result]) -> Callable[[Attempt], Any]:
+        """How to have an attempt done by one of Ray's workers; the task travels once to a node."""
+        import cloudpickle
+        import ray
+
+        packed, name = ray.put(cloudpickle.dumps(task)), uuid4().hex
+        shell = self._remote(_do_here)
+        return lambda attempt: shell.remote(
+            packed, name, attempt.request.item, attempt.index, attempt.number
+        )
+
+    def _remote(self, function: Callable[..., Outcome[Any]]) -> Any:  # noqa: ANN401 - Ray's own
+        import ray
+
+        return ray.remote(function).options(
+            num_cpus=self._cpus,
+            num_gpus=self.gpus,
+            scheduling_strategy="SPREAD",
+            # We count attempts ourselves: a death inside the fresh process is one as well.
+            max_retries=0,
+        )
 
     def _connect(self) -> None:
         import ray
@@ -117,8 +150,9 @@ class RayEngine:
 
     def _following(self, attempts: Attempts, n_under_way: int) -> Iterator[Attempt]:
         """As many tries as there is room for."""
-        for _ in range((self.workers or self._room()) - n_under_way):
-            following = attempts.following()
+        workers = self.workers or self._room()
+        for _ in range(workers - n_under_way):
+            following = attempts.following(None if self.ahead is None else self.ahead * workers)
             if following is None:
                 return
             yield following
@@ -138,6 +172,21 @@ class RayEngine:
             if need
         ]
         return int(min(rooms, default=1)) + 1
+
+
+# What a worker is doing: one task at a time, unpacked once for all its items.
+_TASK: dict[str, Callable[[Any], Any]] = {}
+
+
+def _do_here(packed: bytes, name: str, item: bytes, index: int, number: int) -> Outcome[Any]:
+    """The outcome of an item in this worker."""
+    import cloudpickle
+
+    if name not in _TASK:
+        _TASK.clear()
+        _TASK[name] = cloudpickle.loads(packed)
+    outcome = attempt_item(_TASK[name], cloudpickle.loads(item), index)
+    return replace(for_travel(outcome), attempts=number)
 
 
 def _outcome(reference: Any, attempt: Attempt) -> Outcome[Any]:  # noqa: ANN401 - an ObjectRef

@@ -2,8 +2,10 @@
 
 import traceback
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from seedproof.engines.base import Failure, Item, OnStart, Outcome, Result
+from seedproof.errors import SeedproofError
 
 
 class SerialEngine:
@@ -43,6 +45,17 @@ def attempt(task: Callable[[Item], Result], item: Item, index: int = 0) -> Outco
         raise
     except BaseException as error:  # noqa: BLE001 - whatever the task raises
         return Outcome(index, failure=as_failure(error))
+
+
+def for_travel(outcome: Outcome[Result]) -> Outcome[Result]:
+    """An outcome as it goes to another process.
+
+    An exception of the user's may not survive the way; its text does. Ours are made of it.
+    """
+    failure = outcome.failure
+    if failure is None or isinstance(failure.error, SeedproofError):
+        return outcome
+    return replace(outcome, failure=replace(failure, error=None))
 
 
 def as_failure(error: BaseException) -> Failure:

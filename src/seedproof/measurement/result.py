@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from seedproof.measurement.examples import read_examples
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.intervals import Estimate
 from seedproof.metrics.accumulator import Detail
@@ -48,7 +48,7 @@ class Measurement:
         metrics: Value and interval of each metric, in the order in which they are shown.
         detail: Arrays behind the metrics: by run, by class, by bin.
         worst: The least stable examples, at most 500, with what each run said of them.
-        examples_file: Parquet file with one row an example.
+        examples_file: Parquet file with one row an example, or a folder of such files.
         notes: What a person should know about how the input was read.
         explanations: How much of the explanations the seed decided, by method; none without
             records of them.
@@ -78,8 +78,7 @@ class Measurement:
 
     def examples(self) -> pa.Table:
         """One row for each example, in the order of their ids."""
-        place = self.examples_file
-        return pq.read_table(place.path, filesystem=place.files)
+        return read_examples(self.examples_file)
 
     def extras(self) -> tuple[str, ...]:
         """Columns of the user's own that were carried along."""

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from seedproof.errors import SchemaVersionError, UnreadableError
+from seedproof.measurement.examples import example_batches, example_files
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.intervals import Estimate
 from seedproof.measurement.result import FORMAT, Measurement
@@ -17,7 +17,7 @@ from seedproof.records.location import Location
 
 def is_saved(folder: Location) -> bool:
     """Whether a folder holds a report."""
-    return (folder / "summary.json").is_file() and (folder / "examples.parquet").is_file()
+    return (folder / "summary.json").is_file() and bool(example_files(folder / "examples.parquet"))
 
 
 def load_saved(folder: Location) -> Measurement:
@@ -72,10 +72,9 @@ def load_saved(folder: Location) -> Measurement:
 def _worst(place: Location) -> pa.Table:
     """The least stable examples, however many there are in all."""
     worst: pa.Table | None = None
-    with place.files.open_input_file(place.path) as file:
-        for batch in pq.ParquetFile(file).iter_batches():
-            rows = pa.Table.from_batches([batch])
-            worst = least_stable(rows if worst is None else pa.concat_tables([worst, rows]))
+    for batch in example_batches(place):
+        rows = pa.Table.from_batches([batch])
+        worst = least_stable(rows if worst is None else pa.concat_tables([worst, rows]))
     if worst is None:
         raise ValueError("no example")
     return worst.combine_chunks()

@@ -81,6 +81,13 @@ class Location:
         inside = [info for info in found if info.type == pyarrow.fs.FileType.Directory]
         return [self / info.base_name for info in sorted(inside, key=lambda info: info.base_name)]
 
+    def files_inside(self) -> list["Location"]:
+        """The files right inside this folder, by name; none if it does not exist."""
+        selector = pyarrow.fs.FileSelector(self.path, allow_not_found=True)
+        found = self.files.get_file_info(selector)
+        inside = [info for info in found if info.type == pyarrow.fs.FileType.File]
+        return [self / info.base_name for info in sorted(inside, key=lambda info: info.base_name)]
+
     def make_folder(self) -> None:
         """Create this folder and those above it."""
         self.files.create_dir(self.path, recursive=True)

@@ -17,9 +17,11 @@ from seedproof.comparison.arms.saved import compare_saved
 from seedproof.comparison.blame.sharing import note_on_shared_seeds
 from seedproof.comparison.sides import Reading, open_both, open_sides
 from seedproof.comparison.versions.compare import compare_versions as pass_over_versions
+from seedproof.engines import Engine
 from seedproof.errors import OptionError, SeedproofError, TooFewRunsError
+from seedproof.measurement.engines import measuring_workers
 from seedproof.measurement.explanations.measure import with_explanations
-from seedproof.measurement.measure import measure_shards
+from seedproof.measurement.measure import measure_on, measure_shards
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.saved import is_saved, load_saved
 from seedproof.records.columns import Columns
@@ -48,6 +50,10 @@ def measure(
     arm: str | None = None,
     split: str | None = None,
     memory: str | int = DEFAULT_MEMORY,
+    engine: str | Engine = "serial",
+    workers: int | None = None,
+    address: str | None = None,
+    examples: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """How much of the predictions the seed decided.
@@ -64,6 +70,12 @@ def measure(
         arm: Which arm of a store.
         split: Which split of a store.
         memory: What reading tables may use, such as "4GB"; larger ones are sorted on disk.
+        engine: Where a store is measured: `serial`, `processes`, or `ray`. Figures are the same.
+        workers: How many shards at a time, with processes or ray.
+        address: An existing Ray cluster, such as "auto".
+        examples: A folder or URL where workers write the table of examples, with processes or ray;
+            all machines must see it. Without it the table is on this machine, and goes with the
+            report.
         progress: Called as the work goes on.
 
     Returns:
@@ -88,15 +100,28 @@ def measure(
             if isinstance(source, StoreShards):
                 shared = note_on_shared_seeds([run.seeds for run in source.manifests])
                 notes = (*notes, shared) if shared else notes
-            result = measure_shards(
-                source, Location.of(scratch / "examples.parquet"), progress=progress, notes=notes
-            )
+            pool = measuring_workers(engine, source.n_shards, workers=workers, address=address)
+            place = Location.of(scratch / "examples.parquet")
+            if pool is None:
+                _refuse_examples(examples)
+                result = measure_shards(source, place, progress=progress, notes=notes)
+            else:
+                place = place if examples is None else Location.of(examples)
+                result = measure_on(pool, source, place, progress=progress, notes=notes)
             if isinstance(source, StoreShards):
                 result = with_explanations(result, source, progress=progress)
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise
     return Report(result, scratch)
+
+
+def _refuse_examples(examples: str | os.PathLike[str] | None) -> None:
+    if examples is not None:
+        raise OptionError(
+            "A place for examples goes with the engines processes and ray. Leave it out, and save "
+            "the report."
+        )
 
 
 def measure_arms(

@@ -7,6 +7,7 @@ from contextlib import closing, suppress
 from typing import Any
 
 from seedproof.engines import Engine, Failure, SerialEngine
+from seedproof.engines.named import build_engine
 from seedproof.engines.serial import as_failure
 from seedproof.errors import OptionError, RunExistsError
 from seedproof.records.location import Location
@@ -31,7 +32,6 @@ from seedproof.runs.spec import RunSpec, StudySpec, as_names, as_plan
 from seedproof.runs.target import Target, Train, as_target
 from seedproof.runs.worker import TrainRun, is_claimed
 from seedproof.seeds import SeedPlan
-from seedproof.study.engine import build_engine
 from seedproof.study.progress import Watch, watch
 
 # How long to wait before asking again for a run that another coordinator is at.

@@ -74,3 +74,27 @@ def test_what_raised_or_took_too_long_is_not_tried_again(status):
 
     assert found.failure.status == status
     assert attempts.following() is None
+
+
+def test_no_item_runs_far_ahead_of_the_first_that_is_open():
+    """So that only a few results ever wait for it."""
+    attempts = Attempts(len, "abcdef", retries=0)
+    first, second, third = (attempts.following(ahead=3) for _ in range(3))
+
+    assert attempts.following(ahead=3) is None
+    list(attempts.settled(second, outcome(second)))
+    list(attempts.settled(third, outcome(third)))
+    assert attempts.following(ahead=3) is None
+
+    list(attempts.settled(first, outcome(first)))
+    assert [attempts.following(ahead=3).index for _ in range(3)] == [3, 4, 5]
+
+
+def test_a_death_does_not_make_room():
+    """Its item is still open, and is tried again."""
+    attempts = Attempts(len, "abc", retries=1)
+    first = attempts.following(ahead=1)
+    list(attempts.settled(first, outcome(first, DEATH)))
+
+    assert attempts.following(ahead=1).index == 0
+    assert attempts.following(ahead=1) is None

@@ -1,13 +1,16 @@
 """The pass: shards in any order, the same bytes out."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from seedproof.engines import Outcome, SerialEngine
+from seedproof.engines import Outcome, ProcessEngine, in_order
+from seedproof.errors import NotFoundError, OptionError, UnknownNameError
 from seedproof.measurement import tally
-from seedproof.measurement.measure import MeasureShard, in_order, measure_shards
+from seedproof.measurement.engines import Workers, measuring_workers
+from seedproof.measurement.measure import measure_on, measure_shard, measure_shards
 from seedproof.measurement.tally import batches
 from seedproof.records import schema
 from seedproof.records.arrays import ArrayShards
@@ -56,14 +59,61 @@ def test_the_order_in_which_tasks_end_does_not_show(probs, tmp_path):
     source = ArrayShards(probs, labels=labels)
     assert source.n_shards == 8
 
-    one = measure_shards(source, Location.of(tmp_path / "a.parquet"), engine=SerialEngine())
+    one = measure_shards(source, Location.of(tmp_path / "a.parquet"))
     others = [
-        measure_shards(source, Location.of(tmp_path / "b.parquet"), engine=ShuffledEngine(rng))
-        for _ in range(3)
+        measure_on(
+            Workers(ShuffledEngine(rng), shards_per_task),
+            source,
+            Location.of(tmp_path / f"b{shards_per_task}"),
+        )
+        for shards_per_task in (1, 2, 3)
     ]
 
     assert {other.to_json() for other in others} == {one.to_json()}
     assert all(other.examples().equals(one.examples()) for other in others)
+
+
+def test_rows_that_nobody_here_can_see_are_missed(probs, tmp_path):
+    """Workers of another machine wrote them to a folder of its own."""
+
+    class ElsewhereEngine:
+        def map(self, task, items):
+            elsewhere = replace(task, folder=Location.of(tmp_path / "elsewhere"))
+            return (Outcome(i, elsewhere(item)) for i, item in enumerate(items))
+
+    with pytest.raises(NotFoundError, match="all machines see"):
+        measure_on(Workers(ElsewhereEngine()), ArrayShards(probs), Location.of(tmp_path / "here"))
+
+
+def test_rows_of_two_passes_are_never_mixed(probs, tmp_path):
+    """A folder with files is refused before anything is measured."""
+    (tmp_path / "part-000000.parquet").touch()
+
+    with pytest.raises(OptionError, match="empty folder"):
+        measure_on(Workers(ProcessEngine()), ArrayShards(probs), Location.of(tmp_path))
+
+
+def test_processes_get_several_shards_at_a_time():
+    """So many that four tasks a worker remain, for a process takes a second to start."""
+    assert measuring_workers("serial", 100) is None
+    assert measuring_workers("processes", 100, workers=2).shards_per_task == 13
+    assert measuring_workers("processes", 3, workers=2).shards_per_task == 1
+    assert measuring_workers("processes", 10**6, workers=2).shards_per_task == 32
+    assert measuring_workers("ray", 100, workers=2).shards_per_task == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"engine": "serial", "workers": 2}, OptionError),
+        ({"engine": "processes", "address": "auto"}, OptionError),
+        ({"engine": "slurm"}, UnknownNameError),
+    ],
+)
+def test_what_an_engine_cannot_keep_to_is_refused(options, error):
+    """The message says what there is."""
+    with pytest.raises(error):
+        measuring_workers(n_shards=10, **options)
 
 
 def test_shards_change_no_figure_beyond_rounding(probs, tmp_path, monkeypatch):
@@ -123,7 +173,7 @@ def test_without_labels_the_label_free_metrics_still_come(probs, tmp_path):
 @pytest.mark.usefixtures("small_groups")
 def test_the_task_measures_one_shard(probs):
     """A shard gives its own partial results and one row for each of its examples."""
-    _, rows = MeasureShard(ArrayShards(probs))(2)
+    _, rows = measure_shard(ArrayShards(probs), 2)
 
     assert rows.num_rows == 50
     assert rows.column("example")[0].as_py() == 100

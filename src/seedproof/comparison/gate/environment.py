@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from seedproof.measurement.examples import example_batches
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
 
 # Facts whose change is another environment. The number of cores is none of them: a run uses the
 # threads that it was given, however many cores there are.
 HARDWARE = ("machine", "system")
+# What two tables of the same examples have in common.
+IDENTITY = ("example", "label")
 
 
 @dataclass(frozen=True)
@@ -87,22 +89,21 @@ def examples_digest(examples_file: Location) -> str:
     It does not depend on how the rows were cut into batches.
 
     Args:
-        examples_file: A Parquet file with one row an example.
+        examples_file: A Parquet file with one row an example, or a folder of such files.
 
     Returns:
         Equal text for equal examples with equal labels in equal order.
     """
-    with pq.ParquetFile(examples_file.path, filesystem=examples_file.files) as file:
-        names = [name for name in ("example", "label") if name in file.schema_arrow.names]
-        # Lengths and letters apart, which keeps ("a", "bc") and ("ab", "c") apart.
-        digests = [blake2b(digest_size=16) for _ in range(2 * len(names))]
-        for batch in file.iter_batches(columns=names):
-            for index, column in enumerate(batch.columns):
-                text = column.cast(pa.large_string()).fill_null("")
-                bounds = np.frombuffer(text.buffers()[1], "<i8")
-                bounds = bounds[text.offset : text.offset + len(text) + 1]
-                digests[2 * index].update(np.diff(bounds).tobytes())
-                letters = text.buffers()[2]
-                if letters is not None:
-                    digests[2 * index + 1].update(letters[int(bounds[0]) : int(bounds[-1])])
-    return " ".join(one.hexdigest() for one in digests)
+    # Lengths and letters apart, which keeps ("a", "bc") and ("ab", "c") apart.
+    digests = {name: (blake2b(digest_size=16), blake2b(digest_size=16)) for name in IDENTITY}
+    for batch in example_batches(examples_file, IDENTITY):
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            lengths, letters = digests[name]
+            text = column.cast(pa.large_string()).fill_null("")
+            bounds = np.frombuffer(text.buffers()[1], "<i8")
+            bounds = bounds[text.offset : text.offset + len(text) + 1]
+            lengths.update(np.diff(bounds).tobytes())
+            content = text.buffers()[2]
+            if content is not None:
+                letters.update(content[int(bounds[0]) : int(bounds[-1])])
+    return " ".join(one.hexdigest() for both in digests.values() for one in both)

@@ -4,12 +4,11 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from seedproof.engines import ProcessEngine, SerialEngine
+from seedproof.engines import ProcessEngine, SerialEngine, named
+from seedproof.engines.named import GROUP, build_engine
 from seedproof.engines.ray import RayEngine
 from seedproof.engines.slurm import SlurmEngine
 from seedproof.errors import OptionError, UnknownNameError
-from seedproof.study import engine as engine_module
-from seedproof.study.engine import GROUP, build_engine
 
 
 @pytest.mark.parametrize(
@@ -88,7 +87,7 @@ def test_other_packages_add_engines(monkeypatch):
         EntryPoint("serial", "seedproof.engines:ProcessEngine", GROUP),
     ]
     monkeypatch.setattr(
-        engine_module, "entry_points", lambda group: [p for p in points if p.group == group]
+        named, "entry_points", lambda group: [p for p in points if p.group == group]
     )
 
     assert build_engine("theirs", workers=2) == ProcessEngine(workers=2)
@@ -100,8 +99,6 @@ def test_other_packages_add_engines(monkeypatch):
 def test_a_broken_package_harms_only_its_own_engine(monkeypatch):
     """Who asks for another engine never loads it."""
     points = [EntryPoint("broken", "no_such_module:Engine", GROUP)]
-    monkeypatch.setattr(
-        engine_module, "entry_points", lambda group: points if group == GROUP else []
-    )
+    monkeypatch.setattr(named, "entry_points", lambda group: points if group == GROUP else [])
 
     assert isinstance(build_engine("serial"), SerialEngine)

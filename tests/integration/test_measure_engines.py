@@ -1,0 +1,156 @@
+"""One store, measured here, by processes and on Ray: the same bytes, whatever dies."""
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import seedproof as sp
+from seedproof.errors import DamagedStoreError
+from seedproof.measurement.engines import measuring_workers
+from seedproof.measurement.measure import measure_on, measure_shards
+from seedproof.records.location import Location
+from seedproof.records.reader import Store
+from seedproof.testing.engines import becomes_true
+from seedproof.testing.explained import write_explained
+
+N_RUNS, N_EXAMPLES = 4, 3000
+
+
+def write_store(place: Path, *, n_groups: int) -> Path:
+    """Runs of some row groups, with explanations of the first few examples."""
+    rng = np.random.default_rng(0)
+    logits = rng.normal(0, 2, (1, N_EXAMPLES, 3)) + rng.normal(0, 1, (N_RUNS, N_EXAMPLES, 3))
+    probs = np.exp(logits)
+    probs = (probs / probs.sum(axis=2, keepdims=True)).astype(np.float32)
+    scores = [rng.random((N_RUNS, 1, 6)).astype(np.float32) for _ in range(20)]
+    write_explained(
+        Location.of(place),
+        list(range(20)),
+        scores,
+        probs=probs,
+        predicted=list(range(N_EXAMPLES)),
+        classes=("a", "b", "c"),
+        rows=N_EXAMPLES // n_groups,
+    )
+    return place
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """The store."""
+    return write_store(tmp_path_factory.mktemp("measured") / "store", n_groups=3)
+
+
+@pytest.fixture(scope="module")
+def here(store):
+    """What measuring here and now gives."""
+    return sp.measure(store)
+
+
+def test_processes_give_the_same_bytes(store, here):
+    """Summary and every row."""
+    found = sp.measure(store, engine="processes", workers=2)
+
+    assert found.to_json() == here.to_json()
+    assert found.examples.equals(here.examples)
+
+
+def test_rows_go_where_they_are_asked_to(store, here, tmp_path):
+    """A file for each row group; the saved report is found again."""
+    out = tmp_path / "out"
+    found = sp.measure(store, engine="processes", workers=2, examples=out / "examples.parquet")
+    found.save(out)
+
+    assert len(list((out / "examples.parquet").iterdir())) == 3
+    assert found.examples.equals(here.examples)
+
+
+def test_damage_that_a_worker_finds_is_told_as_here(tmp_path):
+    """The same error with the same words."""
+    damaged = write_store(tmp_path / "store", n_groups=2)
+    part = next((damaged / "runs" / "none-2" / "predictions").rglob("*.parquet"))
+    content = bytearray(part.read_bytes())
+    middle = 2 * len(content) // 5  # among probabilities
+    content[middle : middle + 200] = bytes(200)
+    part.write_bytes(content)
+
+    with pytest.raises(DamagedStoreError) as alone:
+        sp.measure(damaged)
+    with pytest.raises(DamagedStoreError) as there:
+        sp.measure(damaged, engine="processes", workers=2)
+
+    assert str(there.value) == str(alone.value)
+
+
+class TestRay:
+    """A cluster of three nodes on this machine."""
+
+    @pytest.fixture
+    def cluster(self):
+        """A head, and two nodes that may go."""
+        import ray
+        from ray.cluster_utils import Cluster
+
+        cluster = Cluster(
+            initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
+        )
+        cluster.added = [cluster.add_node(num_cpus=1) for _ in range(2)]
+        ray.init(address=cluster.address, log_to_driver=False, configure_logging=False)
+        yield cluster
+        ray.shutdown()
+        cluster.shutdown()
+
+    def test_the_same_bytes_whatever_dies(self, cluster, store, here, tmp_path):
+        """A node is removed and a worker killed: their shards are done again, none counts twice."""
+        undisturbed = sp.measure(store, engine="ray", workers=3)
+        fine = Store(Location.of(write_store(tmp_path / "store", n_groups=30))).shards()
+        alone = measure_shards(fine, Location.of(tmp_path / "alone.parquet"))
+        slow = _Slow(fine, tmp_path / "log")
+        disturber = threading.Thread(target=_disturb, args=(cluster, slow.log))
+
+        disturber.start()
+        found = measure_on(
+            measuring_workers("ray", slow.n_shards, workers=3), slow, Location.of(tmp_path / "rows")
+        )
+        disturber.join()
+
+        assert undisturbed.to_json() == here.to_json()
+        assert undisturbed.examples.equals(here.examples)
+        assert found.to_json() == alone.to_json()
+        assert found.examples().equals(alone.examples())
+        assert len(slow.log.read_text().splitlines()) > slow.n_shards
+
+
+class _Slow:
+    """A source that takes its time, and tells which process reads which shard."""
+
+    def __init__(self, source, log):
+        self._source, self.log = source, log
+        for name in ("runs", "classes", "kind", "n_examples", "n_labeled", "n_shards"):
+            setattr(self, name, getattr(source, name))
+
+    def shard(self, index):
+        """One shard, after a while."""
+        import time
+
+        with self.log.open("a") as file:
+            file.write(f"{index} {os.getpid()}\n")
+        time.sleep(0.3)
+        return self._source.shard(index)
+
+
+def _disturb(cluster, log):
+    """Remove a node and kill a worker once the work is under way."""
+
+    def lines():
+        return log.read_text().splitlines() if log.exists() else []
+
+    becomes_true(lambda: len(lines()) > 4, within=60)
+    cluster.remove_node(cluster.added[0])
+    seen = len(lines())
+    becomes_true(lambda: len(lines()) > seen + 2, within=60)
+    os.kill(int(lines()[-1].split()[1]), signal.SIGKILL)
