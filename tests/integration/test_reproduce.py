@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from seedproof.records.reader import Store
 
 GOOD, BAD = ("fine", "warm", "clever"), ("dull", "cold", "clumsy")
 FILLER = ("the", "film", "is", "a", "story", "of", "two", "people")
+PAGE = Path(__file__).parents[2] / "docs" / "results" / "conll2019.md"
 NAME = "sst-cnn-additive-epochs-2-n-train-400-n-dev-200-n-test-200"
 
 
@@ -73,6 +75,58 @@ def test_arms_seeds_and_model_are_as_asked_for(seedproof, tmp_path):
     assert [run.arm for run in Store(Location.of(tmp_path / "mine")).runs] == ["ema", "ema", "none", "none"]  # fmt: skip
 
 
+def files_below(folder):
+    """The bytes of each file, by its name."""
+    return {path.name: path.read_bytes() for path in folder.rglob("*.*")}
+
+
+@pytest.mark.usefixtures("made_sst")
+def test_models_are_explained_and_a_page_is_made(seedproof, tmp_path):
+    """Gradients and LIME go into a store beside the first; the page is made without training."""
+    command = ("reproduce", "conll2019", "--smoke", "--engine", "serial", "--results", "kept")
+    how = ("--epochs", 1, "--seeds", 2, "--explain", "--lime-examples", 5, "--store", "mine")
+
+    code, out, err = seedproof(*command, *how)
+    pages = [
+        seedproof("reproduce", "conll2019", "--from-results", "--results", "kept", "--page", name)
+        for name in ("one/page.md", "two/page.md")
+    ]
+    shown = seedproof("reproduce", "conll2019", "--from-results", "--results", "kept")
+
+    assert code == 0, err
+    explained = Store(Location.of(tmp_path / "mine-explained")).runs
+    assert {run.arm for run in explained} == {"none", "aswa"}
+    name = NAME.replace("epochs-2", "epochs-1")
+    kept = json.loads((tmp_path / "kept" / f"{name}-explained.json").read_text(encoding="utf-8"))
+    assert kept["explaining"] == {"n_lime": 5, "n_samples": 100, "n_draws": 2}
+    assert [line.split()[:2] for line in out.splitlines()[-4:]] == [
+        ["none", "gradient"], ["none", "lime"], ["aswa", "gradient"], ["aswa", "lime"],
+    ]  # fmt: skip
+    assert [page[0] for page in pages] == [0, 0], pages[0][2]
+    first, second = (files_below(tmp_path / folder) for folder in ("one", "two"))
+    assert first == second
+    assert "lime-top-words.svg" in first
+    assert (shown[0], shown[1]) == (0, out.replace("\nsst-cnn", "\n\nsst-cnn"))
+
+
+def test_the_committed_page_is_rebuilt_on_the_command_line(seedproof, tmp_path):
+    """Byte for byte, from the results in the package."""
+    code, out, err = seedproof("reproduce", "conll2019", "--from-results", "--page", "conll2019.md")
+
+    assert (code, out) == (0, ""), err
+    assert (tmp_path / "conll2019.md").read_bytes() == PAGE.read_bytes()
+    for image in PAGE.with_suffix("").iterdir():
+        assert (tmp_path / "conll2019" / image.name).read_bytes() == image.read_bytes()
+
+
+def test_a_folder_without_results_is_told_of(seedproof):
+    """Exit code 2, and what to do."""
+    code, out, err = seedproof("reproduce", "conll2019", "--from-results", "--results", "nowhere")
+
+    assert (code, out) == (2, "")
+    assert "'nowhere' holds no results" in err
+
+
 @pytest.mark.skipif("SEEDPROOF_DATA" not in os.environ, reason="SEEDPROOF_DATA is not set")
 @pytest.mark.parametrize(("dataset", "encoder"), [("sst", "cnn"), ("snli", "lstm")])
 def test_real_data_sets_are_trained_on(seedproof, dataset, encoder):
@@ -94,6 +148,8 @@ def test_real_data_sets_are_trained_on(seedproof, dataset, encoder):
         (("conll2019", "--dataset", "sts"), "Known: sst, imdb"),
         (("conll2019", "--arms", "none,awsa"), "There is no stabilizer 'awsa'"),
         (("conll2019", "--seeds", 0), "0"),
+        (("conll2019", "--page", "page.md"), "Add --from-results"),
+        (("conll2019", "--lime-samples", 10), "go with --explain"),
     ],
 )
 def test_what_is_unknown_is_refused_in_one_line(seedproof, tmp_path, arguments, message):

@@ -215,6 +215,8 @@ class Classifier(nn.Module):
         super().__init__()
         n_dimensions = vectors.shape[1]
         self.shape = shape
+        # Torch gives this method no types. The constructor has them, but it would draw weights
+        # that nobody needs, and so move the generator for all that follow.
         self.embedding = nn.Embedding.from_pretrained(  # type: ignore[no-untyped-call]
             torch.tensor(vectors, dtype=torch.float32), freeze=False, padding_idx=PADDING
         )

@@ -20,8 +20,8 @@ from seedproof.comparison.versions.compare import compare_versions as pass_over_
 from seedproof.engines import Engine
 from seedproof.errors import OptionError, SeedproofError, TooFewRunsError
 from seedproof.measurement.engines import measuring_workers
-from seedproof.measurement.explanations.measure import with_explanations
 from seedproof.measurement.measure import measure_on, measure_shards
+from seedproof.measurement.reasons import with_explanations
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.saved import is_saved, load_saved
 from seedproof.records.columns import Columns

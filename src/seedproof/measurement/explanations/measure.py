@@ -8,22 +8,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from seedproof.engines import Engine, SerialEngine, in_order
-from seedproof.errors import EmptyInputError, InputError
+from seedproof.errors import EmptyInputError
 from seedproof.measurement.explanations.curves import MAX_CURVES, CurveSums
 from seedproof.measurement.explanations.predicted import PredictionWalk, followed_classes
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.explanations.telling import Telling, first_draws
 from seedproof.measurement.intervals import Estimate, estimate
-from seedproof.measurement.result import Measurement
 from seedproof.metrics.explanations import Explanations, RaggedScores
 from seedproof.metrics.statistic import ExampleValues, MeanOverExamples
-from seedproof.records.explanation_shards import (
-    ExplanationShard,
-    ExplanationShards,
-    explanations_beside,
-    left_out,
-)
-from seedproof.records.reader import StoreShards
+from seedproof.records.explanation_shards import ExplanationShard, ExplanationShards
 from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
 from seedproof.typing import FloatArray, IntArray, Progress
@@ -186,30 +179,6 @@ def measure_explanations(
         if progress is not None:
             progress(index + 1, source.n_shards)
     return tally.result()
-
-
-def with_explanations(
-    measurement: Measurement, source: StoreShards, *, progress: Progress | None = None
-) -> Measurement:
-    """A measurement of predictions with the explanations of the same runs, by every method.
-
-    Args:
-        measurement: What the predictions gave.
-        source: The predictions.
-        progress: Told how many shards of a method are done.
-
-    Returns:
-        The same, with explanations as far as they can be measured, and notes on what cannot.
-    """
-    explained, notes = explanations_beside(source)
-    found: dict[str, ExplanationMeasurement] = {}
-    left = list(notes)
-    for method, one in explained.items():
-        try:
-            found[method] = measure_explanations(one, predictions=source, progress=progress)
-        except InputError as error:
-            left.append(left_out(method, error))
-    return replace(measurement, explanations=found, notes=(*measurement.notes, *left))
 
 
 def _estimates(statistics: Mapping[str, MeanOverExamples]) -> dict[str, Estimate]:

@@ -86,16 +86,30 @@ def reproduce(
 
     Returns:
         What `collect` gives.
+    """
+    ours = study(setting, store=store, seeds=seeds, arms=arms)
+    make_all(ours, engine=engine, workers=workers, progress=progress, follow="test_accuracy")
+    return collect(store)
+
+
+def make_all(
+    study: Study, *, engine: str, workers: int | None, progress: bool, follow: str | None = None
+) -> None:
+    """Make every run of a study that is missing.
+
+    Args:
+        study: Which study.
+        engine: Where runs are made.
+        workers: How many runs at a time.
+        progress: Whether to show on standard error how far it is.
+        follow: A scalar whose mean over the finished runs is shown.
 
     Raises:
         RunError: A run failed.
     """
-    status = study(setting, store=store, seeds=seeds, arms=arms).run(
-        engine, workers=workers, progress=progress, follow="test_accuracy"
-    )
+    status = study.run(engine, workers=workers, progress=progress, follow=follow)
     if status.failed:
         raise RunError(
             f"{len(status.failed)} run(s) failed. See why with: seedproof status "
-            f"{os.fspath(store)} --tracebacks. The same command tries them again."
+            f"{study.store} --tracebacks. The same command tries them again."
         )
-    return collect(store)

@@ -3,44 +3,48 @@
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from seedproof.comparison.arms.result import ComparedArm
 from seedproof.errors import OptionError
-from seedproof.measurement.explanations import ExplanationMeasurement, measure_explanations
-from seedproof.measurement.intervals import Estimate
+from seedproof.measurement.result import Measurement
+from seedproof.papers.conll2019.families import compared_arms, compared_rivals
+from seedproof.papers.conll2019.plain import (
+    plain_array,
+    plain_effects,
+    plain_explanations,
+    plain_figures,
+    short,
+)
 from seedproof.papers.conll2019.published import published_accuracy
-from seedproof.papers.conll2019.settings import Setting
-from seedproof.records.explanation_shards import explanation_methods
+from seedproof.papers.conll2019.settings import EXPLAIN, Setting
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
 from seedproof.records.reader import Store
 from seedproof.report.api import measure_arms
-from seedproof.report.report import Report
+from seedproof.report.words import spread_cause
 
 FORMAT = 1
 SPLIT = "test"
-# The curves that the paper draws: Figures 4, 5 and 7 to 10.
-CURVES = ("explanation_kl", "explanation_jaccard_20")
-# As many digits as anybody reads; the records have all of them.
-DIGITS = 6
+MISSING = "–"
 
 
 def collect(store: str | os.PathLike[str]) -> dict[str, Any]:
-    """The results of one setting: scalars of each run, figures of each arm with intervals.
+    """The results of one setting: figures of each arm, and its effects, with intervals.
 
     Args:
         store: The store of a study that `study` or `explain_study` made; unfinished runs are left
             out.
 
     Returns:
-        Plain data, a few kilobytes as JSON: nothing of the texts.
+        Plain data, tens of kilobytes as JSON: nothing of the texts.
 
     Raises:
         OptionError: The store holds another study.
@@ -53,72 +57,78 @@ def collect(store: str | os.PathLike[str]) -> dict[str, Any]:
             "`seedproof reproduce conll2019` made."
         )
     setting = Setting.from_arguments(plan["arguments"])
-    reports = measure_arms(records.location, split=SPLIT)
+    measured = {arm: report.measurement for arm, report in measure_arms(store, split=SPLIT).items()}
+    first = next(iter(measured.values()))
+    against = compared_arms(store, list(measured), split=SPLIT)
+    rivals = compared_rivals(store, list(measured), split=SPLIT)
     return {
         "format": FORMAT,
         "paper": "conll2019",
         "name": records.study.name,
         "setting": asdict(setting) | {"min_count": setting.min_count},
-        "n_examples": next(iter(reports.values())).measurement.n_examples,
+        "explaining": _explaining(plan["arguments"]),
+        "n_examples": first.n_examples,
+        "classes": list(first.classes),
         "versions": _versions(records.runs),
-        "arms": {arm: _arm(records, arm, report) for arm, report in reports.items()},
+        "arms": {
+            arm: _arm(
+                [run for run in records.runs if run.arm == arm],
+                found,
+                against.get(arm),
+            )
+            for arm, found in measured.items()
+        },
+        "rivals": None if rivals is None else _rivals(rivals),
     }
 
 
-def _arm(records: Store, arm: str, report: Report) -> dict[str, Any]:
-    runs = [run for run in records.runs if run.arm == arm]
+def _rivals(second: ComparedArm) -> dict[str, Any]:
+    """What the second of the paper's two changes against the first."""
+    return {
+        "effects": plain_effects(second.effects),
+        "explanations": {
+            method: plain_effects(effects) for method, effects in second.explanations.items()
+        },
+    }
+
+
+def _arm(
+    runs: Sequence[RunManifest], found: Measurement, compared: ComparedArm | None
+) -> dict[str, Any]:
     names = sorted({name for run in runs for name in run.scalars})
-    detail = report.measurement.detail
-    methods = explanation_methods(records, arm=arm, split=SPLIT)
+    reasons = {} if compared is None else compared.explanations
     return {
         "runs": [run.name for run in runs],
-        "scalars": {name: [_short(run.scalars.get(name)) for run in runs] for name in names},
-        "metrics": _figures(report.metrics),
+        "scalars": {name: [short(run.scalars.get(name)) for run in runs] for name in names},
+        "metrics": plain_figures(found.metrics),
+        "effects": {} if compared is None else plain_effects(compared.effects),
+        "spread_cause": spread_cause(found),
+        "drift": _drift(found),
         "sd_curve": {
-            name: _plain(detail[f"sd_curve_{name}"]) for name in ("count", "mean", "error")
+            name: plain_array(found.detail[f"sd_curve_{name}"])
+            for name in ("count", "mean", "error")
         },
         "explanations": {
-            method: _explanations(
-                measure_explanations(records, arm=arm, split=SPLIT, method=method)
-            )
-            for method in methods
+            method: plain_explanations(one, reasons.get(method, {}))
+            for method, one in found.explanations.items()
         },
     }
 
 
-def _explanations(found: ExplanationMeasurement) -> dict[str, Any]:
-    curves = found.curves
+def _drift(found: Measurement) -> dict[str, Any]:
+    """The class whose share of the predictions moves most, and how far; the second of two."""
+    moving, shares = found.detail["drift_classes"], found.detail["drift_shares"]
+    place = int(np.flatnonzero(moving == 1)[0]) if found.n_classes == 2 else 0
     return {
-        "n_examples": found.n_examples,
-        "metrics": _figures(found.metrics),
-        # Between draws of one run: what is left when the seed is the same.
-        "noise": None if found.noise is None else _figures(found.noise),
-        "n_repeated": found.n_repeated,
-        "curves": None
-        if curves is None
-        else {
-            "classes": list(curves.classes),
-            "counts": _plain(curves.counts),
-            **{name: _plain(curves.means[name]) for name in CURVES},
-        },
+        "class": found.classes[int(moving[place])],
+        "shares": plain_array(shares[:, place]),
     }
 
 
-def _figures(estimates: Mapping[str, Estimate]) -> dict[str, list[float | None]]:
-    """Value, low and high of each; a figure without an interval has its value alone."""
-    return {
-        name: [_short(value) for value in (one.value, one.low, one.high)]
-        if one.low is not None
-        else [_short(one.value)]
-        for name, one in estimates.items()
-    }
-
-
-def _plain(values: npt.NDArray[Any]) -> Any:  # noqa: ANN401 - nested lists
-    """Lists of short numbers; None is not a number."""
-    if values.ndim > 1:
-        return [_plain(row) for row in values]
-    return [None if np.isnan(value) else _short(float(value)) for value in values]
+def _explaining(arguments: Sequence[str]) -> dict[str, int] | None:
+    """How the models of another study were explained; None if this one trained its own."""
+    pairs = [text.removeprefix(EXPLAIN).split("=") for text in arguments if EXPLAIN in text]
+    return {name: int(value) for name, value in pairs if value != "None"} or None
 
 
 def _versions(runs: tuple[RunManifest, ...]) -> dict[str, str]:
@@ -132,15 +142,17 @@ def _versions(runs: tuple[RunManifest, ...]) -> dict[str, str]:
     }
 
 
-def _short(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.{DIGITS}g}")
-
-
 def as_text(results: Mapping[str, Any]) -> str:
-    """Results as JSON with a line for each list, so that a change of one run is easy to see."""
+    """Results as JSON with a line for each list and effect: a change is easy to see."""
     text = json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False)
-    flat = re.compile(r"\[\s+([^\[\]{}]*?)\s+\]")
-    return flat.sub(lambda found: "[" + re.sub(r",\s+", ", ", found[1]) + "]", text) + "\n"
+    for start, content, end in (("[", "", "]"), ("{", '"scale"', "}")):
+        flat = re.compile(rf"\{start}\s+({content}[^\[\]{{}}]*?)\s+\{end}")
+        text = flat.sub(partial(_on_one_line, start, end), text)
+    return text + "\n"
+
+
+def _on_one_line(start: str, end: str, found: re.Match[str]) -> str:
+    return start + re.sub(r",\s+", ", ", found[1]) + end
 
 
 def write_results(results: Mapping[str, Any], folder: str | os.PathLike[str]) -> Path:
@@ -160,13 +172,22 @@ def write_results(results: Mapping[str, Any], folder: str | os.PathLike[str]) ->
     return path
 
 
-def stored_results() -> list[dict[str, Any]]:
-    """The results that come with the package, by name of the setting."""
-    folder = files("seedproof.papers.conll2019") / "results"
-    if not folder.is_dir():
+def stored_results(folder: str | os.PathLike[str] | None = None) -> list[dict[str, Any]]:
+    """Results of several settings, by their names.
+
+    Args:
+        folder: Where `write_results` put them; without it, those that come with the package.
+
+    Returns:
+        What `collect` gave, one for each file.
+    """
+    place = files("seedproof.papers.conll2019") / "results" if folder is None else Path(folder)
+    if not place.is_dir():
         return []
-    found = [one for one in folder.iterdir() if one.name.endswith(".json")]
-    return [json.loads(one.read_text("utf-8")) for one in sorted(found, key=lambda one: one.name)]
+    found = {
+        one.name.removesuffix(".json"): one for one in place.iterdir() if one.name.endswith(".json")
+    }
+    return [json.loads(one.read_text("utf-8")) for _, one in sorted(found.items())]
 
 
 def accuracy_table(results: Mapping[str, Any]) -> list[tuple[str, str, str]]:
@@ -187,7 +208,36 @@ def accuracy_table(results: Mapping[str, Any]) -> list[tuple[str, str, str]]:
             (
                 arm,
                 f"{ours[0]:.1f} ±{ours[1]:.2f}",
-                "–" if theirs is None else f"{theirs.mean:.1f} ±{theirs.sd:.2f}",
+                MISSING if theirs is None else f"{theirs.mean:.1f} ±{theirs.sd:.2f}",
             )
         )
     return rows
+
+
+def explanation_table(results: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
+    """How many of the top words two seeds do not share, beside the explainer's own noise.
+
+    Args:
+        results: What `collect` gave.
+
+    Returns:
+        Arm, method, Jaccard distance of the top 20 % between seeds and between draws, as text.
+    """
+    rows = []
+    for arm, found in results["arms"].items():
+        for method, one in found["explanations"].items():
+            noise = one["noise"]
+            rows.append(
+                (
+                    arm,
+                    method,
+                    _percent(one["metrics"]),
+                    MISSING if noise is None else _percent(noise),
+                )
+            )
+    return rows
+
+
+def _percent(figures: Mapping[str, Any]) -> str:
+    value, *ends = (100 * one for one in figures["explanation_jaccard_20"])
+    return f"{value:.1f} %" + (f" [{ends[0]:.1f}, {ends[1]:.1f}]" if ends else "")

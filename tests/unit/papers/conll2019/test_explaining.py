@@ -4,7 +4,13 @@ import torch
 
 from seedproof.errors import OptionError
 from seedproof.papers.conll2019.data import encode, prepare
-from seedproof.papers.conll2019.explaining import Explaining, explain_study, token_batch
+from seedproof.papers.conll2019.explaining import (
+    Explaining,
+    arms_to_explain,
+    explain_study,
+    reproduce_explanations,
+    token_batch,
+)
 from seedproof.papers.conll2019.recipe import study
 from seedproof.papers.conll2019.results import collect
 from seedproof.papers.conll2019.settings import Setting
@@ -52,6 +58,41 @@ def test_the_models_that_predicted_are_explained(source, tmp_path):
     found = results["arms"]["none"]["explanations"]
     assert found["gradient"]["noise"] is None
     assert found["lime"]["noise"]["explanation_kl"][0] > 0
+    assert results["explaining"] == {"n_lime": 5, "n_samples": 30, "n_draws": 2}
+
+
+def test_explaining_goes_on_and_collects(source, tmp_path):
+    """The second time nothing is made, and the same results come out."""
+    how = Explaining(str(source), n_lime=5, n_samples=30)
+
+    found = [
+        reproduce_explanations(
+            SETTING,
+            how,
+            store=tmp_path / "explained",
+            seeds=2,
+            arms=("none",),
+            engine="serial",
+            progress=False,
+        )
+        for _ in range(2)
+    ]
+
+    assert found[0] == found[1]
+    assert set(found[0]["arms"]["none"]["explanations"]) == {"gradient", "lime"}
+
+
+@pytest.mark.parametrize(
+    ("trained", "explained"),
+    [
+        (("none", "aswa", "naswa", "ema"), ("none", "naswa")),
+        (("none", "aswa"), ("none", "aswa")),
+        (("naswa",), ("naswa",)),
+    ],
+)
+def test_the_papers_two_are_explained_if_both_are_there(trained, explained):
+    """LIME is slow, so that further arms are left out."""
+    assert arms_to_explain(trained) == explained
 
 
 def test_where_the_models_lie_makes_no_difference(tmp_path):

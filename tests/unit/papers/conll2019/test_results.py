@@ -4,12 +4,12 @@ import pytest
 
 import seedproof as sp
 from seedproof.errors import OptionError
-from seedproof.measurement.explanations import measure_explanations
 from seedproof.papers.conll2019.recipe import reproduce
 from seedproof.papers.conll2019.results import (
     accuracy_table,
     as_text,
     collect,
+    explanation_table,
     stored_results,
     write_results,
 )
@@ -49,32 +49,79 @@ def test_results_are_the_measures_and_scalars_of_the_store(store):
 
 
 def test_results_have_the_figures_of_attention(store):
-    """Those of `measure_explanations`, and curves over ten bins that hold every example."""
+    """Those of `sp.measure`, and curves over ten bins that hold every example."""
     found = collect(store)["arms"]["aswa"]["explanations"]["attention"]
 
-    oracle = measure_explanations(
-        Store(Location.of(store)), arm="aswa", split="test", method="attention"
-    )
+    oracle = sp.measure(store, arm="aswa").measurement.explanations["attention"]
     assert list(found["metrics"]) == list(oracle.metrics)
     for name, (value, *_) in found["metrics"].items():
         assert value == pytest.approx(oracle.metrics[name].value, rel=1e-5)
     assert found["noise"] is None
     assert found["curves"]["classes"] == ["positive"]
     assert sum(found["curves"]["counts"][0]) == 20
-    assert len(found["curves"]["explanation_kl"][0]) == 10
+    for kind in ("means", "errors"):
+        assert len(found["curves"][kind]["explanation_kl"][0]) == 10
+
+
+def test_results_have_the_effects_of_compare(store):
+    """Against none, of predictions and of attention, with interval and verdict."""
+    found = collect(store)
+
+    oracle = sp.compare(store).arm("aswa")
+    aswa = found["arms"]["aswa"]
+    assert found["arms"]["none"]["effects"] == {}
+    assert list(aswa["effects"]) == list(oracle.effects)
+    assert list(aswa["explanations"]["attention"]["effects"]) == list(
+        oracle.explanations["attention"]
+    )
+    for name, effect in oracle.effects.items():
+        kept = aswa["effects"][name]
+        assert (kept["scale"], kept["verdict"]) == (effect.scale, effect.verdict)
+        assert kept["low"] == (None if effect.low is None else pytest.approx(effect.low, rel=1e-5))
+    assert found["rivals"] is None
+
+
+def test_one_arm_has_figures_without_effects(made_sst, tmp_path):
+    """There is nothing to compare it with."""
+    del made_sst
+    found = reproduce(
+        SETTING,
+        store=tmp_path / "runs",
+        seeds=2,
+        arms=("aswa",),
+        engine="serial",
+        progress=False,
+    )
+
+    assert found["arms"]["aswa"]["effects"] == {}
+    assert found["arms"]["aswa"]["explanations"]["attention"]["effects"] == {}
+
+
+def test_the_drift_is_that_of_the_second_class(store):
+    """The share of "positive" among the predictions of each run, and that of no other."""
+    found = collect(store)["arms"]["none"]["drift"]
+
+    probs = Store(Location.of(store)).shards(arm="none", split="test").shard(0).probs
+    assert found["class"] == "positive"
+    assert found["shares"] == pytest.approx((probs.argmax(-1) == 1).mean(-1).tolist())
 
 
 def test_the_file_is_small_and_says_the_same(store, tmp_path):
-    """A line for each list, a few kilobytes, and the same bytes each time."""
+    """A line for each list and effect, some kilobytes, and the same bytes each time."""
     found = collect(store)
 
     path = write_results(found, tmp_path / "results")
 
+    text = path.read_text(encoding="utf-8")
     assert path.name == f"{SETTING.name}.json"
-    assert json.loads(path.read_text(encoding="utf-8")) == found
-    assert path.stat().st_size < 10_000
-    assert as_text(collect(store)) == path.read_text(encoding="utf-8")
-    assert '"runs": ["0", "1"],' in path.read_text(encoding="utf-8")
+    assert json.loads(text) == found
+    assert stored_results(tmp_path / "results") == [found]
+    assert path.stat().st_size < 20_000
+    assert as_text(collect(store)) == text
+    assert '"runs": ["0", "1"],' in text
+    assert any(
+        line.strip().startswith('"flip_rate": {"scale": "ratio"') for line in text.splitlines()
+    )
 
 
 def test_another_study_is_refused(tmp_path):
@@ -102,6 +149,26 @@ def test_the_table_puts_both_side_by_side():
         ("none", "83.6 ±1.22", "82.0 ±1.01"),
         ("ema", "83.6 ±1.22", "–"),
     ]
+
+
+def test_top_words_are_beside_the_noise_of_the_explainer():
+    """A method that was drawn once has no noise to be shown."""
+    once = {"metrics": {"explanation_jaccard_20": [0.351, 0.3, 0.4]}, "noise": None}
+    twice = {
+        "metrics": {"explanation_jaccard_20": [0.5]},
+        "noise": {"explanation_jaccard_20": [0.2, 0.1, 0.3]},
+    }
+    results = {"arms": {"none": {"explanations": {"gradient": once, "lime": twice}}}}
+
+    assert explanation_table(results) == [
+        ("none", "gradient", "35.1 % [30.0, 40.0]", "–"),
+        ("none", "lime", "50.0 %", "20.0 % [10.0, 30.0]"),
+    ]
+
+
+def test_a_folder_that_is_not_there_has_no_results(tmp_path):
+    """And is no error."""
+    assert stored_results(tmp_path / "none") == []
 
 
 def test_what_comes_with_the_package_can_be_shown():

@@ -1,0 +1,242 @@
+"""What the paper claims, each beside what we found: by a rule on an interval, never by hand."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from seedproof.comparison.effect import Effect
+from seedproof.papers.conll2019.page.reading import (
+    ARMS,
+    BASELINE,
+    DATASETS,
+    METHODS,
+    SettingResults,
+)
+from seedproof.papers.conll2019.page.verdicts import (
+    FAILS,
+    HOLDS,
+    OPEN,
+    Verdict,
+    judge_cut,
+    judge_direction,
+    judge_loss,
+    judge_range,
+    judge_value,
+)
+from seedproof.papers.conll2019.page.words import changed, figure
+from seedproof.papers.conll2019.published import published, published_accuracy
+from seedproof.report.numbers import MINUS, NO_BREAK
+
+Claim: TypeAlias = Mapping[str, Any]
+Settings: TypeAlias = Sequence[SettingResults]
+KL, JACCARD = "explanation_kl", "explanation_jaccard_20"
+
+
+@dataclass(frozen=True)
+class Check:
+    """A claim beside one result of ours.
+
+    Args:
+        dataset: Which data set, by its name in code.
+        where: Setting, and arm or method.
+        published: What the paper says there.
+        ours: What we found, with its interval.
+        verdict: What follows.
+    """
+
+    dataset: str
+    where: str
+    published: str
+    ours: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class CheckedClaim:
+    """A claim with all of its checks.
+
+    Args:
+        claim: As in `published.toml`.
+        checks: One for each result that it is about.
+    """
+
+    claim: Claim
+    checks: tuple[Check, ...]
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Data sets that it is about and that were not run, for people."""
+        covered = {check.dataset for check in self.checks}
+        return tuple(DATASETS[name] for name in self.claim["datasets"] if name not in covered)
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """The verdict of each check."""
+        return tuple(check.verdict for check in self.checks)
+
+    @property
+    def summary(self) -> str:
+        """All verdicts in one line."""
+        verdicts = self.verdicts
+        counts = {one: verdicts.count(one) for one in (HOLDS, FAILS, OPEN) if one in verdicts}
+        if not counts:
+            return "not covered by our runs"
+        if len(counts) == 1:
+            of_all = f", in all {len(verdicts)} comparisons" if len(verdicts) > 1 else ""
+            return f"{verdicts[0]}{of_all}"
+        return "; ".join(f"{one} in {count} of {len(verdicts)}" for one, count in counts.items())
+
+
+def checked_claims(settings: Settings) -> tuple[CheckedClaim, ...]:
+    """Every claim of the paper with what we found.
+
+    Args:
+        settings: Our results.
+
+    Returns:
+        In the order of `published.toml`.
+    """
+    return tuple(
+        CheckedClaim(claim, tuple(CHECKS[claim["name"]](_about(settings, claim), claim)))
+        for claim in published()["claims"]
+    )
+
+
+def tally(claims: Sequence[CheckedClaim]) -> str:
+    """How many claims hold, in a sentence."""
+    n_missing = sum(not one.checks for one in claims)
+    n_failed = sum(FAILS in one.verdicts for one in claims)
+    n_held = sum(set(one.verdicts) == {HOLDS} for one in claims)
+    n_open = len(claims) - n_missing - n_failed - n_held
+    return (
+        f"Of {len(claims)} claims of the paper, {n_held} hold here in every comparison and "
+        f"{n_failed} do not in at least one; for {n_open} at least one comparison is not shown by "
+        f"so few runs, and {n_missing} are not covered by our runs."
+    )
+
+
+def _about(settings: Settings, claim: Claim) -> list[SettingResults]:
+    return [one for one in settings if one.dataset in claim["datasets"]]
+
+
+@dataclass(frozen=True)
+class SdCut:
+    """Checks the cut of accuracy's sd on each data set of one of the paper's tables."""
+
+    encoder: str
+
+    def __call__(self, settings: Settings, claim: Claim) -> Iterator[Check]:
+        """One check for each data set and stabilizer."""
+        del claim
+        for one, arm in _in_table(settings, self.encoder):
+            before, after = (
+                published_accuracy(one.dataset, self.encoder, name) for name in (BASELINE, arm)
+            )
+            if before is None or after is None:
+                continue
+            cut, effect = 100 * (1 - after.sd / before.sd), one.effect(arm, "accuracy_sd")
+            yield Check(
+                one.dataset,
+                f"{one.title}, {ARMS[arm]}",
+                f"{MINUS}{cut:.0f}{NO_BREAK}%",
+                changed(effect),
+                judge_cut(effect, cut),
+            )
+
+
+def _in_table(settings: Settings, encoder: str) -> list[tuple[SettingResults, str]]:
+    chosen = [one for one in settings if one.encoder == encoder and one.is_as_tabled]
+    return [(one, arm) for one in chosen for arm in one.paper_arms]
+
+
+def _sd_none(settings: Settings, claim: Claim) -> Iterator[Check]:
+    """The sd without averaging, beside the one in Table 2."""
+    del claim
+    for one in dict.fromkeys(found for found, _ in _in_table(settings, "cnn")):
+        theirs = published_accuracy(one.dataset, "cnn", BASELINE)
+        if theirs is not None:
+            ours = one.estimate(BASELINE, "accuracy_sd")
+            yield Check(
+                one.dataset,
+                one.title,
+                f"{theirs.sd:.2f}{NO_BREAK}pts",
+                figure("accuracy_sd", ours),
+                judge_value(ours, theirs.sd / 100),
+            )
+
+
+@dataclass(frozen=True)
+class EffectOf:
+    """Checks one effect of both stabilizers wherever it was measured.
+
+    Args:
+        metric: Which metric.
+        says: What the paper says, in short.
+        method: By which explanations; None for predictions.
+        judge: The rule.
+    """
+
+    metric: str
+    says: str
+    method: str | None = None
+    judge: Callable[[Effect | None], Verdict] = judge_direction
+
+    def __call__(self, settings: Settings, claim: Claim) -> Iterator[Check]:
+        """One check for each setting and stabilizer in which there is such an effect."""
+        del claim
+        for one in settings:
+            for arm in one.paper_arms:
+                effect = one.effect(arm, self.metric, self.method)
+                if effect is not None:
+                    where = f"{one.title}, {ARMS[arm]}"
+                    verdict = self.judge(effect)
+                    yield Check(one.dataset, where, self.says, changed(effect), verdict)
+
+
+def _attention_cut(settings: Settings, claim: Claim) -> Iterator[Check]:
+    """The cut of the KL between attention distributions, of the size that the claim states."""
+    cut = claim["value"]
+    says = f"{MINUS}{cut:.0f}{NO_BREAK}%"
+    check = EffectOf(KL, says, method="attention", judge=lambda one: judge_cut(one, cut))
+    return check(settings, claim)
+
+
+def _rivals(settings: Settings, claim: Claim) -> Iterator[Check]:
+    """NASWA against ASWA, where the paper says it: the KL between attention distributions."""
+    del claim
+    for one in settings:
+        effect = one.rival(KL, "attention")
+        if effect is not None:
+            yield Check(one.dataset, one.title, "lower", changed(effect), judge_direction(effect))
+
+
+def _top_tokens(settings: Settings, claim: Claim) -> Iterator[Check]:
+    """The share of top tokens that differs, of each method, without averaging."""
+    low, high = claim["value"]
+    for one in settings:
+        for method in one.methods:
+            ours = one.estimate(BASELINE, JACCARD, method)
+            yield Check(
+                one.dataset,
+                f"{one.title}, {METHODS[method]}",
+                f"{low:.0f} to {high:.0f}{NO_BREAK}%",
+                figure(JACCARD, ours),
+                judge_range(ours, low / 100, high / 100),
+            )
+
+
+CHECKS: Mapping[str, Callable[[Settings, Claim], Iterator[Check]]] = {
+    "sd-cut-cnn": SdCut("cnn"),
+    "sd-cut-lstm": SdCut("lstm"),
+    "sd-cut-diabetes": SdCut("cnn"),
+    "sd-none-cnn": _sd_none,
+    "more-accurate": EffectOf("accuracy", "higher"),
+    "no-loss": EffectOf("accuracy", "almost no loss", judge=judge_loss),
+    "probability-steadier": EffectOf("probability_sd", "lower"),
+    "top-tokens-differ": _top_tokens,
+    "attention-steadier": EffectOf(KL, "lower", method="attention"),
+    "attention-kl-diabetes": _attention_cut,
+    "naswa-steadier": _rivals,
+    "gradients-alike": EffectOf(JACCARD, "lower", method="gradient"),
+    "lime-alike": EffectOf(JACCARD, "lower", method="lime"),
+}

@@ -1,0 +1,174 @@
+"""The whole page: the short answer, claims, tables, figures, and how it was made."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import indent
+from typing import Any
+
+from seedproof.errors import EmptyInputError
+from seedproof.papers.conll2019.page.claims import CheckedClaim, checked_claims, tally
+from seedproof.papers.conll2019.page.differences import differences
+from seedproof.papers.conll2019.page.figures import READING, drawn_figures
+from seedproof.papers.conll2019.page.further import further_arms
+from seedproof.papers.conll2019.page.headline import headline
+from seedproof.papers.conll2019.page.made import COMMAND, how_made
+from seedproof.papers.conll2019.page.reading import DATASETS, SettingResults, by_setting
+from seedproof.papers.conll2019.page.tables import accuracy_tables, flip_table
+from seedproof.papers.conll2019.page.words import listed, paragraphs, table
+from seedproof.papers.conll2019.published import published
+
+RULES = """\
+A verdict follows from an interval by a rule, never by hand.
+A cut of a stated size *holds here* if a cut is shown and its interval reaches that size.
+It *does not hold here* if the interval ends short of that size.
+A direction holds if the whole interval lies on that side.
+It does not if the whole interval lies on the other.
+"Almost no loss" is a loss of less than half a point.
+A value holds if it is in an interval that is known to a factor of two, and a range if it contains \
+the interval; neither holds if the interval lies outside.
+Everything else is *not shown by so few runs*, which is no evidence against the claim."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page with its images.
+
+    Args:
+        text: Markdown.
+        images: Content of each image, by the name of its file.
+    """
+
+    text: str
+    images: Mapping[str, str]
+
+
+def build_page(results: Sequence[Mapping[str, Any]], *, folder: str = "conll2019") -> Page:
+    """The page of the reproduction; the same bytes from the same results.
+
+    Args:
+        results: What `collect` gave, of all stores.
+        folder: Where the page finds its images.
+
+    Returns:
+        Text and images.
+
+    Raises:
+        EmptyInputError: There are no results.
+    """
+    settings = by_setting(results)
+    if not settings:
+        raise EmptyInputError("There are no results to make a page of. Collect some first.")
+    figures, claims = drawn_figures(settings, folder=folder), checked_claims(settings)
+    sections = {
+        "The short answer": paragraphs((headline(settings[0]), tally(claims))),
+        "The claims, one by one": _claims(claims),
+        "Accuracy and flips": _accuracy(settings),
+        "Curves": paragraphs((READING, *(one.text for one in figures))),
+        "Further averages": further_arms(max(settings, key=lambda one: len(one.arms))),
+        "What differs from the paper": differences(settings),
+        "How this was made": how_made(settings),
+    }
+    text = paragraphs(
+        (
+            "# CoNLL 2019, reproduced",
+            _about(settings),
+            *(f"## {title}\n\n{content}" for title, content in sections.items() if content),
+            f"<!-- Made by `{COMMAND}`: do not edit. -->",
+        )
+    )
+    return Page(text + "\n", {one.file_name: one.image for one in figures})
+
+
+def write_page(
+    results: Sequence[Mapping[str, Any]], path: str | os.PathLike[str]
+) -> tuple[Path, ...]:
+    """Write the page, and its images into a folder beside it.
+
+    Args:
+        results: What `collect` gave, of all stores.
+        path: The page, such as `docs/results/conll2019.md`.
+
+    Returns:
+        All files that were written, the page first.
+    """
+    place = Path(path)
+    page = build_page(results, folder=place.stem)
+    images = place.with_suffix("")
+    images.mkdir(parents=True, exist_ok=True)
+    place.write_text(page.text, encoding="utf-8")
+    written = [place]
+    for name, content in page.images.items():
+        (images / name).write_text(content, encoding="utf-8")
+        written.append(images / name)
+    return tuple(written)
+
+
+def _about(settings: Sequence[SettingResults]) -> str:
+    paper = published()["paper"]
+    n_settings = "one setting" if len(settings) == 1 else f"{len(settings)} settings"
+    n_runs = sum(len(arm["runs"]) for one in settings for arm in one.own["arms"].values())
+    return (
+        f"[*{paper['title']}*]({paper['url']}) ({paper['authors']}, {paper['venue']}) trained text "
+        "classifiers again and again, with nothing but the random seed changed.\n"
+        "Accuracy moved, and so did the words that the models gave as their reasons.\n"
+        "Two ways to average weights in training, ASWA and NASWA, were to make both steadier.\n"
+        f"We trained {n_runs} models by the same recipe, in {n_settings}, and measured "
+        "them with seedproof.\n"
+        "Here is what the paper printed, what we found, and which of its claims hold.\n"
+        "*None* means training without an average, and an *arm* is one way to train."
+    )
+
+
+def _claims(claims: Sequence[CheckedClaim]) -> str:
+    covered = {check.dataset for one in claims for check in one.checks}
+    nowhere = [title for name, title in DATASETS.items() if name not in covered]
+    return paragraphs(
+        (
+            table(
+                ("the paper says", "where", "verdict"),
+                [(one.claim["says"], one.claim["where"], one.summary) for one in claims],
+            ),
+            RULES,
+            f"{listed(nowhere)} are covered nowhere on this page." if nowhere else "",
+            "The comparisons behind each verdict:",
+            *(_claim(one, nowhere) for one in claims if one.checks),
+        )
+    )
+
+
+def _claim(one: CheckedClaim, nowhere: Sequence[str]) -> str:
+    """The comparisons behind a claim's verdict, to be unfolded."""
+    missing = [title for title in one.missing if title not in nowhere]
+    content = paragraphs(
+        (
+            table(
+                ("", "published", "ours", "verdict"),
+                [(check.where, check.published, check.ours, check.verdict) for check in one.checks],
+            ),
+            f"Not covered: {listed(missing)}." if missing else "",
+        )
+    )
+    return f'??? quote "{one.claim["says"]}"\n\n{indent(content, " " * 4)}'
+
+
+def _accuracy(settings: Sequence[SettingResults]) -> str:
+    published_first = (
+        "Published is mean ±sd over ten seeds, in percent, without an interval.\n"
+        "Changes are against *none*, with the verdicts of `seedproof compare`."
+    )
+    flips = (
+        "The flip rate is the share of texts on which two seeds disagree.\n"
+        "The last column is the sd that accuracy would have if every text flipped by itself.\n"
+        "An sd whose whole interval is above it shows that texts move together."
+    )
+    return paragraphs(
+        (
+            published_first,
+            accuracy_tables(settings),
+            "### Flips, which the paper does not count",
+            flips,
+            flip_table(settings),
+        )
+    )

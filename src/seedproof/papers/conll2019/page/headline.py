@@ -1,0 +1,211 @@
+"""The short answer: by how much do ASWA and NASWA cut what the seed decides?"""
+
+from collections.abc import Iterator
+
+from seedproof.papers.conll2019.page.reading import ARMS, BASELINE, METHODS, SettingResults
+from seedproof.papers.conll2019.page.words import (
+    changed,
+    clauses,
+    figure,
+    judged,
+    listed,
+    paragraphs,
+    table,
+)
+from seedproof.report.numbers import NO_BREAK, number, short
+
+# Computed from the weights: the same model explained twice says the same.
+COMPUTED = frozenset({"attention", "gradient"})
+KL, JACCARD, OVERLAP = "explanation_kl", "explanation_jaccard_20", "explanation_overlap"
+PREDICTIONS = {
+    "accuracy_sd": "sd of accuracy",
+    "flip_rate": "flip rate",
+    "probability_sd": "sd of the probability",
+}
+REASONS = {KL: "KL", JACCARD: "top words"}
+
+
+def headline(found: SettingResults) -> str:
+    """The question, its answer in sentences, and the figures behind them.
+
+    Args:
+        found: The setting that answers it.
+
+    Returns:
+        Markdown without a heading.
+    """
+    about = (
+        "By how much do ASWA and NASWA cut what the seed decides?\n"
+        f"The figures are those of {found.title}, with {found.n_runs} seeds an arm and "
+        f"{found.own['n_examples']:,} test texts."
+    )
+    sentences = (
+        *_answers(found),
+        *_reasons(found),
+        _top_words(found),
+        _noise(found),
+        _independent(found),
+        _price(found),
+    )
+    bullets = "\n".join(f"- {sentence}" for sentence in sentences if sentence)
+    return paragraphs((about, bullets, _table(found), _reading(found)))
+
+
+def _changes(found: SettingResults, metric: str, method: str | None = None) -> str:
+    pairs = [(arm, found.effect(arm, metric, method)) for arm in found.paper_arms]
+    # Only some arms were explained by gradients and LIME.
+    return clauses((arm, one) for arm, one in pairs if method is None or one is not None)
+
+
+def _answers(found: SettingResults) -> Iterator[str]:
+    spread, flips = (found.estimate(BASELINE, name) for name in ("accuracy_sd", "flip_rate"))
+    yield (
+        f"**Accuracy.** Without averaging its sd over seeds is {figure('accuracy_sd', spread)}. "
+        + _changes(found, "accuracy_sd")
+    )
+    yield (
+        f"**Answers.** Without averaging two seeds disagree on {figure('flip_rate', flips)} of the "
+        f"texts, the flip rate. {_changes(found, 'flip_rate')}"
+    )
+
+
+def _reasons(found: SettingResults) -> Iterator[str]:
+    for method in found.methods:
+        name = METHODS[method]
+        distance = figure(KL, found.estimate(BASELINE, KL, method))
+        yield (
+            f"**{name[0].upper()}{name[1:]}.** Without averaging the mean KL between the "
+            f"explanations of two seeds is {distance}. {_changes(found, KL, method)}"
+        )
+
+
+def _top_words(found: SettingResults) -> str:
+    shares = [
+        f"{figure(JACCARD, found.estimate(BASELINE, JACCARD, method))} by {METHODS[method]}"
+        for method in found.methods
+    ]
+    kept = [
+        f"{figure(OVERLAP, found.estimate(BASELINE, OVERLAP, method))} by {METHODS[method]}"
+        for method in found.methods
+    ]
+    if not shares:
+        return ""
+    return (
+        "**Top words.** Of the words that either of two seeds puts among its top 20 %, only one "
+        f"of them does so with {listed(shares)}, without averaging. "
+        f"One seed finds again, of another's top words, {listed(kept)}."
+    )
+
+
+def _noise(found: SettingResults) -> str:
+    computed = [METHODS[method] for method in found.methods if method in COMPUTED]
+    drawn = [method for method in found.methods if method not in COMPUTED]
+    if not computed:
+        return ""
+    follow = "follow" if len(computed) > 1 else "follows"
+    start = (
+        f"**Explainer noise.** {listed(computed).capitalize()} {follow} from the weights: one "
+        "model explained twice says the same, and no part of the distance is noise."
+    )
+    return " ".join([start, *(_floor(found, method) for method in drawn)])
+
+
+def _floor(found: SettingResults, method: str) -> str:
+    name, floor = METHODS[method], found.noise(BASELINE, JACCARD, method)
+    if floor is None:
+        return f"{name} was drawn once, so nobody knows its noise."
+    between = figure(JACCARD, found.estimate(BASELINE, JACCARD, method))
+    return (
+        f"{name} draws at random: explaining one model twice changes {figure(JACCARD, floor)} of "
+        f"the top words, and another seed {between}."
+    )
+
+
+def _independent(found: SettingResults) -> str:
+    arms = (BASELINE, *found.paper_arms)
+    return (
+        "**Independent flips.** Texts that flip each by itself move the accuracy, too. "
+        + " ".join(_spread(found, arm) for arm in arms)
+    )
+
+
+def _spread(found: SettingResults, arm: str) -> str:
+    """How much of accuracy's sd flips that know nothing of each other would give."""
+    spread = found.estimate(arm, "accuracy_sd")
+    alone = found.estimate(arm, "accuracy_sd_independent")
+    if spread is None or alone is None:
+        return ""
+    who = "Without averaging" if arm == BASELINE else f"With {ARMS[arm]}"
+    expected = f"{number(alone.value, 'points')}{NO_BREAK}pts"
+    start = f"{who} they would give an sd of {expected}; it is {figure('accuracy_sd', spread)}"
+    cause, drift = found.of_arm(arm)["spread_cause"], found.of_arm(arm)["drift"]
+    if cause is None:
+        return f"{start}: more than that is not shown."
+    low, high = (short(end(drift["shares"])) for end in (min, max))
+    moved = f"the share of “{drift['class']}” predictions drifts from {low} to {high}"
+    why = {
+        "drift": f"mostly because {moved}",
+        "both": f"and {moved}",
+        "runs": "because some runs are better than others",
+    }[cause]
+    return f"{start}: texts move together, {why}."
+
+
+def _price(found: SettingResults) -> str:
+    effects = [(ARMS[arm], found.effect(arm, "accuracy")) for arm in found.paper_arms]
+    if not effects:
+        return ""
+    changes = listed([f"{changed(effect)} with {name}" for name, effect in effects])
+    losses = {arm: found.scalar(arm, "train_loss") for arm in (BASELINE, *found.paper_arms)}
+    text = f"**What it costs.** Accuracy changes by {changes}."
+    known = {arm: loss for arm, loss in losses.items() if loss is not None}
+    if len(known) < len(losses):
+        return text
+    told = listed([f"{loss:.3f} ({ARMS[arm]})" for arm, loss in known.items()])
+    slower = all(known[arm] > known[BASELINE] for arm in found.paper_arms)
+    why = ": part of the steadiness may be slower learning" if slower else ""
+    return f"{text} The mean training loss of the chosen models is {told}{why}."
+
+
+def _table(found: SettingResults) -> str:
+    rows: list[tuple[str, str, str | None]] = [
+        (words, metric, None) for metric, words in PREDICTIONS.items()
+    ]
+    rows += [
+        (f"{METHODS[method]}: {words}", metric, method)
+        for method in found.methods
+        for metric, words in REASONS.items()
+    ]
+    return table(
+        ("", "none", *(ARMS[arm] for arm in found.paper_arms), "explainer noise"),
+        [
+            (
+                words,
+                figure(metric, found.estimate(BASELINE, metric, method)),
+                *(judged(found.effect(arm, metric, method)) for arm in found.paper_arms),
+                _noise_cell(found, metric, method),
+            )
+            for words, metric, method in rows
+        ],
+    )
+
+
+def _noise_cell(found: SettingResults, metric: str, method: str | None) -> str:
+    if method is None:
+        return ""
+    return "0" if method in COMPUTED else figure(metric, found.noise(BASELINE, metric, method))
+
+
+def _reading(found: SettingResults) -> str:
+    both = len(found.paper_arms) > 1
+    together = ", and wide enough that those of ASWA and NASWA hold together" if both else ""
+    return (
+        "Changes are against *none*, and the words are the verdicts of `seedproof compare`.\n"
+        f"Brackets are 95{NO_BREAK}% intervals; those of changes are paired by seed{together}.\n"
+        "An explanation gives each word a share of the importance. "
+        "*KL* is the distance between the shares that two seeds give, in nats: 0 if they are "
+        "equal.\n"
+        "*Top words* is the Jaccard distance of the top 20 %: of the words that either of two "
+        "seeds names, the share that only one of them names.\n"
+        "*Explainer noise* is the same distance between two explanations of one model."
+    )

@@ -1,0 +1,59 @@
+"""How the results were made: commands, time and versions."""
+
+from collections.abc import Sequence
+
+from seedproof.papers.conll2019.page.reading import SettingResults
+from seedproof.papers.conll2019.page.words import listed, paragraphs
+
+COMMAND = "seedproof reproduce conll2019 --from-results --page docs/results/conll2019.md"
+# What the command line takes without being told.
+USUAL = {"encoder": "cnn", "attention": "additive", "epochs": 20, "n_train": None, "n_test": None}
+
+
+def how_made(settings: Sequence[SettingResults]) -> str:
+    """The commands that train the runs and rebuild the page.
+
+    Args:
+        settings: Our results.
+
+    Returns:
+        Markdown without a heading.
+    """
+    arms = [arm for one in settings for arm in one.own["arms"].values()]
+    hours = sum(sum(arm["scalars"].get("seconds", ())) for arm in arms) / 3600
+    versions = listed([f"{name} {value}" for name, value in _versions(settings).items()])
+    commands = "\n".join(_command(one) for one in settings)
+    about = (
+        f"Each run had one core, and all of them together took {hours:.1f} hours of training, with "
+        f"{versions}.\n"
+        "These commands make them again; what is finished is never repeated."
+    )
+    rebuild = (
+        "Each leaves a small file with `--results`.\n"
+        "Ours are in `src/seedproof/papers/conll2019/results`, and this page is made from them, "
+        "without training:"
+    )
+    more = (
+        "See [how to reproduce a paper](../how-to/reproduce-a-paper.md) and "
+        "[what the figures mean](../reference/metrics.md)."
+    )
+    return paragraphs((about, f"```sh\n{commands}\n```", rebuild, f"```sh\n{COMMAND}\n```", more))
+
+
+def _versions(settings: Sequence[SettingResults]) -> dict[str, str]:
+    """Versions that all settings share."""
+    first, *others = (one.own["versions"] for one in settings)
+    return {
+        name: value
+        for name, value in first.items()
+        if all(other.get(name) == value for other in others)
+    }
+
+
+def _command(one: SettingResults) -> str:
+    setting = one.own["setting"]
+    unusual = {name: setting[name] for name, usual in USUAL.items() if setting[name] != usual}
+    given = {"dataset": one.dataset, **unusual, "arms": ",".join(one.arms), "seeds": one.n_runs}
+    options = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in given.items())
+    explain = "" if one.explained is None else " --explain"
+    return f"seedproof reproduce conll2019 {options}{explain}"

@@ -1,0 +1,84 @@
+"""Tables 2 and 3 of the paper: accuracy and its sd, published and ours."""
+
+from collections.abc import Sequence
+
+from seedproof.papers.conll2019.page.reading import (
+    ARMS,
+    BASELINE,
+    ENCODERS,
+    SettingResults,
+)
+from seedproof.papers.conll2019.page.words import MISSING, figure, judged, paragraphs, table
+from seedproof.papers.conll2019.published import published_accuracy
+
+NUMBERS = {"cnn": "Table 2", "lstm": "Table 3"}
+ALONE = "accuracy_sd_independent"
+HEADER = ("", "published", "ours: accuracy", "ours: sd", "accuracy, change", "sd, change")
+
+
+def accuracy_tables(settings: Sequence[SettingResults]) -> str:
+    """A table for each encoder that was trained, with a row for each data set and arm.
+
+    Args:
+        settings: Our results.
+
+    Returns:
+        Markdown with a heading for each table.
+    """
+    blocks = []
+    for encoder, number in NUMBERS.items():
+        chosen = [one for one in settings if one.encoder == encoder]
+        if chosen:
+            blocks += [f"### {number}: {ENCODERS[encoder]} models", _accuracies(chosen)]
+    return paragraphs(blocks)
+
+
+def _accuracies(settings: Sequence[SettingResults]) -> str:
+    return table(HEADER, [_row(one, arm) for one, arm in _arms(settings)])
+
+
+def _arms(settings: Sequence[SettingResults]) -> list[tuple[SettingResults, str]]:
+    return [(one, arm) for one in settings for arm in (BASELINE, *one.paper_arms)]
+
+
+def _name(one: SettingResults, arm: str) -> str:
+    """The arm; the first of a setting bears its name, too."""
+    return f"**{one.title}**, {one.n_runs} seeds: {ARMS[arm]}" if arm == BASELINE else ARMS[arm]
+
+
+def _row(one: SettingResults, arm: str) -> tuple[str, ...]:
+    theirs = None
+    if one.is_as_tabled:
+        theirs = published_accuracy(one.dataset, one.encoder, arm)
+    return (
+        _name(one, arm),
+        MISSING if theirs is None else f"{theirs.mean:.1f} ±{theirs.sd:.2f}",
+        figure("accuracy", one.estimate(arm, "accuracy")),
+        figure("accuracy_sd", one.estimate(arm, "accuracy_sd")),
+        "" if arm == BASELINE else judged(one.effect(arm, "accuracy")),
+        "" if arm == BASELINE else judged(one.effect(arm, "accuracy_sd")),
+    )
+
+
+def flip_table(settings: Sequence[SettingResults]) -> str:
+    """What the paper does not have: flips, and the sd of accuracy that they alone would give.
+
+    Args:
+        settings: Our results.
+
+    Returns:
+        A table in Markdown.
+    """
+    return table(
+        ("", "flip rate", "change", "sd of accuracy", "sd if texts flipped alone"),
+        [
+            (
+                _name(one, arm),
+                figure("flip_rate", one.estimate(arm, "flip_rate")),
+                "" if arm == BASELINE else judged(one.effect(arm, "flip_rate")),
+                figure("accuracy_sd", one.estimate(arm, "accuracy_sd")),
+                figure(ALONE, one.estimate(arm, ALONE)),
+            )
+            for one, arm in _arms(settings)
+        ],
+    )

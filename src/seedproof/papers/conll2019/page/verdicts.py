@@ -1,0 +1,77 @@
+"""Rules that turn an interval into a verdict on a claim."""
+
+from typing import Literal, TypeAlias
+
+from seedproof.comparison.effect import Effect
+from seedproof.measurement.intervals import Estimate
+
+Verdict: TypeAlias = Literal["holds here", "does not hold here", "not shown by so few runs"]
+
+HOLDS: Verdict = "holds here"
+FAILS: Verdict = "does not hold here"
+OPEN: Verdict = "not shown by so few runs"
+# "Almost no loss" of accuracy: what `seedproof gate --no-worse` allows by default.
+MARGIN = 0.005
+# Where a figure is not known to a factor of two, a value inside its interval says little.
+KNOWN_WITHIN = 2.0
+
+
+def judge_direction(effect: Effect | None) -> Verdict:
+    """Whether something falls, or is better.
+
+    Args:
+        effect: A ratio or a difference.
+
+    Returns:
+        It holds if that is shown, and fails if the contrary is; an interval that contains both
+        shows nothing.
+    """
+    if effect is None or not effect.is_shown:
+        return OPEN
+    return HOLDS if effect.verdict in {"steadier", "better"} else FAILS
+
+
+def judge_cut(effect: Effect | None, cut: float) -> Verdict:
+    """Whether something falls by at least so many percent.
+
+    Args:
+        effect: A ratio.
+        cut: What the paper says.
+
+    Returns:
+        It fails if the interval excludes a cut of that size, and holds if a cut is shown and its
+        interval reaches that size.
+    """
+    if effect is None or effect.low is None:
+        return OPEN
+    if 100 * (1 - effect.low) < cut:
+        return FAILS
+    return judge_direction(effect)
+
+
+def judge_loss(effect: Effect | None) -> Verdict:
+    """Whether accuracy falls by no more than `MARGIN`."""
+    if effect is None or effect.low is None or effect.high is None:
+        return OPEN
+    if effect.high < -MARGIN:
+        return FAILS
+    return HOLDS if effect.low >= -MARGIN else OPEN
+
+
+def judge_value(estimate: Estimate | None, value: float) -> Verdict:
+    """Whether a figure is what the paper says, if it is known to a factor of two at all."""
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return OPEN
+    if not estimate.low <= value <= estimate.high:
+        return FAILS
+    known = max(estimate.high / estimate.value, estimate.value / max(estimate.low, 1e-12))
+    return HOLDS if known <= KNOWN_WITHIN else OPEN
+
+
+def judge_range(estimate: Estimate | None, low: float, high: float) -> Verdict:
+    """Whether a figure lies in a range: all of its interval must."""
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return OPEN
+    if estimate.high < low or estimate.low > high:
+        return FAILS
+    return HOLDS if low <= estimate.low and estimate.high <= high else OPEN

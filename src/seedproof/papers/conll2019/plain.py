@@ -1,0 +1,89 @@
+"""Figures, effects and curves as plain data of few digits."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from seedproof.comparison.effect import Effect
+from seedproof.measurement.explanations import Curves, ExplanationMeasurement
+from seedproof.measurement.intervals import Estimate
+
+# As many digits as anybody reads; the records have all of them.
+DIGITS = 6
+# The curves that the paper draws: Figures 4, 5 and 7 to 10.
+CURVES = ("explanation_kl", "explanation_jaccard_20")
+
+
+def plain_explanations(
+    found: ExplanationMeasurement, effects: Mapping[str, Effect]
+) -> dict[str, Any]:
+    """Figures, effects, noise and curves of one method.
+
+    Args:
+        found: What was measured.
+        effects: What the arm changes against the baseline.
+
+    Returns:
+        Plain data, without the examples.
+    """
+    return {
+        "n_examples": found.n_examples,
+        "metrics": plain_figures(found.metrics),
+        "effects": plain_effects(effects),
+        # Between draws of one run: what is left when the seed is the same.
+        "noise": None if found.noise is None else plain_figures(found.noise),
+        "n_repeated": found.n_repeated,
+        "curves": None if found.curves is None else _curves(found.curves),
+    }
+
+
+def _curves(curves: Curves) -> dict[str, Any]:
+    return {
+        "classes": list(curves.classes),
+        "counts": plain_array(curves.counts),
+        "means": {name: plain_array(curves.means[name]) for name in CURVES},
+        "errors": {name: plain_array(curves.errors[name]) for name in CURVES},
+    }
+
+
+def plain_effects(effects: Mapping[str, Effect]) -> dict[str, dict[str, Any]]:
+    """What `Effect` takes beside the metric's name, for each metric."""
+    return {
+        name: {
+            "scale": one.scale,
+            "value": short(one.value),
+            "low": short(one.low),
+            "high": short(one.high),
+            "over": one.over,
+            "detectable": short(one.detectable),
+            "verdict": one.verdict,
+        }
+        for name, one in effects.items()
+    }
+
+
+def plain_figures(estimates: Mapping[str, Estimate]) -> dict[str, list[float | None]]:
+    """Value, low and high of each; a figure without an interval has its value alone."""
+    return {
+        name: [short(value) for value in (one.value, one.low, one.high)]
+        if one.low is not None
+        else [short(one.value)]
+        for name, one in estimates.items()
+    }
+
+
+def plain_array(values: npt.NDArray[Any]) -> Any:  # noqa: ANN401 - nested lists
+    """Lists of short numbers; None is not a number."""
+    if values.ndim > 1:
+        return [plain_array(row) for row in values]
+    if values.dtype.kind == "i":
+        return values.tolist()
+    return [None if np.isnan(value) else short(float(value)) for value in values]
+
+
+def short(value: float | None) -> float | None:
+    """A number with few digits; None for what no number says."""
+    return None if value is None or not math.isfinite(value) else float(f"{value:.{DIGITS}g}")

@@ -1,0 +1,52 @@
+import os
+
+import pytest
+
+from seedproof.papers.conll2019.page.differences import WHOLE, differences
+from seedproof.papers.conll2019.page.reading import SettingResults
+from seedproof.papers.datasets.catalog import load
+
+
+def test_sizes_and_epochs_are_beside_the_papers(make):
+    """IMDB had 25,000 texts and 20 epochs there; SST all 6,355 in both."""
+    settings = [
+        SettingResults(make()),
+        SettingResults(make("i", dataset="imdb", n_train=6000, epochs=8, min_count=10)),
+    ]
+
+    text = differences(settings)
+
+    assert "| SST, CNN | 6,355 (6,355) | 1,725 (1,305) | 20 (20) | 10 (10) |" in text
+    assert "| IMDB, CNN | 6,000 (25,000) | 1,725 (4,356) | 8 (20) | 10 (10) | words seen 10" in text
+    assert "The models of IMDB learn from a part" in text
+
+
+def test_only_data_that_was_used_is_told_of(make):
+    """And what nobody may pass on."""
+    text = differences([SettingResults(make("a", dataset="agnews", n_train=12000))])
+
+    assert "**AG News.**" in text
+    assert "**SNLI.**" not in text
+    assert "ADR tweets, Diabetes and Anemia may not be passed on" in text
+
+
+def test_how_models_were_explained_is_told_where_they_were(sst, make):
+    """From the settings of the second study."""
+    assert "It explains 200 of 1,725 test texts from 1,000 perturbed copies of each, 2 times" in (
+        differences([sst])
+    )
+    assert "LIME" not in differences([SettingResults(make())])
+
+
+def test_other_vectors_are_named(make):
+    """By their path, as it was given."""
+    text = differences([SettingResults(make(vectors="crawl.vec"))])
+
+    assert "**Word vectors.** crawl.vec, in place of fastText, 300 dimensions." in text
+
+
+@pytest.mark.skipif("SEEDPROOF_DATA" not in os.environ, reason="SEEDPROOF_DATA is not set")
+@pytest.mark.parametrize("name", ["sst", "agnews", "snli"])
+def test_sizes_are_those_of_the_loaders(name):
+    """What is trained on where a setting asks for all; IMDB takes long to read."""
+    assert len(load(name).train.labels) == WHOLE[name]

@@ -1,0 +1,62 @@
+import pytest
+
+from seedproof.comparison.effect import Effect
+from seedproof.measurement.intervals import Estimate
+from seedproof.papers.conll2019.page.words import (
+    changed,
+    clauses,
+    figure,
+    judged,
+    listed,
+    paragraphs,
+    table,
+)
+
+CUT = Effect("flip_rate", "ratio", 0.5, 0.3, 0.8, verdict="steadier")
+RISE = Effect("flip_rate", "ratio", 1.5, 1.2, 1.9, verdict="less steady")
+OPEN = Effect("flip_rate", "ratio", 0.9, 0.7, 1.2, verdict="no difference shown")
+OPEN_CHANGE = "(−10\xa0% [−30, +20])."
+FEW = Effect("accuracy_sd", "ratio", 0.7, verdict="too few runs")
+
+
+def test_a_table_has_a_line_a_row():
+    """Markdown that every renderer takes; an interval stays in one piece."""
+    assert table(("", "a"), [("x", "1")]) == "|  | a |\n| --- | --- |\n| x | 1 |"
+    assert table(("a",), [("1 [0, 2], x",)]).endswith("| 1 [0,\xa02], x |")
+
+
+def test_figures_and_changes_have_units_and_intervals():
+    """A share in percent, a ratio as a change, what is not there as a dash."""
+    assert figure("flip_rate", Estimate(0.09, 0.06, 0.14)) == "9.0\xa0% [6.0, 14.0]"
+    assert figure("flip_rate", None) == changed(None) == judged(None) == "–"
+    assert changed(CUT) == "−50\xa0% [−70, −20]"
+    assert judged(OPEN) == "−10\xa0% [−30, +20], no difference shown"
+    assert judged(FEW) == "−30\xa0%, too few runs"
+
+
+@pytest.mark.parametrize(
+    ("effects", "sentence"),
+    [
+        (
+            [("aswa", CUT), ("naswa", CUT)],
+            "A cut is shown: 50\xa0% [20, 70] with ASWA and 50\xa0% [20, 70] with NASWA.",
+        ),
+        (
+            [("aswa", RISE), ("naswa", OPEN)],
+            "A rise is shown: 50\xa0% [20, 90] with ASWA; no difference is shown with NASWA "
+            + OPEN_CHANGE,
+        ),
+        ([("aswa", FEW), ("naswa", None)], "No verdict is possible with ASWA and NASWA."),
+        ([], ""),
+    ],
+)
+def test_a_sentence_is_as_strong_as_its_verdicts(effects, sentence):
+    """An interval with no change in it never makes a cut."""
+    assert clauses(effects) == sentence
+
+
+def test_lists_and_paragraphs():
+    """As people write them; what is empty leaves no gap."""
+    assert listed(["a", "b", "c"]) == "a, b and c"
+    assert listed(["a"]) == "a"
+    assert paragraphs(["a", "", "b"]) == "a\n\nb"
