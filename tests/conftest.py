@@ -1,5 +1,7 @@
 """Settings for all tests."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import settings
 
@@ -9,6 +11,29 @@ pytest.register_assert_rewrite(
     "seedproof.testing.explainers",
     "seedproof.testing.stabilizers",
 )
+
+
+# Tests of the packages whose coverage is gated. Tracing makes Python a third slower, so no other
+# test is traced.
+TRACED = (
+    "golden/",
+    "integration/test_bad_input.py",
+    "integration/test_inputs.py",
+    "unit/comparison/arms/",
+    "unit/measurement/",
+    "unit/metrics/",
+    "unit/records/",
+)
+
+
+def pytest_collection_modifyitems(config, items):
+    """With `--cov`, coverage is measured where it is gated."""
+    if not config.pluginmanager.hasplugin("_cov"):
+        return
+    here = Path(__file__).parent
+    for item in items:
+        if not item.path.relative_to(here).as_posix().startswith(TRACED):
+            item.add_marker("no_cover")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -31,3 +56,49 @@ def pytest_xdist_make_scheduler(config, log):
 # No deadline: a busy CI machine is not a bug.
 settings.register_profile("seedproof", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("seedproof")
+
+
+@pytest.fixture(scope="session")
+def make_explained_store(tmp_path_factory):
+    """Makes a store whose runs predicted and explained the same texts."""
+    import numpy as np
+    import pyarrow as pa
+
+    from seedproof.records.explanations import write_explanations
+    from seedproof.records.location import Location
+    from seedproof.records.manifest import RunManifest, StudyManifest
+    from seedproof.records.schema import Kind, Layout
+    from seedproof.records.writer import PredictionsWriter
+
+    def make(arms, *, tokens, labels=None, classes=("negative", "positive"), runs=None):
+        """`arms`: predictions of each arm, and scores by method: of each text (runs, draws, tokens)."""
+        place = Location.of(tmp_path_factory.mktemp("explained") / "store")
+        StudyManifest("texts", 1000).write(place)
+        n_examples = len(tokens)
+        gold = np.full(n_examples, -1) if labels is None else np.asarray(labels)
+        for arm, (predictions, explanations) in arms.items():
+            for run_idx, values in enumerate(predictions):
+                name = str(run_idx) if runs is None else runs[run_idx]
+                folder = place / "runs" / f"{arm}-{run_idx}"
+                kind = Kind.LABELS if values.ndim == 1 else Kind.PROBS
+                layout = Layout(kind, tuple(classes), text_ids=False)
+                writer = PredictionsWriter(
+                    folder, layout, run=name, rows_per_group=1000, split="test"
+                )
+                dtype = np.int32 if values.ndim == 1 else np.float32
+                ids = pa.array(range(n_examples))
+                writer.write(ids, gold.astype(np.int32), values.astype(dtype))
+                parts = list(writer.close())
+                for method, scores in explanations.items():
+                    rows = [
+                        {"example": i, "tokens": tokens[i], "scores": drawn, "draw": draw}
+                        for i, of_runs in enumerate(scores)
+                        for draw, drawn in enumerate(of_runs[run_idx])
+                    ]
+                    parts.append(write_explanations(folder, "test", method, rows))
+                seeds = {"init": run_idx}
+                run = RunManifest(f"{arm}-{run_idx}", name, tuple(parts), arm=arm, seeds=seeds)
+                run.commit(folder)
+        return str(place.path)
+
+    return make

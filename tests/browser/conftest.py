@@ -1,7 +1,9 @@
 """A real browser for pages: Debian's Chromium, driven by Playwright."""
 
+import json
 import os
 import shutil
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -48,3 +50,82 @@ def browser():
         running = driver.chromium.launch(executable_path=chromium, args=FLAGS)
         yield running
         running.close()
+
+
+class Opened:
+    """A page with what it said and asked for while it was opened."""
+
+    def __init__(self, page):
+        self.page = page
+        self.messages = []
+        self.requests = []
+        page.on("console", lambda message: self.messages.append(message.text))
+        page.on("pageerror", lambda error: self.messages.append(str(error)))
+        page.on("dialog", lambda dialog: self.messages.append(f"dialog {dialog.message}"))
+        page.on("request", lambda request: self.requests.append(request.url))
+
+    def unfold(self):
+        """Open every section, and wait until all charts are drawn."""
+        self.page.evaluate(
+            "document.querySelectorAll('.fold[aria-expanded=false]').forEach(fold => fold.click())"
+        )
+        self.page.wait_for_function(
+            "[...document.querySelectorAll('.plot')].every(p => p.querySelector('svg path'))"
+        )
+
+
+@pytest.fixture(scope="session")
+def written(tmp_path_factory):
+    """Where a report's page is: written once, however often it is opened."""
+
+    @cache
+    def write(report, show):
+        path = tmp_path_factory.mktemp("page") / "report.html"
+        report.to_html(path, show=show, command="seedproof measure predictions.csv")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def open_page(browser, written):
+    """Open a report's page, and wait for its charts."""
+    contexts = []
+
+    def opened(report, *, width=1280, scheme="light", show=()):
+        path = written(report, tuple(show))
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        contexts.append(context)
+        found = Opened(context.new_page())
+        found.page.goto(path.as_uri())
+        found.page.wait_for_function("document.body.dataset.charts !== undefined")
+        return found
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture(scope="session")
+def serious(axe):
+    """What axe-core calls serious or critical on a page."""
+
+    def violations(page):
+        # Not a script of the page: its own policy would forbid that.
+        session = page.context.new_cdp_session(page)
+        session.send("Runtime.evaluate", {"expression": axe})
+        found = session.send(
+            "Runtime.evaluate",
+            {
+                "expression": "axe.run().then(r => JSON.stringify(r.violations))",
+                "awaitPromise": True,
+                "returnByValue": True,
+            },
+        )
+        return [
+            (one["id"], [node["html"][:120] for node in one["nodes"]][:3])
+            for one in json.loads(found["result"]["value"])
+            if one["impact"] in {"serious", "critical"}
+        ]
+
+    return violations

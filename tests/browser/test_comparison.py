@@ -1,7 +1,7 @@
 """The page of a comparison in a real browser: drawn, quiet, safe, accessible."""
 
-import json
 import os
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -81,92 +81,40 @@ def _compare(folder, name):
     return ComparisonReport(compare_sides(sides, Location.of(folder), gold=gold))
 
 
+@pytest.fixture(scope="session")
+def compared(tmp_path_factory):
+    """The comparison of a shape: made once, however often it is opened."""
+    return cache(lambda name: _compare(tmp_path_factory.mktemp("arms"), name))
+
+
 # CI opens the shapes that differ most; SEEDPROOF_FULL=1 opens all.
 FULL = os.environ.get("SEEDPROOF_FULL") == "1"
 IN_CI = ("three-arms", "ten-arms", "two-runs", "no-flips", "hostile")
 
 
 @pytest.fixture(scope="session", params=SHAPES if FULL else IN_CI)
-def shape(request, tmp_path_factory):
+def shape(request, compared):
     """A comparison of every shape of data."""
-    return _compare(tmp_path_factory.mktemp("arms"), request.param)
-
-
-class Opened:
-    """A page with what it said and asked for while it was opened."""
-
-    def __init__(self, page):
-        self.page = page
-        self.messages = []
-        self.requests = []
-        page.on("console", lambda message: self.messages.append(message.text))
-        page.on("pageerror", lambda error: self.messages.append(str(error)))
-        page.on("dialog", lambda dialog: self.messages.append(f"dialog {dialog.message}"))
-        page.on("request", lambda request: self.requests.append(request.url))
-
-
-@pytest.fixture
-def open_page(browser, tmp_path):
-    """Write a comparison's page, open it, and wait for its charts."""
-    contexts = []
-
-    def opened(report, *, width=1280, scheme="light", show=()):
-        path = tmp_path / "comparison.html"
-        report.to_html(path, show=show, command="seedproof compare runs/")
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        contexts.append(context)
-        found = Opened(context.new_page())
-        found.page.goto(path.as_uri())
-        found.page.wait_for_function("document.body.dataset.charts !== undefined", timeout=30_000)
-        return found
-
-    yield opened
-    for context in contexts:
-        context.close()
-
-
-def _serious(page, axe):
-    """What axe-core calls serious or critical; it runs outside the page's own policy."""
-    session = page.context.new_cdp_session(page)
-    session.send("Runtime.evaluate", {"expression": axe})
-    found = session.send(
-        "Runtime.evaluate",
-        {
-            "expression": "axe.run().then(r => JSON.stringify(r.violations))",
-            "awaitPromise": True,
-            "returnByValue": True,
-        },
-    )
-    violations = json.loads(found["result"]["value"])
-    return [
-        (one["id"], [node["html"][:120] for node in one["nodes"]][:3])
-        for one in violations
-        if one["impact"] in {"serious", "critical"}
-    ]
+    return compared(request.param)
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-def test_every_shape_is_drawn_quietly_and_accessibly(shape, open_page, axe, width, scheme):
+def test_every_shape_is_drawn_quietly_and_accessibly(shape, open_page, serious, width, scheme):
     """Every chart is drawn, nothing is logged or requested, nothing overflows, axe is content."""
     opened = open_page(shape, width=width, scheme=scheme)
 
+    opened.unfold()
     page = opened.page
-    page.evaluate(
-        "document.querySelectorAll('.fold[aria-expanded=false]').forEach(fold => fold.click())"
-    )
-    page.wait_for_function(
-        "[...document.querySelectorAll('.plot')].every(p => p.querySelector('svg path'))"
-    )
     assert opened.messages == []
     assert len(opened.requests) == 1  # the file itself
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.locator("img").count() == 0
-    assert _serious(page, axe) == []
+    assert serious(page) == []
 
 
-def test_verdicts_stand_beside_their_marks(open_page, tmp_path):
+def test_verdicts_stand_beside_their_marks(compared, open_page):
     """Each line of words is as high as the row of the chart that it tells."""
-    page = open_page(_compare(tmp_path, "three-arms")).page
+    page = open_page(compared("three-arms")).page
 
     tops = page.evaluate(
         """() => {
@@ -181,9 +129,9 @@ def test_verdicts_stand_beside_their_marks(open_page, tmp_path):
     assert tops[0] == pytest.approx(tops[1], abs=4)  # pixels, of a row of 38
 
 
-def test_no_line_of_a_verdict_covers_the_next(open_page, tmp_path):
+def test_no_line_of_a_verdict_covers_the_next(compared, open_page):
     """Words beside the marks fit their rows, also where they say what would show."""
-    page = open_page(_compare(tmp_path, "ten-arms")).page
+    page = open_page(compared("ten-arms")).page
 
     spilled = page.evaluate(
         "[...document.querySelectorAll('.said li')].filter(e => e.scrollHeight > e.clientHeight + 1).length"
@@ -192,7 +140,7 @@ def test_no_line_of_a_verdict_covers_the_next(open_page, tmp_path):
     assert spilled == 0
 
 
-def test_hostile_texts_stay_texts(open_page, axe):
+def test_hostile_texts_stay_texts(open_page, serious):
     """A user's own column is shown as it is, and runs nothing."""
     rows = [
         {
@@ -213,7 +161,7 @@ def test_hostile_texts_stay_texts(open_page, axe):
     assert len(opened.requests) == 1
     assert EVIL in opened.page.locator(".moved").first.inner_text()
     assert opened.page.locator("img").count() == 0
-    assert _serious(opened.page, axe) == []
+    assert serious(opened.page) == []
 
 
 def test_texts_are_absent_unless_asked_for(open_page):
@@ -230,9 +178,9 @@ def test_texts_are_absent_unless_asked_for(open_page):
     assert "a secret" not in opened.page.content()
 
 
-def test_charts_are_read_with_arrow_keys(open_page, tmp_path):
+def test_charts_are_read_with_arrow_keys(compared, open_page):
     """A focused chart says its effects one after the other."""
-    page = open_page(_compare(tmp_path, "three-arms")).page
+    page = open_page(compared("three-arms")).page
 
     page.focus("#c-forest_flip_rate")
     page.keyboard.press("ArrowRight")
@@ -242,9 +190,9 @@ def test_charts_are_read_with_arrow_keys(open_page, tmp_path):
     assert said.endswith("verdict steadier")
 
 
-def test_print_is_light_and_short(open_page, tmp_path):
+def test_print_is_light_and_short(compared, open_page, tmp_path):
     """Printed from a dark page: a PDF of a few light pages."""
-    page = open_page(_compare(tmp_path, "three-arms"), scheme="dark").page
+    page = open_page(compared("three-arms"), scheme="dark").page
     page.emulate_media(media="print")
 
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")

@@ -1,6 +1,7 @@
 """`seedproof measure`: how much did the seed decide?"""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -40,7 +41,7 @@ def measure(
 
     columns = (run, example, label, prediction, probs)
     if arm is None and options.n_arms(targets) > 1:
-        _measure_arms(targets[0], out=out, as_json=as_json, split=split)
+        _measure_arms(targets[0], out=out, as_json=as_json, show=show or (), split=split)
         return
     report = options.measured(targets, columns=columns, arm=arm, split=split, memory=memory)
     view = report.view(show=show or ())
@@ -57,7 +58,9 @@ def measure(
         typer.echo(f"Written to {out}: report.html, summary.json, examples.parquet", err=True)
 
 
-def _measure_arms(store: str, *, out: Path | None, as_json: bool, split: str | None) -> None:
+def _measure_arms(
+    store: str, *, out: Path | None, as_json: bool, show: Sequence[str], split: str | None
+) -> None:
     from rich.console import Console
 
     from seedproof.cli.progress import watching
@@ -66,7 +69,7 @@ def _measure_arms(store: str, *, out: Path | None, as_json: bool, split: str | N
     with watching(Console(stderr=True)) as progress:
         reports = measure_arms(store, split=split, progress=progress)
     if out is not None:
-        reports.save(out, command=options.command_line())
+        reports.save(out, show=show, command=options.command_line())
     if as_json:
         sys.stdout.write(reports.to_json())
         return

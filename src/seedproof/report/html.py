@@ -8,10 +8,16 @@ from seedproof.measurement.result import Measurement
 from seedproof.metrics.calibration import N_BINS
 from seedproof.metrics.divergence import EPSILON
 from seedproof.metrics.entropy import HIGH_ENTROPY
+from seedproof.metrics.explanations.family import PAPER_TOP
 from seedproof.report.document import card_html, digest, page_parts, template, versions
 from seedproof.report.figures import Figure, build_figures, section_titles
+from seedproof.report.reasons.heat import MAX_RUNS
+from seedproof.report.reasons.view import TOKENS
+from seedproof.report.reasons.words import paragraphs as on_reasons
 from seedproof.report.view import Row, View, build_view
 from seedproof.report.words import followed, on_accuracy
+
+COUNTS = {2: "two", 3: "three", 4: "four", 5: "five"}
 
 
 @dataclass(frozen=True)
@@ -32,7 +38,8 @@ def render_page(
 
     Args:
         measurement: What was measured.
-        show: Further columns of the user's own to show with examples, such as a text.
+        show: Further columns of the user's own to show with examples, such as a text; "tokens"
+            for the words of explained examples.
         command: The command that made it, for the box at the end.
 
     Returns:
@@ -51,13 +58,16 @@ def render_page(
         sections=_sections(measurement, figures),
         orders=_orders(measurement),
         n_runs=measurement.n_runs,
-        shown=bool(show),
+        shown=any(name in measurement.extras() for name in show),
         has_probs=data["has_probs"],
         has_labels=data["has_labels"],
         followed=f"Probability of {followed(measurement)}",
         table_note=_table_note(measurement, view),
         made=_made(measurement, command),
-        **page_parts(figures, data=data, css=["page.css"], identity=measurement.to_json()),
+        shows_tokens=TOKENS in show,
+        n_shown=COUNTS[min(MAX_RUNS, measurement.n_runs)],
+        card_html=card_html,
+        **page_parts(figures, data=data, css=_styles(measurement), identity=measurement.to_json()),
     )
 
 
@@ -76,17 +86,30 @@ def view_with_cards(view: View) -> dict[str, Any]:
     return shallow | {"rows": [row(one) for one in view.rows]}
 
 
+def _styles(measurement: Measurement) -> list[str]:
+    return ["page.css", "reasons.css"] if measurement.explanations else ["page.css"]
+
+
 def _sections(measurement: Measurement, figures: Sequence[Figure]) -> list[Section]:
     return [
         Section(
             topic=topic,
             finding=finding,
             figures=tuple(figure for figure in figures if figure.section == topic),
-            paragraphs=on_accuracy(measurement) if topic == "Accuracy" else (),
+            paragraphs=_paragraphs(measurement, topic),
             swaps=_swaps(measurement) if topic == "Flips" else (),
         )
         for topic, finding in section_titles(measurement, figures).items()
     ]
+
+
+def _paragraphs(measurement: Measurement, topic: str) -> tuple[str, ...]:
+    match topic:
+        case "Accuracy":
+            return on_accuracy(measurement)
+        case "Reasons":
+            return on_reasons(list(measurement.explanations.values()))
+    return ()
 
 
 def _swaps(measurement: Measurement) -> tuple[tuple[str, str, str], ...]:
@@ -121,6 +144,11 @@ def _made(measurement: Measurement, command: str | None) -> list[tuple[str, str]
         f"ECE: {N_BINS} bins of equal width. High entropy: above {HIGH_ENTROPY}. KL and JS: "
         f"{EPSILON:g} added to each probability. Equal probabilities: the first class wins."
     )
+    if measurement.explanations:
+        choices += (
+            f" Top words: {PAPER_TOP} % of the tokens with the largest scores, rounded up; signs "
+            "are left out, and among equals the earlier word comes first."
+        )
     return [
         *found,
         ("Runs", f"{measurement.n_runs}: {runs}"),

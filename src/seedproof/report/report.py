@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from seedproof.errors import UnknownNameError
+from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.intervals import Estimate
 from seedproof.measurement.result import Measurement
 from seedproof.report.files import remove_with, save_files, write_file
@@ -31,8 +32,14 @@ class Report:
     def __getitem__(self, name: str) -> Estimate:
         metrics = self.measurement.metrics
         if name not in metrics:
+            further = [
+                f" report.explanations[{method!r}].metrics has it."
+                for method, found in self.explanations.items()
+                if name in found.metrics
+            ]
             raise UnknownNameError(
                 f"There is no metric {name!r} in this report. It has: {', '.join(metrics)}."
+                + "".join(further)
             )
         return metrics[name]
 
@@ -55,6 +62,11 @@ class Report:
         return self.measurement.metrics
 
     @property
+    def explanations(self) -> Mapping[str, ExplanationMeasurement]:
+        """How much of the explanations the seed decided, by method; none without records."""
+        return self.measurement.explanations
+
+    @property
     def examples(self) -> pa.Table:
         """One row for each example, in the order of their ids."""
         return self.measurement.examples()
@@ -68,7 +80,8 @@ class Report:
         """The report in words and rows, as plain data.
 
         Args:
-            show: Further columns of your own to show with examples, such as a text.
+            show: Further columns of your own to show with examples, such as a text; "tokens" for
+                the words of explained examples.
 
         Returns:
             Sentences, figures and the least stable examples.
@@ -94,7 +107,8 @@ class Report:
 
         Args:
             path: Where to write it; None writes nothing.
-            show: Further columns of your own to show with examples, such as a text.
+            show: Further columns of your own to show with examples, such as a text; "tokens" for
+                the words of explained examples.
             command: The command that made it, for the box at its end.
 
         Returns:
@@ -157,7 +171,8 @@ class Report:
 
         Args:
             folder: Where to; it is made if need be.
-            show: Further columns of your own to show with examples, such as a text.
+            show: Further columns of your own to show with examples, such as a text; "tokens" for
+                the words of explained examples.
             command: The command that made it, for the box at the page's end.
         """
         files = {

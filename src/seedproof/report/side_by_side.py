@@ -12,8 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from seedproof.errors import UnknownNameError
+from seedproof.report.reasons.view import ReasonRow
 from seedproof.report.report import Report
 from seedproof.report.text import plain_text, printable
+from seedproof.report.view import Row, View, can_show, unknown_column
 
 
 class SideBySide(Mapping[str, Report]):
@@ -52,16 +54,36 @@ class SideBySide(Mapping[str, Report]):
         """The summaries as JSON text."""
         return json.dumps(self.summary(), ensure_ascii=False, allow_nan=False) + "\n"
 
-    def save(self, folder: str | os.PathLike[str], *, command: str | None = None) -> None:
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        show: Sequence[str] = (),
+        command: str | None = None,
+    ) -> None:
         """Write the report of each arm into a folder of its own.
 
         Args:
             folder: Where to; it is made if need be.
+            show: Further columns of your own to show with examples, such as a text; "tokens" for
+                the words of explained examples. Arms that lack one are shown without it.
             command: The command that made it, for the box at each page's end.
+
+        Raises:
+            ColumnError: No arm has a column that is to be shown.
         """
+        known = {arm: can_show(report.measurement) for arm, report in self.items()}
+        every = list(dict.fromkeys(name for names in known.values() for name in names))
+        for name in show:
+            if name not in every:
+                raise unknown_column(name, every)
         for arm, report in self.items():
             name = quote(arm, safe=" +=,")
-            report.save(Path(folder) / (f"_{name}" if name[0] == "." else name), command=command)
+            report.save(
+                Path(folder) / (f"_{name}" if name[0] == "." else name),
+                show=[one for one in show if one in known[arm]],
+                command=command,
+            )
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         views = {arm: report.view() for arm, report in self.items()}
@@ -71,16 +93,28 @@ class SideBySide(Mapping[str, Report]):
             table.add_column(Text(printable(arm)), justify="right", no_wrap=True)
             yield Text(f"{printable(arm)}: {view.title}", style="dim")
         yield Text("")
-        rows = {arm: {row.name: row for row in view.rows} for arm, view in views.items()}
-        for name in dict.fromkeys(name for by_name in rows.values() for name in by_name):
-            cells = [by_name.get(name) for by_name in rows.values()]
-            table.add_row(name, *("" if cell is None else cell.value for cell in cells))
-            intervals = ["" if cell is None else cell.interval for cell in cells]
-            if any(intervals):
-                table.add_row("", *(Text(interval, style="dim") for interval in intervals))
+        rows = {arm: _by_heading(view) for arm, view in views.items()}
+        for heading in dict.fromkeys(name for by_heading in rows.values() for name in by_heading):
+            if heading:
+                table.add_row(Text(f"reasons by {printable(heading)}", style="dim"))
+            of_arms = [by_heading.get(heading, {}) for by_heading in rows.values()]
+            for name in dict.fromkeys(name for by_name in of_arms for name in by_name):
+                cells = [by_name.get(name) for by_name in of_arms]
+                table.add_row(name, *("" if cell is None else cell.value for cell in cells))
+                intervals = ["" if cell is None else cell.interval for cell in cells]
+                if any(intervals):
+                    table.add_row("", *(Text(interval, style="dim") for interval in intervals))
         yield table
         for arm in self.left_out:
             yield Text(f"Left out: {printable(arm)}, which has one finished run.", style="dim")
 
     def __str__(self) -> str:
         return plain_text(self)
+
+
+def _by_heading(view: View) -> dict[str, dict[str, Row | ReasonRow]]:
+    """Every figure by name: those of predictions first, then those of explanations by method."""
+    found: dict[str, dict[str, Row | ReasonRow]] = {"": {row.name: row for row in view.rows}}
+    for reasons in view.reasons:
+        found[reasons.title] = {row.name: row for row in reasons.rows}
+    return found

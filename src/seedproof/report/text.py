@@ -9,6 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from seedproof.report.numbers import NO_BREAK
+from seedproof.report.reasons.heat import HeatMap
+from seedproof.report.reasons.view import Reasons
 from seedproof.report.view import View
 
 PLAIN_WIDTH = 80
@@ -38,6 +40,8 @@ def render(view: View) -> RenderableType:
     for sentence in view.sentences:
         parts += [Prose(sentence.text), Text("")]
     parts.append(_figures(view))
+    for reasons in view.reasons:
+        parts += [Text(""), *reasons_parts(reasons)]
     if view.unstable:
         parts += [Text(""), _examples(view)]
     if view.notes:
@@ -54,6 +58,36 @@ def _figures(view: View) -> Table:
     for row in view.rows:
         table.add_row(row.name, row.value, row.interval, row.over)
     return table
+
+
+def reasons_parts(reasons: Reasons) -> list[RenderableType]:
+    """Figures of one method, what is known of its noise, and the texts if they are shown."""
+    table = _table()
+    table.add_column(f"reasons by {printable(reasons.title)}", style="bold", no_wrap=True)
+    table.add_column("value", justify="right", no_wrap=True)
+    table.add_column("95 % interval", no_wrap=True)
+    table.add_column("drawn twice" if reasons.has_floor else "over", style="dim", no_wrap=True)
+    for row in reasons.rows:
+        last = row.floor if reasons.has_floor else row.over
+        table.add_row(row.name, row.value, row.interval, last)
+    parts: list[RenderableType] = [table, Prose(reasons.floor, style="dim")]
+    parts += [Prose(f"Note: {note}", style="dim") for note in reasons.notes]
+    for one in reasons.heat_maps:
+        parts += [Text(""), *_heat_map(one)]
+    return parts
+
+
+def _heat_map(one: HeatMap) -> list[RenderableType]:
+    """The top words of each run; how much weight they have needs a page."""
+    table = _table()
+    table.expand = True
+    for name, most in (("run", MAX_CELL), ("answer", MAX_CELL)):
+        table.add_column(name, overflow="ellipsis", no_wrap=True, max_width=most)
+    table.add_column("top words", overflow="ellipsis", no_wrap=True, ratio=1)
+    for row in one.rows:
+        cells = (row.run, row.answer, ", ".join(row.top_words))
+        table.add_row(*(Text(printable(cell)) for cell in cells))
+    return [Prose(f"{one.title} ({one.example}). {one.caption}"), table]
 
 
 def _examples(view: View) -> Table:

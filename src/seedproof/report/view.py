@@ -11,6 +11,8 @@ from seedproof.measurement.result import Measurement
 from seedproof.metrics.card import card
 from seedproof.report import words
 from seedproof.report.numbers import number, sign
+from seedproof.report.reasons.view import TOKENS, Reasons, build_reasons
+from seedproof.report.reasons.words import TOP_WORDS, which_words
 from seedproof.report.words import Sentence
 
 N_DOTS = 100
@@ -95,6 +97,7 @@ class View:
         dots: Of a hundred examples: all runs agree, some differ, entropy above 0.56.
         key_figures: The few figures that stand first.
         rows: Every figure.
+        reasons: Explanations, by method; none without records of them.
         unstable: The examples on which runs disagree most; none if no run disagrees.
         notes: How the input was read, and what limits the figures.
     """
@@ -105,6 +108,7 @@ class View:
     dots: tuple[int, int, int]
     key_figures: tuple[KeyFigure, ...]
     rows: tuple[Row, ...]
+    reasons: tuple[Reasons, ...]
     unstable: tuple[Unstable, ...]
     notes: tuple[str, ...]
 
@@ -114,7 +118,8 @@ def build_view(measurement: Measurement, *, show: Sequence[str] = ()) -> View:
 
     Args:
         measurement: What was measured.
-        show: Further columns of the user's own to show with examples, such as a text.
+        show: Further columns of the user's own to show with examples, such as a text; "tokens"
+            for the words of explained examples.
 
     Returns:
         Plain data.
@@ -123,11 +128,9 @@ def build_view(measurement: Measurement, *, show: Sequence[str] = ()) -> View:
         ColumnError: A column that is to be shown was not carried along.
     """
     for name in show:
-        if name not in measurement.extras():
-            known = ", ".join(map(repr, measurement.extras())) or "none"
-            raise ColumnError(
-                f"There is no further column {name!r} to show. Carried along: {known}."
-            )
+        if name not in can_show(measurement):
+            raise unknown_column(name, can_show(measurement))
+    columns = [name for name in show if name in measurement.extras()]
     return View(
         title=words.title(measurement),
         headline=words.headline(measurement),
@@ -135,9 +138,22 @@ def build_view(measurement: Measurement, *, show: Sequence[str] = ()) -> View:
         dots=agreement_dots(measurement),
         key_figures=_key_figures(measurement),
         rows=tuple(_row(name, value) for name, value in measurement.metrics.items()),
-        unstable=_unstable(measurement, show),
+        reasons=build_reasons(measurement, with_texts=TOKENS in show),
+        unstable=_unstable(measurement, columns),
         notes=(*measurement.notes, *words.limits(measurement)),
     )
+
+
+def can_show(measurement: Measurement) -> tuple[str, ...]:
+    """What of an example may be shown if it is asked for."""
+    tokens = (TOKENS,) if measurement.explanations else ()
+    return tuple(dict.fromkeys((*measurement.extras(), *tokens)))
+
+
+def unknown_column(name: str, known: Sequence[str]) -> ColumnError:
+    """What to raise where something is to be shown that is not there."""
+    listed = ", ".join(map(repr, known)) or "none"
+    return ColumnError(f"There is no further column {name!r} to show. Carried along: {listed}.")
 
 
 def agreement_dots(measurement: Measurement) -> tuple[int, int, int]:
@@ -177,7 +193,9 @@ def _key_figures(measurement: Measurement) -> tuple[KeyFigure, ...]:
         found.append(_key("label_entropy_corrected", metrics, "mean entropy of the runs' answers."))
     touched = f"of the examples get another answer from at least one of {measurement.n_runs} runs."
     found.append(_key("ambiguity", metrics, touched, title="Examples touched"))
-    if "probability_sd" in metrics:
+    if measurement.explanations:
+        found.append(_top_words(measurement, pairs))
+    elif "probability_sd" in metrics:
         found.append(
             _key("probability_sd", metrics, "standard deviation of one probability over runs.")
         )
@@ -186,6 +204,16 @@ def _key_figures(measurement: Measurement) -> tuple[KeyFigure, ...]:
             _key("discrepancy", metrics, "of the answers differ between the two runs least alike.")
         )
     return tuple(found)
+
+
+def _top_words(measurement: Measurement, pairs: str) -> KeyFigure:
+    """How much of the reasons differs, by the first method, beside the explainer's own noise."""
+    method, found = next(iter(measurement.explanations.items()))
+    meaning = f"of the {which_words(method)} are named by only one; mean of {pairs}."
+    noise = None if found.noise is None else found.noise[TOP_WORDS].value
+    if noise is not None:
+        meaning += f" Two draws of one explainer: {number(noise, 'percent')}."
+    return _key(TOP_WORDS, found.metrics, meaning, reference=noise, title="Top words that differ")
 
 
 def _key(

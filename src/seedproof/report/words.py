@@ -9,6 +9,7 @@ import numpy as np
 
 from seedproof.measurement.result import Measurement
 from seedproof.report.numbers import NO_BREAK, bracketed, number, short
+from seedproof.report.reasons import words as reasons
 
 # Fewer runs than this support no verdict on a spread.
 VERDICT_RUNS = 5
@@ -57,6 +58,7 @@ def sentences(measurement: Measurement) -> tuple[Sentence, ...]:
         "Accuracy": _accuracy(measurement),
         "Confidence": _confidence(measurement),
         "Calibration": _calibration(measurement),
+        "Reasons": reasons.sentence(measurement.explanations, measurement.n_examples),
     }
     return tuple(Sentence(topic, text) for topic, text in found.items() if text is not None)
 

@@ -192,10 +192,13 @@ def _confidence_map(figure: Figure) -> Chart:
     return alt.layer(marks).properties(height=320)
 
 
-def _sd_by_confidence(figure: Figure) -> Chart:
+def _by_confidence(figure: Figure) -> Chart:
+    """A figure in bins of the mean probability, with its band, and a floor where there is one."""
     facts = figure.facts
     data = alt.Data(values=list(figure.rows))
-    top = max(row["high"] for row in figure.rows) * 1.08 or 0.1
+    value, floor = facts["value"], facts.get("floor")
+    top = max([row["high"] for row in figure.rows] + ([] if floor is None else [floor])) * 1.08
+    top = top or 0.1
     x = alt.X(
         "x:Q",
         title=facts["x"],
@@ -203,28 +206,39 @@ def _sd_by_confidence(figure: Figure) -> Chart:
         axis=alt.Axis(format=".1f", tickCount=5, labelOverlap=True),
     )
     scale = alt.Scale(domain=[-0.14 * top, top], nice=False)
-    axis = alt.Axis(title=facts["y"], values=_ticks(top), format="~g")
+    axis = alt.Axis(title=facts["y"], values=_ticks(top), format=facts["ticks"])
     base = alt.Chart(data)
-    return alt.layer(
+    layers = [
         base.mark_area(color=var("accent-soft"), interpolate="monotone").encode(
             x=x, y=alt.Y("low:Q", scale=scale, axis=axis), y2="high:Q"
         ),
         base.mark_line(color=var("accent"), interpolate="monotone", strokeWidth=2).encode(
-            x=x, y=alt.Y("sd:Q", scale=scale)
+            x=x, y=alt.Y(f"{value}:Q", scale=scale)
         ),
         base.mark_point(color=var("accent"), filled=True, size=55, opacity=1).encode(
             x=x,
-            y=alt.Y("sd:Q", scale=scale),
-            tooltip=[alt.Tooltip("sd:Q", format=".3f"), alt.Tooltip("count:Q", format=",")],
+            y=alt.Y(f"{value}:Q", scale=scale),
+            tooltip=[
+                alt.Tooltip(f"{value}:Q", format=facts["format"]),
+                alt.Tooltip("count:Q", format=","),
+            ],
         ),
         base.mark_text(fontSize=11, color=var("ink-3"), baseline="bottom").encode(
             x=x, y=alt.value(248), text=alt.Text("count:Q", format=".3~s")
         ),
-    ).properties(height=250)
+    ]
+    if floor is not None:
+        line = alt.Chart(alt.Data(values=[{"floor": floor}]))
+        layers.append(
+            line.mark_rule(color=var("ink-3"), strokeDash=[5, 4], size=1.6).encode(
+                y=alt.Y("floor:Q", scale=scale)
+            )
+        )
+    return alt.layer(*layers).properties(height=250)
 
 
 def _ticks(top: float) -> list[float]:
-    step = next(s for s in (0.01, 0.02, 0.05, 0.1, 0.2) if top / s <= 6)
+    step = next(s for s in (0.01, 0.02, 0.05, 0.1, 0.2, 1, 2, 5, 10, 20) if top / s <= 6)
     return [round(i * step, 2) for i in range(int(top / step) + 1)]
 
 
@@ -287,7 +301,8 @@ DRAWN_BY: Mapping[str, Callable[[Figure], Chart]] = {
     "flip_matrix": _flip_matrix,
     "votes": _votes,
     "confidence_map": _confidence_map,
-    "sd_by_confidence": _sd_by_confidence,
+    "sd_by_confidence": _by_confidence,
+    "top_words": _by_confidence,
     "reliability": _reliability,
     "ece_by_run": _ece_by_run,
 }

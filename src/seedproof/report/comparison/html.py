@@ -18,7 +18,7 @@ from seedproof.report.comparison.groups import (
     verdict_on,
     with_verdict,
 )
-from seedproof.report.comparison.view import ComparisonView, build_view
+from seedproof.report.comparison.view import Block, ComparisonView, build_view
 from seedproof.report.document import card_html, digest, page_parts, template, versions
 from seedproof.report.figures import Figure
 from seedproof.report.numbers import NO_BREAK
@@ -61,14 +61,13 @@ def render_page(
     """
     view = build_view(comparison, show=show)
     figures = build_figures(comparison)
-    drawn = {figure.name for figure in figures}
     return template("comparison.html").render(
         view=view,
         dots=[
             (name, counts, [group for group, count in enumerate(counts) for _ in range(count)])
             for name, counts in view.dots
         ],
-        forest=[block for block in view.key_blocks if f"forest_{block.metric}" in drawn],
+        forest=_forest(view, figures),
         sections=_sections(comparison, figures),
         legend=vote_legend(comparison),
         kind=verdict_kind,
@@ -87,6 +86,12 @@ def render_page(
 def render_short(comparison: Comparison) -> str:
     """A short form for notebooks: the finding, the sentences and the effects, without scripts."""
     return template("comparison_short.html").render(view=build_view(comparison))
+
+
+def _forest(view: ComparisonView, figures: Sequence[Figure]) -> list[Block]:
+    """The blocks that have a chart, in the order in which their axes go together."""
+    blocks = {f"forest_{block.key}": block for block in (*view.key_blocks, *view.reason_blocks)}
+    return [blocks[figure.name] for figure in figures if figure.name in blocks]
 
 
 def _sections(comparison: Comparison, figures: Sequence[Figure]) -> list[Section]:

@@ -41,12 +41,13 @@ class ComparisonReport:
         """One arm by its name, the baseline too."""
         return self.comparison.arm(name)
 
-    def effect(self, arm: str, metric: str) -> Effect:
+    def effect(self, arm: str, metric: str, *, method: str | None = None) -> Effect:
         """What an arm changes in one metric, against the baseline.
 
         Args:
             arm: Name of the arm.
             metric: Name of the metric.
+            method: By which method was explained, for figures of explanations.
 
         Returns:
             A ratio or a difference, with its interval and a verdict.
@@ -54,7 +55,15 @@ class ComparisonReport:
         Raises:
             UnknownNameError: There is no such arm, or it has no such effect.
         """
-        effects = self.arm(arm).effects
+        found = self.arm(arm)
+        effects = found.effects
+        if method is not None:
+            if method not in found.explanations:
+                known = ", ".join(found.explanations) or "none"
+                raise UnknownNameError(
+                    f"{arm!r} is not compared by explanations of {method!r}. Known: {known}."
+                )
+            effects = found.explanations[method]
         if metric not in effects:
             known = ", ".join(effects) or "none, because it is the baseline"
             raise UnknownNameError(f"{arm!r} has no effect on {metric!r}. It has: {known}.")

@@ -42,12 +42,13 @@ def render(view: ComparisonView) -> RenderableType:
 
 def _effects(view: ComparisonView) -> RenderableType:
     """One block a metric, one line an arm: 80 columns, however many arms there are."""
-    lines = {block.metric: _lines(block, view.baseline) for block in view.key_blocks}
+    blocks = (*view.key_blocks, *view.reason_blocks)
+    lines = {_heading(block): _lines(block, view.baseline) for block in blocks}
     every = [HEAD, *(line for block in lines.values() for line in block)]
     widths = [max(len(cells[i]) for cells in every) for i in range(len(HEAD))]
     parts: list[RenderableType] = [Text(_row(HEAD, widths), style="dim")]
-    for metric, block in lines.items():
-        parts.append(Text(metric, style="bold"))
+    for heading, block in lines.items():
+        parts.append(Text(heading, style="bold"))
         for cells in block:
             kind = verdict_kind(cells[4])
             text = Text(_row(cells, widths), no_wrap=True, overflow="ellipsis")
@@ -55,6 +56,10 @@ def _effects(view: ComparisonView) -> RenderableType:
             parts.append(text)
         parts.append(Text(""))
     return Group(*parts)
+
+
+def _heading(block: Block) -> str:
+    return f"{block.metric}, by {printable(block.method)}" if block.method else block.metric
 
 
 def _row(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -7,13 +7,15 @@ from typing import Any
 import pyarrow as pa
 
 from seedproof.comparison.arms.result import ComparedArm, Comparison
-from seedproof.comparison.effect import QUALITY, Effect
+from seedproof.comparison.effect import Effect, scale_of
 from seedproof.errors import ColumnError
 from seedproof.metrics.card import card
 from seedproof.metrics.entropy import HIGH_ENTROPY
 from seedproof.report.comparison import amounts, cautions, words
 from seedproof.report.comparison.groups import foremost
+from seedproof.report.comparison.reasons import KEY_FIGURES, explained_by, of_method
 from seedproof.report.comparison.words import Finding
+from seedproof.report.reasons.words import named
 from seedproof.report.view import agreement_dots
 
 # What says most, in the order in which it is shown; whatever of it there is.
@@ -67,7 +69,18 @@ class Cell:
 
 @dataclass(frozen=True)
 class Block:
-    """One metric with all arms: the baseline's figure, and a cell for each other arm."""
+    """One metric with all arms: the baseline's figure, and a cell for each other arm.
+
+    Args:
+        metric: Its name.
+        title: What people read.
+        summary: What it is, in one sentence.
+        card: What it means.
+        better: Which direction is better.
+        baseline: The baseline's figure.
+        cells: Name of each other arm, and what it changes.
+        method: By which method was explained, for figures of explanations.
+    """
 
     metric: str
     title: str
@@ -76,6 +89,12 @@ class Block:
     better: str
     baseline: Cell
     cells: tuple[tuple[str, Cell], ...]
+    method: str = ""
+
+    @property
+    def key(self) -> str:
+        """A name that no other block has."""
+        return f"{self.metric}_{self.method}" if self.method else self.metric
 
 
 @dataclass(frozen=True)
@@ -123,7 +142,8 @@ class ComparisonView:
         dots: For the baseline and one arm: of a hundred examples, all runs agree, some differ,
             entropy above 0.56. None where their numbers of runs differ.
         key_blocks: The metrics that say most.
-        blocks: Every metric.
+        reason_blocks: The figures of explanations that say most, by method.
+        blocks: Every metric, and every figure of explanations.
         sheet: Reduction of entropy, share of the gold standard, costs; None without any.
         moved: Examples that arms settle and unsettle.
         notes: How the input was read, and what limits the figures.
@@ -137,6 +157,7 @@ class ComparisonView:
     arms: tuple[tuple[str, str], ...]
     dots: tuple[tuple[str, tuple[int, int, int]], ...]
     key_blocks: tuple[Block, ...]
+    reason_blocks: tuple[Block, ...]
     blocks: tuple[Block, ...]
     sheet: Sheet | None
     moved: tuple[Moved, ...]
@@ -159,6 +180,7 @@ def build_view(comparison: Comparison, *, show: Sequence[str] = ()) -> Compariso
     _check_shown(comparison, show)
     blocks = tuple(_block(comparison, name) for name in _metrics(comparison))
     by_name = {block.metric: block for block in blocks}
+    reasons = _reason_blocks(comparison)
     return ComparisonView(
         title=words.title(comparison),
         headline=words.headline(comparison),
@@ -168,7 +190,14 @@ def build_view(comparison: Comparison, *, show: Sequence[str] = ()) -> Compariso
         arms=_arms(comparison),
         dots=_dots(comparison),
         key_blocks=tuple(by_name[name] for name in KEY_METRICS if name in by_name),
-        blocks=blocks,
+        reason_blocks=tuple(
+            block
+            for method in explained_by(comparison)
+            for name in KEY_FIGURES
+            for block in reasons
+            if (block.method, block.metric) == (method, name)
+        ),
+        blocks=(*blocks, *reasons),
         sheet=_sheet(comparison),
         moved=tuple(_moved(arm, show) for arm in foremost(comparison) if arm.settled is not None),
         notes=(*comparison.notes, *cautions.limits(comparison)),
@@ -214,12 +243,22 @@ def _dots(comparison: Comparison) -> tuple[tuple[str, tuple[int, int, int]], ...
     return tuple((arm.name, agreement_dots(arm.measurement)) for arm in arms)
 
 
-def _block(comparison: Comparison, name: str) -> Block:
+def _reason_blocks(comparison: Comparison) -> tuple[Block, ...]:
+    """Every figure of explanations, one method after the other."""
+    return tuple(
+        _block(explained, name, method=method)
+        for method in explained_by(comparison)
+        for explained in [of_method(comparison, method)]
+        for name in _metrics(explained)
+    )
+
+
+def _block(comparison: Comparison, name: str, *, method: str = "") -> Block:
     about = card(name)
     base = comparison.baseline.measurement.metrics[name]
     return Block(
         metric=name,
-        title=about.title,
+        title=f"{about.title} ({named(method)})" if method else about.title,
         summary=about.summary,
         card=about.text,
         better=about.better,
@@ -229,6 +268,7 @@ def _block(comparison: Comparison, name: str) -> Block:
             for arm in comparison.arms
             if name in arm.effects
         ),
+        method=method,
     )
 
 
@@ -248,7 +288,7 @@ def _cell(arm: ComparedArm, effect: Effect) -> Cell:
 
 def is_ratio(metric: str) -> bool:
     """Whether its arms share the axis of ratios."""
-    return metric not in QUALITY
+    return scale_of(metric) == "ratio"
 
 
 def _sheet(comparison: Comparison) -> Sheet | None:

@@ -12,7 +12,9 @@ from seedproof.comparison.effect import Effect
 from seedproof.report.comparison import amounts
 from seedproof.report.comparison.cautions import warnings
 from seedproof.report.comparison.groups import BAD, GOOD, names, verdict_on, with_verdict
+from seedproof.report.comparison.reasons import explained_by, of_method
 from seedproof.report.numbers import NO_BREAK, number
+from seedproof.report.reasons.words import TOP_WORDS, named
 from seedproof.report.words import VERDICT_RUNS, spread_cause
 
 MAX_NAMED = 3
@@ -124,10 +126,25 @@ def findings(comparison: Comparison) -> tuple[Finding, ...]:
         found[-1] = _with_parts(comparison, found[-1])
     if "probability_sd" in comparison.baseline.measurement.metrics:
         found.append(_on(comparison, "Confidence", "probability_sd", "A probability’s sd"))
+    found += [_on_reasons(comparison, method) for method in explained_by(comparison)]
     watched = warnings(comparison)
     if watched:
         found.append(Finding("Watch", "", " ".join(watched)))
     return tuple(found)
+
+
+def _on_reasons(comparison: Comparison, method: str) -> Finding:
+    """What changes in the top words, beside the explainer's own noise where it is known."""
+    several = len(explained_by(comparison)) > 1
+    topic = f"Reasons ({named(method)})" if several else "Reasons"
+    explained = of_method(comparison, method)
+    found = _on(explained, topic, TOP_WORDS, "The share of top words that differ")
+    noise = comparison.baseline.measurement.explanations[method].noise
+    if noise is None:
+        return found
+    alone = amounts.figure(TOP_WORDS, noise[TOP_WORDS].value)
+    more = f"With {comparison.baseline.name}, two draws of one explainer already differ in {alone}."
+    return Finding(topic, found.verdict, f"{found.text} {more}")
 
 
 def _on(comparison: Comparison, topic: str, metric: str, subject: str) -> Finding:

@@ -10,8 +10,10 @@ from seedproof.report.figures.base import Figure
 from seedproof.report.figures.calibration import ece_by_run, reliability
 from seedproof.report.figures.confidence import confidence_map, sd_by_confidence
 from seedproof.report.figures.flips import flip_matrix
+from seedproof.report.figures.reasons import top_words
 from seedproof.report.figures.votes import votes
 from seedproof.report.numbers import NO_BREAK, number
+from seedproof.report.reasons.words import section_title
 from seedproof.report.words import spread_cause
 
 __all__ = ["Figure", "build_figures", "section_titles"]
@@ -30,7 +32,7 @@ def build_figures(measurement: Measurement) -> tuple[Figure, ...]:
     if "ece" in measurement.metrics:
         found.extend(reliability(measurement))
         found.append(ece_by_run(measurement))
-    return tuple(found)
+    return (*found, *top_words(measurement))
 
 
 def section_titles(measurement: Measurement, figures: Sequence[Figure]) -> dict[str, str]:
@@ -55,6 +57,8 @@ def section_titles(measurement: Measurement, figures: Sequence[Figure]) -> dict[
         ece = measurement.detail["ece_by_run"]
         low, high = (number(float(x), "percent") for x in (ece.min(), ece.max()))
         titles["Calibration"] = f"A single run’s calibration error is {low} to {high}{NO_BREAK}%"
+    if measurement.explanations:
+        titles["Reasons"] = section_title(list(measurement.explanations.values()))
     return titles
 
 

@@ -46,6 +46,12 @@ def drawn(name: str) -> str:
     return f"{NO_BREAK}{text}" if text in INHERITED or text.startswith("var(") else text
 
 
+def quoted(name: str) -> str:
+    """A user's word in the title of an axis, in quotation marks."""
+    # Vega-Lite makes an expression of an axis title, in which a backslash means something.
+    return "“" + drawn(name).replace("\\", "\\\\") + "”"
+
+
 def drawn_runs(measurement: Measurement) -> list[str]:
     """Names of the runs as charts show them, each of them once."""
     names: dict[str, None] = {}

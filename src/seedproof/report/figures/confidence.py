@@ -3,13 +3,13 @@
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 
+from seedproof.measurement.examples import read_examples
 from seedproof.measurement.intervals import NORMAL
 from seedproof.measurement.result import Measurement
 from seedproof.metrics.confidence import AGREEMENTS, LARGEST_SD
 from seedproof.metrics.entropy import HIGH_ENTROPY
-from seedproof.report.figures.base import Figure, drawn
+from seedproof.report.figures.base import Figure, drawn, quoted
 from seedproof.report.words import followed
 
 # Up to so many examples the map draws points, beyond it counts in a grid.
@@ -47,9 +47,8 @@ def confidence_map(measurement: Measurement) -> Figure:
 
 
 def _points(measurement: Measurement) -> list[dict[str, Any]]:
-    place = measurement.examples_file
     names = ["example", "probability_mean", "probability_sd", "flip_rate", "label_entropy"]
-    table = pq.read_table(place.path, filesystem=place.files, columns=names)
+    table = read_examples(measurement.examples_file, names)
     return [
         {
             "example": drawn(str(row["example"])),
@@ -98,11 +97,9 @@ def sd_by_confidence(measurement: Measurement) -> Figure:
         if count[i] > 0
     ]
     peak = max(rows, key=lambda row: row["sd"])
-    is_binary = measurement.n_classes == 2
     whose = followed(measurement)
-    if is_binary:
-        # Vega-Lite makes an expression of an axis title, in which a backslash means something.
-        whose = "“" + drawn(measurement.classes[1]).replace("\\", "\\\\") + "”"
+    if measurement.n_classes == 2:
+        whose = quoted(measurement.classes[1])
     return Figure(
         name="sd_by_confidence",
         section="Confidence",
@@ -113,6 +110,9 @@ def sd_by_confidence(measurement: Measurement) -> Figure:
         facts={
             "x": f"mean probability of {whose}, over runs (ten bins)",
             "y": "sd of the probability",
+            "value": "sd",
+            "format": ".3f",
+            "ticks": "~g",
         },
         header=("mean probability", "sd", "95 % over examples", "examples"),
         numbers=[

@@ -1,6 +1,7 @@
 """What each arm changes: one chart a metric."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from seedproof.metrics.card import card
 from seedproof.report.comparison import amounts
 from seedproof.report.comparison.figures.names import drawn_arms
 from seedproof.report.comparison.groups import verdict_kind
+from seedproof.report.comparison.reasons import KEY_FIGURES, explained_by, of_method
 from seedproof.report.comparison.view import KEY_METRICS, is_ratio
 from seedproof.report.figures import Figure
 
@@ -31,15 +33,22 @@ RATIO_TICKS = {
 
 def forest(comparison: Comparison) -> tuple[Figure, ...]:
     """One chart a metric: ratios on a common logarithmic axis, differences each on its own."""
-    metrics = [name for name in KEY_METRICS if any(name in arm.effects for arm in comparison.arms)]
-    ratios = [name for name in metrics if is_ratio(name)]
+    parts = [(name, "", comparison) for name in KEY_METRICS]
+    parts += [
+        (name, f"_{method}", of_method(comparison, method))
+        for method in explained_by(comparison)
+        for name in KEY_FIGURES
+    ]
+    drawn = [one for one in parts if any(one[0] in arm.effects for arm in one[2].arms)]
+    ratios = [one for one in drawn if is_ratio(one[0])]
     domain = _ratio_domain(
-        [arm.effects[name] for name in ratios for arm in comparison.arms if name in arm.effects]
+        [arm.effects[name] for name, _, of in ratios for arm in of.arms if name in arm.effects]
     )
     found = []
-    for name in metrics:
-        facts = _ratio_axis(domain, is_last=name == ratios[-1]) if name in ratios else None
-        found.append(_forest_block(comparison, name, facts))
+    for name, ending, of in (*ratios, *(one for one in drawn if not is_ratio(one[0]))):
+        is_last = (name, ending) == ratios[-1][:2]
+        facts = _ratio_axis(domain, is_last=is_last) if is_ratio(name) else None
+        found.append(replace(_forest_block(of, name, facts), name=f"forest_{name}{ending}"))
     return tuple(found)
 
 

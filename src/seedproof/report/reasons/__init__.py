@@ -1,0 +1,1 @@
+"""Would another seed have given another reason? What a report says and shows of explanations."""

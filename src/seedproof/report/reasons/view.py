@@ -1,0 +1,112 @@
+"""What a report shows of the explanations by one method, as plain data."""
+
+from dataclasses import dataclass
+
+from seedproof.measurement.explanations.result import ExplanationMeasurement
+from seedproof.measurement.intervals import Estimate
+from seedproof.measurement.result import Measurement
+from seedproof.metrics.card import card
+from seedproof.report.numbers import bracketed, number, sign
+from seedproof.report.reasons.heat import HeatMap, has_signs, heat_maps
+from seedproof.report.reasons.words import is_computed, named, on_floor
+
+# What `show` calls the words of explained texts.
+TOKENS = "tokens"
+
+
+@dataclass(frozen=True)
+class ReasonRow:
+    """One figure of explanations.
+
+    Args:
+        name: The metric's name.
+        title: What people read.
+        value: Between two runs.
+        interval: Its interval, or nothing.
+        over: What the interval is over.
+        floor: The same between two draws of one run, as far as it is known.
+        better: Which direction is better.
+        card: What it means.
+    """
+
+    name: str
+    title: str
+    value: str
+    interval: str
+    over: str
+    floor: str
+    better: str
+    card: str
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """The explanations by one method.
+
+    Args:
+        method: Its name in the records.
+        title: What people read.
+        n_examples: How many examples were explained.
+        rows: Every figure.
+        floor: What is known of the explainer's own noise.
+        has_floor: Whether that noise was measured.
+        heat_maps: The texts that show what it means; none unless they were asked for.
+        has_signs: Whether scores have signs, which the figures leave out.
+        notes: How the records were read.
+    """
+
+    method: str
+    title: str
+    n_examples: int
+    rows: tuple[ReasonRow, ...]
+    floor: str
+    has_floor: bool
+    heat_maps: tuple[HeatMap, ...]
+    has_signs: bool
+    notes: tuple[str, ...]
+
+
+def build_reasons(measurement: Measurement, *, with_texts: bool) -> tuple[Reasons, ...]:
+    """What to show of the explanations, by each method.
+
+    Args:
+        measurement: What was measured.
+        with_texts: Whether texts of examples may be shown.
+
+    Returns:
+        One for each method; none without explanations.
+    """
+    return tuple(
+        Reasons(
+            method=method,
+            title=named(method),
+            n_examples=found.n_examples,
+            rows=tuple(_row(name, value, found) for name, value in found.metrics.items()),
+            floor=on_floor(found),
+            has_floor=found.noise is not None,
+            heat_maps=heat_maps(found, measurement.classes) if with_texts else (),
+            has_signs=has_signs(found),
+            notes=found.notes,
+        )
+        for method, found in measurement.explanations.items()
+    )
+
+
+def _row(name: str, value: Estimate, found: ExplanationMeasurement) -> ReasonRow:
+    about = card(name)
+    interval = ""
+    if value.low is not None and value.high is not None:
+        interval = f"[{number(value.low, about.unit)}, {number(value.high, about.unit)}]"
+    floor = "no noise" if is_computed(found.method) else "unknown"
+    if found.noise is not None:
+        floor = bracketed(found.noise[name], about.unit)
+    return ReasonRow(
+        name=name,
+        title=about.title,
+        value=number(value.value, about.unit) + sign(about.unit),
+        interval=interval,
+        over=value.over or "",
+        floor=floor,
+        better=about.better,
+        card=about.text,
+    )

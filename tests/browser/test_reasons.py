@@ -1,0 +1,173 @@
+"""Reasons in a real browser: heat-maps that are drawn, quiet, safe and accessible."""
+
+import numpy as np
+import pytest
+
+import seedproof as sp
+
+EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+
+
+def _arm(seed, noise, tokens, *, methods, n_runs=6):
+    """Predictions of runs, and by each method scores of each text; LIME twice, with signs."""
+    rng, truth = np.random.default_rng(seed), np.random.default_rng(0)
+    logits = truth.normal(0, 2, len(tokens))
+    second = 1 / (1 + np.exp(-logits - noise * rng.normal(size=(n_runs, len(tokens)))))
+    weights = [truth.normal(0, 1, len(words)) for words in tokens]
+    explanations = {}
+    for method in methods:
+        n_draws = 2 if method == "lime" else 1
+        drawn = [w + noise * rng.normal(size=(n_runs, n_draws, len(w))) for w in weights]
+        explanations[method] = drawn if method == "lime" else [np.exp(one) for one in drawn]
+    return np.stack([1 - second, second], axis=2), explanations
+
+
+TEXTS = [[f"word{i}" for i in range(5 + n % 20)] for n in range(40)]
+LONG = [[f"word{i}" for i in range(70 + n % 9)] for n in range(12)]
+HOSTILE = [[EVIL, "</span>", "&lt;", "\u202eback", "a" * 80, "</script>"] for _ in range(12)]
+
+
+@pytest.fixture(scope="session")
+def one_method(make_explained_store):
+    """Explained by attention alone."""
+    arm = _arm(1, 0.7, TEXTS, methods=("attention",))
+    return sp.measure(make_explained_store({"none": arm}, tokens=TEXTS))
+
+
+@pytest.fixture(scope="session")
+def three_methods(make_explained_store):
+    """Explained by attention, gradient and LIME, beside a calmer arm."""
+    methods = ("attention", "gradient", "lime")
+    arms = {
+        "none": _arm(1, 0.7, TEXTS, methods=methods),
+        "arm": _arm(2, 0.3, TEXTS, methods=methods),
+    }
+    return make_explained_store(arms, tokens=TEXTS)
+
+
+@pytest.fixture(scope="session")
+def hostile(make_explained_store):
+    """Texts full of markup, and runs and classes too."""
+    arm = _arm(1, 0.7, HOSTILE, methods=("my-scores",), n_runs=3)
+    runs, classes = [f"{EVIL}{i}" for i in range(3)], (EVIL, "</script>")
+    store = make_explained_store({"none": arm}, tokens=HOSTILE, runs=runs, classes=classes)
+    return sp.measure(store)
+
+
+@pytest.fixture(scope="session")
+def long(make_explained_store):
+    """Texts of more than sixty words."""
+    arm = _arm(1, 0.7, LONG, methods=("attention",), n_runs=3)
+    return sp.measure(make_explained_store({"none": arm}, tokens=LONG))
+
+
+@pytest.fixture(params=["one_method", "three_methods", "hostile"])
+def shape(request):
+    """A report with one method, with several, and with hostile texts."""
+    found = request.getfixturevalue(request.param)
+    return sp.measure(found, arm="none") if isinstance(found, str) else found
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_reasons_are_drawn_quietly_and_accessibly(shape, open_page, serious, width, scheme):
+    """Texts and charts are there, nothing is logged or requested or overflows, axe is content."""
+    opened = open_page(shape, width=width, scheme=scheme, show=["tokens"])
+
+    opened.unfold()
+    page = opened.page
+    assert opened.messages == []
+    assert len(opened.requests) == 1  # the file itself
+    assert page.locator(".heat:visible").count() in {2, 3}
+    assert page.locator("#reasons .plot svg").count() == page.locator("#reasons .plot").count() > 0
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert serious(page) == []
+
+
+def test_hostile_tokens_stay_text(hostile, open_page):
+    """Markup among the words is shown as it is, and runs nothing."""
+    opened = open_page(hostile, show=["tokens"])
+
+    assert opened.messages == []
+    assert EVIL in opened.page.locator(".tok").first.inner_text()
+    assert opened.page.locator("img").count() == 0
+
+
+def test_top_words_are_told_apart_without_color(one_method, open_page):
+    """Bold, underlined, and said to those who see neither."""
+    page = open_page(one_method, show=["tokens"]).page
+
+    styles = page.evaluate(
+        """() => [".tok .top", ".tok span:not(.top)"].map((which) => {
+          const style = getComputedStyle(document.querySelector(which));
+          return [Number(style.fontWeight) > 500, style.textDecorationLine];
+        })"""
+    )
+    row = page.locator(".heat li").first
+
+    assert styles == [[True, "underline"], [False, "none"]]
+    top = row.locator(".tok .top").all_inner_texts()
+    assert row.locator(".sr").inner_text() == f"Top words: {', '.join(top)}."
+
+
+def test_a_method_is_chosen_by_click_or_key(three_methods, open_page):
+    """Without a script: radio buttons, one stop of the tab key."""
+    page = open_page(sp.measure(three_methods, arm="none"), show=["tokens"]).page
+    first = page.locator(".heat:visible h3").first.inner_text()
+
+    page.locator(".methods label", has_text="LIME").click()
+    clicked = page.locator(".method:visible").inner_text()
+    page.keyboard.press("ArrowUp")
+    by_key = page.locator(".method:visible").inner_text()
+
+    assert first
+    assert "Scores by LIME have signs." in clicked
+    assert "have signs" not in by_key
+    assert page.locator(".methods input:checked + label").inner_text() == "gradient"
+
+
+def test_long_texts_end_in_dots(long, open_page):
+    """Sixty words and a sign that more follow; the caption says how many."""
+    page = open_page(long, show=["tokens"]).page
+
+    text = page.locator(".tok").first.inner_text()
+
+    assert len(text.split()) == 61
+    assert text.endswith("…")
+    assert "The first 60 of 7" in page.locator(".why").first.inner_text()
+
+
+def test_words_are_absent_unless_asked_for(one_method, open_page):
+    """Not even in the file; the page says how to see them."""
+    page = open_page(one_method).page
+
+    assert "word0" not in page.content()
+    assert "--show tokens" in page.locator("#reasons").inner_text()
+
+
+def test_paper_is_light_and_has_every_method(three_methods, open_page, tmp_path):
+    """Printed from a dark page, the shades are those of the light one, and no tab hides a text."""
+    page = open_page(sp.measure(three_methods, arm="none"), scheme="dark", show=["tokens"]).page
+    page.emulate_media(media="print")
+
+    shade = page.evaluate(
+        "getComputedStyle(document.documentElement).getPropertyValue('--h4').trim()"
+    )
+    n_shown = page.locator(".method:visible").count()
+    page.pdf(path=str(tmp_path / "report.pdf"), prefer_css_page_size=True)
+
+    assert shade == "#e99a2f"
+    assert n_shown == 3
+    assert (tmp_path / "report.pdf").read_bytes().count(b"/Type /Page\n") <= 8
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_a_comparison_shows_reasons(three_methods, open_page, serious, width, scheme):
+    """Charts and verdicts by method, quiet and accessible."""
+    opened = open_page(sp.compare(three_methods), width=width, scheme=scheme)
+
+    opened.unfold()
+    page = opened.page
+    assert opened.messages == []
+    assert page.locator(".plot[id*=explanation]").count() == 6
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert serious(page) == []

@@ -1,0 +1,57 @@
+"""Stores with explanations whose figures are known or drawn."""
+
+import numpy as np
+import pytest
+
+import seedproof as sp
+
+
+@pytest.fixture(scope="session")
+def drawn_texts():
+    """Predictions and scores of runs around shared ones: how noisy, and how noisy a second draw."""
+
+    def made(noise, *, n_runs=8, n_examples=60, methods=("attention",), repeat=0.1, seed=1):
+        truth = np.random.default_rng(0)
+        logits = truth.normal(0, 2, n_examples)
+        labels = (logits + truth.logistic(size=n_examples) > 0).astype(int)
+        tokens = [[f"w{i}" for i in range(n)] for n in truth.integers(5, 20, n_examples)]
+        weights = [truth.normal(0, 1, len(words)) for words in tokens]
+        rng = np.random.default_rng(seed)
+        second = 1 / (1 + np.exp(-logits - noise * rng.normal(size=(n_runs, n_examples))))
+        explanations = {}
+        for method in methods:
+            n_draws = 2 if method == "lime" else 1
+            explanations[method] = [
+                np.exp(
+                    of_text
+                    + noise * rng.normal(size=(n_runs, 1, len(of_text)))
+                    + repeat * (n_draws - 1) * rng.normal(size=(n_runs, n_draws, len(of_text)))
+                )
+                for of_text in weights
+            ]
+        return (np.stack([1 - second, second], axis=2), explanations), tokens, labels
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def three_methods(make_explained_store, drawn_texts):
+    """Eight runs, sixty texts, explained by attention, gradient and LIME, the last one twice."""
+    arm, tokens, labels = drawn_texts(0.8, methods=("attention", "gradient", "lime"))
+    return sp.measure(make_explained_store({"none": arm}, tokens=tokens, labels=labels))
+
+
+@pytest.fixture(scope="session")
+def hand_made(make_explained_store):
+    """Two runs, three texts of five words and one top word each, by hand.
+
+    Both runs point at the first word of the first text; at different words of the second, on whose
+    answer they agree; and at different words of the third, on whose answer they do not.
+    """
+    tokens = [["good", "b", "c", "d", "e"], ["f", "g", "h", "i", "j"], ["k", "l", "m", "n", "o"]]
+    sharp, other = [0.6, 0.1, 0.1, 0.1, 0.1], [0.1, 0.1, -0.6, 0.1, 0.1]
+    scores = [np.array([[first], [second]]) for first, second in
+              ((sharp, sharp), (sharp, other), (sharp, other))]  # fmt: skip
+    probs = np.array([[0.9, 0.8, 0.3], [0.95, 0.85, 0.6]])
+    arm = (np.stack([1 - probs, probs], axis=2), {"my-scores": scores})
+    return sp.measure(make_explained_store({"none": arm}, tokens=tokens, labels=[1, 1, 1]))

@@ -1,0 +1,166 @@
+"""The texts that show what the figures mean: shades, top words and captions, by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import seedproof as sp
+from seedproof.errors import ColumnError
+from seedproof.measurement.explanations.telling import OTHER_REASONS, SAME_REASONS, SCHEMA
+from seedproof.report.reasons.heat import has_signs, heat_maps
+
+NB = "\N{NO-BREAK SPACE}"
+
+
+@pytest.fixture
+def shown(three_methods):
+    """The heat-map of one text as some runs explain it."""
+
+    def made(scores, *, rule=OTHER_REASONS, predictions=None, confidences=None, classes=("n", "p")):
+        scores = np.asarray(scores, dtype=np.float32)
+        n_runs, n_tokens = scores.shape
+        row = {
+            "rule": rule,
+            "example": "7",
+            "distance": 0.1,
+            "tokens": [f"w{i}" for i in range(n_tokens)],
+            "scores": scores.tolist(),
+            "predictions": [0] * n_runs if predictions is None else predictions,
+            "confidences": confidences,
+        }
+        found = replace(
+            three_methods.explanations["attention"],
+            runs=tuple(map(str, range(n_runs))),
+            telling=pa.Table.from_pylist([row], schema=SCHEMA),
+        )
+        return heat_maps(found, classes)[0]
+
+    return made
+
+
+def test_shades_are_steps_of_the_share_against_an_even_one(shown):
+    """Ten words: 0.65 of all weight is 6.5 even shares, 0.1 is one, and one is not more."""
+    row = shown([[0.65, 0.1, 0.05, 0.05, 0.05, 0.05, 0.05, 0.0, 0.0, 0.0]] * 2).rows[0]
+
+    assert [word.times for word in row.words[:3]] == pytest.approx([6.5, 1.0, 0.5])
+    assert [word.step for word in row.words] == [4, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(("times", "step"), [(0.9, 0), (1.5, 1), (2.5, 2), (4, 3), (7, 4)])
+def test_each_step_begins_where_the_key_says(shown, times, step):
+    """Up to 1, 2, 3.5, 6 times an even share, and more; 10 words, the rest spread evenly."""
+    rest = (10 - times) / 9
+
+    assert shown([[times, *[rest] * 9]] * 2).rows[0].words[0].step == step
+
+
+def test_even_scores_have_no_shade(shown):
+    """Nothing stands out where every word has the same weight, be it 0."""
+    for value in (0.0, 1 / 7):
+        row = shown([[value] * 7] * 2).rows[0]
+        assert {word.step for word in row.words} == {0}
+
+
+def test_the_sign_of_a_score_does_not_count(shown, three_methods):
+    """A word against the answer is as dark as one for it, and as high."""
+    row = shown([[-0.6, 0.1, 0.1, 0.1, 0.1]] * 2).rows[0]
+
+    assert row.words[0].times == pytest.approx(3.0)
+    assert row.top_words == ("w0",)
+    assert not has_signs(three_methods.explanations["attention"])
+
+
+def test_a_fifth_of_the_words_is_at_the_top(shown):
+    """Of 11 words 3, and among equals the earlier ones."""
+    row = shown([[1.0] * 11] * 2).rows[0]
+
+    assert row.top_words == ("w0", "w1", "w2")
+    assert [word.is_top for word in row.words] == [True] * 3 + [False] * 8
+
+
+def test_the_first_five_runs_are_shown(shown):
+    """In their order, never chosen; the caption counts all of them."""
+    found = shown(np.eye(7, 10), predictions=[1] * 7, confidences=[0.9] * 6 + [0.712])
+
+    assert [row.run for row in found.rows] == ["0", "1", "2", "3", "4"]
+    assert [row.answer for row in found.rows] == ["p 0.90"] * 5
+    assert f"All 7 runs say “p” and are at least 71{NB}% sure." in found.caption
+    # The second place goes to the earliest of equals, which is word 0 in every run but the first.
+    says = "Each names 2 top words, and all 7 together 7; 1 of them is named by all."
+    assert says in found.caption
+
+
+def test_split_answers_are_counted(shown):
+    """The most frequent first; beyond three they are put together."""
+    scores = np.random.default_rng(0).random((8, 6))
+    found = shown(scores, predictions=[2, 2, 2, 0, 0, 1, 3, 4], classes="abcde")
+
+    assert "3 of 8 runs say “c”, 2 “a”, 1 “b”, 2 something else." in found.caption
+    assert found.rows[0].answer == "c"
+
+
+@pytest.mark.parametrize(
+    ("scores", "rule", "title"),
+    [
+        ([[9, 1, 1, 1, 1], [1, 9, 1, 1, 1]], OTHER_REASONS, "Same answer, other reasons"),
+        ([[9, 1, 1, 1, 1], [8, 2, 1, 1, 1]], OTHER_REASONS, "Same answer, same top words"),
+        ([[9, 8, 1, 1, 1], [8, 9, 1, 1, 1]], SAME_REASONS, "Same answer, closest reasons"),
+    ],
+)
+def test_a_title_promises_what_the_top_words_keep(shown, scores, rule, title):
+    """A title of other reasons needs a top word that is another; of the same, that none is."""
+    assert shown(scores, rule=rule).title == title
+
+
+def test_long_texts_are_cut_and_it_is_said(shown):
+    """Sixty of seventy words; the top words are all there."""
+    found = shown([np.arange(70.0)] * 2)
+
+    assert len(found.rows[0].words) == 60
+    assert len(found.rows[0].top_words) == 14
+    assert found.is_cut
+    assert found.caption.endswith("The first 60 of 70 words are shown.")
+
+
+def test_rules_find_the_texts_that_they_say(hand_made):
+    """Same answer but other words: text 1; other answers: text 2; same answer, closest: text 0."""
+    found = hand_made.view(show=["tokens"]).reasons[0].heat_maps
+
+    assert [(one.example, one.title) for one in found] == [
+        ("1", "Same answer, other reasons"),
+        ("2", "Other answers, other reasons"),
+        ("0", "Same answer, same top words"),
+    ]
+    assert found[0].rows[1].top_words == ("h",)
+    assert hand_made.view(show=["tokens"]).reasons[0].has_signs
+    assert found[0].caption.endswith(
+        f"Both runs say “positive” and are at least 80{NB}% sure. Each names 1 top word, and both "
+        "together 2; none of them is named by all."
+    )
+    assert found[1].caption == (
+        "Of the examples on which runs differ, the one with reasons farthest apart. 1 of 2 runs "
+        "says “negative”, 1 “positive”. Each names 1 top word, and both together 2; none of them is "
+        "named by all."
+    )
+    assert found[2].caption.endswith(
+        f"Both runs say “positive” and are at least 90{NB}% sure. All name the same top word."
+    )
+
+
+def test_texts_are_shown_only_if_asked_for(hand_made):
+    """By default no token is in the view, in the page or in the text."""
+    assert hand_made.view().reasons[0].heat_maps == ()
+    assert ">good<" not in hand_made.to_html()
+    assert "--show tokens" in hand_made.to_html()
+    assert ">good<" in hand_made.to_html(show=["tokens"])
+    assert "good" not in str(hand_made)
+
+
+def test_tokens_are_known_only_with_explanations(hand_made):
+    """A report of predictions alone has none, and the list of columns says so."""
+    with pytest.raises(ColumnError, match=r"'tokens' to show. Carried along: none"):
+        sp.measure([[0, 1], [1, 1]]).to_html(show=["tokens"])
+    with pytest.raises(ColumnError, match=r"'text' to show. Carried along: 'tokens'"):
+        hand_made.view(show=["text"])

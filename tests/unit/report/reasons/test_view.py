@@ -1,0 +1,136 @@
+"""Figures of explanations as rows, beside the explainer's own noise; and as text."""
+
+import json
+
+import pytest
+
+import seedproof as sp
+from seedproof.errors import ColumnError, UnknownNameError
+from seedproof.metrics.card import card
+from seedproof.metrics.explanations import EXPLANATION_NAMES
+from seedproof.report.api import measure_arms
+from seedproof.report.text import as_text
+
+NB = "\N{NO-BREAK SPACE}"
+NAME = "explanation_jaccard_20"
+
+
+def test_every_figure_has_a_row_with_its_floor(three_methods):
+    """Value, interval and what a second draw gives, in the unit of the card."""
+    lime = three_methods.view().reasons[2]
+    found = three_methods.explanations["lime"]
+    row = next(row for row in lime.rows if row.name == NAME)
+
+    value, noise = found.metrics[NAME], found.noise[NAME]
+    assert [row.name for row in lime.rows] == list(EXPLANATION_NAMES)
+    assert row.value == f"{100 * value.value:.1f}{NB}%"
+    assert row.interval == f"[{100 * value.low:.1f}, {100 * value.high:.1f}]"
+    assert row.floor.startswith(f"{100 * noise.value:.1f}{NB}% [")
+    assert (row.title, row.better, row.over) == (card(NAME).title, "lower", "runs × examples")
+
+
+@pytest.mark.parametrize(
+    ("report", "floor"), [("three_methods", "no noise"), ("hand_made", "unknown")]
+)
+def test_a_floor_that_nobody_measured_is_not_made_up(request, report, floor):
+    """Attention is known to have none; of a method of one's own nobody knows."""
+    rows = request.getfixturevalue(report).view().reasons[0].rows
+
+    assert {row.floor for row in rows} == {floor}
+
+
+def test_the_top_words_are_a_key_figure(three_methods):
+    """In place of the probability's spread, by the first method."""
+    key = three_methods.view().key_figures[3]
+
+    value = three_methods.explanations["attention"].metrics[NAME].value
+    assert (key.title, key.value) == ("Top words that differ", f"{100 * value:.1f}")
+    assert key.meaning == (
+        "of the words two runs attend to most are named by only one; mean of 28 pairs of runs."
+    )
+    assert key.mark is None
+
+
+def test_the_floor_is_a_mark_of_the_key_figure(make_explained_store, drawn_texts):
+    """Where the first method was drawn twice."""
+    arm, tokens, labels = drawn_texts(0.8, methods=("lime",))
+    report = sp.measure(make_explained_store({"none": arm}, tokens=tokens, labels=labels))
+
+    key, found = report.view().key_figures[3], report.explanations["lime"]
+
+    noise, value = found.noise[NAME].value, found.metrics[NAME].value
+    assert key.mark == pytest.approx(key.bar[1] * noise / value)
+    assert key.meaning.endswith(f"Two draws of one explainer: {100 * noise:.1f}.")
+
+
+def test_the_text_fits_80_columns(three_methods):
+    """Figures by method, and with `tokens` the top words of each run."""
+    plain, with_tokens = str(three_methods), as_text(three_methods.view(show=["tokens"]))
+
+    lines = with_tokens.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert [line.split("  ")[0] for line in lines if line.startswith("reasons by")] == [
+        "reasons by attention",
+        "reasons by gradient",
+        "reasons by LIME",
+    ]
+    assert sum(line.endswith("drawn twice") for line in lines) == 1
+    assert sum(line.endswith("top words") for line in lines) == 9
+    assert "top words\n" not in plain
+
+
+def test_long_tokens_do_not_break_the_text(make_explained_store, drawn_texts):
+    """A line that is too long is cut, and nothing can steer a terminal."""
+    arm, tokens, _ = drawn_texts(0.5, n_runs=3, n_examples=12)
+    odd = [["\x1b[2J" + 90 * "x" + word for word in words] for words in tokens]
+    report = sp.measure(make_explained_store({"none": arm}, tokens=odd))
+
+    text = as_text(report.view(show=["tokens"]))
+
+    assert max(map(len, text.splitlines())) <= 80
+    assert "\x1b" not in text
+
+
+def test_figures_of_explanations_are_found_by_method(three_methods):
+    """And a typo, or a figure asked of the wrong place, is answered with where it is."""
+    assert three_methods.explanations["lime"].metrics[NAME].value > 0
+    with pytest.raises(UnknownNameError, match=r"report.explanations\['lime'\].metrics has it"):
+        _ = three_methods[NAME]
+
+
+def test_notebooks_get_the_figures_too(three_methods):
+    """The short form has a part for each method."""
+    short = three_methods._repr_html_()
+
+    assert "reasons by LIME" in short
+    assert short.count(NAME) == 3
+
+
+def test_arms_stand_side_by_side_with_their_reasons(make_explained_store, drawn_texts, tmp_path):
+    """Figures by method; a page shows tokens if its arm has some."""
+    arm, tokens, labels = drawn_texts(0.8)
+    plain = (drawn_texts(0.4, seed=2)[0][0], {})
+    store = make_explained_store({"none": arm, "plain": plain}, tokens=tokens, labels=labels)
+    reports = measure_arms(store)
+
+    text = str(reports)
+    reports.save(tmp_path, show=["tokens"])
+
+    assert "reasons by attention" in text
+    assert max(map(len, text.splitlines())) <= 80
+    pages = {name: (tmp_path / name / "report.html").read_text() for name in ("none", "plain")}
+    assert ">w0<" in pages["none"]
+    assert 'id="reasons"' not in pages["plain"]
+    with pytest.raises(ColumnError, match=r"'words' to show. Carried along: 'tokens'"):
+        reports.save(tmp_path, show=["words"])
+
+
+def test_a_saved_report_holds_figures_and_no_texts(hand_made, tmp_path):
+    """`summary.json` has the figures by method; tokens stay in the store."""
+    hand_made.save(tmp_path)
+
+    text = (tmp_path / "summary.json").read_text()
+    assert json.loads(text)["explanations"]["my-scores"]["metrics"][NAME]["value"] == (
+        pytest.approx(2 / 3)
+    )
+    assert "good" not in text
