@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 
 import numpy as np
+import pyarrow.fs
 import pytest
 
 import seedproof as sp
@@ -67,6 +68,36 @@ def test_rows_go_where_they_are_asked_to(store, here, tmp_path):
 
     assert len(list((out / "examples.parquet").iterdir())) == 3
     assert found.examples.equals(here.examples)
+
+
+def test_a_store_on_object_storage_gives_the_same_bytes(store, here, url):
+    """Workers read it there, and leave the rows there."""
+    place = Location.of(url("engines/store"))
+    pyarrow.fs.copy_files(str(store), place.path, destination_filesystem=place.files)
+
+    found = sp.measure(
+        url("engines/store"), engine="processes", workers=2, examples=url("engines/rows")
+    )
+
+    assert found.to_json() == here.to_json()
+    assert found.examples.equals(here.examples)
+    assert len(Location.of(url("engines/rows")).files_inside()) == 3
+
+
+def test_the_command_line_measures_by_processes(store, here, tmp_path, seedproof):
+    """The same summary, the rows beside it; it can be said twice, and a serial pass replaces it."""
+    out = tmp_path / "out"
+
+    first = seedproof("measure", store, "--engine", "processes", "--workers", 1, "--out", out)
+    parts = [path.name for path in (out / "examples.parquet").iterdir()]
+    again = seedproof("measure", store, "--out", out)
+    wrong = seedproof("measure", store, "--engine", "proceses")
+
+    assert (first[0], again[0], wrong[0]) == (0, 0, 2)
+    assert len(parts) == 3
+    assert (out / "summary.json").read_text() == here.to_json()
+    assert (out / "examples.parquet").is_file()
+    assert "Known: serial, processes, ray" in wrong[2]
 
 
 def test_damage_that_a_worker_finds_is_told_as_here(tmp_path):

@@ -2,19 +2,19 @@
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from seedproof.cli import options
+from seedproof.errors import OptionError
 
 
 def measure(
     targets: options.Targets,
     *,
     out: Annotated[
-        Path | None,
+        str | None,
         typer.Option(help="Write report.html, summary.json and examples.parquet into this folder."),
     ] = None,
     as_json: Annotated[
@@ -29,6 +29,15 @@ def measure(
     arm: options.Arm = None,
     split: options.Split = None,
     memory: options.Memory = "2GB",
+    engine: Annotated[
+        str, typer.Option(help="Where a store is measured: serial, processes or ray.")
+    ] = "serial",
+    workers: Annotated[
+        int | None, typer.Option(help="How many shards at a time, with processes or ray.")
+    ] = None,
+    address: Annotated[
+        str | None, typer.Option(help="An existing Ray cluster, such as auto.")
+    ] = None,
 ) -> None:
     """Measure how much of the predictions the seed decided.
 
@@ -37,13 +46,28 @@ def measure(
     """
     from rich.console import Console
 
+    from seedproof.records.location import Location
     from seedproof.report.text import as_text, render
 
     columns = (run, example, label, prediction, probs)
     if arm is None and options.n_arms(targets) > 1:
+        if engine != "serial":
+            raise OptionError(f"The engine {engine!r} measures one arm. Choose it with --arm.")
         _measure_arms(targets[0], out=out, as_json=as_json, show=show or (), split=split)
         return
-    report = options.measured(targets, columns=columns, arm=arm, split=split, memory=memory)
+    report = options.measured(
+        targets,
+        columns=columns,
+        arm=arm,
+        split=split,
+        memory=memory,
+        engine=engine,
+        workers=workers,
+        address=address,
+        examples=None
+        if out is None or engine == "serial"
+        else Location.of(out) / "examples.parquet",
+    )
     view = report.view(show=show or ())
     if out is not None:
         report.save(out, show=show or (), command=options.command_line())
@@ -59,7 +83,7 @@ def measure(
 
 
 def _measure_arms(
-    store: str, *, out: Path | None, as_json: bool, show: Sequence[str], split: str | None
+    store: str, *, out: str | None, as_json: bool, show: Sequence[str], split: str | None
 ) -> None:
     from rich.console import Console
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 if TYPE_CHECKING:
+    from seedproof.records.location import Location
     from seedproof.report.report import Report
 
 Targets: TypeAlias = Annotated[
@@ -55,6 +56,10 @@ def measured(
     arm: str | None,
     split: str | None,
     memory: str,
+    engine: str = "serial",
+    workers: int | None = None,
+    address: str | None = None,
+    examples: "Location | None" = None,
 ) -> "Report":
     """The report of the targets, with a progress bar where somebody can see it."""
     from rich.console import Console
@@ -70,6 +75,10 @@ def measured(
             arm=arm,
             split=split,
             memory=memory,
+            engine=engine,
+            workers=workers,
+            address=address,
+            examples=examples,
             progress=progress,
         )
 

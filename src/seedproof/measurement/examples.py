@@ -1,11 +1,15 @@
 """The table with one row an example: a Parquet file, or a folder with one for each shard."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from seedproof.errors import OptionError
 from seedproof.records.location import Location
+
+PART = re.compile(r"part-\d+\.parquet")
 
 
 def example_files(place: Location) -> list[Location]:
@@ -18,6 +22,34 @@ def example_files(place: Location) -> list[Location]:
         At least one file.
     """
     return [place] if place.is_file() else place.files_inside()
+
+
+def part_name(index: int) -> str:
+    """What the file of one shard is called."""
+    return f"part-{index:06}.parquet"
+
+
+def clear_examples(place: Location) -> None:
+    """Remove the table that an earlier pass left, so that two are never mixed.
+
+    Args:
+        place: The file, or the folder.
+
+    Raises:
+        OptionError: Other files are there.
+    """
+    if place.is_file():
+        place.files.delete_file(place.path)
+        return
+    for file in place.files_inside():
+        if not PART.fullmatch(file.name):
+            raise OptionError(
+                f"{place} has {file.name!r} in it, which is no table of examples. Give another "
+                "folder."
+            )
+        file.files.delete_file(file.path)
+    if place.is_folder():
+        place.files.delete_dir(place.path)
 
 
 def read_examples(place: Location, columns: Sequence[str] | None = None) -> pa.Table:

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from seedproof.engines import in_order
-from seedproof.errors import EmptyInputError, NotFoundError, OptionError
+from seedproof.errors import EmptyInputError, NotFoundError
 from seedproof.measurement.engines import Workers
+from seedproof.measurement.examples import clear_examples, part_name
 from seedproof.measurement.intervals import estimate
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.tally import Tally
@@ -59,7 +60,7 @@ class MeasureShards:
         content = pa.BufferOutputStream()
         pq.write_table(rows, content, compression=COMPRESSION)
         # At once, so that somebody who does the same work again leaves the same file.
-        (self.folder / f"part-{index:06}.parquet").replace(content.getvalue().to_pybytes())
+        (self.folder / part_name(index)).replace(content.getvalue().to_pybytes())
         return tally
 
 
@@ -123,9 +124,8 @@ def measure_on(
     Raises:
         NotFoundError: Rows were written to a place that this machine does not see.
     """
+    clear_examples(examples_folder)
     examples_folder.make_folder()
-    if examples_folder.files_inside():
-        raise OptionError(f"{examples_folder} has files in it. Give an empty folder for examples.")
     n_shards, at_a_time = source.n_shards, workers.shards_per_task
     items = [range(i, min(i + at_a_time, n_shards)) for i in range(0, n_shards, at_a_time)]
     outcomes = workers.engine.map(MeasureShards(source, examples_folder), items)

@@ -53,7 +53,7 @@ def measure(
     engine: str | Engine = "serial",
     workers: int | None = None,
     address: str | None = None,
-    examples: str | os.PathLike[str] | None = None,
+    examples: str | os.PathLike[str] | Location | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """How much of the predictions the seed decided.
@@ -116,7 +116,7 @@ def measure(
     return Report(result, scratch)
 
 
-def _refuse_examples(examples: str | os.PathLike[str] | None) -> None:
+def _refuse_examples(examples: object) -> None:
     if examples is not None:
         raise OptionError(
             "A place for examples goes with the engines processes and ray. Leave it out, and save "

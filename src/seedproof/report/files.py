@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow.fs
 
 from seedproof.errors import OptionError, first_line
+from seedproof.measurement.examples import clear_examples
 from seedproof.records.location import Location
 
 
@@ -48,7 +49,8 @@ def save_files(
 
 
 def _copy(source: Location, target: Location) -> None:
-    if source.path != target.path:  # a report that was loaded from there
+    if source.path != target.path:  # a report that was loaded from there, or made there
+        clear_examples(target)
         pyarrow.fs.copy_files(
             source.path,
             target.path,

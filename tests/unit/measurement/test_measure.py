@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from seedproof.engines import Outcome, ProcessEngine, in_order
+from seedproof.engines import Outcome, SerialEngine, in_order
 from seedproof.errors import NotFoundError, OptionError, UnknownNameError
 from seedproof.measurement import tally
 from seedproof.measurement.engines import Workers, measuring_workers
+from seedproof.measurement.examples import clear_examples
 from seedproof.measurement.measure import measure_on, measure_shard, measure_shards
 from seedproof.measurement.tally import batches
 from seedproof.records import schema
@@ -86,11 +87,26 @@ def test_rows_that_nobody_here_can_see_are_missed(probs, tmp_path):
 
 
 def test_rows_of_two_passes_are_never_mixed(probs, tmp_path):
-    """A folder with files is refused before anything is measured."""
-    (tmp_path / "part-000000.parquet").touch()
+    """Those of an earlier pass are removed, whether it wrote one file or many."""
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    (folder / "part-000007.parquet").touch()
 
-    with pytest.raises(OptionError, match="empty folder"):
-        measure_on(Workers(ProcessEngine()), ArrayShards(probs), Location.of(tmp_path))
+    for _ in range(2):
+        measure_on(Workers(SerialEngine()), ArrayShards(probs), Location.of(folder))
+        assert [path.name for path in folder.iterdir()] == ["part-000000.parquet"]
+        clear_examples(Location.of(folder))
+        folder.touch()
+
+
+def test_somebody_elses_files_are_left_alone(probs, tmp_path):
+    """They are no table of examples."""
+    (tmp_path / "thesis.txt").touch()
+
+    with pytest.raises(OptionError, match=r"'thesis\.txt'"):
+        measure_on(Workers(SerialEngine()), ArrayShards(probs), Location.of(tmp_path))
+
+    assert (tmp_path / "thesis.txt").exists()
 
 
 def test_processes_get_several_shards_at_a_time():
