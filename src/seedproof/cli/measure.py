@@ -29,6 +29,10 @@ def measure(
     arm: options.Arm = None,
     split: options.Split = None,
     memory: options.Memory = "2GB",
+    skip_damaged: Annotated[
+        bool,
+        typer.Option("--skip-damaged", help="Leave out what is damaged in a store, and say so."),
+    ] = False,
     engine: Annotated[
         str, typer.Option(help="Where a store is measured: serial, processes or ray.")
     ] = "serial",
@@ -51,8 +55,8 @@ def measure(
 
     columns = (run, example, label, prediction, probs)
     if arm is None and options.n_arms(targets) > 1:
-        if engine != "serial":
-            raise OptionError(f"The engine {engine!r} measures one arm. Choose it with --arm.")
+        if engine != "serial" or skip_damaged:
+            raise OptionError("--engine and --skip-damaged go with one arm. Choose it with --arm.")
         _measure_arms(targets[0], out=out, as_json=as_json, show=show or (), split=split)
         return
     report = options.measured(
@@ -67,6 +71,7 @@ def measure(
         examples=None
         if out is None or engine == "serial"
         else Location.of(out) / "examples.parquet",
+        skip_damaged=skip_damaged,
     )
     view = report.view(show=show or ())
     if out is not None:

@@ -60,6 +60,7 @@ def measured(
     workers: int | None = None,
     address: str | None = None,
     examples: "Location | None" = None,
+    skip_damaged: bool = False,
 ) -> "Report":
     """The report of the targets, with a progress bar where somebody can see it."""
     from rich.console import Console
@@ -79,6 +80,7 @@ def measured(
             workers=workers,
             address=address,
             examples=examples,
+            skip_damaged=skip_damaged,
             progress=progress,
         )
 

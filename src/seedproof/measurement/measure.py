@@ -1,6 +1,6 @@
 """The measuring pass: shards in, partial results folded in order, figures with intervals out."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from seedproof.engines import in_order
-from seedproof.errors import EmptyInputError, NotFoundError
+from seedproof.errors import DamagedStoreError, EmptyInputError, NotFoundError
 from seedproof.measurement.engines import Workers
 from seedproof.measurement.examples import clear_examples, part_name
 from seedproof.measurement.intervals import estimate
@@ -16,6 +16,7 @@ from seedproof.measurement.result import Measurement
 from seedproof.measurement.tally import Tally
 from seedproof.metrics.accumulator import Need
 from seedproof.records.location import Location
+from seedproof.records.reader import StoreShards
 from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
 from seedproof.typing import Progress
@@ -33,10 +34,36 @@ def known(source: ShardSource) -> frozenset[Need]:
     return frozenset(needs)
 
 
-def measure_shard(source: ShardSource, index: int) -> tuple[Tally, pa.Table]:
-    """Partial results of one shard, and the rows of its examples."""
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What a shard amounts to: partial results, or why it is left out."""
+
+    index: int
+    tally: Tally | None = None
+    left_out: str = ""
+
+
+def measure_shard(
+    source: ShardSource, index: int, *, skip_damaged: bool = False
+) -> tuple[Part, pa.Table | None]:
+    """Partial results of one shard, and the rows of its examples.
+
+    Args:
+        source: Aligned runs.
+        index: Which shard.
+        skip_damaged: Whether a shard that is damaged in some run is left out.
+
+    Returns:
+        A part; no rows if it is left out.
+    """
     tally = Tally(len(source.runs), len(source.classes), known(source))
-    return tally, tally.update(source.shard(index), source.classes)
+    try:
+        shard = source.shard(index)
+    except DamagedStoreError as error:
+        if not skip_damaged:
+            raise
+        return Part(index, left_out=str(error)), None
+    return Part(index, tally), tally.update(shard, source.classes)
 
 
 @dataclass(frozen=True)
@@ -46,28 +73,32 @@ class MeasureShards:
     Args:
         source: Aligned runs.
         folder: Where the rows of each shard are written, a file each; they do not travel back.
+        skip_damaged: Whether a shard that is damaged in some run is left out.
     """
 
     source: ShardSource
     folder: Location
+    skip_damaged: bool = False
 
-    def __call__(self, indices: Sequence[int]) -> list[Tally]:
-        """Partial results of each shard, in order."""
+    def __call__(self, indices: Sequence[int]) -> list[Part]:
+        """What each shard amounts to, in order."""
         return [self._measure(index) for index in indices]
 
-    def _measure(self, index: int) -> Tally:
-        tally, rows = measure_shard(self.source, index)
-        content = pa.BufferOutputStream()
-        pq.write_table(rows, content, compression=COMPRESSION)
-        # At once, so that somebody who does the same work again leaves the same file.
-        (self.folder / part_name(index)).replace(content.getvalue().to_pybytes())
-        return tally
+    def _measure(self, index: int) -> Part:
+        part, rows = measure_shard(self.source, index, skip_damaged=self.skip_damaged)
+        if rows is not None:
+            content = pa.BufferOutputStream()
+            pq.write_table(rows, content, compression=COMPRESSION)
+            # At once, so that somebody who does the same work again leaves the same file.
+            (self.folder / part_name(index)).replace(content.getvalue().to_pybytes())
+        return part
 
 
 def measure_shards(
     source: ShardSource,
     examples_file: Location,
     *,
+    skip_damaged: bool = False,
     progress: Progress | None = None,
     notes: tuple[str, ...] = (),
 ) -> Measurement:
@@ -76,29 +107,27 @@ def measure_shards(
     Args:
         source: Aligned runs.
         examples_file: Where the table of examples is written, as Parquet.
+        skip_damaged: Whether a shard that is damaged in some run is left out, with a note.
         progress: Told how many shards are done.
         notes: Passed on to the result.
 
     Returns:
         Figures with intervals.
     """
+    whole = _Whole(source, progress)
     with ExitStack() as stack:
         file = stack.enter_context(examples_file.open_write())
         writer: pq.ParquetWriter | None = None
-
-        def tallies() -> Iterator[Tally]:
-            nonlocal writer
-            for index in range(source.n_shards):
-                tally, rows = measure_shard(source, index)
+        for index in range(source.n_shards):
+            part, rows = measure_shard(source, index, skip_damaged=skip_damaged)
+            if rows is not None:
                 if writer is None:
                     writer = stack.enter_context(
                         pq.ParquetWriter(file, rows.schema, compression=COMPRESSION)
                     )
                 writer.write_table(rows)
-                yield tally
-
-        whole = _fold(source, tallies(), progress)
-    return measured(source, whole, examples_file, notes)
+            whole.add([part])
+    return whole.result(examples_file, notes)
 
 
 def measure_on(
@@ -106,6 +135,7 @@ def measure_on(
     source: ShardSource,
     examples_folder: Location,
     *,
+    skip_damaged: bool = False,
     progress: Progress | None = None,
     notes: tuple[str, ...] = (),
 ) -> Measurement:
@@ -115,6 +145,7 @@ def measure_on(
         workers: Who measures.
         source: Aligned runs, which every worker can read.
         examples_folder: Where workers write the table of examples, a Parquet file a shard.
+        skip_damaged: Whether a shard that is damaged in some run is left out, with a note.
         progress: Told how many shards are done.
         notes: Passed on to the result.
 
@@ -128,29 +159,59 @@ def measure_on(
     examples_folder.make_folder()
     n_shards, at_a_time = source.n_shards, workers.shards_per_task
     items = [range(i, min(i + at_a_time, n_shards)) for i in range(0, n_shards, at_a_time)]
-    outcomes = workers.engine.map(MeasureShards(source, examples_folder), items)
-    tallies = (tally for some in in_order(outcomes) for tally in some)
-    whole = _fold(source, tallies, progress)
-    if len(examples_folder.files_inside()) != n_shards:
+    task = MeasureShards(source, examples_folder, skip_damaged)
+    whole = _Whole(source, progress)
+    for parts in in_order(workers.engine.map(task, items)):
+        whole.add(parts)
+    if len(examples_folder.files_inside()) != n_shards - len(whole.left_out):
         raise NotFoundError(
             f"Workers wrote rows of examples that are not in {examples_folder} here. Give a folder "
             "or URL for examples that all machines see."
         )
-    return measured(source, whole, examples_folder, notes)
+    return whole.result(examples_folder, notes)
 
 
-def _fold(source: ShardSource, tallies: Iterator[Tally], progress: Progress | None) -> Tally:
-    """All partial results as one, added in the order of the shards."""
-    whole = Tally(len(source.runs), len(source.classes), known(source))
-    for index, tally in enumerate(tallies):
-        whole.merge(tally)
-        if progress is not None:
-            progress(index + 1, source.n_shards)
-    return whole
+class _Whole:
+    """All partial results, added in the order of the shards."""
+
+    def __init__(self, source: ShardSource, progress: Progress | None) -> None:
+        self.left_out: list[Part] = []
+        self._source, self._progress = source, progress
+        self._tally = Tally(len(source.runs), len(source.classes), known(source))
+
+    def add(self, parts: Iterable[Part]) -> None:
+        """Add the next shards."""
+        for part in parts:
+            if part.tally is None:
+                self.left_out.append(part)
+            else:
+                self._tally.merge(part.tally)
+            if self._progress is not None:
+                self._progress(part.index + 1, self._source.n_shards)
+
+    def result(self, examples_file: Location, notes: tuple[str, ...]) -> Measurement:
+        """Figures with intervals, of what was not left out."""
+        further = tuple(self._notes())
+        return measured(
+            self._source,
+            self._tally,
+            examples_file,
+            (*notes, *further),
+            left_out=[part.index for part in self.left_out],
+        )
+
+    def _notes(self) -> Iterator[str]:
+        for part in self.left_out:
+            yield f"Shard {part.index} is left out of all runs. {part.left_out}"
 
 
 def measured(
-    source: ShardSource, tally: Tally, examples_file: Location, notes: tuple[str, ...] = ()
+    source: ShardSource,
+    tally: Tally,
+    examples_file: Location,
+    notes: tuple[str, ...] = (),
+    *,
+    left_out: Sequence[int] = (),
 ) -> Measurement:
     """What a tally of all shards amounts to.
 
@@ -159,6 +220,7 @@ def measured(
         tally: All of them.
         examples_file: Where the table of examples was written.
         notes: Passed on.
+        left_out: Shards that are not in the tally; only a store has such.
 
     Returns:
         Figures with intervals.
@@ -167,12 +229,13 @@ def measured(
         EmptyInputError: There were no examples.
     """
     if tally.worst is None:
-        raise EmptyInputError("There are no examples to measure.")
+        raise EmptyInputError(f"There are no examples to measure. {' '.join(notes)}".rstrip())
+    groups = [source.group(index) for index in left_out] if isinstance(source, StoreShards) else []
     return Measurement(
         runs=source.runs,
         classes=source.classes,
-        n_examples=source.n_examples,
-        n_labeled=source.n_labeled,
+        n_examples=source.n_examples - sum(group.rows for group in groups),
+        n_labeled=source.n_labeled - sum(group.n_labeled for group in groups),
         kind=str(source.kind),
         metrics={name: estimate(statistic) for name, statistic in tally.result().items()},
         detail=tally.detail(),

@@ -264,7 +264,7 @@ class _Extent:
         # Checksums cover what is in a page, not its header, which says how much that is.
         fine = tokens.value_lengths().equals(scores.value_lengths())
         if not fine or not np.isfinite(values).all():
-            raise reader.damaged(reader.file_of(self.groups[0]))
+            raise reader.damaged(self.groups[0])
         return table.drop_columns("scores"), values
 
     def file_of(self, row: int, reader: PartFiles) -> Location:

@@ -70,21 +70,27 @@ class PartFiles:
             file = self._open(part_idx)
             rows = file.read_row_group(local_idx, columns=list(columns), use_threads=False)
         except (OSError, pa.ArrowException) as error:
-            raise self.damaged(self.file_of(group_idx)) from error
+            raise self.damaged(group_idx) from error
         group = self.groups[group_idx]
         fine = len(rows) == group.rows
         if fine and "example" in rows.column_names:
             ids = pa.concat_arrays(rows.column("example").chunks)
             fine = ids_digest(ids) == group.ids_digest
         if not fine:
-            raise self.damaged(self.file_of(group_idx))
+            raise self.damaged(group_idx)
         return rows
 
-    def damaged(self, place: Location) -> DamagedStoreError:
-        """What to raise where a file is not as it was written."""
+    def name_of(self, group_idx: int) -> str:
+        """A row group with its file and run, for messages."""
+        local_idx = self._place[group_idx][1]
+        return f"row group {local_idx} of {self.file_of(group_idx)} of run {self.run.name!r}"
+
+    def damaged(self, group_idx: int) -> DamagedStoreError:
+        """What to raise where a row group is not as it was written."""
+        name = self.name_of(group_idx)
         return DamagedStoreError(
-            f"{place} of run {self.run.name!r} differs from what was committed. "
-            "Restore it from a copy, or make the run again."
+            f"{name[0].upper()}{name[1:]} differs from what was committed. "
+            "Restore the file from a copy, or make the run again."
         )
 
     def _footer(self, part_idx: int) -> dict[str, Any]:
@@ -120,4 +126,7 @@ class PartFiles:
             size != part.size
             or digest(place.read_bytes(size - part.footer_size)) != part.footer_digest
         ):
-            raise self.damaged(place)
+            raise DamagedStoreError(
+                f"{place} of run {self.run.name!r} differs from what was committed, so that none "
+                "of its row groups can be trusted. Restore it from a copy, or make the run again."
+            )

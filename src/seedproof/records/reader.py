@@ -9,17 +9,15 @@ import pyarrow as pa
 from seedproof.errors import (
     DamagedStoreError,
     InputError,
-    LabelConflictError,
-    MissingExampleError,
-    NotFoundError,
     OptionError,
+    SeedproofError,
     StoreError,
     TooFewRunsError,
 )
-from seedproof.records.checks import HALF_SUM_TOLERANCE
+from seedproof.records.alignment import check_alike, label_conflict, largest_alike
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
-from seedproof.records.part_files import PartFiles
+from seedproof.records.run_reader import RunReader
 from seedproof.records.schema import (
     EXTRA_PREFIX,
     UNLABELED,
@@ -27,13 +25,10 @@ from seedproof.records.schema import (
     Kind,
     floats_from_binary,
     integers_from_binary,
-    labels_digest,
+    probs_from_binary,
 )
 from seedproof.records.shards import Shard, canonical_order
 from seedproof.typing import FloatArray, IntArray
-
-# Every page but the last of a row group has more rows than this.
-ROWS_APART = 512
 
 
 class Store:
@@ -41,14 +36,18 @@ class Store:
 
     Args:
         location: The store's folder.
+        skip_damaged: Whether to leave out what is damaged or does not fit, and say so in
+            `left_out`, instead of refusing it.
 
     Raises:
         NotFoundError: There is no store.
     """
 
-    def __init__(self, location: Location) -> None:
+    def __init__(self, location: Location, *, skip_damaged: bool = False) -> None:
         self.location = location
         self.study = StudyManifest.load(location)
+        self.left_out: list[str] = []
+        self._skip_damaged = skip_damaged
 
     @staticmethod
     def is_at(location: Location) -> bool:
@@ -59,7 +58,8 @@ class Store:
     def runs(self) -> tuple[RunManifest, ...]:
         """Every committed run, by name; a folder without `run.json` is no run."""
         folders = (self.location / "runs").folders()
-        found = [_load_run(place) for place in folders if (place / "run.json").is_file()]
+        places = [place for place in folders if (place / "run.json").is_file()]
+        found = [run for place in places if (run := self._load_run(place)) is not None]
         names = canonical_order(sorted({run.name for run in found}))
         rank = {name: i for i, name in enumerate(names)}
         return tuple(sorted(found, key=lambda run: (run.arm, rank[run.name], run.run_id)))
@@ -100,8 +100,45 @@ class Store:
                 f"{self.study.name!r} has {len(chosen)} finished run(s). "
                 "Give the predictions of at least 2 runs."
             )
-        readers = [RunReader(self.location, run, split) for run in chosen]
+        readers = [reader for run in chosen if (reader := self._open(run, split)) is not None]
+        if self._skip_damaged:
+            readers = self._fitting(readers)
+        if len(readers) < (1 if alone else 2):
+            raise TooFewRunsError(
+                f"Of the {len(chosen)} runs of arm {arm!r}, {len(readers)} can be read. "
+                f"{' '.join(self.left_out)}"
+            )
         return StoreShards(readers, self.study.rows_per_group)
+
+    def _load_run(self, folder: Location) -> RunManifest | None:
+        try:
+            return _load_run(folder)
+        except DamagedStoreError as error:
+            self._leave_out(f"The run in {folder} is left out.", error)
+            return None
+
+    def _open(self, run: RunManifest, split: str) -> RunReader | None:
+        try:
+            return RunReader(self.location, run, split)
+        except DamagedStoreError as error:
+            self._leave_out(f"Run {run.name!r} is left out.", error)
+            return None
+
+    def _fitting(self, readers: list[RunReader]) -> list[RunReader]:
+        """The most runs that can be measured together; of equally many the first."""
+        alike = largest_alike(readers)
+        for reader in readers:
+            if reader not in alike:
+                try:
+                    check_alike(alike[0], reader)
+                except InputError as error:
+                    self._leave_out(f"Run {reader.run.name!r} is left out.", error)
+        return alike
+
+    def _leave_out(self, what: str, error: SeedproofError) -> None:
+        if not self._skip_damaged:
+            raise error
+        self.left_out.append(f"{what} {error}")
 
 
 def _load_run(folder: Location) -> RunManifest:
@@ -130,81 +167,6 @@ def _only(given: str | None, known: Sequence[str], noun: str, option: str) -> st
     return known[0] if given is None else given
 
 
-class RunReader:
-    """The predictions of one committed run on one split.
-
-    Args:
-        store: The store's folder.
-        run: The run's manifest.
-        split: Name of the data split.
-
-    Raises:
-        DamagedStoreError: A file differs from what was committed.
-    """
-
-    def __init__(self, store: Location, run: RunManifest, split: str) -> None:
-        self.store, self.run, self.split = store, run, split
-        self._files = PartFiles(store, run, f"predictions/{split}/")
-        if not self._files.facts:
-            raise NotFoundError(f"Run {run.name!r} has no predictions for the split {split!r}.")
-        self.kind = Kind(self._files.facts["kind"])
-        self.classes = tuple(self._files.facts["classes"])
-        self.groups = self._files.groups
-
-    def read(self, group_idx: int, columns: Sequence[str]) -> pa.Table:
-        """Some columns of one row group.
-
-        Args:
-            group_idx: Which row group, counted over all parts.
-            columns: Names of the columns.
-
-        Returns:
-            Their rows.
-
-        Raises:
-            DamagedStoreError: A page's checksum differs, or its header lies.
-        """
-        rows = self._files.read(group_idx, columns)
-        if not _is_as_written(rows, self.groups[group_idx], len(self.classes)):
-            raise self._files.damaged(self._files.file_of(group_idx))
-        return rows
-
-    @cached_property
-    def extras(self) -> tuple[str, ...]:
-        """Columns carried along, by the user's own names."""
-        names = self._files.columns()
-        return tuple(n.removeprefix(EXTRA_PREFIX) for n in names if n.startswith(EXTRA_PREFIX))
-
-
-def _is_as_written(rows: pa.Table, group: Group, n_classes: int) -> bool:
-    """Whether rows can be what was committed.
-
-    Checksums cover what is in a page, not its header, which says how much that is and how it is
-    encoded. A header that lies garbles the whole page, so that a few of its rows tell.
-    """
-    if len(rows) != group.rows:
-        return False
-    fine = True
-    for name, column in zip(rows.column_names, rows.columns, strict=True):
-        match name:
-            case "label":
-                labels = column.fill_null(UNLABELED).to_numpy()
-                fine &= labels_digest(labels) == group.labels_digest
-            case "prediction" | "top_classes":
-                is_plain = name == "prediction"
-                indices = column.to_numpy() if is_plain else integers_from_binary(column)
-                fine &= bool(indices.min() >= 0 and indices.max() < n_classes)
-            case "probs" | "top_probs":
-                values = floats_from_binary(column)
-                few = np.concatenate([values[::ROWS_APART], values[-1:]]).astype(np.float64)
-                sums = few.sum(axis=1)
-                least = 1.0 if name == "probs" else 0.0
-                # False for NaN. What was committed may stray by the tolerance of half precision.
-                fine &= bool(few.min() >= 0.0 and np.all(sums <= 1.0 + 2 * HALF_SUM_TOLERANCE))
-                fine &= bool(np.all(sums >= least - 2 * HALF_SUM_TOLERANCE))
-    return fine
-
-
 class StoreShards:
     """Aligned runs of a store, as shards.
 
@@ -222,36 +184,16 @@ class StoreShards:
         first = self._readers[0]
         self.runs = tuple(reader.run.name for reader in self._readers)
         self.kind = first.kind
-        self._check_alike(rows_per_group)
+        for reader in self._readers[1:]:
+            check_alike(first, reader)
+        rows_per_group = rows_per_group or first.groups[0].rows
+        if any(group.rows != rows_per_group for group in first.groups[:-1]):
+            raise StoreError("The row groups of the store are uneven. Write it with RunWriter.")
         lists = {reader.classes for reader in self._readers}
         self._same_classes = len(lists) == 1
         self.classes = first.classes
         if not self._same_classes:
             self.classes = tuple(canonical_order(sorted({name for one in lists for name in one})))
-
-    def _check_alike(self, rows_per_group: int | None) -> None:
-        first = self._readers[0]
-        rows_per_group = rows_per_group or first.groups[0].rows
-        for reader in self._readers[1:]:
-            names = f"runs {first.run.name!r} and {reader.run.name!r}"
-            if reader.kind is not first.kind:
-                raise InputError(f"The {names} hold {first.kind} and {reader.kind}: log one kind.")
-            if reader.kind is not Kind.LABELS and reader.classes != first.classes:
-                raise InputError(f"The {names} have different classes: log the same ones.")
-            if [g[:1] + g[2:3] for g in reader.groups] != [g[:1] + g[2:3] for g in first.groups]:
-                raise MissingExampleError(
-                    f"The {names} hold different examples. Log the same ids in every run."
-                )
-            # Digests are of indices: with other classes, names are compared when they are read.
-            alike = reader.classes == first.classes
-            if any(
-                mine.n_labeled != theirs.n_labeled
-                or (alike and mine.labels_digest != theirs.labels_digest)
-                for mine, theirs in zip(first.groups, reader.groups, strict=True)
-            ):
-                raise _conflict(first, reader)
-        if any(group.rows != rows_per_group for group in first.groups[:-1]):
-            raise StoreError("The row groups of the store are uneven. Write it with RunWriter.")
 
     @cached_property
     def n_examples(self) -> int:
@@ -272,6 +214,10 @@ class StoreShards:
     def rows_per_shard(self) -> int:
         """Examples in every shard but the last."""
         return self._readers[0].groups[0].rows
+
+    def group(self, index: int) -> Group:
+        """What the footers say of row group `index`."""
+        return self._readers[0].groups[index]
 
     @property
     def location(self) -> Location:
@@ -308,7 +254,8 @@ class StoreShards:
         """One array of all runs; what Parquet needed to read a run is freed before the next."""
         whole = np.empty((len(self._readers), n_rows, len(self.classes)), dtype=np.float32)
         for values, reader in zip(whole, self._readers, strict=True):
-            values[:] = floats_from_binary(reader.read(index, ["probs"]).column("probs"))
+            column = reader.read(index, ["probs"]).column("probs")
+            values[:] = probs_from_binary(column, len(self.classes))
         return whole
 
     def _predictions(self, reader: RunReader, index: int) -> IntArray:
@@ -335,11 +282,4 @@ class StoreShards:
     def _compare_labels(self, index: int, labels: IntArray) -> None:
         for reader in self._readers[1:]:
             if not np.array_equal(self._labels(reader.read(index, ["label"]), reader), labels):
-                raise _conflict(self._readers[0], reader)
-
-
-def _conflict(first: RunReader, second: RunReader) -> LabelConflictError:
-    return LabelConflictError(
-        f"The runs {first.run.name!r} and {second.run.name!r} have different gold labels. "
-        "An example has one right answer: log the same labels in every run."
-    )
+                raise label_conflict(self._readers[0], reader)

@@ -14,11 +14,15 @@ from seedproof.typing import FloatArray, IntArray
 
 # Readers accept every minor version up to their own; another major version is refused.
 # 1.1: row groups follow the layout where `study.json` names no size; explanations.
-SCHEMA_VERSION = (1, 1)
+# 1.2: a digest of the values of each row group; probabilities in half precision.
+SCHEMA_VERSION = (1, 2)
 
 GROUP_BYTES = 4 * 2**20
 MAX_GROUP_ROWS = 2**17
 UNLABELED = -1
+
+# Every page but the last of a row group has more rows than this.
+ROWS_APART = 512
 
 # Columns that a user gave beside the predictions carry this before their name.
 EXTRA_PREFIX = "extra."
@@ -27,12 +31,26 @@ Values: TypeAlias = FloatArray | IntArray | tuple[IntArray, FloatArray]
 
 
 class Group(NamedTuple):
-    """What the footer says of one row group."""
+    """What the footer says of one row group.
+
+    Args:
+        rows: How many rows it has.
+        n_labeled: How many of them have a gold label.
+        ids_digest: Of the example ids.
+        labels_digest: Of the gold labels.
+        values_digest: Of some values; empty where an older version wrote it.
+    """
 
     rows: int
     n_labeled: int
     ids_digest: str
     labels_digest: str
+    values_digest: str = ""
+
+    @property
+    def examples(self) -> tuple[int, int, str, str]:
+        """What is the same in all runs."""
+        return self.rows, self.n_labeled, self.ids_digest, self.labels_digest
 
 
 class Kind(StrEnum):
@@ -41,6 +59,14 @@ class Kind(StrEnum):
     PROBS = "probs"  # a probability for every class
     TOP = "top"  # the most probable classes with their probabilities
     LABELS = "labels"  # the predicted class alone
+
+
+# The columns that hold what a run says.
+VALUE_COLUMNS: dict[Kind, tuple[str, ...]] = {
+    Kind.PROBS: ("probs",),
+    Kind.TOP: ("top_classes", "top_probs"),
+    Kind.LABELS: ("prediction",),
+}
 
 
 @dataclass(frozen=True)
@@ -53,6 +79,7 @@ class Layout:
         text_ids: Whether example ids are text; int64 otherwise.
         n_top: How many classes are kept, for `Kind.TOP`.
         extras: Further columns that are carried along, with their types.
+        half: Whether probabilities are kept in half precision, for `Kind.PROBS`.
     """
 
     kind: Kind
@@ -60,10 +87,11 @@ class Layout:
     text_ids: bool = False
     n_top: int = 0
     extras: tuple[tuple[str, pa.DataType], ...] = ()
+    half: bool = False
 
     @property
     def row_bytes(self) -> int:
-        """Bytes that the values of one row take."""
+        """Bytes that the values of one row take in memory."""
         width = {Kind.PROBS: len(self.classes), Kind.TOP: 2 * self.n_top, Kind.LABELS: 1}
         return 4 * width[self.kind]
 
@@ -75,11 +103,7 @@ class Layout:
     @property
     def value_columns(self) -> tuple[str, ...]:
         """The columns that hold what the run says."""
-        return {
-            Kind.PROBS: ("probs",),
-            Kind.TOP: ("top_classes", "top_probs"),
-            Kind.LABELS: ("prediction",),
-        }[self.kind]
+        return VALUE_COLUMNS[self.kind]
 
     def arrow(self) -> pa.Schema:
         """The Parquet file's columns."""
@@ -88,7 +112,8 @@ class Layout:
             pa.field("label", pa.int32()),
         ]
         if self.kind is Kind.PROBS:
-            fields.append(pa.field("probs", pa.binary(4 * len(self.classes)), nullable=False))
+            width = (2 if self.half else 4) * len(self.classes)
+            fields.append(pa.field("probs", pa.binary(width), nullable=False))
         elif self.kind is Kind.TOP:
             fields.append(pa.field("top_classes", pa.binary(4 * self.n_top), nullable=False))
             fields.append(pa.field("top_probs", pa.binary(4 * self.n_top), nullable=False))
@@ -111,7 +136,7 @@ class Layout:
             columns.append(_as_binary(values[0], "<i4"))
             columns.append(_as_binary(values[1], "<f4"))
         elif self.kind is Kind.PROBS:
-            columns.append(_as_binary(values, "<f4"))
+            columns.append(_as_binary(values, "<f2" if self.half else "<f4"))
         else:
             columns.append(pa.array(np.array(values, dtype=np.int32), pa.int32()))
         return pa.Table.from_arrays([*columns, *extras], schema=self.arrow())
@@ -123,6 +148,12 @@ def _as_binary(values: FloatArray | IntArray, dtype: str) -> pa.Array:
     return pa.FixedSizeBinaryArray.from_buffers(
         pa.binary(width), len(block), [None, pa.py_buffer(block)]
     )
+
+
+def probs_from_binary(column: pa.ChunkedArray, n_classes: int) -> FloatArray:
+    """Probabilities (rows, classes) in the precision in which they were kept, without a copy."""
+    size = column.type.byte_width // n_classes
+    return np.frombuffer(_bytes_of(column), f"<f{size}").reshape(-1, n_classes)
 
 
 def floats_from_binary(column: pa.ChunkedArray) -> FloatArray:
@@ -155,6 +186,29 @@ def ids_digest(ids: pa.Array) -> str:
 def labels_digest(labels: IntArray) -> str:
     """Digest of the gold labels of one row group."""
     return digest(labels.astype("<i4").tobytes())
+
+
+def values_digest(rows: pa.Table, columns: Sequence[str]) -> str:
+    """Digest of a few rows of what a run says, from every page.
+
+    Checksums keep each page whole; this keeps it in its place.
+
+    Args:
+        rows: A row group.
+        columns: The columns that hold what the run says.
+
+    Returns:
+        Equal text for equal values.
+    """
+    few = [*range(0, len(rows), ROWS_APART), len(rows) - 1]
+    parts = [pa.concat_arrays(rows.column(name).take(few).chunks) for name in columns]
+    width = [4 if part.type == pa.int32() else part.type.byte_width for part in parts]
+    return digest(
+        b"".join(
+            part.buffers()[1].slice(part.offset * size, len(part) * size).to_pybytes()
+            for part, size in zip(parts, width, strict=True)
+        )
+    )
 
 
 def digest(content: bytes) -> str:

@@ -23,7 +23,7 @@ from seedproof.records.checks import HALF_SUM_TOLERANCE, SUM_TOLERANCE
 from seedproof.records.columns import Roles
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
-from seedproof.records.schema import UNLABELED, Group, Kind, Layout, Values, digest
+from seedproof.records.schema import UNLABELED, Kind, Layout, Values, digest
 from seedproof.records.shards import canonical_order, is_integer
 from seedproof.records.writer import RunWriter
 from seedproof.typing import IntArray, Progress
@@ -199,7 +199,7 @@ class SortedRows:
     ) -> bool:
         """Whether all runs hold the same examples and labels; stops at the first that does not."""
         bare = Layout(self._kind, self._classes, text_ids=self._text_ids)
-        first: list[Group] = []
+        first: list[tuple[int, int, str, str]] = []
         done = 0
         for name, batches in self._by_run(reader):
             # What belongs to the example is kept once, with the first run.
@@ -220,8 +220,8 @@ class SortedRows:
                     if progress is not None:
                         progress(done, self._n_rows)
             if is_first:
-                first = writer.groups
-            elif writer.groups != first:
+                first = [group.examples for group in writer.groups]
+            elif [group.examples for group in writer.groups] != first:
                 return False
         return True
 

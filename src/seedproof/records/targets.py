@@ -36,6 +36,7 @@ def open_target(
     working: Path,
     progress: Progress | None,
     alone: bool = False,
+    skip_damaged: bool = False,
 ) -> tuple[ShardSource, tuple[str, ...]]:
     """Whatever the target is, as shards, with notes on how it was read.
 
@@ -48,6 +49,7 @@ def open_target(
         working: A folder that lives as long as the shards are read.
         progress: Told how many rows of a table are read.
         alone: Whether a single run will do.
+        skip_damaged: Whether damaged runs of a store are left out.
 
     Returns:
         Shards, and what a person should know about how they came about.
@@ -60,7 +62,8 @@ def open_target(
             return ArrayShards(target, alone=alone, **arrays), ()  # type: ignore[arg-type] # checked inside
         case "store":
             place = target if isinstance(target, Location) else Location.of(_paths(target)[0])
-            return Store(place).shards(alone=alone, **choice), ()
+            store = Store(place, skip_damaged=skip_damaged)
+            return store.shards(alone=alone, **choice), tuple(store.left_out)
         case "npz":
             return open_npz([Path(path) for path in _paths(target)], alone=alone), ()
         case "dataframe":
@@ -69,11 +72,11 @@ def open_target(
             tables = [Path(path) for path in _paths(target)]
     from seedproof.records.ingest import Ingest
 
-    store = Location.of(working / "store")
+    ingested = Location.of(working / "store")
     notes = Ingest(columns=columns, memory=memory, scratch=working, alone=alone).run(
-        tables, store, progress=progress
+        tables, ingested, progress=progress
     )
-    return Store(store).shards(alone=alone), notes
+    return Store(ingested).shards(alone=alone), notes
 
 
 def open_store(path: str) -> Store | None:

@@ -30,6 +30,7 @@ from seedproof.records.schema import (
     digest,
     ids_digest,
     labels_digest,
+    values_digest,
     version_text,
 )
 from seedproof.typing import IntArray
@@ -125,7 +126,15 @@ class PredictionsWriter:
         ids = table.column("example").chunk(0)
         labels = table.column("label").chunk(0).fill_null(UNLABELED).to_numpy(zero_copy_only=False)
         n_labeled = int((labels != UNLABELED).sum())
-        self.groups.append(Group(n_rows, n_labeled, ids_digest(ids), labels_digest(labels)))
+        self.groups.append(
+            Group(
+                n_rows,
+                n_labeled,
+                ids_digest(ids),
+                labels_digest(labels),
+                values_digest(table, self._layout.value_columns),
+            )
+        )
         if self._part is None:
             self._part = self._open_part()
         self._part.write(table, self.groups[-1])

@@ -54,6 +54,7 @@ def measure(
     workers: int | None = None,
     address: str | None = None,
     examples: str | os.PathLike[str] | Location | None = None,
+    skip_damaged: bool = False,
     progress: Progress | None = None,
 ) -> Report:
     """How much of the predictions the seed decided.
@@ -76,6 +77,9 @@ def measure(
         examples: A folder or URL where workers write the table of examples, with processes or ray;
             all machines must see it. Without it the table is on this machine, and goes with the
             report.
+        skip_damaged: Whether to leave out what is damaged in a store, with a note, instead of
+            refusing it: a run that cannot be read or does not fit, and a row group of all runs
+            where one run's is damaged.
         progress: Called as the work goes on.
 
     Returns:
@@ -96,6 +100,7 @@ def measure(
                 memory=limit,
                 working=Path(working),
                 progress=progress,
+                skip_damaged=skip_damaged,
             )
             if isinstance(source, StoreShards):
                 shared = note_on_shared_seeds([run.seeds for run in source.manifests])
@@ -104,10 +109,14 @@ def measure(
             place = Location.of(scratch / "examples.parquet")
             if pool is None:
                 _refuse_examples(examples)
-                result = measure_shards(source, place, progress=progress, notes=notes)
+                result = measure_shards(
+                    source, place, skip_damaged=skip_damaged, progress=progress, notes=notes
+                )
             else:
                 place = place if examples is None else Location.of(examples)
-                result = measure_on(pool, source, place, progress=progress, notes=notes)
+                result = measure_on(
+                    pool, source, place, skip_damaged=skip_damaged, progress=progress, notes=notes
+                )
             if isinstance(source, StoreShards):
                 result = with_explanations(result, source, progress=progress)
     except BaseException:

@@ -167,6 +167,7 @@ class _SplitLog:
                 "classes": classes,
                 "labels": labels is None,
                 "ids": ids is None,
+                "precision": values.dtype == np.float16,
             }
         )
         for what, column in (("ids", ids), ("labels", labels)):
@@ -220,7 +221,12 @@ class _SplitLog:
         )
 
     def _write(self, shards: ArrayShards) -> None:
-        layout = Layout(shards.kind, shards.classes, text_ids=shards.has_text_ids)
+        layout = Layout(
+            shards.kind,
+            shards.classes,
+            text_ids=shards.has_text_ids,
+            half=bool(self._shape["precision"]),
+        )
         if self._layout is not None and self._layout.text_ids != layout.text_ids:
             raise InputError(
                 f"The ids of the split {self._split!r} are numbers at first, and text later. "

@@ -163,7 +163,8 @@ class Run:
         Args:
             split: Name of the data, such as "test".
             ids: Id of each example, the same in every run; its position without them.
-            probs: Probabilities, axes (examples, classes); arrays, or tensors of torch.
+            probs: Probabilities, axes (examples, classes); arrays, or tensors of torch. In half
+                precision they take half of the disk, and are off by at most 0.05 % of their value.
             predictions: Predicted classes, where there are no probabilities.
             labels: Gold class of each example.
             classes: Names of the classes; their indices without them.

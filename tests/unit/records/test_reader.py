@@ -388,7 +388,7 @@ def test_a_changed_page_is_refused(make_store, flip_byte, column):
     reader = RunReader(store.place, store.open().runs[1], "all")
 
     reader.read(0, [column])
-    with pytest.raises(DamagedStoreError, match=r"part-.*of run '1' differs.*Restore it"):
+    with pytest.raises(DamagedStoreError, match=r"part-.*of run '1' differs.*Restore the file"):
         reader.read(1, [column])
 
 

@@ -23,7 +23,7 @@ from seedproof.errors import (
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
 from seedproof.records.reader import Store
-from seedproof.records.schema import Kind, Layout, ids_digest, labels_digest
+from seedproof.records.schema import Kind, Layout, digest, ids_digest, labels_digest
 from seedproof.records.writer import FOOTER_KEY, RunWriter
 
 CLASSES = ("cat", "dog", "fox")
@@ -99,7 +99,7 @@ def test_the_footer_has_a_digest_of_ids_and_labels_for_each_group(tmp_path, rows
     (part,) = tmp_path.rglob("*.parquet")
     footer = footer_of(part)
 
-    assert footer["schema"] == "1.1"
+    assert footer["schema"] == "1.2"
     assert footer["kind"] == "probs"
     assert footer["classes"] == list(CLASSES)
     expected = [
@@ -108,6 +108,8 @@ def test_the_footer_has_a_digest_of_ids_and_labels_for_each_group(tmp_path, rows
             int((labels[start : start + 20] >= 0).sum()),
             ids_digest(ids[start : start + 20]),
             labels_digest(labels[start : start + 20]),
+            # The first and the last row: a few are enough to tell one group from another.
+            digest(np.concatenate([probs[start], probs[start : start + 20][-1]]).tobytes()),
         ]
         for start in range(0, N_ROWS, 20)
     ]

@@ -12,8 +12,8 @@ import torch
 
 from seedproof.records.location import Location
 from seedproof.records.manifest import Part, RunManifest
-from seedproof.records.reader import RunReader
-from seedproof.records.schema import Kind, floats_from_binary
+from seedproof.records.run_reader import RunReader
+from seedproof.records.schema import Kind, probs_from_binary
 from seedproof.runs.run import Run
 from seedproof.runs.spec import StudySpec
 from seedproof.seeds import SeedPlan
@@ -71,7 +71,9 @@ def read_back() -> Callable[..., SimpleNamespace]:
         groups = range(len(reader.groups))
         rows = pa.concat_tables([reader.read(i, ["example", "label", column]) for i in groups])
         is_probs = reader.kind is Kind.PROBS
-        values = floats_from_binary(rows.column(column)) if is_probs else rows.column(column)
+        values = rows.column(column)
+        if is_probs:
+            values = probs_from_binary(values, len(reader.classes))
         return SimpleNamespace(
             kind=reader.kind,
             classes=reader.classes,

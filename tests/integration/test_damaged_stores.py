@@ -1,0 +1,165 @@
+"""What is damaged is refused by name, or left out and told of."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import seedproof as sp
+from seedproof.errors import DamagedStoreError, MissingExampleError, TooFewRunsError
+from seedproof.records.location import Location
+from seedproof.records.manifest import RunManifest, StudyManifest
+from seedproof.records.schema import Kind, Layout
+from seedproof.records.writer import RunWriter
+
+N_RUNS, N_EXAMPLES, ROWS = 4, 60, 20
+LAYOUT = Layout(Kind.PROBS, ("no", "yes"))
+
+
+class Damaged:
+    """A store of four runs in three row groups, and ways to damage run 2."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        rng = np.random.default_rng(0)
+        self.labels = rng.integers(0, 2, N_EXAMPLES).astype(np.int32)
+        yes = rng.random((N_RUNS, N_EXAMPLES))
+        self.probs = np.stack([1 - yes, yes], axis=2).astype(np.float32)
+        StudyManifest("small", ROWS).write(Location.of(path))
+        for run in range(N_RUNS):
+            self.write(run, np.arange(N_EXAMPLES))
+
+    def write(self, run: int, ids: np.ndarray) -> None:
+        """A run of these examples."""
+        manifest = RunManifest(f"id{run}", str(run))
+        with RunWriter(Location.of(self.path), manifest, LAYOUT, rows_per_group=ROWS) as writer:
+            writer.write(pa.array(ids), self.labels[: len(ids)], self.probs[run, : len(ids)])
+
+    @property
+    def part(self) -> Path:
+        """The only file of run 2."""
+        return next((self.path / "runs" / "id2").rglob("*.parquet"))
+
+    def chunk(self, group: int) -> tuple[int, int]:
+        """Where the probabilities of a row group are in that file."""
+        found = pq.read_metadata(self.part).row_group(group).column(2)
+        return found.data_page_offset, found.data_page_offset + found.total_compressed_size
+
+    def truncate(self) -> None:
+        """Cut off its end."""
+        self.part.write_bytes(self.part.read_bytes()[:-100])
+
+    def remove(self) -> None:
+        """Lose it."""
+        self.part.unlink()
+
+    def change_a_group(self) -> None:
+        """Change bytes of row group 1."""
+        content, (_, stop) = bytearray(self.part.read_bytes()), self.chunk(1)
+        content[stop - 20 : stop] = bytes(20)
+        self.part.write_bytes(content)
+
+    def swap_groups(self) -> None:
+        """The probabilities of row groups 0 and 1 trade places: every page is whole."""
+        content = bytearray(self.part.read_bytes())
+        first, second = (slice(*self.chunk(group)) for group in range(2))
+        content[first], content[second] = content[second], content[first]
+        self.part.write_bytes(content)
+
+    def write_again(self, ids: np.ndarray) -> None:
+        """Another run in its place."""
+        self.part.unlink()
+        (self.path / "runs" / "id2" / "run.json").unlink()
+        self.write(2, ids)
+
+    def of_another_data_set(self) -> None:
+        """Other examples."""
+        self.write_again(np.arange(1000, 1000 + N_EXAMPLES))
+
+    def shorter(self) -> None:
+        """Fewer examples."""
+        self.write_again(np.arange(50))
+
+
+@pytest.fixture
+def store(tmp_path):
+    """The store."""
+    return Damaged(tmp_path / "store")
+
+
+RUN_DAMAGE = {
+    "truncate": (DamagedStoreError, r"part-.*of run '2' differs from what was committed"),
+    "remove": (DamagedStoreError, r"part-.*is missing, but run '2' lists it"),
+    "of_another_data_set": (
+        MissingExampleError,
+        r"runs '0' and '2' hold different examples: row group 0 of .*part-.* of run '2' has none",
+    ),
+    "shorter": (
+        MissingExampleError,
+        r"row group 2 of .*part-.* of run '2' has 10 of these 20 examples",
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", RUN_DAMAGE)
+def test_a_run_that_cannot_be_used_is_refused_or_left_out(store, damage):
+    """The message names run, file and, where there is one, row group."""
+    error, says = RUN_DAMAGE[damage]
+    without = sp.measure(store.probs[[0, 1, 3]], labels=store.labels, runs=["0", "1", "3"])
+    getattr(store, damage)()
+
+    with pytest.raises(error, match=says):
+        sp.measure(store.path)
+    found = sp.measure(store.path, skip_damaged=True)
+
+    (note,) = found.measurement.notes
+    assert note.startswith("Run '2' is left out.")
+    assert found.measurement.runs == ("0", "1", "3")
+    for name, value in without.metrics.items():
+        assert found[name].value == pytest.approx(value.value)
+
+
+@pytest.mark.parametrize("damage", ["change_a_group", "swap_groups"])
+def test_a_row_group_that_cannot_be_read_is_refused_or_left_out(store, damage):
+    """Of all runs, since runs are compared on the same examples; here and by other processes."""
+    getattr(store, damage)()
+    lost = {"change_a_group": [1], "swap_groups": [0, 1]}[damage]
+    rest = np.concatenate([np.arange(20) + 20 * i for i in range(3) if i not in lost])
+
+    with pytest.raises(
+        DamagedStoreError, match=rf"Row group {lost[0]} of .*part-.* of run '2' differs"
+    ):
+        sp.measure(store.path)
+    found = sp.measure(store.path, skip_damaged=True)
+    there = sp.measure(store.path, skip_damaged=True, engine="processes", workers=1)
+
+    assert found.measurement.n_examples == found.measurement.n_labeled == len(rest)
+    assert found.examples.column("example").to_pylist() == rest.tolist()
+    assert [note.split(".")[0] for note in found.measurement.notes] == [
+        f"Shard {index} is left out of all runs" for index in lost
+    ]
+    assert found["flip_rate"].value == pytest.approx(
+        sp.measure(store.probs[:, rest], labels=store.labels[rest])["flip_rate"].value
+    )
+    assert there.to_json() == found.to_json()
+
+
+def test_the_report_says_what_is_missing(store, seedproof):
+    """In the text and in the summary."""
+    store.truncate()
+
+    code, out, _ = seedproof("measure", store.path, "--skip-damaged")
+
+    assert code == 0
+    assert "Run '2' is left out" in out
+
+
+def test_too_little_may_be_left(store):
+    """A flip needs two runs."""
+    for run in ("id0", "id1", "id3"):
+        next((store.path / "runs" / run).rglob("*.parquet")).unlink()
+
+    with pytest.raises(TooFewRunsError, match="Of the 4 runs of arm 'none', 1 can be read"):
+        sp.measure(store.path, skip_damaged=True)
