@@ -6,6 +6,7 @@ import typer
 
 from seedproof.cli.blame import blame
 from seedproof.cli.compare import compare
+from seedproof.cli.demo import demo
 from seedproof.cli.doctor import doctor
 from seedproof.cli.gate import gate
 from seedproof.cli.measure import measure
@@ -38,7 +39,7 @@ def _root(
 
 
 # In the order in which people come to them.
-for verb in (plan, doctor, run, status, measure, compare, gate, blame, report, reproduce):
+for verb in (demo, plan, doctor, run, status, measure, compare, gate, blame, report, reproduce):
     app.command()(verb)
 
 

@@ -84,7 +84,8 @@ def measure(
     else:
         typer.echo(as_text(view))
     if out is not None:
-        typer.echo(f"Written to {out}: report.html, summary.json, examples.parquet", err=True)
+        where = out.rstrip("/")
+        typer.echo(f"Written to {where}: report.html, summary.json, examples.parquet", err=True)
 
 
 def _measure_arms(
@@ -107,4 +108,5 @@ def _measure_arms(
     else:
         typer.echo(str(reports))
     if out is not None:
-        typer.echo(f"Written to {out}: a folder for each of {', '.join(reports)}", err=True)
+        where = out.rstrip("/")
+        typer.echo(f"Written to {where}: a folder for each of {', '.join(reports)}", err=True)

@@ -1,0 +1,1 @@
+"""Real records that come with the package, for `seedproof demo`."""

@@ -1,0 +1,104 @@
+"""Turn the bundle into an ordinary store, in a folder that holds nothing else."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from seedproof.demo.bundle import Bundle
+from seedproof.errors import OptionError
+from seedproof.records.explanations import write_explanations
+from seedproof.records.location import Location
+from seedproof.records.manifest import RunManifest
+from seedproof.records.reader import Store
+from seedproof.records.schema import Kind, Layout
+from seedproof.records.writer import PredictionsWriter
+from seedproof.typing import FloatArray
+
+STORE = "store"
+# Under this name a run's facts tell which bundle it was unpacked from.
+BUNDLE_FACT = "bundle"
+MAX_NAMED = 3
+
+
+def unpack(bundle: Bundle, folder: Path) -> Path:
+    """Write the bundle's runs as a store below a folder; runs that are there are kept.
+
+    Args:
+        bundle: The runs.
+        folder: A folder that does not exist yet, is empty, or is that of an earlier demo.
+
+    Returns:
+        The store's folder.
+
+    Raises:
+        OptionError: The folder holds something else, and nothing was written.
+    """
+    place = folder / STORE
+    location = Location.of(place)
+    if not _is_ours(bundle, location):
+        _check_empty(folder)
+        bundle.study.write(location)
+    for run_idx, run in enumerate(bundle.runs):
+        if not (location / "runs" / run.run_id / "run.json").is_file():
+            _write_run(bundle, run_idx, run, location)
+    return place
+
+
+def _is_ours(bundle: Bundle, store: Location) -> bool:
+    """Whether a store was unpacked from this bundle, be it in part."""
+    if not Store.is_at(store):
+        return False
+    found = Store(store)
+    return found.study == bundle.study and all(
+        run.facts.get(BUNDLE_FACT) == bundle.digest for run in found.runs
+    )
+
+
+def _check_empty(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise OptionError(f"{str(folder)!r} is a file. Give --out a folder that does not exist.")
+    names = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+    if names:
+        more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+        raise OptionError(
+            f"{str(folder)!r} holds files that this demo did not write: "
+            f"{', '.join(names[:MAX_NAMED])}{more}. "
+            "Give --out another folder, or remove this one if it is of an earlier version."
+        )
+
+
+def _write_run(bundle: Bundle, run_idx: int, run: RunManifest, store: Location) -> None:
+    folder = store / "runs" / run.run_id
+    layout = Layout(Kind.PROBS, bundle.classes)
+    writer = PredictionsWriter(
+        folder,
+        layout,
+        run=run.name,
+        rows_per_group=layout.rows_per_group,
+        split=bundle.split,
+    )
+    second = bundle.probs[run_idx]
+    probs = np.stack([1 - second, second], axis=1)
+    writer.write(pa.array(bundle.ids, pa.int64()), bundle.labels, probs)
+    rows = list(_explanations(bundle, bundle.scores[run_idx]))
+    explained = write_explanations(folder, bundle.split, bundle.method, rows)
+    facts = {**run.facts, BUNDLE_FACT: bundle.digest}
+    replace(run, parts=(*writer.close(), explained), facts=facts).commit(folder)
+
+
+def _explanations(bundle: Bundle, scores: FloatArray) -> Iterator[dict[str, Any]]:
+    """One run's rows; a token is called by its place, as its word is not known."""
+    ends = np.cumsum(bundle.lengths, dtype=np.int64)
+    for example, end, length in zip(
+        bundle.ids[bundle.explained], ends, bundle.lengths, strict=True
+    ):
+        yield {
+            "example": int(example),
+            "tokens": [f"w{place}" for place in range(1, length + 1)],
+            "scores": scores[end - length : end].astype(np.float32),
+            "draw": 0,
+        }

@@ -1,0 +1,241 @@
+"""`seedproof demo` as a stranger meets it: alone, offline, and with commands that work."""
+
+import importlib.util
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import seedproof as sp
+from seedproof.demo.bundle import Bundle
+from seedproof.demo.unpack import unpack
+from seedproof.metrics import METRIC_NAMES
+from seedproof.records.explanation_shards import open_explanations
+from seedproof.records.explanations import write_explanations
+from seedproof.records.location import Location
+from seedproof.records.manifest import RunManifest, StudyManifest
+from seedproof.records.reader import Store
+from seedproof.records.schema import Kind, Layout
+from seedproof.records.writer import PredictionsWriter
+
+SCRIPT = Path(__file__).parents[2] / "docs" / "scripts" / "make_demo_records.py"
+# Ten are promised on two idle cores; a busy CI machine is not a bug.
+MAX_SECONDS = 40
+FACTS = {"seconds": 60.0, "threads": 1}
+IDS = pa.array(range(100, 140), pa.int64())
+OFFLINE = """
+import sys
+
+def watch(event, arguments):
+    if event in {"socket.connect", "socket.getaddrinfo"}:
+        raise AssertionError(event)
+
+sys.addaudithook(watch)
+sys.modules["torch"] = None
+from seedproof.cli.main import main
+main()
+"""
+
+
+def start(code, *words, cwd):
+    """Run Python in a folder, without the data sets."""
+    environment = {name: value for name, value in os.environ.items() if name != "SEEDPROOF_DATA"}
+    command = [sys.executable, *code, *words]
+    return subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, encoding="utf-8", check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """An empty folder, in which the demo will be."""
+    return tmp_path_factory.mktemp("demo")
+
+
+@pytest.fixture(scope="module")
+def told(folder):
+    """What the demo prints where there is no torch, no network and no data."""
+    began = time.monotonic()
+    done = start(["-c", OFFLINE], "demo", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert time.monotonic() - began < MAX_SECONDS
+    return done.stdout
+
+
+def test_the_demo_tells_a_story_that_fits_a_terminal(told):
+    """The finding of each page, a hundred dots, and no line over 80 columns but commands."""
+    lines = told.splitlines()
+
+    assert re.search(r"^Another seed changes about \d+ in 100 answers\.$", told, re.MULTILINE)
+    assert re.search(r"^naswa cuts the flips by .+\.$", told, re.MULTILINE)
+    assert sum(len(line.strip()) for line in lines if re.fullmatch("  [·○●]+", line)) == 100
+    assert max(len(line) for line in lines) <= 80
+    assert "trained 10 times" in told
+    assert "1,725 sentences" in told
+
+
+def test_the_pages_are_where_the_demo_says(told, folder):
+    """Whole pages."""
+    pages = re.findall(r"^  (\S+\.html)$", told, re.MULTILINE)
+
+    assert pages == [
+        "seedproof-demo/report/report.html",
+        "seedproof-demo/comparison/comparison.html",
+    ]
+    for page in pages:
+        assert (folder / page).read_text(encoding="utf-8").rstrip().endswith("</html>")
+
+
+@pytest.mark.usefixtures("told")
+def test_the_store_has_places_for_words(folder):
+    """A token is called by its place in the sentence, in every run of both arms."""
+    store = Store(Location.of(folder / "seedproof-demo" / "store"))
+
+    for arm in store.arms():
+        shard = open_explanations(store, arm=arm, split="test", method="attention").shard(0)
+        for tokens in shard.tokens.to_pylist():
+            assert tokens == [f"w{place + 1}" for place in range(len(tokens))]
+
+
+def test_the_commands_to_try_next_work_as_printed(told, folder):
+    """Three of them, each with exit code 0 and something to say."""
+    part = told.split("Three commands to try next:")[1].split("\n\n")[0]
+    commands = re.findall(r"^  (seedproof .+)$", part, re.MULTILINE)
+
+    assert [command.split()[1] for command in commands] == ["compare", "plan", "gate"]
+    for command in commands:
+        done = start(["-m", "seedproof"], *shlex.split(command)[1:], cwd=folder)
+        assert (done.returncode, done.stderr) == (0, ""), command
+        assert done.stdout.strip(), command
+
+
+@pytest.mark.usefixtures("told")
+def test_the_figures_are_the_same_bytes_each_time(seedproof, folder, tmp_path):
+    """Another folder, another process, the same figures; and once more in the same folder.
+
+    A name with a space is quoted, so that commands work as printed.
+    """
+    names = ("report/summary.json", "comparison/comparison.json")
+    first = [(folder / "seedproof-demo" / name).read_bytes() for name in names]
+
+    for _ in range(2):
+        code, out, _ = seedproof("demo", "--out", "my demo")
+        assert code == 0
+        assert [(tmp_path / "my demo" / name).read_bytes() for name in names] == first
+        assert "  seedproof compare 'my demo/store'\n" in out
+
+
+def test_a_folder_with_other_files_is_left_alone(seedproof, tmp_path):
+    """One line on stderr, exit code 2, and nothing is written."""
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "thesis.tex").write_text("mine")
+
+    code, out, err = seedproof("demo", "--out", "work")
+
+    assert (code, out) == (2, "")
+    assert err.startswith(
+        "error SP115: 'work' holds files that this demo did not write: thesis.tex"
+    )
+    assert [path.name for path in (tmp_path / "work").iterdir()] == ["thesis.tex"]
+
+
+def test_the_module_is_a_program(tmp_path):
+    """`python -m seedproof` does what `seedproof` does."""
+    done = start(["-m", "seedproof"], "--version", cwd=tmp_path)
+
+    assert (done.returncode, done.stdout) == (0, f"{sp.__version__}\n")
+
+
+# ------------------------------------------------------------------------ how records are made
+
+
+@pytest.fixture(scope="module")
+def script():
+    """The script that cuts the records out of a study."""
+    spec = importlib.util.spec_from_file_location("make_demo_records", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def study_store(tmp_path, secret):
+    """Three arms of three runs, forty examples with words, all explained."""
+    rng = np.random.default_rng(4)
+    place = Location.of(tmp_path / "study")
+    plan = {"arms": ["none", "aswa", "naswa"]}
+    StudyManifest("study", plan=plan).write(place)
+    layout = Layout(Kind.PROBS, ("no", "yes"))
+    labels, lengths = rng.integers(0, 2, 40), rng.integers(1, 6, 40)
+    for arm in plan["arms"]:
+        for name in "012":
+            run = RunManifest(f"{arm}{name}", name, arm=arm, seeds={"init": int(name)}, facts=FACTS)
+            folder = place / "runs" / run.run_id
+            writer = PredictionsWriter(folder, layout, run=name, rows_per_group=64, split="test")
+            second = rng.random(40, np.float32)
+            writer.write(IDS, labels, np.stack([1 - second, second], axis=1))
+            rows = [
+                {
+                    "example": int(example),
+                    "tokens": [f"{secret}{i}" for i in range(length)],
+                    "scores": rng.dirichlet(np.ones(length)),
+                    "draw": 0,
+                }
+                for example, length in zip(IDS.to_pylist(), lengths, strict=True)
+            ]
+            part = write_explanations(folder, "test", "attention", rows)
+            replace(run, parts=(*writer.close(), part)).commit(folder)
+    return Store(place)
+
+
+def test_the_records_are_those_of_the_study(script, study_store, tmp_path):
+    """Every figure on predictions is the same, bit for bit, before and after."""
+    script.cut(study_store).save(tmp_path)
+    store = unpack(Bundle.load(tmp_path), tmp_path / "demo")
+
+    found = Store(Location.of(store))
+    assert found.arms() == ("none", "naswa")
+    assert {(run.facts.get("threads"), run.facts.get("seconds")) for run in found.runs} == {
+        (1, None)
+    }
+    for arm in ("none", "naswa"):
+        before, after = (sp.measure(one, arm=arm) for one in (study_store.location, store))
+        assert [before[name] for name in METRIC_NAMES] == [after[name] for name in METRIC_NAMES]
+
+
+def test_some_explanations_are_kept_and_no_word(script, study_store, tmp_path, secret):
+    """Ten of forty, each score within half precision; a token is known by its place."""
+    script.cut(study_store, n_explained=10).save(tmp_path)
+    store = Store(Location.of(unpack(Bundle.load(tmp_path), tmp_path / "demo")))
+
+    choice = {"arm": "naswa", "split": "test", "method": "attention"}
+    before, after = (open_explanations(one, **choice).shard(0) for one in (study_store, store))
+
+    begins = np.cumsum(before.lengths) - before.lengths
+    rows = [before.ids.to_pylist().index(example) for example in after.ids.to_pylist()]
+    tokens = np.concatenate([begins[row] + np.arange(before.lengths[row]) for row in rows])
+    assert len(rows) == 10
+    assert after.scores == pytest.approx(before.scores[:, tokens], rel=2**-11)
+    assert after.tokens[0].as_py() == [f"w{i + 1}" for i in range(before.lengths[rows[0]])]
+    written = list(tmp_path.glob("records.*"))
+    assert len(written) == 2
+    for path in written:
+        assert secret.encode() not in path.read_bytes()
+
+
+def test_the_same_study_gives_the_same_bytes(script, study_store, tmp_path):
+    """The examples to explain are drawn by a seed of their own."""
+    found = []
+    for _ in range(2):
+        script.cut(study_store, n_explained=10).save(tmp_path)
+        found.append([path.read_bytes() for path in sorted(tmp_path.glob("records.*"))])
+
+    assert found[0] == found[1]
