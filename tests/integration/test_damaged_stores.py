@@ -13,6 +13,7 @@ from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.schema import Kind, Layout
 from seedproof.records.writer import RunWriter
+from seedproof.testing.explained import write_explained
 
 N_RUNS, N_EXAMPLES, ROWS = 4, 60, 20
 LAYOUT = Layout(Kind.PROBS, ("no", "yes"))
@@ -163,3 +164,20 @@ def test_too_little_may_be_left(store):
 
     with pytest.raises(TooFewRunsError, match="Of the 4 runs of arm 'none', 1 can be read"):
         sp.measure(store.path, skip_damaged=True)
+
+
+def test_damaged_explanations_are_refused_or_left_out(tmp_path):
+    """Without them, predictions are measured all the same."""
+    place = Location.of(tmp_path / "store")
+    rng = np.random.default_rng(0)
+    probs = np.tile(np.float32([0.4, 0.6]), (3, 8, 1))
+    write_explained(place, range(8), list(rng.random((8, 3, 1, 6))), probs=probs)
+    next((tmp_path / "store").rglob("explanations/**/*.parquet")).unlink()
+
+    with pytest.raises(DamagedStoreError, match="is missing"):
+        sp.measure(place)
+    found = sp.measure(place, skip_damaged=True).measurement
+
+    assert found.explanations == {}
+    assert found.n_examples == 8
+    assert any(note.startswith("Explanations by 'lime' are left out.") for note in found.notes)

@@ -81,7 +81,7 @@ def compared(
     Returns:
         An effect; without an interval where none is known.
     """
-    values = estimate(base).value, estimate(arm).value
+    values = _value(base), _value(arm)
     value = _plain(metric, *values)
     if isinstance(base, SpreadOverRuns) and isinstance(arm, SpreadOverRuns):
         return _spread_effect(metric, base.values, arm.values, value, tail=tail)
@@ -92,6 +92,13 @@ def compared(
         return from_estimates(metric, estimate(base), estimate(arm), tail=tail, has_runs=has_runs)
     found = contrast(base, arm, Pair(metric, is_paired, cross))
     return effect_of(metric, value, found, tail=tail, note="" if found else NO_COUNTERPART)
+
+
+def _value(statistic: Statistic) -> float:
+    # A rank correlation may be negative, which the interval of a mean of shares takes for 0.
+    if isinstance(statistic, MeanOverExamples):
+        return statistic.value
+    return estimate(statistic).value
 
 
 def _has_runs(statistic: Statistic) -> bool:

@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 from seedproof.errors import OptionError
 from seedproof.records.location import Location
 
-PART = re.compile(r"part-\d+\.parquet")
+# As `part_name` writes them: others call theirs `part-0.parquet`.
+PART = re.compile(r"part-\d{6,}\.parquet")
 
 
 def example_files(place: Location) -> list[Location]:
@@ -38,18 +39,25 @@ def clear_examples(place: Location) -> None:
     Raises:
         OptionError: Other files are there.
     """
-    if place.is_file():
-        place.files.delete_file(place.path)
-        return
-    for file in place.files_inside():
-        if not PART.fullmatch(file.name):
+    is_one = place.is_file()
+    found = [place] if is_one else place.files_inside()
+    for file in found:
+        if not (_has_examples(file) if is_one else PART.fullmatch(file.name)):
             raise OptionError(
-                f"{place} has {file.name!r} in it, which is no table of examples. Give another "
-                "folder."
+                f"{file} is there already, and is no table of examples. Give another folder."
             )
+    for file in found:
         file.files.delete_file(file.path)
     if place.is_folder():
         place.files.delete_dir(place.path)
+
+
+def _has_examples(file: Location) -> bool:
+    try:
+        schema = pq.read_schema(file.path, filesystem=file.files)
+    except (pa.ArrowException, OSError):
+        return False
+    return {"example", "flip_rate"} <= set(schema.names)
 
 
 def read_examples(place: Location, columns: Sequence[str] | None = None) -> pa.Table:

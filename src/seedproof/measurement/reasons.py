@@ -3,7 +3,8 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from seedproof.errors import InputError
+from seedproof.engines import Engine
+from seedproof.errors import DamagedStoreError, InputError, SeedproofError
 from seedproof.measurement.explanations.measure import measure_explanations
 from seedproof.measurement.result import Measurement
 from seedproof.records.explanation_shards import explanations_beside, left_out
@@ -13,26 +14,45 @@ from seedproof.typing import Progress
 if TYPE_CHECKING:
     from seedproof.measurement.explanations.result import ExplanationMeasurement
 
+# Below this, starting workers takes longer than the work.
+MIN_SHARDS = 8
+
 
 def with_explanations(
-    measurement: Measurement, source: StoreShards, *, progress: Progress | None = None
+    measurement: Measurement,
+    source: StoreShards,
+    *,
+    engine: Engine | None = None,
+    skip_damaged: bool = False,
+    progress: Progress | None = None,
 ) -> Measurement:
     """A measurement of predictions with the explanations of the same runs, by every method.
 
     Args:
         measurement: What the predictions gave.
         source: The predictions.
+        engine: Where shards are measured; here and now without one.
+        skip_damaged: Whether a method is left out where its records, or predictions that go with
+            them, are damaged.
         progress: Told how many shards of a method are done.
 
     Returns:
         The same, with explanations as far as they can be measured, and notes on what cannot.
     """
-    explained, notes = explanations_beside(source)
+    refused: tuple[type[SeedproofError], ...] = (InputError,)
+    if skip_damaged:
+        refused += (DamagedStoreError,)
+    explained, notes = explanations_beside(source, skip_damaged=skip_damaged)
     found: dict[str, ExplanationMeasurement] = {}
     left = list(notes)
     for method, one in explained.items():
         try:
-            found[method] = measure_explanations(one, predictions=source, progress=progress)
-        except InputError as error:
+            found[method] = measure_explanations(
+                one,
+                predictions=source,
+                engine=None if one.n_shards < MIN_SHARDS else engine,
+                progress=progress,
+            )
+        except refused as error:
             left.append(left_out(method, error))
     return replace(measurement, explanations=found, notes=(*measurement.notes, *left))

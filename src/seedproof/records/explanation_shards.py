@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from seedproof.errors import (
+    DamagedStoreError,
     MissingExampleError,
     NotFoundError,
     OptionError,
     SeedproofError,
-    StoreError,
     TooFewRunsError,
 )
 from seedproof.records.location import Location
@@ -122,24 +122,28 @@ def _aligned(
 
 
 def explanations_beside(
-    source: StoreShards,
+    source: StoreShards, *, skip_damaged: bool = False
 ) -> tuple[dict[str, "ExplanationShards"], tuple[str, ...]]:
     """The explanations of the very runs whose predictions a source holds.
 
     Args:
         source: Predictions of some runs.
+        skip_damaged: Whether a method with a damaged file is left out, instead of refused.
 
     Returns:
         By name of the method; and for each method that some run lacks, or by which runs explain
         other examples, a note that it is left out.
     """
+    refused: tuple[type[SeedproofError], ...] = (NotFoundError, MissingExampleError)
+    if skip_damaged:
+        refused += (DamagedStoreError,)
     runs, split = source.manifests, source.split
     paths = [part.path.split("/") for run in runs for part in run.parts]
     found, notes = {}, []
     for method in sorted({path[2] for path in paths if path[:2] == ["explanations", split]}):
         try:
             found[method] = _aligned(source.location, runs, split, method)
-        except (NotFoundError, MissingExampleError) as error:
+        except refused as error:
             notes.append(left_out(method, error))
     return found, tuple(notes)
 
@@ -299,7 +303,7 @@ def _examples(ids: pa.Array) -> tuple[IntArray, IntArray]:
     return firsts, np.diff(np.append(firsts, len(ids)))
 
 
-def _other_examples(first: PartFiles, reader: PartFiles) -> SeedproofError:
+def _other_examples(first: PartFiles, reader: PartFiles) -> MissingExampleError:
     """What to raise where two runs do not explain the same examples: names the first of them."""
     for (_, mine), (group_idx, theirs) in zip_longest(
         _numbered_ids(first), _numbered_ids(reader), fillvalue=(-1, None)
@@ -310,7 +314,7 @@ def _other_examples(first: PartFiles, reader: PartFiles) -> SeedproofError:
                 f"where run {first.run.name!r} has {_named(mine)}. "
                 "Explain the same examples, equally often, in every run."
             )
-    return StoreError(
+    return MissingExampleError(
         f"The explanations of the runs {first.run.name!r} and {reader.run.name!r} are cut into "
         "different row groups. Log both with one version of seedproof."
     )

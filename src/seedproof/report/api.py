@@ -26,6 +26,7 @@ from seedproof.measurement.result import Measurement
 from seedproof.measurement.saved import is_saved, load_saved
 from seedproof.records.columns import Columns
 from seedproof.records.location import Location
+from seedproof.records.memory import parse_memory
 from seedproof.records.reader import Store, StoreShards
 from seedproof.records.targets import Target, open_target
 from seedproof.report.comparison.report import ComparisonReport
@@ -36,7 +37,6 @@ from seedproof.report.versions import VersionReport
 from seedproof.typing import Progress
 
 DEFAULT_MEMORY = "2GB"
-_UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
 def measure(
@@ -78,8 +78,8 @@ def measure(
             all machines must see it. Without it the table is on this machine, and goes with the
             report.
         skip_damaged: Whether to leave out what is damaged in a store, with a note, instead of
-            refusing it: a run that cannot be read or does not fit, and a row group of all runs
-            where one run's is damaged.
+            refusing it: a run that cannot be read or does not fit, a row group of all runs where
+            one run's is damaged, and explanations by a method that are damaged in some run.
         progress: Called as the work goes on.
 
     Returns:
@@ -118,7 +118,13 @@ def measure(
                     pool, source, place, skip_damaged=skip_damaged, progress=progress, notes=notes
                 )
             if isinstance(source, StoreShards):
-                result = with_explanations(result, source, progress=progress)
+                result = with_explanations(
+                    result,
+                    source,
+                    engine=None if pool is None else pool.engine,
+                    skip_damaged=skip_damaged,
+                    progress=progress,
+                )
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise
@@ -339,28 +345,3 @@ def checked_columns(columns: Columns | None) -> Columns:
             f"columns is a {type(columns).__name__}. Give sp.Columns(run=…, example=…, …)."
         )
     return Columns() if columns is None else columns
-
-
-def parse_memory(memory: str | int) -> int:
-    """Bytes from text such as "500MB" or "4GB".
-
-    Args:
-        memory: A number of bytes, or text with a unit.
-
-    Returns:
-        Bytes.
-
-    Raises:
-        OptionError: It is neither, or less than 100 MB.
-    """
-    text = str(memory).strip().upper().replace("IB", "B")
-    unit = text[-2:] if text[-2:] in _UNITS else ""
-    try:
-        size = int(float(text.removesuffix(unit)) * _UNITS.get(unit, 1))
-    except (ValueError, OverflowError):
-        size = 0
-    if size < 100 * 10**6:
-        raise OptionError(
-            f"A memory of {memory!r} is not allowed. Give at least 100MB, such as 4GB."
-        )
-    return size

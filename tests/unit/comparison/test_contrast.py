@@ -1,5 +1,7 @@
 """Ratios and differences of two finished metrics."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import f as f_distribution
@@ -243,3 +245,16 @@ def test_more_arms_widen_every_interval():
     four = compared("flip_rate", base, arm, cross=None, is_paired=True, tail=TAIL / 4)
 
     assert four.low < one.low < one.value < one.high < four.high
+
+
+def test_a_negative_rank_correlation_is_compared_as_it_is():
+    """From −0.10 to +0.05 is +0.15; the interval is about it."""
+    base, arm = (
+        replace(mean(v, [v - 0.01, v, v + 0.01, v]), scale="logit", largest=1.0, is_count=False)
+        for v in (-0.10, 0.05)
+    )
+
+    effect = compare("explanation_tau", base, arm)
+
+    assert effect.value == pytest.approx(0.15)
+    assert effect.value - effect.low == pytest.approx(effect.high - effect.value)

@@ -96,17 +96,19 @@ def test_rows_of_two_passes_are_never_mixed(probs, tmp_path):
         measure_on(Workers(SerialEngine()), ArrayShards(probs), Location.of(folder))
         assert [path.name for path in folder.iterdir()] == ["part-000000.parquet"]
         clear_examples(Location.of(folder))
-        folder.touch()
+        measure_shards(ArrayShards(probs), Location.of(folder))
 
 
 def test_somebody_elses_files_are_left_alone(probs, tmp_path):
     """They are no table of examples."""
+    (tmp_path / "part-000000.parquet").touch()
     (tmp_path / "thesis.txt").touch()
 
-    with pytest.raises(OptionError, match=r"'thesis\.txt'"):
-        measure_on(Workers(SerialEngine()), ArrayShards(probs), Location.of(tmp_path))
+    for place in (tmp_path, tmp_path / "thesis.txt"):
+        with pytest.raises(OptionError, match=r"thesis\.txt is there already"):
+            measure_on(Workers(SerialEngine()), ArrayShards(probs), Location.of(place))
 
-    assert (tmp_path / "thesis.txt").exists()
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_processes_get_several_shards_at_a_time():

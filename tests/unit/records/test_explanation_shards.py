@@ -12,7 +12,6 @@ from seedproof.errors import (
     MissingExampleError,
     NotFoundError,
     OptionError,
-    StoreError,
     TooFewRunsError,
 )
 from seedproof.records import explanations
@@ -261,7 +260,7 @@ def test_runs_that_are_cut_differently_are_refused(make, monkeypatch):
     part = write_explanations(folder, "test", "lime", usual(1))
     RunManifest("none1", "1", (part,)).commit(folder)
 
-    with pytest.raises(StoreError, match="cut into different row groups"):
+    with pytest.raises(MissingExampleError, match="cut into different row groups"):
         opened(Store(place))
 
 

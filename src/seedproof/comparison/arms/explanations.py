@@ -63,11 +63,30 @@ def compare_explanations(
             for arm, methods in zip(arms, found, strict=True)
             if method in methods
         ]
+        is_compared = method in found[0]
+        if is_compared:
+            explained = _alike(explained, notes)
         try:
-            _compare(explained, is_compared=method in found[0], tail=tail)
+            _compare(explained, is_compared=is_compared, tail=tail)
         except InputError as error:
             notes.append(left_out(method, error))
     return arms, tuple(dict.fromkeys(notes))
+
+
+def _alike(
+    explained: Sequence[tuple[Reasons, ExplanationShards]], notes: list[str]
+) -> list[tuple[Reasons, ExplanationShards]]:
+    """The arms that explain the baseline's examples; the others are told of."""
+    first = explained[0][1]
+    found = [explained[0]]
+    for arm, source in explained[1:]:
+        try:
+            first.check_alike(source)
+        except InputError as error:
+            notes.append(left_out(source.method, error))
+        else:
+            found.append((arm, source))
+    return found
 
 
 def _compare(
@@ -80,8 +99,6 @@ def _compare(
             arm.measured[method] = measure_explanations(source, predictions=arm.source)
         return
     first = explained[0][1]
-    for _, source in explained[1:]:
-        first.check_alike(source)
     tallies = [ExplanationTally(source, arm.source) for arm, source in explained]
     shared: list[dict[str, Cross]] = [{} for _ in explained]
     for index in range(first.n_shards):

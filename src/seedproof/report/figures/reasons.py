@@ -72,7 +72,7 @@ def _figure(
         name=f"top_words_{found.method}",
         section="Reasons",
         title="Top words by confidence" + (f": {named(found.method)}" if names_method else ""),
-        takeaway=_takeaway(rows),
+        takeaway=_takeaway(rows, n_classes),
         reading="Shaded: 95 % over examples. Small figures: examples in the bin." + by_class,
         rows=rows,
         facts={
@@ -103,9 +103,10 @@ def _figure(
     )
 
 
-def _takeaway(rows: Sequence[Mapping[str, Any]]) -> str:
+def _takeaway(rows: Sequence[Mapping[str, Any]], n_classes: int) -> str:
     """What sure and doubtful examples have in common, or not, as far as their bands tell."""
-    sure = [row for row in rows if row["x"] < 0.1 or row["x"] > 0.9]
+    # Of three classes one may be out of the question while runs waver between the others.
+    sure = [row for row in rows if row["x"] > 0.9 or (n_classes == 2 and row["x"] < 0.1)]
     doubtful = [row for row in rows if 0.2 < row["x"] < 0.8]
     if sure and doubtful:
         calm, moved = _mean(sure), _mean(doubtful)

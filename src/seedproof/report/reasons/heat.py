@@ -13,8 +13,9 @@ from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.explanations.telling import OTHER_ANSWERS, OTHER_REASONS, SAME_REASONS
 from seedproof.metrics.explanations.family import PAPER_TOP
 from seedproof.metrics.explanations.top_tokens import n_top, token_ranks
+from seedproof.metrics.explanations.weights import token_weights
 from seedproof.report.numbers import NO_BREAK
-from seedproof.typing import BoolArray, FloatArray
+from seedproof.typing import BoolArray
 
 # The first runs in canonical order, never chosen.
 MAX_RUNS = 5
@@ -105,7 +106,7 @@ def has_signs(found: ExplanationMeasurement) -> bool:
 
 def _heat_map(row: Mapping[str, Any], runs: Sequence[str], classes: Sequence[str]) -> HeatMap:
     magnitudes = np.abs(np.array(row["scores"], dtype=np.float64))
-    times = _times(magnitudes)
+    times = token_weights(magnitudes) * magnitudes.shape[1]
     is_top = token_ranks(magnitudes) < n_top(magnitudes.shape[1], PAPER_TOP)
     answers = _answers(row, classes)
     return HeatMap(
@@ -130,15 +131,6 @@ def _heat_map(row: Mapping[str, Any], runs: Sequence[str], classes: Sequence[str
         ),
         is_cut=len(row["tokens"]) > MAX_TOKENS,
     )
-
-
-def _times(magnitudes: FloatArray) -> FloatArray:
-    """Shares of the tokens times their number: (runs, tokens); all 1 where all scores are 0."""
-    largest = magnitudes.max(axis=1, keepdims=True)
-    # The largest first, since the sum of huge numbers may be infinite.
-    scaled = np.divide(magnitudes, largest, out=np.ones_like(magnitudes), where=largest > 0)
-    shares: FloatArray = scaled / scaled.mean(axis=1, keepdims=True)
-    return shares
 
 
 def _step(times: float) -> int:

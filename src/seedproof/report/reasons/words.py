@@ -102,7 +102,7 @@ def paragraphs(explanations: Sequence[ExplanationMeasurement]) -> tuple[str, ...
     )
     kept = (
         f"In other words: another seed keeps {shared} of a run’s top words. Lists drawn at random "
-        f"would share about 20{NO_BREAK}%."
+        f"would share about 20{NO_BREAK}%, and more in short texts."
     )
     return lists, kept
 
@@ -113,8 +113,8 @@ def on_floor(found: ExplanationMeasurement) -> str:
     if found.noise is not None:
         return (
             f"The floor is how far two draws of {method} are apart for one and the same run, over "
-            f"{found.n_repeated:,} examples: the explainer’s own chance. What is not beyond it "
-            "cannot be laid to the seed."
+            f"{found.n_repeated:,} examples: the explainer’s own chance. Where a figure is "
+            "not beyond it, another draw changes the reasons as much as another seed does."
         )
     if is_computed(found.method):
         return (

@@ -115,7 +115,7 @@ def test_runs_of_one_seed_are_paired(place):
 
 
 def test_an_arm_that_explains_other_examples_is_left_out_with_a_note(place):
-    """Predictions are compared all the same."""
+    """Predictions are compared all the same, and so are the arms that explain the same."""
     rng = np.random.default_rng(4)
     scores = scores_of(rng, base_of(rng), spread=0.5)
     add(place, scores, "none")
@@ -123,10 +123,14 @@ def test_an_arm_that_explains_other_examples_is_left_out_with_a_note(place):
         place, list(range(20)), scores[:20], arm="few", probs=PROBS, predicted=range(40), rows=16
     )
 
+    add(place, scores, "same")
+
     found = sp.compare(place).comparison
 
-    assert found.arms[0].explanations == {}
-    assert found.arms[0].effects
+    few, same = found.arm("few"), found.arm("same")
+    assert few.explanations == {}
+    assert few.effects
+    assert list(same.explanations) == ["lime"]
     assert any("'lime' are left out" in note for note in found.notes)
 
 

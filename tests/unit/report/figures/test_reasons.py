@@ -122,3 +122,15 @@ def test_a_class_with_a_backslash_stays_a_name(draw):
     curves = replace(_curves(0.3), classes=("a\\b",))
 
     assert draw(curves).facts["x"].startswith("mean probability of “a\\\\b”")
+
+
+def test_with_three_classes_a_low_probability_is_not_a_sure_answer(draw):
+    """One class may be out of the question while runs waver between the other two."""
+    means = [0.9, 0.9, *[0.4] * 6, 0.1, 0.1]
+
+    figure = draw(_curves(means), classes=("a", "b", "c"))
+
+    assert figure.takeaway == (
+        f"Reasons are steadier where runs are sure: 10{NB}% of the top words differ where runs are "
+        f"sure, against 40{NB}% where they are not."
+    )
