@@ -10,6 +10,7 @@ import numpy as np
 from seedproof.measurement.result import Measurement
 from seedproof.report.numbers import NO_BREAK, bracketed, number, short
 from seedproof.report.reasons import words as reasons
+from seedproof.typing import FloatArray
 
 # Fewer runs than this support no verdict on a spread.
 VERDICT_RUNS = 5
@@ -97,8 +98,8 @@ def _accuracy(measurement: Measurement) -> str | None:
     if cause is None:
         return f"{start}; {chance}, and {n_runs} runs do not show more than that."
     why = {
-        "drift": "mostly because " + _drift(measurement),
-        "both": "and " + _drift(measurement),
+        "drift": "mostly because " + _drifts(measurement),
+        "both": "and " + _drifts(measurement),
         "runs": "because some runs are better than others",
     }[cause]
     return f"{start}; {chance}: examples move together, {why}."
@@ -116,7 +117,7 @@ def on_accuracy(measurement: Measurement) -> tuple[str, ...]:
     )
     found = [expected]
     if spread_cause(measurement) == "drift":
-        found.append(f"Most of that is a moving decision: {_drift(measurement)}.")
+        found.append(f"Most of that is a moving decision: {_drifts(measurement)}.")
     best, worst = (number(float(x), "percent") for x in (by_run.max(), by_run.min()))
     found.append(
         f"Reporting the best of {measurement.n_runs} runs would have claimed {best}{NO_BREAK}%; "
@@ -168,13 +169,25 @@ def _explained_by_shares(measurement: Measurement) -> float:
     return 1 - float(rest @ rest) / n_free / float(accuracy.var(ddof=1))
 
 
-def _drift(measurement: Measurement) -> str:
-    """Which class is predicted more by some runs than by others."""
+def drift(measurement: Measurement) -> tuple[str, FloatArray]:
+    """The class whose share of the predictions moves most over runs; the second of two.
+
+    Args:
+        measurement: What was measured.
+
+    Returns:
+        Its name, and its share in each run.
+    """
     moving, shares = measurement.detail["drift_classes"], measurement.detail["drift_shares"]
     place = int(np.flatnonzero(moving == 1)[0]) if measurement.n_classes == 2 else 0
-    low, high = float(shares[:, place].min()), float(shares[:, place].max())
-    name = measurement.classes[int(moving[place])]
-    return f"the share of {name!r} predictions drifts from {short(low)} to {short(high)}"
+    return measurement.classes[int(moving[place])], shares[:, place]
+
+
+def _drifts(measurement: Measurement) -> str:
+    """Which class is predicted more by some runs than by others."""
+    name, shares = drift(measurement)
+    low, high = short(float(shares.min())), short(float(shares.max()))
+    return f"the share of {name!r} predictions drifts from {low} to {high}"
 
 
 def _confidence(measurement: Measurement) -> str | None:

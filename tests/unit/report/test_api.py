@@ -7,7 +7,6 @@ import pytest
 
 import seedproof as sp
 from seedproof.errors import DtypeError, OptionError, UnknownNameError
-from seedproof.report.api import parse_memory
 
 
 @pytest.fixture
@@ -63,21 +62,6 @@ def test_flip_matrix_is_symmetric(report):
     expected = np.array([[0, 0.25, 0], [0.25, 0, 0.25], [0, 0.25, 0]])
 
     np.testing.assert_array_equal(report.flip_matrix, expected)
-
-
-@pytest.mark.parametrize(
-    ("text", "size"), [("4GB", 4 * 10**9), ("500 MB", 5 * 10**8), (10**9, 10**9), ("1GiB", 10**9)]
-)
-def test_memory_is_read_with_its_unit(text, size):
-    """Sizes as people write them."""
-    assert parse_memory(text) == size
-
-
-@pytest.mark.parametrize("text", ["banana", "1", "-4GB", "nanGB", "infGB", ""])
-def test_memory_that_makes_no_sense_is_refused(text):
-    """Less than 100 MB cannot work, and words are no sizes."""
-    with pytest.raises(OptionError, match="A memory of"):
-        parse_memory(text)
 
 
 def test_a_thing_that_is_no_data_is_refused():

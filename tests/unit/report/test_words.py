@@ -5,7 +5,7 @@ import pytest
 
 import seedproof as sp
 from seedproof.report.figures import build_figures, section_titles
-from seedproof.report.words import followed, headline, limits, sentences
+from seedproof.report.words import drift, followed, headline, limits, sentences
 
 
 def _flipping(n_runs, n_examples, n_flips):
@@ -122,3 +122,13 @@ def test_unanimous_examples_have_a_bar_of_their_own():
 
     counts = {row["group"]: row["count"] for row in votes.rows}
     assert counts == {"all runs agree": 600, "some differ": 400}
+
+
+def test_the_drifting_class_is_the_second_of_two():
+    """Runs give it to one, two and four of four examples."""
+    found = sp.measure([[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 1]], classes=["no", "yes"])
+
+    name, shares = drift(found.measurement)
+
+    assert name == "yes"
+    assert shares.tolist() == [0.25, 0.5, 1.0]

@@ -1,32 +1,44 @@
 """Which arms are compared together: intervals widen with the number of questions asked.
 
 The paper asks about two averages. What else was trained beside them must not make its answers
-harder to show, so that ASWA and NASWA are compared with `none` as if they were alone; further arms
-are compared among all of them, as `seedproof compare` does with the store.
+harder to show, so that ASWA and NASWA are compared with `none` as if they were alone. Where all
+arms stand side by side they are compared once more, among all of them, as `seedproof compare` does
+with the store.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from seedproof.comparison.arms.compare import compare_sides
+from seedproof.comparison.arms.compare import Side, compare_sides
 from seedproof.comparison.arms.result import ComparedArm
 from seedproof.comparison.sides import Reading, open_sides
+from seedproof.papers.conll2019.names import BASELINE, PAPER_ARMS
 from seedproof.records.columns import Columns
 from seedproof.records.location import Location
 
-BASELINE = "none"
-# The paper says that the second is steadier than the first.
-RIVALS = ("aswa", "naswa")
 # No table is read here, so that nothing is sorted in it.
 MEMORY = 10**9
 
 
-def compared_arms(
-    store: str | os.PathLike[str], arms: Sequence[str], *, split: str
-) -> dict[str, ComparedArm]:
-    """What each arm changes against the baseline.
+@dataclass(frozen=True, eq=False)
+class Families:
+    """Arms beside the baseline.
+
+    Args:
+        asked: Every arm, the baseline too: the paper's two compared by themselves, the others among
+            all. Empty without a baseline and another arm.
+        of_all: The paper's two, compared among all; empty if there is no further arm.
+    """
+
+    asked: Mapping[str, ComparedArm] = field(default_factory=dict)
+    of_all: Mapping[str, ComparedArm] = field(default_factory=dict)
+
+
+def open_arms(store: str | os.PathLike[str], arms: Sequence[str], *, split: str) -> list[Side]:
+    """The arms of a store, to be compared.
 
     Args:
         store: The store of a study.
@@ -34,36 +46,47 @@ def compared_arms(
         split: Which split.
 
     Returns:
-        The paper's two, compared by themselves, then the others; nothing without a baseline.
+        The baseline first; nothing without it, or with it alone.
     """
-    if BASELINE not in arms:
-        return {}
-    papers = [arm for arm in RIVALS if arm in arms]
-    others = [arm for arm in arms if arm not in (BASELINE, *RIVALS)]
-    found = _compared(store, (BASELINE, *papers), split) if papers else {}
-    if others:
-        of_all = _compared(store, (BASELINE, *papers, *others), split)
-        found = {**{arm: of_all[arm] for arm in others}, **found}
-    return found
-
-
-def compared_rivals(
-    store: str | os.PathLike[str], arms: Sequence[str], *, split: str
-) -> ComparedArm | None:
-    """What NASWA changes against ASWA; None unless both are there."""
-    if not set(RIVALS) <= set(arms):
-        return None
-    return _compared(store, RIVALS, split)[RIVALS[1]]
-
-
-def _compared(
-    store: str | os.PathLike[str], arms: Sequence[str], split: str
-) -> dict[str, ComparedArm]:
-    """All arms against the first of them."""
+    if BASELINE not in arms or len(arms) < 2:
+        return []
     with TemporaryDirectory(prefix="seedproof-") as working:
         reading = Reading(columns=Columns(), working=Path(working), memory=MEMORY, split=split)
-        sides = [
-            side for side in open_sides([os.fspath(store)], arms[0], reading) if side.name in arms
-        ]
+        return open_sides([os.fspath(store)], BASELINE, reading)
+
+
+def compared_families(sides: Sequence[Side]) -> Families:
+    """What each arm changes against the baseline.
+
+    Args:
+        sides: The baseline, then the others.
+
+    Returns:
+        Both readings of it.
+    """
+    papers = [side for side in sides if side.name in (BASELINE, *PAPER_ARMS)]
+    if len(sides) < 2:
+        return Families()
+    if len(papers) == len(sides):
+        return Families(_compared(sides))
+    among_all = _compared(sides)
+    if len(papers) == 1:
+        return Families(among_all)
+    found = _compared(papers)
+    of_all = {arm: among_all[arm] for arm in found if arm != BASELINE}
+    return Families({**among_all, **found}, of_all)
+
+
+def compared_rivals(sides: Sequence[Side]) -> ComparedArm | None:
+    """What NASWA changes against ASWA; None unless both are there."""
+    found = {side.name: side for side in sides}
+    if not set(PAPER_ARMS) <= set(found):
+        return None
+    return _compared([found[arm] for arm in PAPER_ARMS])[PAPER_ARMS[1]]
+
+
+def _compared(sides: Sequence[Side]) -> dict[str, ComparedArm]:
+    """All arms against the first of them."""
+    with TemporaryDirectory(prefix="seedproof-") as working:
         result = compare_sides(sides, Location.of(working))
-    return {one.name: one for one in result.arms}
+    return {one.name: one for one in (result.baseline, *result.arms)}

@@ -10,28 +10,35 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from seedproof.comparison.arms.result import ComparedArm
 from seedproof.errors import OptionError
 from seedproof.measurement.result import Measurement
-from seedproof.papers.conll2019.families import compared_arms, compared_rivals
+from seedproof.papers.conll2019.families import (
+    Families,
+    compared_families,
+    compared_rivals,
+    open_arms,
+)
+from seedproof.papers.conll2019.matched import matched_sides
 from seedproof.papers.conll2019.plain import (
     plain_array,
+    plain_changes,
     plain_effects,
     plain_explanations,
     plain_figures,
+    plain_matched,
     short,
 )
 from seedproof.papers.conll2019.published import published_accuracy
 from seedproof.papers.conll2019.settings import EXPLAIN, Setting
+from seedproof.papers.datasets.catalog import load
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
 from seedproof.records.reader import Store
 from seedproof.report.api import measure_arms
-from seedproof.report.words import spread_cause
+from seedproof.report.words import drift, spread_cause
 
-FORMAT = 1
+FORMAT = 2
 SPLIT = "test"
 MISSING = "–"
 
@@ -59,8 +66,10 @@ def collect(store: str | os.PathLike[str]) -> dict[str, Any]:
     setting = Setting.from_arguments(plan["arguments"])
     measured = {arm: report.measurement for arm, report in measure_arms(store, split=SPLIT).items()}
     first = next(iter(measured.values()))
-    against = compared_arms(store, list(measured), split=SPLIT)
-    rivals = compared_rivals(store, list(measured), split=SPLIT)
+    sides = open_arms(store, list(measured), split=SPLIT)
+    found, matched = compared_families(sides), compared_families(matched_sides(sides))
+    rivals = compared_rivals(sides)
+    finished = tuple(run for run in records.runs if run.status == "finished")
     return {
         "format": FORMAT,
         "paper": "conll2019",
@@ -68,27 +77,15 @@ def collect(store: str | os.PathLike[str]) -> dict[str, Any]:
         "setting": asdict(setting) | {"min_count": setting.min_count},
         "explaining": _explaining(plan["arguments"]),
         "n_examples": first.n_examples,
+        "sizes": _sizes(finished, setting, first.n_examples),
         "classes": list(first.classes),
-        "versions": _versions(records.runs),
+        "versions": _versions(finished),
         "arms": {
-            arm: _arm(
-                [run for run in records.runs if run.arm == arm],
-                found,
-                against.get(arm),
-            )
-            for arm, found in measured.items()
+            arm: _arm([run for run in finished if run.arm == arm], one, found.asked.get(arm))
+            | _beside(arm, found, matched)
+            for arm, one in measured.items()
         },
-        "rivals": None if rivals is None else _rivals(rivals),
-    }
-
-
-def _rivals(second: ComparedArm) -> dict[str, Any]:
-    """What the second of the paper's two changes against the first."""
-    return {
-        "effects": plain_effects(second.effects),
-        "explanations": {
-            method: plain_effects(effects) for method, effects in second.explanations.items()
-        },
+        "rivals": None if rivals is None else plain_changes(rivals),
     }
 
 
@@ -97,13 +94,16 @@ def _arm(
 ) -> dict[str, Any]:
     names = sorted({name for run in runs for name in run.scalars})
     reasons = {} if compared is None else compared.explanations
+    moving, shares = drift(found)
     return {
         "runs": [run.name for run in runs],
+        "n_runs": found.n_runs,
+        "is_paired": compared is not None and compared.is_paired,
         "scalars": {name: [short(run.scalars.get(name)) for run in runs] for name in names},
         "metrics": plain_figures(found.metrics),
         "effects": {} if compared is None else plain_effects(compared.effects),
         "spread_cause": spread_cause(found),
-        "drift": _drift(found),
+        "drift": {"class": moving, "shares": plain_array(shares)},
         "sd_curve": {
             name: plain_array(found.detail[f"sd_curve_{name}"])
             for name in ("count", "mean", "error")
@@ -115,14 +115,26 @@ def _arm(
     }
 
 
-def _drift(found: Measurement) -> dict[str, Any]:
-    """The class whose share of the predictions moves most, and how far; the second of two."""
-    moving, shares = found.detail["drift_classes"], found.detail["drift_shares"]
-    place = int(np.flatnonzero(moving == 1)[0]) if found.n_classes == 2 else 0
+def _beside(arm: str, found: Families, matched: Families) -> dict[str, Any]:
+    """The same arm among all arms, and with the threshold of its runs moved."""
+    among_all, moved = found.of_all.get(arm), matched.asked.get(arm)
     return {
-        "class": found.classes[int(moving[place])],
-        "shares": plain_array(shares[:, place]),
+        "of_all": None if among_all is None else plain_changes(among_all),
+        "matched": None if moved is None else plain_matched(moved, matched.of_all.get(arm)),
     }
+
+
+def _sizes(runs: Sequence[RunManifest], setting: Setting, n_test: int) -> dict[str, int]:
+    """How many examples were trained on, chosen by and tested on."""
+    logged = [{run.scalars.get(name) for run in runs} for name in ("n_train", "n_dev")]
+    if all(len(values) == 1 and None not in values for values in logged):
+        n_train, n_dev = (int(values.pop() or 0) for values in logged)
+    else:
+        # Runs of before these were logged: the same files, cut in the same way.
+        data = load(setting.dataset)
+        part = data.smaller(n_train=setting.n_train, n_dev=setting.n_dev, n_test=None, seed=0)
+        n_train, n_dev = len(part.train), len(part.dev)
+    return {"train": n_train, "dev": n_dev, "test": n_test}
 
 
 def _explaining(arguments: Sequence[str]) -> dict[str, int] | None:
@@ -180,6 +192,9 @@ def stored_results(folder: str | os.PathLike[str] | None = None) -> list[dict[st
 
     Returns:
         What `collect` gave, one for each file.
+
+    Raises:
+        OptionError: A file was written by another version.
     """
     place = files("seedproof.papers.conll2019") / "results" if folder is None else Path(folder)
     if not place.is_dir():
@@ -187,7 +202,14 @@ def stored_results(folder: str | os.PathLike[str] | None = None) -> list[dict[st
     found = {
         one.name.removesuffix(".json"): one for one in place.iterdir() if one.name.endswith(".json")
     }
-    return [json.loads(one.read_text("utf-8")) for _, one in sorted(found.items())]
+    results = {name: json.loads(one.read_text("utf-8")) for name, one in sorted(found.items())}
+    for name, one in results.items():
+        if one["format"] != FORMAT:
+            raise OptionError(
+                f"{name}.json has the format {one['format']} of another version; this one reads "
+                f"{FORMAT}. Make it again from its store with --results."
+            )
+    return list(results.values())
 
 
 def accuracy_table(results: Mapping[str, Any]) -> list[tuple[str, str, str]]:

@@ -251,6 +251,8 @@ def log_run(run: Run, prepared: Prepared, setting: Setting) -> None:
         "train_loss": train.loss,
         "train_loss_last_epoch": trained.last_loss,
         "epoch_chosen": trained.epoch,
+        "n_train": len(prepared.train),
+        "n_dev": len(prepared.dev),
         "forward_passes": n_seen + len(prepared.test) + len(prepared.train),
         "seconds": time.perf_counter() - began,
     }

@@ -56,10 +56,13 @@ def test_a_run_keeps_predictions_attention_and_scalars(tmp_path):
             "train_loss",
             "train_loss_last_epoch",
             "epoch_chosen",
+            "n_train",
+            "n_dev",
             "forward_passes",
             "seconds",
         }
         assert run.scalars["epoch_chosen"] == 1
+        assert (run.scalars["n_train"], run.scalars["n_dev"]) == (40, 20)
         # An epoch of train and dev, then train and test once more.
         assert run.scalars["forward_passes"] == 40 + 20 + 40 + 20
         kinds = {tuple(part.path.split("/")[:2]) for part in run.parts}

@@ -1,5 +1,8 @@
 import json
+from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 import seedproof as sp
@@ -15,6 +18,7 @@ from seedproof.papers.conll2019.results import (
 )
 from seedproof.papers.conll2019.settings import Setting
 from seedproof.records.location import Location
+from seedproof.records.manifest import RunManifest
 from seedproof.records.reader import Store
 
 SETTING = Setting(epochs=1, n_train=40, n_dev=20, n_test=20)
@@ -81,6 +85,59 @@ def test_results_have_the_effects_of_compare(store):
     assert found["rivals"] is None
 
 
+def test_results_have_runs_pairs_and_sizes(store):
+    """Two seeds that both arms share; 40 examples to train on, 20 to choose by, 20 to test on."""
+    found = collect(store)
+
+    assert found["sizes"] == {"train": 40, "dev": 20, "test": 20}
+    assert [arm["n_runs"] for arm in found["arms"].values()] == [2, 2]
+    assert [arm["is_paired"] for arm in found["arms"].values()] == [False, True]
+    assert found["arms"]["aswa"]["of_all"] is None
+
+
+def test_sizes_that_runs_did_not_log_come_from_the_data(store):
+    """Runs of before had no such scalars; the made file has 120, 40 and 40, and parts are drawn."""
+    for path in Path(store).glob("runs/*/run.json"):
+        run = RunManifest.load(Location.of(path.parent))
+        kept = {name: value for name, value in run.scalars.items() if not name.startswith("n_")}
+        path.unlink()
+        replace(run, scalars=kept).commit(Location.of(path.parent))
+
+    assert collect(store)["sizes"] == {"train": 40, "dev": 20, "test": 20}
+
+
+def test_results_have_what_is_left_with_the_same_share(store):
+    """As `sp.measure` and `sp.compare` say of answers whose thresholds were moved by hand."""
+    found = collect(store)["arms"]
+
+    moved, labels = {}, None
+    for arm in ("none", "aswa"):
+        shard = Store(Location.of(store)).shards(arm=arm, split="test").shard(0)
+        probs, labels = shard.probs[..., 1], shard.labels
+        count = int((probs > 0.5).sum() / 2 + 0.5)
+        moved[arm] = np.zeros(probs.shape, dtype=int)
+        for answers, of_run in zip(moved[arm], probs, strict=True):
+            answers[sorted(range(20), key=lambda i, of_run=of_run: -of_run[i])[:count]] = 1
+        report, kept = sp.measure(moved[arm], labels=labels), found[arm]["matched"]
+        assert kept["share"] == count / 20
+        for name in ("accuracy", "accuracy_sd", "flip_rate"):
+            assert kept["metrics"][name][0] == pytest.approx(report[name].value, rel=1e-5)
+    reports = {arm: sp.measure(answers, labels=labels) for arm, answers in moved.items()}
+    oracle = sp.compare(reports).effect("aswa", "accuracy")
+    assert found["aswa"]["matched"]["effects"]["accuracy"]["value"] == pytest.approx(
+        oracle.value, rel=1e-5, abs=1e-9
+    )
+    assert found["none"]["matched"]["effects"] == {}
+
+
+def test_results_of_another_version_are_refused(store, tmp_path):
+    """The message names the file, and what to do."""
+    write_results(collect(store) | {"format": 1}, tmp_path / "results")
+
+    with pytest.raises(OptionError, match=r"json has the format 1 .* Make it again"):
+        stored_results(tmp_path / "results")
+
+
 def test_one_arm_has_figures_without_effects(made_sst, tmp_path):
     """There is nothing to compare it with."""
     del made_sst
@@ -95,6 +152,7 @@ def test_one_arm_has_figures_without_effects(made_sst, tmp_path):
 
     assert found["arms"]["aswa"]["effects"] == {}
     assert found["arms"]["aswa"]["explanations"]["attention"]["effects"] == {}
+    assert found["arms"]["aswa"]["matched"] is None
 
 
 def test_the_drift_is_that_of_the_second_class(store):

@@ -5,17 +5,21 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from seedproof.comparison.effect import Effect
-from seedproof.papers.conll2019.page.reading import (
+from seedproof.papers.conll2019.names import (
     ARMS,
     BASELINE,
     DATASETS,
+    JACCARD,
+    KL,
     METHODS,
-    SettingResults,
+    OVERLAP,
 )
+from seedproof.papers.conll2019.page.reading import SettingResults
 from seedproof.papers.conll2019.page.verdicts import (
     FAILS,
     HOLDS,
     OPEN,
+    SIZE_OPEN,
     Verdict,
     judge_cut,
     judge_direction,
@@ -23,13 +27,13 @@ from seedproof.papers.conll2019.page.verdicts import (
     judge_range,
     judge_value,
 )
-from seedproof.papers.conll2019.page.words import changed, figure
+from seedproof.papers.conll2019.page.words import changed, figure, listed
 from seedproof.papers.conll2019.published import published, published_accuracy
 from seedproof.report.numbers import MINUS, NO_BREAK
 
 Claim: TypeAlias = Mapping[str, Any]
 Settings: TypeAlias = Sequence[SettingResults]
-KL, JACCARD = "explanation_kl", "explanation_jaccard_20"
+VERDICTS = (HOLDS, FAILS, SIZE_OPEN, OPEN)
 
 
 @dataclass(frozen=True)
@@ -75,10 +79,21 @@ class CheckedClaim:
         return tuple(check.verdict for check in self.checks)
 
     @property
+    def says(self) -> str:
+        """What the paper says, with what its tables give where that is another number."""
+        given = self.claim.get("from_tables")
+        if given is None:
+            return str(self.claim["says"])
+        values = [
+            f"{value}{NO_BREAK}{self.claim['unit']} ({ARMS[a]})" for a, value in given.items()
+        ]
+        return f"{self.claim['says']} The tables give {listed(values)}."
+
+    @property
     def summary(self) -> str:
         """All verdicts in one line."""
         verdicts = self.verdicts
-        counts = {one: verdicts.count(one) for one in (HOLDS, FAILS, OPEN) if one in verdicts}
+        counts = {one: verdicts.count(one) for one in VERDICTS if one in verdicts}
         if not counts:
             return "not covered by our runs"
         if len(counts) == 1:
@@ -104,14 +119,19 @@ def checked_claims(settings: Settings) -> tuple[CheckedClaim, ...]:
 
 def tally(claims: Sequence[CheckedClaim]) -> str:
     """How many claims hold, in a sentence."""
+
+    def told(count: int, one: str, more: str) -> str:
+        return f"{count} {one if count == 1 else more}"
+
     n_missing = sum(not one.checks for one in claims)
     n_failed = sum(FAILS in one.verdicts for one in claims)
     n_held = sum(set(one.verdicts) == {HOLDS} for one in claims)
     n_open = len(claims) - n_missing - n_failed - n_held
     return (
-        f"Of {len(claims)} claims of the paper, {n_held} hold here in every comparison and "
-        f"{n_failed} do not in at least one; for {n_open} at least one comparison is not shown by "
-        f"so few runs, and {n_missing} are not covered by our runs."
+        f"Of {len(claims)} claims of the paper, {told(n_held, 'holds', 'hold')} here in every "
+        f"comparison, and {told(n_failed, 'does', 'do')} not in at least one; "
+        f"{told(n_open, 'is', 'are')} open in at least one, and "
+        f"{told(n_missing, 'is', 'are')} not covered by our runs."
     )
 
 
@@ -128,7 +148,8 @@ class SdCut:
     def __call__(self, settings: Settings, claim: Claim) -> Iterator[Check]:
         """One check for each data set and stabilizer."""
         del claim
-        for one, arm in _in_table(settings, self.encoder):
+        pairs = [(one, arm) for one in _in_table(settings, self.encoder) for arm in one.paper_arms]
+        for one, arm in pairs:
             before, after = (
                 published_accuracy(one.dataset, self.encoder, name) for name in (BASELINE, arm)
             )
@@ -144,15 +165,14 @@ class SdCut:
             )
 
 
-def _in_table(settings: Settings, encoder: str) -> list[tuple[SettingResults, str]]:
-    chosen = [one for one in settings if one.encoder == encoder and one.is_as_tabled]
-    return [(one, arm) for one in chosen for arm in one.paper_arms]
+def _in_table(settings: Settings, encoder: str) -> list[SettingResults]:
+    return [one for one in settings if one.encoder == encoder and one.is_as_tabled]
 
 
 def _sd_none(settings: Settings, claim: Claim) -> Iterator[Check]:
     """The sd without averaging, beside the one in Table 2."""
     del claim
-    for one in dict.fromkeys(found for found, _ in _in_table(settings, "cnn")):
+    for one in _in_table(settings, "cnn"):
         theirs = published_accuracy(one.dataset, "cnn", BASELINE)
         if theirs is not None:
             ours = one.estimate(BASELINE, "accuracy_sd")
@@ -211,16 +231,17 @@ def _rivals(settings: Settings, claim: Claim) -> Iterator[Check]:
 
 
 def _top_tokens(settings: Settings, claim: Claim) -> Iterator[Check]:
-    """The share of top tokens that differs, of each method, without averaging."""
+    """The Jaccard distance of the top tokens, of each method, without averaging."""
     low, high = claim["value"]
     for one in settings:
         for method in one.methods:
             ours = one.estimate(BASELINE, JACCARD, method)
+            overlap = figure(OVERLAP, one.estimate(BASELINE, OVERLAP, method))
             yield Check(
                 one.dataset,
                 f"{one.title}, {METHODS[method]}",
                 f"{low:.0f} to {high:.0f}{NO_BREAK}%",
-                figure(JACCARD, ours),
+                f"{figure(JACCARD, ours)}; overlap {overlap}",
                 judge_range(ours, low / 100, high / 100),
             )
 

@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from seedproof.papers.conll2019.page.reading import BASELINE, DATASETS, SettingResults
-from seedproof.papers.conll2019.page.words import MISSING, listed, paragraphs, table
+from seedproof.papers.conll2019.names import BASELINE, DATASETS
+from seedproof.papers.conll2019.page.reading import SettingResults
+from seedproof.papers.conll2019.page.words import listed, paragraphs, table
 from seedproof.papers.conll2019.published import published
 
-# What the loaders give to train on where a setting asks for all; of AG News and SNLI, our files
-# have only a part.
-WHOLE = {"sst": 6355, "agnews": 25271, "imdb": 22500, "snli": 18000}
 VECTORS = {"glove-100d": "GloVe, 100 dimensions"}
 GRADIENTS = (
     "**Gradients.** Of the log odds, through the attention, as the paper says; its code takes the "
@@ -53,14 +51,15 @@ def differences(settings: Sequence[SettingResults]) -> str:
 def _trained(settings: Sequence[SettingResults]) -> str:
     theirs = published()["training"]
     return table(
-        ("", "training texts", "test texts", "epochs", "seeds", "vocabulary"),
+        ("", "training texts", "dev texts", "test texts", "epochs", "seeds", "vocabulary"),
         [
             (
                 one.title,
-                _of(_n_train(one), one.dataset, "train"),
-                _of(one.own["n_examples"], one.dataset, "test"),
+                _of(one, "train"),
+                f"{one.own['sizes']['dev']:,}",
+                _of(one, "test"),
                 f"{one.own['setting']['epochs']} ({theirs['epochs']})",
-                f"{one.n_runs} ({theirs['seeds']})",
+                f"{one.seeds} ({theirs['seeds']})",
                 f"words seen {one.own['setting']['min_count']} times or more",
             )
             for one in settings
@@ -68,14 +67,13 @@ def _trained(settings: Sequence[SettingResults]) -> str:
     )
 
 
-def _n_train(one: SettingResults) -> int | None:
-    asked = one.own["setting"]["n_train"]
-    return WHOLE.get(one.dataset) if asked is None else asked
+def _of(one: SettingResults, split: str) -> str:
+    """Our number of texts beside the paper's."""
+    return f"{one.own['sizes'][split]:,} ({_published(one, split):,})"
 
 
-def _of(ours: int | None, dataset: str, split: str) -> str:
-    theirs = published()["sizes"].get(dataset, {}).get(split)
-    return f"{MISSING if ours is None else f'{ours:,}'} ({sum(theirs):,})"
+def _published(one: SettingResults, split: str) -> int:
+    return sum(published()["sizes"][one.dataset][split])
 
 
 def _vectors(settings: Sequence[SettingResults]) -> str:
@@ -90,7 +88,7 @@ def _sizes(settings: Sequence[SettingResults]) -> str:
     smaller = dict.fromkeys(
         DATASETS[one.dataset]
         for one in settings
-        if (_n_train(one) or 0) < sum(published()["sizes"][one.dataset]["train"])
+        if one.own["sizes"]["train"] < _published(one, "train")
     )
     if not smaller:
         return ""
@@ -102,18 +100,19 @@ def _sizes(settings: Sequence[SettingResults]) -> str:
 
 def _data(settings: Sequence[SettingResults]) -> Iterator[str]:
     """What is to be known of single data sets."""
-    sizes, present = published()["sizes"], {one.dataset: one for one in settings}
+    present = {one.dataset: one for one in settings}
     if "sst" in present:
         yield (
             "**SST.** The file that the authors' code reads, with its filter, gives "
-            f"{present['sst'].own['n_examples']:,} test sentences; their table says "
-            f"{sum(sizes['sst']['test']):,}. That a word must be seen twice was our choice, made "
-            "while the test accuracy was printed beside that of dev: it may flatter all arms alike."
+            f"{present['sst'].own['sizes']['test']:,} test sentences; their table says "
+            f"{_published(present['sst'], 'test'):,}. "
+            "That a word must be seen twice was our choice, made while the test accuracy was "
+            "printed beside that of dev: it may flatter all arms alike."
         )
     if "agnews" in present:
         yield (
-            "**AG News.** The training file at hand has 47 % of the original's texts, from which "
-            "those trained on are drawn; the test is whole."
+            "**AG News.** The training file at hand is a part of the original, and those trained "
+            "on and chosen by are drawn from it; the test is whole."
         )
     if "imdb" in present:
         yield (
@@ -122,8 +121,9 @@ def _data(settings: Sequence[SettingResults]) -> Iterator[str]:
         )
     if "snli" in present:
         yield (
-            f"**SNLI.** {WHOLE['snli']:,} of {sum(sizes['snli']['train']):,} pairs are at hand to "
-            "train on. How the hypothesis enters is [our reading](../how-to/reproduce-a-paper.md"
+            f"**SNLI.** {present['snli'].own['sizes']['train']:,} of "
+            f"{_published(present['snli'], 'train'):,} pairs are at hand to train on. "
+            "How the hypothesis enters is [our reading](../how-to/reproduce-a-paper.md"
             "#what-is-as-published-and-what-is-our-reading)."
         )
 

@@ -8,27 +8,33 @@ from textwrap import indent
 from typing import Any
 
 from seedproof.errors import EmptyInputError
+from seedproof.papers.conll2019.names import DATASETS
 from seedproof.papers.conll2019.page.claims import CheckedClaim, checked_claims, tally
 from seedproof.papers.conll2019.page.differences import differences
 from seedproof.papers.conll2019.page.figures import READING, drawn_figures
 from seedproof.papers.conll2019.page.further import further_arms
 from seedproof.papers.conll2019.page.headline import headline
 from seedproof.papers.conll2019.page.made import COMMAND, how_made
-from seedproof.papers.conll2019.page.reading import DATASETS, SettingResults, by_setting
-from seedproof.papers.conll2019.page.tables import accuracy_tables, flip_table
+from seedproof.papers.conll2019.page.reading import SettingResults, by_setting
+from seedproof.papers.conll2019.page.tables import accuracy_tables, flip_table, matched_table
 from seedproof.papers.conll2019.page.words import listed, paragraphs, table
 from seedproof.papers.conll2019.published import published
 
 RULES = """\
 A verdict follows from an interval by a rule, never by hand.
-A cut of a stated size *holds here* if a cut is shown and its interval reaches that size.
+A cut of a stated size *holds here* if a cut is shown, its interval reaches that size, and both \
+its ends are within a factor of two of the ratio that we found.
+If they are not, *a cut is shown, its size is open*.
 It *does not hold here* if the interval ends short of that size.
 A direction holds if the whole interval lies on that side.
 It does not if the whole interval lies on the other.
 "Almost no loss" is a loss of less than half a point.
 A value holds if it is in an interval that is known to a factor of two, and a range if it contains \
 the interval; neither holds if the interval lies outside.
-Everything else is *not shown by so few runs*, which is no evidence against the claim."""
+That tokens "differ" is judged by the Jaccard distance: of the words that either of two seeds \
+names, the share that only one of them names.
+The overlap stands beside it: of one seed's top words, the share that another names, too.
+Everything else is *not shown by so few runs*: the interval tells how much is still possible."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +114,7 @@ def write_page(
 def _about(settings: Sequence[SettingResults]) -> str:
     paper = published()["paper"]
     n_settings = "one setting" if len(settings) == 1 else f"{len(settings)} settings"
-    n_runs = sum(len(arm["runs"]) for one in settings for arm in one.own["arms"].values())
+    n_runs = sum(arm["n_runs"] for one in settings for arm in one.own["arms"].values())
     return (
         f"[*{paper['title']}*]({paper['url']}) ({paper['authors']}, {paper['venue']}) trained text "
         "classifiers again and again, with nothing but the random seed changed.\n"
@@ -128,7 +134,7 @@ def _claims(claims: Sequence[CheckedClaim]) -> str:
         (
             table(
                 ("the paper says", "where", "verdict"),
-                [(one.claim["says"], one.claim["where"], one.summary) for one in claims],
+                [(one.says, one.claim["where"], one.summary) for one in claims],
             ),
             RULES,
             f"{listed(nowhere)} are covered nowhere on this page." if nowhere else "",
@@ -170,5 +176,17 @@ def _accuracy(settings: Sequence[SettingResults]) -> str:
             "### Flips, which the paper does not count",
             flips,
             flip_table(settings),
+            *_same_share(settings),
         )
     )
+
+
+def _same_share(settings: Sequence[SettingResults]) -> tuple[str, ...]:
+    rows = matched_table(settings)
+    if not rows:
+        return ()
+    about = (
+        "Here all runs of an arm give the second class, which is “positive” on SST, to equally "
+        "many texts, as told in the short answer."
+    )
+    return "### Flips and sd with the same share of positive answers", about, rows

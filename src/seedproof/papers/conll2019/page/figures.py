@@ -3,19 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from seedproof.papers.conll2019.page.reading import (
-    ARMS,
-    BASELINE,
-    PAPER_ARMS,
-    Curve,
-    SettingResults,
-)
+from seedproof.papers.conll2019.names import ARMS, BASELINE, JACCARD, KL, PAPER_ARMS
+from seedproof.papers.conll2019.page.reading import Curve, SettingResults
 from seedproof.papers.conll2019.page.svg import Chart, Panel, draw, points
 from seedproof.papers.conll2019.page.words import figure, judged, listed, paragraphs, table
 
 DRAWN = (BASELINE, *PAPER_ARMS)
 X_TITLE = "mean predicted probability, over runs, of the class that is named above"
-KL, JACCARD = "explanation_kl", "explanation_jaccard_20"
 
 
 @dataclass(frozen=True)

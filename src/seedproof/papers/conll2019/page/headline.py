@@ -1,8 +1,11 @@
 """The short answer: by how much do ASWA and NASWA cut what the seed decides?"""
 
 from collections.abc import Iterator
+from statistics import median
 
-from seedproof.papers.conll2019.page.reading import ARMS, BASELINE, METHODS, SettingResults
+from seedproof.papers.conll2019.names import ARMS, BASELINE, JACCARD, KL, METHODS, OVERLAP
+from seedproof.papers.conll2019.page.reading import SettingResults
+from seedproof.papers.conll2019.page.same_share import DEFINITION, same_share
 from seedproof.papers.conll2019.page.words import (
     changed,
     clauses,
@@ -12,11 +15,9 @@ from seedproof.papers.conll2019.page.words import (
     paragraphs,
     table,
 )
-from seedproof.report.numbers import NO_BREAK, number, short
+from seedproof.report.numbers import NO_BREAK, short
+from seedproof.report.reasons.words import is_computed
 
-# Computed from the weights: the same model explained twice says the same.
-COMPUTED = frozenset({"attention", "gradient"})
-KL, JACCARD, OVERLAP = "explanation_kl", "explanation_jaccard_20", "explanation_overlap"
 PREDICTIONS = {
     "accuracy_sd": "sd of accuracy",
     "flip_rate": "flip rate",
@@ -36,16 +37,18 @@ def headline(found: SettingResults) -> str:
     """
     about = (
         "By how much do ASWA and NASWA cut what the seed decides?\n"
-        f"The figures are those of {found.title}, with {found.n_runs} seeds an arm and "
+        f"The figures are those of {found.title}, with {found.seeds} seeds an arm and "
         f"{found.own['n_examples']:,} test texts."
     )
     sentences = (
         *_answers(found),
+        same_share(found),
         *_reasons(found),
         _top_words(found),
         _noise(found),
         _independent(found),
         _price(found),
+        _epochs(found),
     )
     bullets = "\n".join(f"- {sentence}" for sentence in sentences if sentence)
     return paragraphs((about, bullets, _table(found), _reading(found)))
@@ -98,16 +101,17 @@ def _top_words(found: SettingResults) -> str:
 
 
 def _noise(found: SettingResults) -> str:
-    computed = [METHODS[method] for method in found.methods if method in COMPUTED]
-    drawn = [method for method in found.methods if method not in COMPUTED]
-    if not computed:
-        return ""
-    follow = "follow" if len(computed) > 1 else "follows"
-    start = (
-        f"**Explainer noise.** {listed(computed).capitalize()} {follow} from the weights: one "
-        "model explained twice says the same, and no part of the distance is noise."
-    )
-    return " ".join([start, *(_floor(found, method) for method in drawn)])
+    computed = [METHODS[method] for method in found.methods if is_computed(method)]
+    drawn = [method for method in found.methods if not is_computed(method)]
+    told = [_floor(found, method) for method in drawn]
+    if computed:
+        names, follow = listed(computed), "follow" if len(computed) > 1 else "follows"
+        told.insert(
+            0,
+            f"{names[0].upper()}{names[1:]} {follow} from the weights: one model explained twice "
+            "says the same, and no part of the distance is noise.",
+        )
+    return " ".join(["**Explainer noise.**", *told]) if told else ""
 
 
 def _floor(found: SettingResults, method: str) -> str:
@@ -117,7 +121,7 @@ def _floor(found: SettingResults, method: str) -> str:
     between = figure(JACCARD, found.estimate(BASELINE, JACCARD, method))
     return (
         f"{name} draws at random: explaining one model twice changes {figure(JACCARD, floor)} of "
-        f"the top words, and another seed {between}."
+        f"the top words, and another seed, with the same draws, {between}."
     )
 
 
@@ -135,20 +139,18 @@ def _spread(found: SettingResults, arm: str) -> str:
     alone = found.estimate(arm, "accuracy_sd_independent")
     if spread is None or alone is None:
         return ""
-    who = "Without averaging" if arm == BASELINE else f"With {ARMS[arm]}"
-    expected = f"{number(alone.value, 'points')}{NO_BREAK}pts"
-    start = f"{who} they would give an sd of {expected}; it is {figure('accuracy_sd', spread)}"
+    who = _who(arm)
+    start = (
+        f"{who[0].upper()}{who[1:]} they would give an sd of "
+        f"{figure('accuracy_sd_independent', alone)}; it is {figure('accuracy_sd', spread)}"
+    )
     cause, drift = found.of_arm(arm)["spread_cause"], found.of_arm(arm)["drift"]
     if cause is None:
-        return f"{start}: more than that is not shown."
+        return f"{start}: more than chance is not shown."
     low, high = (short(end(drift["shares"])) for end in (min, max))
     moved = f"the share of “{drift['class']}” predictions drifts from {low} to {high}"
-    why = {
-        "drift": f"mostly because {moved}",
-        "both": f"and {moved}",
-        "runs": "because some runs are better than others",
-    }[cause]
-    return f"{start}: texts move together, {why}."
+    why = {"drift": f", mostly because {moved}", "both": f", and {moved}", "runs": ""}[cause]
+    return f"{start}: more than chance is shown{why}."
 
 
 def _price(found: SettingResults) -> str:
@@ -167,6 +169,31 @@ def _price(found: SettingResults) -> str:
     return f"{text} The mean training loss of the chosen models is {told}{why}."
 
 
+def _epochs(found: SettingResults) -> str:
+    """After which epoch dev found a run best: steadiness and length of training go together."""
+    arms = (BASELINE, *found.paper_arms)
+    chosen = {arm: found.scalars(arm, "epoch_chosen") for arm in arms}
+    if not all(chosen.values()):
+        return ""
+    told = listed([_chosen(arm, values) for arm, values in chosen.items()])
+    text = f"**The chosen epoch.** Of {found.own['setting']['epochs']} epochs, dev chose {told}."
+    first, *others = chosen.values()
+    if others and all(max(first) < min(values) for values in others):
+        text += " Every averaged model had trained for longer than any without."
+    return text
+
+
+def _chosen(arm: str, values: tuple[float, ...]) -> str:
+    who, low, high = _who(arm), min(values), max(values)
+    if low == high:
+        return f"epoch {low:g} in every run {who}"
+    return f"epochs {low:g} to {high:g} {who} (median {median(values):g})"
+
+
+def _who(arm: str) -> str:
+    return "without averaging" if arm == BASELINE else f"with {ARMS[arm]}"
+
+
 def _table(found: SettingResults) -> str:
     rows: list[tuple[str, str, str | None]] = [
         (words, metric, None) for metric, words in PREDICTIONS.items()
@@ -176,32 +203,50 @@ def _table(found: SettingResults) -> str:
         for method in found.methods
         for metric, words in REASONS.items()
     ]
-    return table(
-        ("", "none", *(ARMS[arm] for arm in found.paper_arms), "explainer noise"),
-        [
-            (
-                words,
-                figure(metric, found.estimate(BASELINE, metric, method)),
-                *(judged(found.effect(arm, metric, method)) for arm in found.paper_arms),
-                _noise_cell(found, metric, method),
-            )
-            for words, metric, method in rows
-        ],
-    )
+    cells = [
+        (
+            words,
+            figure(metric, found.estimate(BASELINE, metric, method)),
+            *(judged(found.effect(arm, metric, method)) for arm in found.paper_arms),
+            _noise_cell(found, metric, method),
+        )
+        for words, metric, method in rows
+    ]
+    cells[2:2] = _matched_rows(found)
+    return table(("", "none", *(ARMS[arm] for arm in found.paper_arms), "explainer noise"), cells)
+
+
+def _matched_rows(found: SettingResults) -> list[tuple[str, ...]]:
+    return [
+        (
+            f"{PREDICTIONS[metric]}, same share",
+            figure(metric, found.matched(BASELINE, metric)),
+            *(judged(found.matched_effect(arm, metric)) for arm in found.paper_arms),
+            "",
+        )
+        for metric in ("accuracy_sd", "flip_rate")
+        if found.matched(BASELINE, metric) is not None
+    ]
 
 
 def _noise_cell(found: SettingResults, metric: str, method: str | None) -> str:
     if method is None:
         return ""
-    return "0" if method in COMPUTED else figure(metric, found.noise(BASELINE, metric, method))
+    return "0" if is_computed(method) else figure(metric, found.noise(BASELINE, metric, method))
 
 
 def _reading(found: SettingResults) -> str:
     both = len(found.paper_arms) > 1
-    together = ", and wide enough that those of ASWA and NASWA hold together" if both else ""
+    together = "In each row, those of ASWA and NASWA hold together.\n" if both else ""
+    matched = f"{DEFINITION}\n" if found.matched(BASELINE, "flip_rate") else ""
+    paired = (
+        "those of changes are paired by seed, except that of the sd of accuracy"
+        if found.is_paired
+        else "those of changes are not paired, because arms do not share all seeds"
+    )
     return (
         "Changes are against *none*, and the words are the verdicts of `seedproof compare`.\n"
-        f"Brackets are 95{NO_BREAK}% intervals; those of changes are paired by seed{together}.\n"
+        f"Brackets are 95{NO_BREAK}% intervals; {paired}.\n{together}{matched}"
         "An explanation gives each word a share of the importance. "
         "*KL* is the distance between the shares that two seeds give, in nats: 0 if they are "
         "equal.\n"

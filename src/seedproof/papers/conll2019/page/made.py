@@ -8,6 +8,7 @@ from seedproof.papers.conll2019.page.words import listed, paragraphs
 COMMAND = "seedproof reproduce conll2019 --from-results --page docs/results/conll2019.md"
 # What the command line takes without being told.
 USUAL = {"encoder": "cnn", "attention": "additive", "epochs": 20, "n_train": None, "n_test": None}
+LIME_OPTIONS = {"n_lime": ("--lime-examples", 200), "n_samples": ("--lime-samples", 5000)}
 
 
 def how_made(settings: Sequence[SettingResults]) -> str:
@@ -19,13 +20,11 @@ def how_made(settings: Sequence[SettingResults]) -> str:
     Returns:
         Markdown without a heading.
     """
-    arms = [arm for one in settings for arm in one.own["arms"].values()]
-    hours = sum(sum(arm["scalars"].get("seconds", ())) for arm in arms) / 3600
     versions = listed([f"{name} {value}" for name, value in _versions(settings).items()])
     commands = "\n".join(_command(one) for one in settings)
     about = (
-        f"Each run had one core, and all of them together took {hours:.1f} hours of training, with "
-        f"{versions}.\n"
+        f"Each run had one thread, with {versions}.\n"
+        "Seconds are not quoted, because runs shared the machine with other work.\n"
         "These commands make them again; what is finished is never repeated."
     )
     rebuild = (
@@ -55,5 +54,17 @@ def _command(one: SettingResults) -> str:
     unusual = {name: setting[name] for name, usual in USUAL.items() if setting[name] != usual}
     given = {"dataset": one.dataset, **unusual, "arms": ",".join(one.arms), "seeds": one.n_runs}
     options = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in given.items())
-    explain = "" if one.explained is None else " --explain"
-    return f"seedproof reproduce conll2019 {options}{explain}"
+    return f"seedproof reproduce conll2019 {options}{_explaining(one)}"
+
+
+def _explaining(one: SettingResults) -> str:
+    """What asks for gradients and LIME, and for how much of it; nothing without them."""
+    if one.explained is None:
+        return ""
+    how = one.explained["explaining"]
+    unusual = [
+        f" {option} {how[name]}"
+        for name, (option, usual) in LIME_OPTIONS.items()
+        if how.get(name, usual) != usual
+    ]
+    return "".join([" --explain", *unusual])

@@ -6,33 +6,15 @@ from typing import Any
 
 from seedproof.comparison.effect import Effect
 from seedproof.measurement.intervals import Estimate
+from seedproof.papers.conll2019.names import (
+    ATTENTIONS,
+    BASELINE,
+    DATASETS,
+    ENCODERS,
+    PAPER_ARMS,
+)
 
 EXPLAINED = "-explained"
-BASELINE = "none"
-PAPER_ARMS = ("aswa", "naswa")
-DATASETS = {
-    "sst": "SST",
-    "agnews": "AG News",
-    "imdb": "IMDB",
-    "snli": "SNLI",
-    "adr": "ADR tweets",
-    "diabetes": "Diabetes",
-    "anemia": "Anemia",
-}
-ENCODERS = {"cnn": "CNN", "lstm": "LSTM"}
-ATTENTIONS = {"additive": "", "dot": ", dot attention"}
-ARMS = {
-    "none": "none",
-    "aswa": "ASWA",
-    "naswa": "NASWA",
-    "aswa-code": "ASWA as coded",
-    "naswa-code": "NASWA as coded",
-    "swa": "SWA",
-    "ema": "EMA",
-    "switch-ema": "Switch-EMA",
-    "lawa": "LAWA",
-}
-METHODS = {"attention": "attention", "gradient": "gradients", "lime": "LIME"}
 
 
 @dataclass(frozen=True)
@@ -97,7 +79,18 @@ class SettingResults:
     @property
     def n_runs(self) -> int:
         """Runs of the largest arm."""
-        return max(len(arm["runs"]) for arm in self.own["arms"].values())
+        return max(int(arm["n_runs"]) for arm in self.own["arms"].values())
+
+    @property
+    def seeds(self) -> str:
+        """How many seeds an arm has, such as "10", or "7 to 10" where arms differ."""
+        least = min(arm["n_runs"] for arm in self.own["arms"].values())
+        return f"{self.n_runs}" if least == self.n_runs else f"{least} to {self.n_runs}"
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether all arms share their seeds with the baseline."""
+        return all(one["is_paired"] for arm, one in self.own["arms"].items() if arm != BASELINE)
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -136,19 +129,40 @@ class SettingResults:
         """What an arm changes against the baseline; None if that is not known."""
         return _effect(self.of_arm(arm, method).get("effects"), metric)
 
+    def effect_of_all(self, arm: str, metric: str, method: str | None = None) -> Effect | None:
+        """The same with an interval that holds together with those of all arms."""
+        among_all = self.of_arm(arm).get("of_all")
+        if among_all is None:
+            return self.effect(arm, metric, method)
+        return _effect(_of_method(among_all, method), metric)
+
+    def matched(self, arm: str, metric: str) -> Estimate | None:
+        """A figure of runs that all give one answer equally often; None with more classes."""
+        return _estimate((self.of_arm(arm).get("matched") or {}).get("metrics"), metric)
+
+    def matched_effect(self, arm: str, metric: str) -> Effect | None:
+        """What an arm changes in such a figure."""
+        return _effect((self.of_arm(arm).get("matched") or {}).get("effects"), metric)
+
+    def matched_effect_of_all(self, arm: str, metric: str) -> Effect | None:
+        """The same with an interval that holds together with those of all arms."""
+        found = self.of_arm(arm).get("matched") or {}
+        return _effect(found.get("of_all") or found.get("effects"), metric)
+
     def rival(self, metric: str, method: str | None = None) -> Effect | None:
         """What NASWA changes against ASWA."""
         found = self.own.get("rivals")
-        if found is None:
-            return None
-        return _effect(
-            found["effects"] if method is None else found["explanations"].get(method), metric
-        )
+        return None if found is None else _effect(_of_method(found, method), metric)
+
+    def scalars(self, arm: str, name: str) -> tuple[float, ...]:
+        """What each run logged; nothing if one of them did not."""
+        values = self.of_arm(arm).get("scalars", {}).get(name, [None])
+        return () if None in values else tuple(values)
 
     def scalar(self, arm: str, name: str) -> float | None:
         """The mean of what runs logged; None if one of them did not."""
-        values = self.of_arm(arm).get("scalars", {}).get(name, [None])
-        return None if None in values else float(sum(values) / len(values))
+        values = self.scalars(arm, name)
+        return sum(values) / len(values) if values else None
 
     def sd_curve(self, arm: str) -> Curve | None:
         """The sd of the probability by its mean; None for an arm that is not there."""
@@ -168,6 +182,10 @@ class SettingResults:
             )
             for place, name in enumerate(found["classes"])
         }
+
+
+def _of_method(found: Mapping[str, Any], method: str | None) -> Mapping[str, Any] | None:
+    return found["effects"] if method is None else found["explanations"].get(method)  # type: ignore[no-any-return] # plain data
 
 
 def _estimate(found: Mapping[str, Any] | None, metric: str) -> Estimate | None:

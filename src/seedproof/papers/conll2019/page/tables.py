@@ -2,12 +2,8 @@
 
 from collections.abc import Sequence
 
-from seedproof.papers.conll2019.page.reading import (
-    ARMS,
-    BASELINE,
-    ENCODERS,
-    SettingResults,
-)
+from seedproof.papers.conll2019.names import ARMS, BASELINE, ENCODERS
+from seedproof.papers.conll2019.page.reading import SettingResults
 from seedproof.papers.conll2019.page.words import MISSING, figure, judged, paragraphs, table
 from seedproof.papers.conll2019.published import published_accuracy
 
@@ -43,7 +39,9 @@ def _arms(settings: Sequence[SettingResults]) -> list[tuple[SettingResults, str]
 
 def _name(one: SettingResults, arm: str) -> str:
     """The arm; the first of a setting bears its name, too."""
-    return f"**{one.title}**, {one.n_runs} seeds: {ARMS[arm]}" if arm == BASELINE else ARMS[arm]
+    if arm != BASELINE:
+        return ARMS[arm]
+    return f"**{one.title}**, {one.seeds} seeds: {ARMS[arm]}"
 
 
 def _row(one: SettingResults, arm: str) -> tuple[str, ...]:
@@ -82,3 +80,28 @@ def flip_table(settings: Sequence[SettingResults]) -> str:
             for one, arm in _arms(settings)
         ],
     )
+
+
+def matched_table(settings: Sequence[SettingResults]) -> str:
+    """Flips and sd where the share of positive answers cannot drift.
+
+    Args:
+        settings: Our results.
+
+    Returns:
+        A table in Markdown of the settings of two classes; nothing without one.
+    """
+    rows = [
+        (
+            _name(one, arm),
+            figure("flip_rate", one.matched(arm, "flip_rate")),
+            "" if arm == BASELINE else judged(one.matched_effect(arm, "flip_rate")),
+            figure("accuracy_sd", one.matched(arm, "accuracy_sd")),
+            "" if arm == BASELINE else judged(one.matched_effect(arm, "accuracy_sd")),
+            figure("accuracy", one.matched(arm, "accuracy")),
+        )
+        for one, arm in _arms(settings)
+        if one.matched(arm, "flip_rate") is not None
+    ]
+    header = ("", "flip rate", "change", "sd of accuracy", "change", "accuracy")
+    return table(header, rows) if rows else ""

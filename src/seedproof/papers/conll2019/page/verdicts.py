@@ -5,10 +5,16 @@ from typing import Literal, TypeAlias
 from seedproof.comparison.effect import Effect
 from seedproof.measurement.intervals import Estimate
 
-Verdict: TypeAlias = Literal["holds here", "does not hold here", "not shown by so few runs"]
+Verdict: TypeAlias = Literal[
+    "holds here",
+    "does not hold here",
+    "a cut is shown, its size is open",
+    "not shown by so few runs",
+]
 
 HOLDS: Verdict = "holds here"
 FAILS: Verdict = "does not hold here"
+SIZE_OPEN: Verdict = "a cut is shown, its size is open"
 OPEN: Verdict = "not shown by so few runs"
 # "Almost no loss" of accuracy: what `seedproof gate --no-worse` allows by default.
 MARGIN = 0.005
@@ -39,14 +45,18 @@ def judge_cut(effect: Effect | None, cut: float) -> Verdict:
         cut: What the paper says.
 
     Returns:
-        It fails if the interval excludes a cut of that size, and holds if a cut is shown and its
-        interval reaches that size.
+        It fails if the interval excludes a cut of that size. It holds if a cut is shown, its
+        interval reaches that size, and the ratio is known within `KNOWN_WITHIN`; where it is not,
+        the size is open.
     """
-    if effect is None or effect.low is None:
+    if effect is None or effect.low is None or effect.verdict == "too few runs":
         return OPEN
     if 100 * (1 - effect.low) < cut:
         return FAILS
-    return judge_direction(effect)
+    direction = judge_direction(effect)
+    if direction != HOLDS or effect.value is None or effect.high is None:
+        return direction
+    return HOLDS if _is_known(effect.value, effect.low, effect.high) else SIZE_OPEN
 
 
 def judge_loss(effect: Effect | None) -> Verdict:
@@ -64,8 +74,12 @@ def judge_value(estimate: Estimate | None, value: float) -> Verdict:
         return OPEN
     if not estimate.low <= value <= estimate.high:
         return FAILS
-    known = max(estimate.high / estimate.value, estimate.value / max(estimate.low, 1e-12))
-    return HOLDS if known <= KNOWN_WITHIN else OPEN
+    return HOLDS if _is_known(estimate.value, estimate.low, estimate.high) else OPEN
+
+
+def _is_known(value: float, low: float, high: float) -> bool:
+    """Whether both ends of an interval are within a factor of two of the value."""
+    return high <= KNOWN_WITHIN * value and value <= KNOWN_WITHIN * low
 
 
 def judge_range(estimate: Estimate | None, low: float, high: float) -> Verdict:

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from statistics import median
 
 from seedproof.comparison.effect import Effect
 from seedproof.measurement.intervals import Estimate
 from seedproof.metrics.card import card
-from seedproof.papers.conll2019.page.reading import ARMS
+from seedproof.papers.conll2019.names import ARMS
 from seedproof.report.comparison import amounts
 from seedproof.report.numbers import NO_BREAK, bracketed
 
@@ -55,6 +56,14 @@ def _clause(arm: str, effect: Effect | None) -> tuple[str, str]:
         return "no difference is shown with", f"{arm} ({changed(effect)})"
     verb = "a cut" if amounts.direction(effect) == "falls" else "a rise"
     return f"{verb} is shown:", f"{amounts.size(effect)} with {arm}"
+
+
+def epochs(values: Sequence[float]) -> str:
+    """Epochs of several runs: the median and the range, such as "18 (14 to 20)"."""
+    if not values:
+        return MISSING
+    low, high = min(values), max(values)
+    return f"{low:g}" if low == high else f"{median(values):g} ({low:g} to {high:g})"
 
 
 def listed(names: Sequence[str]) -> str:

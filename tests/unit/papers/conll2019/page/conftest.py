@@ -4,6 +4,7 @@ from copy import deepcopy
 
 import pytest
 
+from seedproof.comparison.effect import judged
 from seedproof.papers.conll2019.page.reading import SettingResults
 
 BINS = {"count": [100] * 10, "mean": [0.1] * 10, "error": [0.01] * 10}
@@ -32,6 +33,12 @@ def effect(value, low, high, verdict, scale="ratio"):
         "detectable": 1.5,
         "verdict": verdict,
     }
+
+
+def judged_effect(metric, value, low, high):
+    """The same with the verdict that `compare` would give to the interval."""
+    scale = "difference" if metric == "accuracy" else "ratio"
+    return effect(value, low, high, judged(metric, low, high), scale)
 
 
 STEADIER = effect(0.5, 0.3, 0.8, "steadier")
@@ -63,10 +70,28 @@ def reasons(level, effects=None, noise=None, classes=("positive",)):
     }
 
 
+def matched(effects=None):
+    """What is left where all runs give one answer equally often."""
+    return {
+        "share": 0.5,
+        "metrics": {
+            "accuracy": [0.84, 0.82, 0.86],
+            "accuracy_sd": [0.006, 0.004, 0.011],
+            "accuracy_sd_independent": [0.004],
+            "flip_rate": [0.06, 0.05, 0.07],
+        },
+        "effects": effects or {},
+        "of_all": None,
+    }
+
+
 def arm(level, effects=None, explained=None):
     """What one arm gives: every curve at one level."""
+    left = {"accuracy_sd": OPEN, "flip_rate": STEADIER} if effects else None
     return {
         "runs": [str(seed) for seed in range(10)],
+        "n_runs": 10,
+        "is_paired": effects is not None,
         "scalars": {
             "train_loss": [level] * 10,
             "epoch_chosen": [3.0] * 10,
@@ -78,6 +103,8 @@ def arm(level, effects=None, explained=None):
         "drift": {"class": "positive", "shares": [0.4] * 9 + [0.62]},
         "sd_curve": {**BINS, "mean": [level] * 10},
         "explanations": explained or {},
+        "of_all": None,
+        "matched": matched(left),
     }
 
 
@@ -95,8 +122,8 @@ def made(name="sst-cnn-additive", **setting):
     three = ("neutral", "contradiction", "entailment")
     classes = three if setting.get("dataset") == "snli" else ("negative", "positive")
     followed = classes if len(classes) > 2 else classes[1:]
-    return {
-        "format": 1,
+    found = {
+        "format": 2,
         "paper": "conll2019",
         "name": name,
         "setting": {
@@ -117,6 +144,7 @@ def made(name="sst-cnn-additive", **setting):
         },
         "explaining": None,
         "n_examples": 1725,
+        "sizes": {"train": setting.get("n_train", 6355), "dev": 821, "test": 1725},
         "classes": list(classes),
         "versions": {"python": "3.11.7", "torch": "2.13.0"},
         "arms": {
@@ -129,6 +157,10 @@ def made(name="sst-cnn-additive", **setting):
             "explanations": {"attention": {"explanation_kl": OPEN}},
         },
     }
+    if len(classes) > 2:
+        for one in found["arms"].values():
+            one["matched"] = None
+    return found
 
 
 def made_explained(name="sst-cnn-additive-explained"):
@@ -145,6 +177,12 @@ def made_explained(name="sst-cnn-additive-explained"):
         ),
     }
     return found
+
+
+@pytest.fixture
+def judge():
+    """Makes an effect, with the verdict that its interval gets."""
+    return judged_effect
 
 
 @pytest.fixture

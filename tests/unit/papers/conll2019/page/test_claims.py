@@ -1,8 +1,10 @@
 from dataclasses import replace
 
+import pytest
+
 from seedproof.papers.conll2019.page.claims import CHECKS, CheckedClaim, checked_claims, tally
 from seedproof.papers.conll2019.page.reading import SettingResults
-from seedproof.papers.conll2019.page.verdicts import FAILS, HOLDS, OPEN
+from seedproof.papers.conll2019.page.verdicts import FAILS, HOLDS, OPEN, SIZE_OPEN
 from seedproof.papers.conll2019.published import published
 
 
@@ -75,29 +77,70 @@ def test_an_own_copy_of_diabetes_is_judged_by_the_size_of_the_claim(make):
 
 
 def test_verdicts_that_differ_are_counted(sst):
-    """In the order holds, does not, not shown."""
+    """In the order holds, does not, size open, not shown."""
     claim = checked(sst)["sd-cut-cnn"]
     first, second = claim.checks
-    mixed = (replace(first, verdict=OPEN), second, replace(first, verdict=FAILS), second)
+    others = [replace(first, verdict=verdict) for verdict in (OPEN, SIZE_OPEN, FAILS)]
 
-    assert CheckedClaim(claim.claim, mixed).summary == (
-        "holds here in 2 of 4; does not hold here in 1 of 4; not shown by so few runs in 1 of 4"
+    assert CheckedClaim(claim.claim, (*others, first, second)).summary == (
+        "holds here in 2 of 5; does not hold here in 1 of 5; a cut is shown, its size is open in 1 "
+        "of 5; not shown by so few runs in 1 of 5"
     )
 
 
-def test_the_tally_counts_each_claim_once(sst):
-    """Four claims: held, failed in part, open in part, not covered."""
+@pytest.mark.parametrize(
+    ("times", "sentence"),
+    [
+        (
+            1,
+            (
+                "Of 5 claims of the paper, 1 holds here in every comparison, and 1 does not in at "
+                "least one; 2 are open in at least one, and 1 is not covered by our runs."
+            ),
+        ),
+        (
+            2,
+            (
+                "Of 10 claims of the paper, 2 hold here in every comparison, and 2 do not in at "
+                "least one; 4 are open in at least one, and 2 are not covered by our runs."
+            ),
+        ),
+    ],
+)
+def test_the_tally_counts_each_claim_once(sst, times, sentence):
+    """Held, failed in part, open in part, with an open size, not covered: once or twice each."""
     claim = checked(sst)["sd-cut-cnn"]
     first, second = claim.checks
     parts = [
         (first, second),
         (first, replace(second, verdict=FAILS)),
         (first, replace(second, verdict=OPEN)),
+        (first, replace(second, verdict=SIZE_OPEN)),
         (),
     ]
 
-    assert tally([CheckedClaim(claim.claim, checks) for checks in parts]) == (
-        "Of 4 claims of the paper, 1 hold here in every comparison and 1 do not in at least one; "
-        "for 1 at least one comparison is not shown by so few runs, and 1 are not covered by our "
-        "runs."
+    assert tally([CheckedClaim(claim.claim, checks) for checks in parts * times]) == sentence
+
+
+def test_what_the_tables_give_is_beside_what_the_text_says(sst):
+    """Section 5.1 says 1.5 points; the six sds of Table 2 have a mean of 1.32."""
+    found = checked(sst)
+
+    assert found["sd-none-cnn"].says == (
+        "CNN models without averaging have an sd of 1.5 points on average. "
+        "The tables give 1.32\xa0pts (none)."
     )
+    assert found["sd-cut-lstm"].says.endswith("give 55.5\xa0% (ASWA) and 61.3\xa0% (NASWA).")
+    assert found["no-loss"].says == found["no-loss"].claim["says"]
+
+
+def test_the_overlap_stands_beside_the_distance_that_is_judged(own):
+    """A Jaccard distance of 42 to 58 % is in the range, whatever the overlap is."""
+    own["arms"]["none"]["explanations"]["attention"]["metrics"] |= {
+        "explanation_jaccard_20": [0.5, 0.42, 0.58]
+    }
+
+    (check,) = checked(SettingResults(own))["top-tokens-differ"].checks
+
+    assert check.ours == "50.0\xa0% [42.0, 58.0]; overlap 75.0\xa0% [70.0, 80.0]"
+    assert check.verdict == HOLDS

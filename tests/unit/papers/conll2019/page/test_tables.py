@@ -1,5 +1,5 @@
 from seedproof.papers.conll2019.page.reading import SettingResults
-from seedproof.papers.conll2019.page.tables import accuracy_tables, flip_table
+from seedproof.papers.conll2019.page.tables import accuracy_tables, flip_table, matched_table
 
 
 def test_published_and_ours_stand_side_by_side(sst):
@@ -38,3 +38,17 @@ def test_flips_are_beside_the_sd_that_they_would_give(sst):
 
     assert rows[2].endswith("| 9.0\xa0% [6.0, 14.0] |  | 1.20\xa0pts [0.80, 2.20] | 0.50\xa0pts |")
     assert "| −50\xa0% [−70, −20], steadier |" in rows[3]
+
+
+def test_the_same_share_is_shown_of_two_classes(sst, make):
+    """Flips, sd and accuracy with thresholds moved; SNLI has none."""
+    snli = SettingResults(make("s", dataset="snli"))
+
+    rows = matched_table([sst, snli]).replace(",\xa0", ", ").splitlines()
+
+    assert rows[3] == (
+        "| ASWA | 6.0\xa0% [5.0, 7.0] | −50\xa0% [−70, −20], steadier | 0.60\xa0pts [0.40, 1.10] "
+        "| −10\xa0% [−30, +20], no difference shown | 84.0\xa0% [82.0, 86.0] |"
+    )
+    assert len(rows) == 2 + 3
+    assert matched_table([snli]) == ""

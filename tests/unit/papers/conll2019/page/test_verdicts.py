@@ -6,6 +6,7 @@ from seedproof.papers.conll2019.page.verdicts import (
     FAILS,
     HOLDS,
     OPEN,
+    SIZE_OPEN,
     judge_cut,
     judge_direction,
     judge_loss,
@@ -18,6 +19,11 @@ def ratio(low, high):
     """The effect of an interval, judged as `compare` does."""
     verdict = "steadier" if high < 1 else "less steady" if low > 1 else "no difference shown"
     return Effect("flip_rate", "ratio", (low * high) ** 0.5, low, high, verdict=verdict)
+
+
+def cut(value, low, high):
+    """A shown cut whose value is not in the middle."""
+    return Effect("flip_rate", "ratio", value, low, high, verdict="steadier")
 
 
 def difference(low, high):
@@ -50,7 +56,13 @@ def test_a_direction_needs_the_whole_interval(effect, verdict):
 @pytest.mark.parametrize(
     ("effect", "verdict"),
     [
-        (ratio(0.1, 0.84), HOLDS),  # a cut of 16 to 90 %
+        (ratio(0.2, 0.79), HOLDS),  # a ratio of 0.40, and both ends are within a factor of 1.99
+        (ratio(0.2, 0.81), SIZE_OPEN),  # the same with a factor of 2.01
+        (ratio(0.1, 0.84), SIZE_OPEN),  # a cut of 16 to 90 %
+        (cut(0.3, 0.14, 0.59), SIZE_OPEN),  # the lower end is too far
+        (cut(0.3, 0.16, 0.61), SIZE_OPEN),  # the upper end is too far
+        (cut(0.3, 0.16, 0.59), HOLDS),
+        (cut(0.3, 0.0, 0.59), SIZE_OPEN),  # all of it may be cut
         (ratio(0.1, 1.3), OPEN),  # a cut of 90 %, or a rise of 30 %
         (ratio(0.45, 0.9), FAILS),  # at most 55 %
         (ratio(0.45, 1.1), FAILS),
@@ -61,7 +73,7 @@ def test_a_direction_needs_the_whole_interval(effect, verdict):
     ],
 )
 def test_a_cut_of_60_percent(effect, verdict):
-    """It fails where the interval ends short of it, and holds where a cut is shown beside."""
+    """It fails where the interval ends short of it, and holds where it is known well enough."""
     assert judge_cut(effect, 60.0) == verdict
 
 

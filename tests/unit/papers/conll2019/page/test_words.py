@@ -5,6 +5,7 @@ from seedproof.measurement.intervals import Estimate
 from seedproof.papers.conll2019.page.words import (
     changed,
     clauses,
+    epochs,
     figure,
     judged,
     listed,
@@ -60,3 +61,10 @@ def test_lists_and_paragraphs():
     assert listed(["a", "b", "c"]) == "a, b and c"
     assert listed(["a"]) == "a"
     assert paragraphs(["a", "", "b"]) == "a\n\nb"
+
+
+def test_epochs_have_a_median_and_a_range():
+    """One number where all runs have the same."""
+    assert epochs([2.0, 2.0]) == "2"
+    assert epochs([20.0, 14.0, 15.0, 16.0]) == "15.5 (14 to 20)"
+    assert epochs([]) == "–"
