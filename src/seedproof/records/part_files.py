@@ -90,7 +90,7 @@ class PartFiles:
         name = self.name_of(group_idx)
         return DamagedStoreError(
             f"{name[0].upper()}{name[1:]} differs from what was committed. "
-            "Restore the file from a copy, or make the run again."
+            "Restore the file from a copy, make the run again, or measure with --skip-damaged."
         )
 
     def _footer(self, part_idx: int) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class PartFiles:
         if not place.is_file():
             raise DamagedStoreError(
                 f"{place} is missing, but run {self.run.name!r} lists it. "
-                "Restore it from a copy, or make the run again."
+                "Restore it from a copy, make the run again, or measure with --skip-damaged."
             )
         size = place.size()
         if (
@@ -128,5 +128,6 @@ class PartFiles:
         ):
             raise DamagedStoreError(
                 f"{place} of run {self.run.name!r} differs from what was committed, so that none "
-                "of its row groups can be trusted. Restore it from a copy, or make the run again."
+                "of its row groups can be trusted. Restore it from a copy, make the run again, or "
+                "measure with --skip-damaged."
             )

@@ -20,10 +20,11 @@ from seedproof.measurement.result import Measurement
 from seedproof.measurement.saved import is_saved, load_saved
 from seedproof.records.columns import Columns
 from seedproof.records.location import Location
+from seedproof.records.memory import parse_memory
 from seedproof.records.reader import StoreShards
 from seedproof.records.targets import Target, as_store
 from seedproof.report import gate as formats
-from seedproof.report.api import DEFAULT_MEMORY, checked_columns, parse_memory
+from seedproof.report.api import DEFAULT_MEMORY, checked_columns
 from seedproof.report.report import Report
 from seedproof.typing import Progress
 

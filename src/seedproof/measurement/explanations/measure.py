@@ -150,8 +150,15 @@ class ExplanationTally:
             curves=None if self._curves is None else self._curves.result(),
             worst=self._worst,
             telling=self._telling.rows(source),
-            notes=(f"{n_empty:,} examples have no token and were left out.",) if n_empty else (),
+            notes=_on_empty(n_empty),
         )
+
+
+def _on_empty(n_empty: int) -> tuple[str, ...]:
+    if not n_empty:
+        return ()
+    what = "1 example has" if n_empty == 1 else f"{n_empty:,} examples have"
+    return (f"{what} no token and had to be left out.",)
 
 
 def measure_explanations(

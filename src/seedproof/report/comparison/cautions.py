@@ -5,6 +5,7 @@ from seedproof.metrics.card import card
 from seedproof.report.comparison import amounts
 from seedproof.report.comparison.groups import BAD, names, with_verdict
 from seedproof.report.numbers import NO_BREAK
+from seedproof.report.words import ENOUGH_RUNS
 
 # Further metrics that a person is warned of; the others have a sentence of their own.
 WATCHED = ("ece", "nll", "brier", "predictive_js", "label_entropy_corrected", "ece_sd", "nll_sd")
@@ -84,8 +85,12 @@ def limits(comparison: Comparison) -> tuple[str, ...]:
     arms = (comparison.baseline, *comparison.arms)
     if any(arm.measurement.n_runs == 2 for arm in arms):
         found.append(
-            "With two runs an arm, intervals are over examples only: no verdict. Make at least 8."
+            "With two runs an arm, intervals are over examples only: no verdict. Make at least "
+            f"{ENOUGH_RUNS}."
         )
+    few = min(arm.measurement.n_runs for arm in arms)
+    if 2 < few < ENOUGH_RUNS:
+        found.append(f"{few} runs an arm say little; make at least {ENOUGH_RUNS} for verdicts.")
     if not comparison.baseline.measurement.n_labeled:
         found.append("No labels were given, so accuracy and calibration are left out.")
     if any(arm.measurement.kind != "probs" for arm in arms):

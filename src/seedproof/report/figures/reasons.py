@@ -112,10 +112,12 @@ def _takeaway(rows: Sequence[Mapping[str, Any]], n_classes: int) -> str:
         calm, moved = _mean(sure), _mean(doubtful)
         ends = f"{calm:.0f}{NO_BREAK}% of the top words differ where runs are sure"
         against = f"{ends}, against {moved:.0f}{NO_BREAK}% where they are not"
-        if min(row["low"] for row in sure) > moved / 2:
-            return f"A sure answer does not mean a steady reason: {against}."
+        is_far = min(row["low"] for row in sure) > moved / 2
         if max(row["high"] for row in sure) < min(row["low"] for row in doubtful):
-            return f"Reasons are steadier where runs are sure: {against}."
+            but = ", but not steady" if is_far else ""
+            return f"Reasons are steadier where runs are sure{but}: {against}."
+        if is_far:
+            return f"A sure answer does not mean a steady reason: {against}."
     peak = max(rows, key=lambda row: row["differ"])
     return f"Near {peak['x']:.2f}, {peak['differ']:.0f}{NO_BREAK}% of the top words differ."
 

@@ -101,7 +101,7 @@ def paragraphs(explanations: Sequence[ExplanationMeasurement]) -> tuple[str, ...
         f"another run. Of the words in these two lists, {differ} are in only one of them."
     )
     kept = (
-        f"In other words: another seed keeps {shared} of a run’s top words. Lists drawn at random "
+        f"Counted for one run: {shared} of its top words are in the other’s list. Lists at random "
         f"would share about 20{NO_BREAK}%, and more in short texts."
     )
     return lists, kept

@@ -351,7 +351,7 @@ def test_examples_without_a_token_are_counted_and_left_out(make):
     found = measured(make([1, 2, 3], make_scores([0, 4, 0])))
 
     assert found.n_examples == 1
-    assert found.notes == ("2 examples have no token and were left out.",)
+    assert found.notes == ("2 examples have no token and had to be left out.",)
 
 
 def test_no_token_at_all_is_refused(make):

@@ -96,8 +96,9 @@ def test_several_classes_are_put_together_by_their_counts(draw):
 @pytest.mark.parametrize(
     ("ends", "says"),
     [
-        (0.3, "A sure answer does not mean a steady reason"),
+        (0.3, "Reasons are steadier where runs are sure, but not steady"),
         (0.1, "Reasons are steadier where runs are sure"),
+        (0.4, "A sure answer does not mean a steady reason"),
     ],
 )
 def test_the_takeaway_is_what_the_bands_allow(draw, ends, says):

@@ -167,7 +167,7 @@ def test_both_ways_to_count_stand_beside_one_chart(three_methods):
     text = " ".join(paragraphs([one]))
 
     assert f"50.0{NB}% [40.0, 60.0] are in only one" in text
-    assert f"keeps 66.7{NB}% [50.0, 80.0]" in text
+    assert f"66.7{NB}% [50.0, 80.0] of its top words are in the other’s list" in text
     assert paragraphs([one, one]) == ()
 
 

@@ -34,7 +34,7 @@ the interval; neither holds if the interval lies outside.
 That tokens "differ" is judged by the Jaccard distance: of the words that either of two seeds \
 names, the share that only one of them names.
 The overlap stands beside it: of one seed's top words, the share that another names, too.
-Everything else is *not shown by so few runs*: the interval tells how much is still possible."""
+Everything else is *not shown here*: the interval tells how much is still possible."""
 
 
 @dataclass(frozen=True)

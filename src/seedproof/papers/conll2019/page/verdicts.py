@@ -9,13 +9,13 @@ Verdict: TypeAlias = Literal[
     "holds here",
     "does not hold here",
     "a cut is shown, its size is open",
-    "not shown by so few runs",
+    "not shown here",
 ]
 
 HOLDS: Verdict = "holds here"
 FAILS: Verdict = "does not hold here"
 SIZE_OPEN: Verdict = "a cut is shown, its size is open"
-OPEN: Verdict = "not shown by so few runs"
+OPEN: Verdict = "not shown here"
 # "Almost no loss" of accuracy: what `seedproof gate --no-worse` allows by default.
 MARGIN = 0.005
 # Where a figure is not known to a factor of two, a value inside its interval says little.

@@ -84,7 +84,7 @@ def test_verdicts_that_differ_are_counted(sst):
 
     assert CheckedClaim(claim.claim, (*others, first, second)).summary == (
         "holds here in 2 of 5; does not hold here in 1 of 5; a cut is shown, its size is open in 1 "
-        "of 5; not shown by so few runs in 1 of 5"
+        "of 5; not shown here in 1 of 5"
     )
 
 
