@@ -9,6 +9,7 @@ from seedproof.cli.compare import compare
 from seedproof.cli.demo import demo
 from seedproof.cli.doctor import doctor
 from seedproof.cli.gate import gate
+from seedproof.cli.ingest import ingest
 from seedproof.cli.measure import measure
 from seedproof.cli.plan import plan
 from seedproof.cli.report import report
@@ -39,7 +40,20 @@ def _root(
 
 
 # In the order in which people come to them.
-for verb in (demo, plan, doctor, run, status, measure, compare, gate, blame, report, reproduce):
+for verb in (
+    demo,
+    plan,
+    doctor,
+    run,
+    status,
+    ingest,
+    measure,
+    compare,
+    gate,
+    blame,
+    report,
+    reproduce,
+):
     app.command()(verb)
 
 

@@ -1,13 +1,18 @@
-"""Bring tables in any order into a store: one out-of-core sort by DuckDB, then our own writer.
+"""Bring tables in any order into a store: gathered by run, sorted by DuckDB, out of core.
 
 Everything in a text file is read as text and typed afterwards, because a guess from a sample fails
 late. Arrow batches go to `RunWriter`: DuckDB's own Parquet output chooses its own row groups.
 """
 
+import errno
+import json
 import os
-from collections.abc import Iterator, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -18,13 +23,17 @@ from seedproof.errors import (
     EmptyInputError,
     NotFoundError,
     SeedproofError,
+    StoreError,
     UnreadableError,
 )
+from seedproof.records.checks import HALF_SUM_TOLERANCE, SUM_TOLERANCE
 from seedproof.records.columns import Columns, Roles
+from seedproof.records.gathered import Gathered, Gatherer
 from seedproof.records.location import Location, is_unicode
 from seedproof.records.scans import (
     Scan,
     check_packed,
+    halves,
     json_path,
     quote_name,
     quote_text,
@@ -33,15 +42,25 @@ from seedproof.records.scans import (
     run_names,
     select,
 )
-from seedproof.records.sorted_rows import SortedRows
-from seedproof.typing import ArrowStream, Progress
+from seedproof.records.sorted_rows import Phases, Precision, SortedRows
+from seedproof.typing import ArrowStream
 
-# DuckDB's share of the memory the user allows; the rest is for batches and the writer.
+# What Python and the libraries take without holding any row: their code and what they keep.
+LIBRARY_BYTES = 200 * 10**6
+# DuckDB's share of the memory that is left; the rest is for what it does not count, for batches
+# and for the writer.
 DUCKDB_SHARE = 0.6
+# With less than this it cannot sort at all.
+LEAST_DUCKDB_BYTES = 50 * 10**6
+# Rows that wait for being gathered by run take this part of the memory; twice that, as they are.
+BUFFER_PART = 16
+MOST_BUFFER_BYTES = 2**28
 # What a thread of DuckDB should have, by its own documentation.
 THREAD_BYTES = 125 * 10**6
 # Bytes of text that are read at a time; DuckDB's own 32 MB would not fit into a small share.
 BUFFER_BYTES = 8 * 10**6
+# Rows that DuckDB hands over at once.
+BATCH_ROWS = 20_000
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 PARQUET_SUFFIXES = (".parquet", ".pq")
@@ -52,6 +71,11 @@ CSV_CAUSES = (
     ("Invalid unicode", "is not UTF-8"),
     ("Maximum line size", f"is longer than {BUFFER_BYTES // 10**6} MB"),
 )
+# What an error says that the next attempt may not meet.
+PASSING = (
+    "Out of Memory Error",
+    *map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE)),
+)
 INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 
 
@@ -60,8 +84,9 @@ class Ingest:
 
     Args:
         columns: What the user calls the columns.
-        memory: Bytes that may be used; DuckDB sorts out of core beyond its share.
-        scratch: An existing folder for what does not fit.
+        memory: Bytes that may be used; what does not fit goes to disk.
+        scratch: An existing folder for what does not fit. Whatever is finished in it is not done
+            again: it may be the folder of an earlier process that did not come to its end.
         alone: Whether a single run will do.
     """
 
@@ -71,8 +96,10 @@ class Ingest:
         self._columns = columns
         self._least_runs = 1 if alone else 2
         self._scratch = scratch
+        self._rows = scratch / "rows"
+        self._buffer_bytes = min(memory // BUFFER_PART, MOST_BUFFER_BYTES)
         self._tables = 0
-        share = int(memory * DUCKDB_SHARE)
+        share = max(int((memory - LIBRARY_BYTES) * DUCKDB_SHARE), LEAST_DUCKDB_BYTES)
         self._db = duckdb.connect(
             config={
                 "memory_limit": f"{share}B",
@@ -81,48 +108,91 @@ class Ingest:
                 # Nothing is fetched from anywhere.
                 "autoinstall_known_extensions": False,
                 "autoload_known_extensions": False,
+                # What it has freed goes back at once; it would keep some 100 MB.
+                "allocator_flush_threshold": "8MB",
+                "allocator_bulk_deallocation_flush_threshold": "8MB",
                 # We sort ourselves, and order costs memory.
                 "preserve_insertion_order": False,
             }
         )
-        # It would go to stdout, where nothing but the result belongs.
-        self._db.execute("SET enable_progress_bar = false")
+        # It can be asked how far it is, but nothing but the result belongs on stdout.
+        self._db.execute("SET enable_progress_bar = true")
+        self._db.execute("SET enable_progress_bar_print = false")
 
     def run(
         self,
         tables: Sequence[Path | ArrowStream],
         store: Location,
         *,
-        progress: Progress | None = None,
+        progress: Phases | None = None,
     ) -> tuple[str, ...]:
-        """Write all runs of the tables into a new store.
+        """Write all runs of the tables into a store.
 
         Args:
             tables: One long table, or several; tables without a run column are one run each.
-            store: Where the store is made.
-            progress: Told how many rows are written.
+            store: Where the store is made; runs that are in it already are kept.
+            progress: Told how far each phase is.
 
         Returns:
             Notes: what a person should know about how the tables were read.
         """
-        with _in_plain_words(tables):
-            scans = [self._scan(table) for table in tables]
-            roles = self._roles(scans)
-            notes = self._load(scans, roles)
+        with _in_plain_words(tables), self._db:
+            read = self._once("read.json", lambda: self._read(tables, progress))
+            notes = list(read["notes"])
+            pa.default_memory_pool().release_unused()
             rows = SortedRows(
                 self._db,
-                roles,
-                half=any(scan.half for scan in scans),
+                Gathered(**read["gathered"]),
+                self._rows,
+                _loaded_roles(read["roles"]),
+                precision=Precision(**read["precision"]),
                 least_runs=self._least_runs,
+                progress=progress,
             )
-            kept, dropped = rows.constant_extras()
+            kept, dropped = self._once("extras.json", rows.constant_extras)
             if dropped:
                 names = ", ".join(repr(name) for name in dropped)
                 notes.append(f"Not carried along, since runs differ in it: {names}.")
-            rows.write(store, kept, progress)
+            rows.write(store, kept, notes)
+        shutil.rmtree(self._rows)
         return tuple(notes)
 
-    def _scan(self, table: Path | ArrowStream) -> Scan:
+    def _once(self, name: str, work: Callable[[], Any]) -> Any:  # noqa: ANN401 # plain data
+        """What some work gives, as plain data; kept in a file for whoever goes on."""
+        place = Location.of(self._scratch / name)
+        if not place.is_file():
+            place.create(json.dumps(work(), ensure_ascii=False).encode())
+        return json.loads(place.read_bytes())
+
+    def _read(
+        self, tables: Sequence[Path | ArrowStream], progress: Phases | None
+    ) -> dict[str, Any]:
+        """Take all rows to disk, gathered by run; what was found on the way."""
+        shutil.rmtree(self._rows, ignore_errors=True)
+        self._rows.mkdir()
+        before = [_state(table) for table in tables]
+        scans = [self._scan(table, progress) for table in tables]
+        roles = self._roles(scans)
+        notes = self._notes(scans, roles)
+        gathered = self._gather(scans, roles, progress)
+        for table, state in zip(tables, before, strict=True):
+            if _state(table) != state:
+                raise UnreadableError(
+                    f"{table} was changed while it was read. Ingest it when it is complete."
+                )
+        any_half = any(scan.half for scan in scans)
+        precision = Precision(
+            half=bool(roles.probs) and all(scan.half.issuperset(roles.probs) for scan in scans),
+            tolerance=HALF_SUM_TOLERANCE if any_half else SUM_TOLERANCE,
+        )
+        return {
+            "notes": notes,
+            "roles": vars(roles),
+            "precision": vars(precision),
+            "gathered": gathered.as_dict(),
+        }
+
+    def _scan(self, table: Path | ArrowStream, progress: Phases | None) -> Scan:
         if not isinstance(table, os.PathLike):
             return self._scan_stream(table)
         path = Path(table)
@@ -138,7 +208,7 @@ class Ingest:
         packed = bool(suffixes) and suffixes[-1] in PACKED_SUFFIXES
         kind = suffixes[-2] if packed and len(suffixes) > 1 else (suffixes or [""])[-1]
         if packed:
-            check_packed(path)
+            check_packed(path, progress=None if progress is None else partial(progress, "checking"))
         if kind in TEXT_SUFFIXES:
             return self._scan_text(path)
         if kind in JSON_SUFFIXES:
@@ -202,9 +272,9 @@ class Ingest:
 
         schema = pq.read_schema(path)
         self._refuse_doubles(schema.names, path.name)
-        half = any(pa.types.is_float16(field.type) for field in schema)
+        half = halves(schema)
         sql = f"SELECT * FROM read_parquet({self._path(path)}, hive_partitioning=false)"
-        return Scan(path.name, sql, self._types(sql), half=half, rescans=True, path=path)
+        return Scan(path.name, sql, self._types(sql), half=half, path=path)
 
     def _scan_stream(self, table: ArrowStream) -> Scan:
         schema = getattr(table, "schema", None)
@@ -225,7 +295,7 @@ class Ingest:
                 "and one type."
             ) from error
         self._refuse_doubles(reader.schema.names, "The table")
-        half = any(pa.types.is_float16(field.type) for field in reader.schema)
+        half = halves(reader.schema)
         if half:
             fields = [
                 field.with_type(pa.float32()) if pa.types.is_float16(field.type) else field
@@ -239,7 +309,7 @@ class Ingest:
         self._db.execute(f"CREATE TEMP TABLE held_{name} AS SELECT * FROM {name}")
         self._db.unregister(name)
         sql = f"SELECT * FROM held_{name}"
-        return Scan("The table", sql, self._types(sql), half=half, rescans=True)
+        return Scan("The table", sql, self._types(sql), half=half)
 
     def _types(self, sql: str) -> dict[str, str]:
         relation = self._db.sql(sql)
@@ -279,23 +349,47 @@ class Ingest:
         shared = [name for name in first.extras if all(name in roles.extras for roles in found)]
         return Roles(**(vars(first) | {"extras": tuple(shared)}))
 
-    def _load(self, scans: Sequence[Scan], roles: Roles) -> list[str]:
-        """Make the table `rows`: r run, e example, l label, y prediction or p0…, x0… extras."""
+    def _gather(self, scans: Sequence[Scan], roles: Roles, progress: Phases | None) -> Gathered:
+        """Columns r run, e example, l label, y prediction or p0…, x0… extras, run by run."""
         names = run_names([scan.path for scan in scans])
         integer_ids = all(scan.types[roles.example] in INTEGERS for scan in scans)
-        selects = [
-            select(scan, roles, name, integer_ids=integer_ids)
-            for scan, name in zip(scans, names, strict=True)
-        ]
-        made = "VIEW" if all(scan.rescans for scan in scans) else "TABLE"
-        self._db.execute(f"CREATE TEMP {made} rows AS {' UNION ALL '.join(selects)}")
-        notes = []
-        if roles.probs and all(self._columns.prediction in scan.types for scan in scans):
-            notes.append(
-                f"Both probabilities and {self._columns.prediction!r} were given: predictions are "
-                "taken from the probabilities, the most probable class of each row."
-            )
-        return notes
+        gatherer = Gatherer(self._rows, buffer_bytes=self._buffer_bytes)
+        for index, (scan, name) in enumerate(zip(scans, names, strict=True)):
+            query = select(scan, roles, name, integer_ids=integer_ids)
+            with self._db.sql(query).to_arrow_reader(BATCH_ROWS) as reader:
+                for batch in reader:
+                    gatherer.add(batch)
+                    if gatherer.too_many:  # refused below, whatever follows
+                        return gatherer.close()
+                    if progress is not None:
+                        share = min(max(self._db.query_progress(), 0.0), 100.0)
+                        progress("reading", int(100 * index + share), 100 * len(scans))
+        if progress is not None:
+            progress("reading", 100 * len(scans), 100 * len(scans))
+        return gatherer.close()
+
+    def _notes(self, scans: Sequence[Scan], roles: Roles) -> list[str]:
+        if not roles.probs or any(self._columns.prediction not in scan.types for scan in scans):
+            return []
+        note = (
+            f"Both probabilities and {self._columns.prediction!r} were given: predictions are "
+            "taken from the probabilities, the most probable class of each row."
+        )
+        return [note]
+
+
+def _loaded_roles(saved: dict[str, Any]) -> Roles:
+    # JSON has lists for tuples.
+    tuples: dict[str, Any] = {name: tuple(saved[name]) for name in ("probs", "classes", "extras")}
+    return Roles(**(saved | tuples))
+
+
+def _state(table: Path | ArrowStream) -> tuple[int, int] | None:
+    """What changes when somebody writes to a file."""
+    if not isinstance(table, Path) or not table.is_file():
+        return None
+    found = table.stat()
+    return found.st_size, found.st_mtime_ns
 
 
 @contextmanager
@@ -316,6 +410,12 @@ def _in_plain_words(tables: Sequence[Path | ArrowStream]) -> Iterator[None]:
         raise
 
 
+def may_pass(error: BaseException) -> bool:
+    """Whether the same may succeed another time: with more memory, or room on the disk."""
+    found = [error] if error.__cause__ is None else [error, error.__cause__]
+    return any(text in str(one) for one in found for text in PASSING)
+
+
 def _translated(error: Exception, names: str) -> SeedproofError:
     # DuckDB's errors come through Arrow as OSError: only the text says what they are.
     if "Conversion Error: " in str(error):
@@ -325,6 +425,11 @@ def _translated(error: Exception, names: str) -> SeedproofError:
         )
     if "Out of Memory Error: " in str(error):
         return UnreadableError(f"{names} needs more memory than allowed. Raise --memory.")
+    if may_pass(error):
+        return StoreError(
+            f"The system refused to go on with {names}: {_reason(error)}. Make room, and do the "
+            "same again."
+        )
     return UnreadableError(
         f"{names} cannot be read: {_reason(error)}. Look whether it is complete and of the format "
         "that its name says, or save it again."

@@ -8,6 +8,7 @@ from typing import Any
 from seedproof.errors import DamagedStoreError, NotFoundError, first_line
 from seedproof.records.location import Location
 from seedproof.records.schema import check_version, digest, version_text
+from seedproof.records.unfinished import refuse_unfinished
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,8 @@ class StudyManifest:
 
     @classmethod
     def load(cls, store: Location) -> "StudyManifest":
-        """The study of a store."""
+        """The study of a store, if that is finished."""
+        refuse_unfinished(store)
         place = store / "study.json"
         try:
             return cls(**_unsealed(place))

@@ -28,6 +28,7 @@ from seedproof.records.schema import (
     probs_from_binary,
 )
 from seedproof.records.shards import Shard, canonical_order
+from seedproof.records.unfinished import MARK
 from seedproof.typing import FloatArray, IntArray
 
 
@@ -41,6 +42,7 @@ class Store:
 
     Raises:
         NotFoundError: There is no store.
+        StoreError: It is not finished.
     """
 
     def __init__(self, location: Location, *, skip_damaged: bool = False) -> None:
@@ -51,8 +53,8 @@ class Store:
 
     @staticmethod
     def is_at(location: Location) -> bool:
-        """Whether a location holds a store."""
-        return (location / "study.json").is_file()
+        """Whether a location holds a store, finished or not."""
+        return (location / "study.json").is_file() or (location / MARK).is_file()
 
     @cached_property
     def runs(self) -> tuple[RunManifest, ...]:
@@ -63,6 +65,12 @@ class Store:
         names = canonical_order(sorted({run.name for run in found}))
         rank = {name: i for i, name in enumerate(names)}
         return tuple(sorted(found, key=lambda run: (run.arm, rank[run.name], run.run_id)))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know about how the runs came into the store."""
+        found = (note for run in self.runs for note in run.facts.get("notes", ()))
+        return tuple(dict.fromkeys(found))
 
     def splits(self) -> tuple[str, ...]:
         """Names of the data splits that some run has predictions for."""

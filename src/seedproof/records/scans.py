@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from seedproof.errors import DtypeError, EmptyInputError, UnreadableError
 from seedproof.records.columns import Roles
+from seedproof.typing import Progress
 
 HEADER_BYTES = 4 * 2**20
 PACKERS = {".gz": "gzip", ".zst": "zstd"}
@@ -24,16 +25,14 @@ class Scan:
         title: What to call it in messages.
         sql: The query for all its rows.
         types: DuckDB's type of each column.
-        half: Whether it holds half-precision floats.
-        rescans: Whether reading it again costs little.
+        half: Its columns of half-precision floats.
         path: The file; None for a table in memory.
     """
 
     title: str
     sql: str
     types: dict[str, str]
-    half: bool = False
-    rescans: bool = False
+    half: frozenset[str] = frozenset()
     path: Path | None = None
 
 
@@ -75,29 +74,43 @@ def select(scan: Scan, roles: Roles, run_name: str, *, integer_ids: bool) -> str
     return f"SELECT {', '.join(parts)} FROM ({scan.sql})"
 
 
+def halves(schema: pa.Schema) -> frozenset[str]:
+    """Columns of half-precision floats, which DuckDB does not know."""
+    return frozenset(field.name for field in schema if pa.types.is_float16(field.type))
+
+
 def _is_nested(kind: str) -> bool:
     return kind.startswith(("STRUCT", "MAP", "UNION")) or kind.endswith("]")
 
 
-def check_packed(path: Path) -> None:
+def check_packed(path: Path, *, progress: Progress | None = None) -> None:
     """Accept a packed file that unpacks to its end: DuckDB passes over checksums and cut ends.
 
     Args:
         path: A file whose name says how it is packed.
+        progress: Told how many of its bytes are read.
 
     Raises:
         UnreadableError: It is damaged, incomplete or not packed.
     """
-    with _unpacked(path) as stream:
+    size = path.stat().st_size
+    with _unpacked(path) as (stream, file):
         while stream.read(HEADER_BYTES):
-            pass
+            if progress is not None:
+                progress(file.tell(), size)
 
 
 @contextmanager
-def _unpacked(path: Path) -> Iterator[pa.NativeFile]:
+def _unpacked(path: Path) -> Iterator[tuple[pa.NativeFile, pa.NativeFile]]:
+    """The file as a stream of what it holds, and as it is."""
+    packer = PACKERS.get(path.suffix.lower())
     try:
-        with pa.input_stream(str(path), compression=PACKERS.get(path.suffix.lower())) as stream:
-            yield stream
+        with pa.OSFile(str(path)) as file:
+            if packer is None:
+                yield file, file
+            else:
+                with pa.CompressedInputStream(file, packer) as stream:
+                    yield stream, file
     except OSError as error:
         raise UnreadableError(
             f"{path.name} cannot be unpacked: it is damaged, or not packed. Save it again."
@@ -106,7 +119,7 @@ def _unpacked(path: Path) -> Iterator[pa.NativeFile]:
 
 def read_header(path: Path) -> tuple[list[str], str]:
     """Column names of a text table, and what separates them."""
-    with _unpacked(path) as stream:
+    with _unpacked(path) as (stream, _):
         start = stream.read(HEADER_BYTES)
     try:
         # The cut may fall into the middle of a character.
@@ -138,7 +151,7 @@ def read_line_end(path: Path, separator: str) -> str:
 
     DuckDB would take the first line end of the file, even if it stands in a quoted name.
     """
-    with _unpacked(path) as stream:
+    with _unpacked(path) as (stream, _):
         text = stream.read(HEADER_BYTES).decode("utf-8-sig", errors="ignore")
     lines = io.StringIO(text, newline="")
     next(csv.reader(lines, delimiter=separator), None)

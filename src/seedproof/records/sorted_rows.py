@@ -2,8 +2,11 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
-from typing import TYPE_CHECKING, NoReturn
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +14,7 @@ import pyarrow.compute as pc
 
 from seedproof.errors import (
     ClassesError,
+    ColumnError,
     DtypeError,
     EmptyInputError,
     LabelConflictError,
@@ -19,54 +23,92 @@ from seedproof.errors import (
     TooFewRunsError,
     UnknownLabelError,
 )
-from seedproof.records.checks import HALF_SUM_TOLERANCE, SUM_TOLERANCE
+from seedproof.records.checks import SUM_TOLERANCE
 from seedproof.records.columns import Roles
+from seedproof.records.gathered import MAX_NAMES, Gathered
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
+from seedproof.records.run_reader import RunReader
 from seedproof.records.schema import UNLABELED, Kind, Layout, Values, digest
-from seedproof.records.shards import canonical_order, is_integer
+from seedproof.records.shards import canonical_order
 from seedproof.records.writer import RunWriter
-from seedproof.typing import IntArray, Progress
+from seedproof.typing import IntArray
 
 if TYPE_CHECKING:
     import duckdb
 
-MAX_CLASSES = 100_000
+MAX_CLASSES = MAX_RUNS = MAX_NAMES
+# The split that tables are about.
+SPLIT = "all"
 NUMBER_TEXT = re.compile(r"^-?\d*\.?\d+(e[+-]?\d+)?$", re.IGNORECASE)
 WHOLE_TEXT = re.compile(r"^(-?\d+)(\.0*)?$")
-INTEGER_TEXT = "0|-?[1-9][0-9]{0,17}"
+
+
+class Phases(Protocol):
+    """Called as rows come in, so that somebody can watch."""
+
+    def __call__(self, phase: str, done: int, total: int) -> None:
+        """Say that a phase (checking, reading, sorting, writing) has done `done` of `total`."""
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How exact the tables' probabilities are.
+
+    Args:
+        half: Whether all of them have half precision, and are kept in it.
+        tolerance: How far from one the probabilities of a row may sum to.
+    """
+
+    half: bool = False
+    tolerance: float = SUM_TOLERANCE
 
 
 class SortedRows:
-    """DuckDB's table `rows` on its sorted way into a store.
+    """Gathered rows on their sorted way into a store.
 
-    Its columns are r (run), e (example), l (label), y (prediction) or p0, p1, … (probabilities),
+    Their columns are r (run), e (example), l (label), y (prediction) or p0, p1, … (probabilities),
     and x0, x1, … (extras).
 
     Args:
-        db: The database that holds `rows`.
+        db: A database that sorts.
+        gathered: The rows.
+        folder: Where their files are.
         roles: What the user's columns are.
-        half: Whether probabilities have half precision.
+        precision: How probabilities are kept, and how far they may stray.
         least_runs: How many runs there must be.
+        progress: Told how many rows are sorted and written.
     """
 
     def __init__(
         self,
         db: "duckdb.DuckDBPyConnection",
+        gathered: Gathered,
+        folder: Path,
         roles: Roles,
         *,
-        half: bool,
+        precision: "Precision",
         least_runs: int = 2,
+        progress: Phases | None = None,
     ) -> None:
         self._least_runs = least_runs
         self._db = db
+        self._gathered = gathered
+        self._folder = folder
         self._roles = roles
-        self._tolerance = HALF_SUM_TOLERANCE if half else SUM_TOLERANCE
+        self._precision = precision
+        self._progress = progress
         self._n_rows = self._count_rows()
         self._runs = self._find_runs()
-        self._text_ids = self._find_id_type()
+        self._text_ids = not gathered.integer_ids
         self._kind = Kind.PROBS if roles.probs else Kind.LABELS
         self._classes, self._spelling = self._find_classes()
+        # What is missing has the index -1, and so the last entry.
+        self._class_of = {
+            column: np.array([*(self._spelling[name] for name in names), UNLABELED], dtype=np.int32)
+            for column, names in gathered.names.items()
+            if column != "r"
+        }
 
     def _one(self, sql: str, *parameters: object) -> tuple[object, ...]:
         # A result that is not read to its end would block the connection.
@@ -74,27 +116,28 @@ class SortedRows:
         return tuple(found[0]) if found else ()
 
     def _count_rows(self) -> int:
-        n_rows, no_run, no_id, no_value = self._db.execute(
-            "SELECT count(*), count(*) - count(r), count(*) - count(e), "
-            f"count(*) - {'count(y)' if self._roles.prediction else 'count(*)'} FROM rows"
-        ).fetchone() or (0, 0, 0, 0)
+        n_rows = self._gathered.n_rows
         if not n_rows:
             raise EmptyInputError("The table has no rows. Give one row for each run and example.")
-        for count, column in (
-            (no_run, self._roles.run),
-            (no_id, self._roles.example),
-            (no_value, self._roles.prediction),
+        for name, column in (
+            ("r", self._roles.run),
+            ("e", self._roles.example),
+            ("y", self._roles.prediction),
         ):
-            if count:
+            if count := self._gathered.missing[name]:
                 raise MissingValueError(
                     f"The column {column!r} is empty in {count:,} of {n_rows:,} rows. "
                     "Fill it in, or remove these rows."
                 )
-        return int(n_rows)
+        return n_rows
 
     def _find_runs(self) -> list[str]:
-        found = self._db.execute("SELECT DISTINCT r FROM rows").fetchall()
-        runs = canonical_order([name for (name,) in found])
+        runs = canonical_order(list(self._gathered.names["r"]))
+        if len(runs) > MAX_RUNS:
+            raise ColumnError(
+                f"The column {self._roles.run!r} has more than {MAX_RUNS:,} different values, so "
+                "it does not say which training a row is from. Name the one that does with --run."
+            )
         if len(runs) < self._least_runs:
             raise TooFewRunsError(
                 f"A flip needs two runs to disagree, but there is only run {runs[0]!r}. "
@@ -102,26 +145,9 @@ class SortedRows:
             )
         return runs
 
-    def _find_id_type(self) -> bool:
-        if self._db.sql("SELECT e FROM rows").types[0] == "BIGINT":
-            return False
-        (integers,) = self._one(
-            f"SELECT bool_and(regexp_full_match(e, '{INTEGER_TEXT}')) FROM rows"
-        )
-        return not integers
-
     def _find_classes(self) -> tuple[tuple[str, ...], dict[str, int]]:
         """Class names, and the index of each way in which labels and predictions spell them."""
-        sources = [
-            c for c, used in (("l", self._roles.label), ("y", self._roles.prediction)) if used
-        ]
-        found: dict[str, list[str]] = {"l": [], "y": []}
-        for column in sources:
-            rows = self._db.execute(
-                f"SELECT DISTINCT {column} FROM rows WHERE {column} IS NOT NULL "
-                f"LIMIT {MAX_CLASSES + 1}"
-            ).fetchall()
-            found[column] = [name for (name,) in rows]
+        found = self._gathered.names
         _refuse_regression(found["y"], self._n_rows)
         spelled = {*found["l"], *found["y"]}
         if len(spelled) > MAX_CLASSES:
@@ -160,152 +186,179 @@ class SortedRows:
         ]
         differ = [f"min(h{i}) < max(h{i}) AS d{i}" for i in range(len(names))]
         any_differ = [f"coalesce(bool_or(d{i}), false)" for i in range(len(names))]
-        found = self._one(
-            f"SELECT {', '.join(any_differ)} FROM (SELECT {', '.join(differ)} "
-            f"FROM (SELECT e, {', '.join(digests)} FROM rows) GROUP BY e)"
-        )
+        columns = ["e", *(f"x{i}" for i in range(len(names)))]
+        with self._reading("gathered", columns):
+            found = self._one(
+                f"SELECT {', '.join(any_differ)} FROM (SELECT {', '.join(differ)} "
+                f"FROM (SELECT e, {', '.join(digests)} FROM gathered) GROUP BY e)"
+            )
         kept = [index for index, differs in enumerate(found) if not differs]
         return kept, [name for name, differs in zip(names, found, strict=True) if differs]
 
-    def write(self, store: Location, extras: Sequence[int], progress: Progress | None) -> None:
-        """Write every run into a new store.
+    def write(self, store: Location, extras: Sequence[int], notes: Sequence[str] = ()) -> None:
+        """Write every run that is not there yet, then `study.json`.
 
         Args:
-            store: Where the store is made.
+            store: The store's folder.
             extras: Which further columns to carry along.
-            progress: Told how many rows are written.
+            notes: What a person should know about how the tables were read.
         """
         layout = Layout(
             self._kind,
             self._classes,
             text_ids=self._text_ids,
             extras=tuple((self._roles.extras[index], pa.string()) for index in extras),
+            half=self._precision.half,
         )
         store.make_folder()
-        StudyManifest("ingested", layout.rows_per_group).write(store)
-        with self._sorted(extras, layout) as reader:
-            alike = self._write_runs(store, layout, reader, extras, progress)
-        # DuckDB answers no question while the reader is open.
-        if not alike:
-            self._explain_difference()
-
-    def _write_runs(
-        self,
-        store: Location,
-        layout: Layout,
-        reader: pa.RecordBatchReader,
-        extras: Sequence[int],
-        progress: Progress | None,
-    ) -> bool:
-        """Whether all runs hold the same examples and labels; stops at the first that does not."""
-        bare = Layout(self._kind, self._classes, text_ids=self._text_ids)
         first: list[tuple[int, int, str, str]] = []
         done = 0
-        for name, batches in self._by_run(reader):
+        for name in self._runs:
             # What belongs to the example is kept once, with the first run.
-            is_first = not first
-            run = RunManifest(run_id=digest(name.encode()), name=name)
-            writer = RunWriter(
-                store,
-                run,
-                layout if is_first else bare,
-                rows_per_group=layout.rows_per_group,
-                tolerance=self._tolerance,
-            )
-            with writer:
-                for batch in batches:
-                    ids, labels, values, further = self._unpack(batch, extras if is_first else ())
-                    writer.write(ids, labels, values, further)
-                    done += len(ids)
-                    if progress is not None:
-                        progress(done, self._n_rows)
-            if is_first:
-                first = [group.examples for group in writer.groups]
-            elif [group.examples for group in writer.groups] != first:
-                return False
-        return True
+            carried = () if first else extras
+            groups = self._written(store, name)
+            if groups is None:
+                facts = {"notes": list(notes)} if notes else {}
+                run = RunManifest(run_id=_run_id(name), name=name, facts=facts)
+                groups = self._write_run(store, run, layout, extras=carried, done=done)
+            first = first or groups
+            if groups != first:
+                self._explain_difference()
+            done += self._gathered.rows[self._index(name)]
+            self._tell("sorting", done)
+            self._tell("writing", done)
+        if not (store / "study.json").is_file():
+            StudyManifest("ingested", layout.rows_per_group).write(store)
 
-    def _sorted(self, extras: Sequence[int], layout: Layout) -> pa.RecordBatchReader:
-        integer_runs = all(is_integer(name) for name in self._runs)
-        values = [f"p{i}" for i in range(len(self._roles.probs))] or ["y"]
-        labels = ["l"] if self._roles.label else []
-        further = [f"x{index}" for index in extras]
-        example = "e" if self._text_ids else "CAST(e AS BIGINT) AS e"
-        order = "CAST(r AS BIGINT)" if integer_runs else "r"
-        query = (
-            f"SELECT r, {', '.join([example, *labels, *values, *further])} FROM rows "
-            f"ORDER BY {order}, {'e' if self._text_ids else 'CAST(e AS BIGINT)'}"
+    def _index(self, name: str) -> int:
+        return self._gathered.names["r"].index(name)
+
+    def _tell(self, phase: str, done: int) -> None:
+        if self._progress is not None:
+            self._progress(phase, done, self._n_rows)
+
+    def _written(self, store: Location, name: str) -> list[tuple[int, int, str, str]] | None:
+        """The row groups of a run that an earlier process has committed."""
+        folder = store / "runs" / _run_id(name)
+        if (folder / "run.json").is_file():
+            reader = RunReader(store, RunManifest.load(folder), SPLIT)
+            return [group.examples for group in reader.groups]
+        if folder.is_folder():
+            folder.files.delete_dir(folder.path)
+        return None
+
+    def _write_run(
+        self, store: Location, run: RunManifest, layout: Layout, *, extras: Sequence[int], done: int
+    ) -> list[tuple[int, int, str, str]]:
+        """The row groups of a run, written now."""
+        writer = RunWriter(
+            store,
+            run,
+            layout if extras else replace(layout, extras=()),
+            rows_per_group=layout.rows_per_group,
+            split=SPLIT,
+            tolerance=self._precision.tolerance,
         )
-        return self._db.sql(query).to_arrow_reader(max(1024, layout.rows_per_group // 4))
+        with self._sorted(run.name, extras, layout, done) as reader, writer:
+            for batch in reader:
+                ids, labels, values, further = self._unpack(batch, run.name, extras)
+                writer.write(ids, labels, values, further)
+                done += len(ids)
+                self._tell("writing", done)
+        return [group.examples for group in writer.groups]
 
-    def _by_run(
-        self, reader: pa.RecordBatchReader
-    ) -> Iterator[tuple[str, Iterator[pa.RecordBatch]]]:
-        pieces = self._pieces(reader)
-        piece = next(pieces, None)
-        while piece is not None:
-            name = piece.column("r")[0].as_py()
+    @contextmanager
+    def _sorted(
+        self, name: str, extras: Sequence[int], layout: Layout, done: int
+    ) -> Iterator[pa.RecordBatchReader]:
+        """The rows of a run by example."""
+        labels = ["l"] if self._roles.label else []
+        values = [f"p{i}" for i in range(len(self._roles.probs))] or ["y"]
+        further = [f"x{index}" for index in extras]
+        columns = [*labels, *values, *further]
+        example = "e" if self._text_ids else "CAST(e AS BIGINT)"
+        query = f"SELECT {', '.join([f'{example} AS e', *columns])} FROM one_run ORDER BY {example}"
+        with self._reading("one_run", ["e", *columns], name, done):
+            reader = self._db.sql(query).to_arrow_reader(max(1024, layout.rows_per_group // 4))
+            with reader:
+                yield reader
 
-            def of_this_run(name: str = name) -> Iterator[pa.RecordBatch]:
-                nonlocal piece
-                while piece is not None and piece.column("r")[0].as_py() == name:
-                    yield piece
-                    piece = next(pieces, None)
+    @contextmanager
+    def _reading(
+        self, table: str, columns: Sequence[str], name: str | None = None, done: int = 0
+    ) -> Iterator[None]:
+        """Inside, DuckDB has a table of gathered rows, which it can read once."""
+        run_idx = None if name is None else self._index(name)
+        batches = self._gathered.batches(self._folder, columns, run_idx)
+        first = next(batches)
 
-            yield name, of_this_run()
+        def counted() -> Iterator[pa.RecordBatch]:
+            n_read = done
+            for batch in chain([first], batches):
+                n_read += len(batch)
+                if name is not None:
+                    self._tell("sorting", n_read)
+                yield batch
 
-    @staticmethod
-    def _pieces(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-        """Batches cut where one run ends and the next begins."""
-        for batch in reader:
-            runs = batch.column("r")
-            changes = pc.not_equal(runs[1:], runs[:-1]).to_numpy(zero_copy_only=False)
-            bounds = [0, *(np.flatnonzero(changes) + 1).tolist(), len(batch)]
-            for start, stop in pairwise(bounds):
-                if stop > start:
-                    yield batch.slice(start, stop - start)
+        self._db.register(table, pa.RecordBatchReader.from_batches(first.schema, counted()))
+        try:
+            yield
+        finally:
+            self._db.unregister(table)
 
     def _unpack(
-        self, batch: pa.RecordBatch, extras: Sequence[int]
+        self, batch: pa.RecordBatch, run: str, extras: Sequence[int]
     ) -> tuple[pa.Array, IntArray, Values, list[pa.Array]]:
         ids = batch.column("e")
         labels: IntArray = np.full(len(batch), UNLABELED, dtype=np.int32)
         if self._roles.label:
-            labels = self._indices(batch.column("l"))
+            labels = self._indices("l", batch)
         further = [batch.column(f"x{index}") for index in extras]
         if self._kind is Kind.LABELS:
-            return ids, labels, self._indices(batch.column("y")), further
+            return ids, labels, self._indices("y", batch), further
         probs = np.empty((len(batch), len(self._roles.probs)), dtype=np.float32)
         for index, name in enumerate(self._roles.probs):
             column = batch.column(f"p{index}")
             if column.null_count:
                 row = pc.index(column.is_null(), value=True).as_py()
                 raise MissingValueError(
-                    f"Example {ids[row].as_py()!r} of run {batch.column('r')[row].as_py()!r} has "
+                    f"Example {ids[row].as_py()!r} of run {run!r} has "
                     f"no value in {name!r}. Fill it in, or leave the example out of every run."
                 )
             probs[:, index] = column.to_numpy(zero_copy_only=False)
         return ids, labels, probs, further
 
-    def _indices(self, column: pa.Array) -> IntArray:
+    def _indices(self, column: str, batch: pa.RecordBatch) -> IntArray:
         """Class index of each name; unlabeled where it is missing."""
-        encoded = column.dictionary_encode()
-        table = [self._spelling[name] for name in encoded.dictionary.to_pylist()]
-        positions = encoded.indices.fill_null(len(table)).to_numpy(zero_copy_only=False)
-        return np.asarray(np.array([*table, UNLABELED], dtype=np.int32)[positions])
+        positions = batch.column(column).to_numpy(zero_copy_only=False)
+        return np.asarray(self._class_of[column][positions])
+
+    def _load_facts(self) -> None:
+        """Make the table `facts` of runs, examples and labels by name."""
+        labels = ["l"] if self._roles.label else []
+        names = self._gathered.names
+        with self._reading("gathered", ["e", *labels]):
+            label = "l_names[l + 1]" if labels else "NULL"
+            self._db.execute(
+                f"CREATE TEMP TABLE facts AS SELECT r_names[r + 1] AS r, e, {label} AS l "
+                "FROM gathered, (SELECT ?::VARCHAR[] AS r_names, ?::VARCHAR[] AS l_names)",
+                [names["r"], names["l"]],
+            )
 
     def _explain_difference(self) -> NoReturn:
         """Say which example is missing where, or which label differs."""
+        self._load_facts()
         lacking = self._one(
             "SELECT r, total - n, total FROM (SELECT r, count(*) AS n "
-            "FROM (SELECT DISTINCT r, e FROM rows) GROUP BY r), "
-            "(SELECT count(*) AS total FROM (SELECT DISTINCT e FROM rows)) "
+            "FROM (SELECT DISTINCT r, e FROM facts) GROUP BY r), "
+            "(SELECT count(*) AS total FROM (SELECT DISTINCT e FROM facts)) "
             "WHERE n < total ORDER BY n, r LIMIT 1"
         )
         if lacking:
             run, n_missing, total = lacking
             (example,) = self._one(
-                "SELECT min(e) FROM (SELECT e FROM rows EXCEPT SELECT e FROM rows WHERE r = ?)", run
+                "SELECT min(e) FROM (SELECT e FROM facts EXCEPT SELECT e FROM facts WHERE r = ?)",
+                run,
             )
             raise MissingExampleError(
                 f"Run {run!r} lacks {n_missing} of {total} examples, such as {example!r}. "
@@ -313,7 +366,7 @@ class SortedRows:
             )
         # An empty text is a label, unlike nothing.
         example, one, other = self._one(
-            "SELECT e, min(l), max(l) FROM rows GROUP BY e "
+            "SELECT e, min(l), max(l) FROM facts GROUP BY e "
             "HAVING min(l) < max(l) OR count(l) NOT IN (0, count(*)) ORDER BY e LIMIT 1"
         )
         another = "none" if one == other else repr(other)
@@ -321,6 +374,10 @@ class SortedRows:
             f"Example {example!r} has the label {one!r} in one run and {another} in another. "
             "An example has one right answer: give the same labels in every run."
         )
+
+
+def _run_id(name: str) -> str:
+    return digest(name.encode())
 
 
 def _refuse_regression(predictions: Sequence[str], n_rows: int) -> None:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy.typing as npt
 
@@ -15,6 +15,9 @@ from seedproof.records.npz import open_npz
 from seedproof.records.reader import Store
 from seedproof.records.shards import ShardSource
 from seedproof.typing import ArrowStream, Progress
+
+if TYPE_CHECKING:
+    from seedproof.records.sorted_rows import Phases
 
 Target: TypeAlias = (
     str
@@ -63,7 +66,7 @@ def open_target(
         case "store":
             place = target if isinstance(target, Location) else Location.of(_paths(target)[0])
             store = Store(place, skip_damaged=skip_damaged)
-            return store.shards(alone=alone, **choice), tuple(store.left_out)
+            return store.shards(alone=alone, **choice), (*store.notes, *store.left_out)
         case "npz":
             return open_npz([Path(path) for path in _paths(target)], alone=alone), ()
         case "dataframe":
@@ -74,9 +77,19 @@ def open_target(
 
     ingested = Location.of(working / "store")
     notes = Ingest(columns=columns, memory=memory, scratch=working, alone=alone).run(
-        tables, ingested, progress=progress
+        tables, ingested, progress=_told_of_writing(progress)
     )
     return Store(ingested).shards(alone=alone), notes
+
+
+def _told_of_writing(progress: Progress | None) -> "Phases | None":
+    """One bar for all phases: rows written."""
+
+    def told(phase: str, done: int, total: int) -> None:
+        if progress is not None and phase == "writing":
+            progress(done, total)
+
+    return None if progress is None else told
 
 
 def open_store(path: str) -> Store | None:

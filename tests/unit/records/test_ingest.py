@@ -20,6 +20,7 @@ from seedproof.errors import (
     NotFoundError,
     ProbabilityError,
     SeedproofError,
+    StoreError,
     UnreadableError,
 )
 from seedproof.records.columns import Columns
@@ -134,14 +135,85 @@ def test_too_many_different_predictions_are_no_classes(ingest, monkeypatch):
         ingest(pa.table(ROWS))
 
 
-def test_progress_counts_rows(ingest):
-    """Up to all of them."""
+def test_progress_tells_each_phase_up_to_its_end(ingest):
+    """Reading in hundredths of a table, sorting and writing in rows."""
     seen = []
 
-    ingest(pa.table(ROWS), progress=lambda done, total: seen.append((done, total)))
+    ingest(pa.table(ROWS), progress=lambda *told: seen.append(told))
 
-    assert seen[-1] == (4, 4)
-    assert seen == sorted(seen)
+    for phase, total in (("reading", 100), ("sorting", 4), ("writing", 4)):
+        told = [(done, of) for name, done, of in seen if name == phase]
+        assert told[-1] == (total, total)
+        assert told == sorted(told)
+    # Two runs: the second is sorted after the first is written.
+    assert seen.index(("writing", 2, 4)) < seen.index(("sorting", 4, 4))
+
+
+def test_a_run_that_is_there_is_kept(ingest, tmp_path):
+    """And what a process that is no more left beside it is removed."""
+    store, _ = ingest(pa.table(ROWS))
+    first, second = (tmp_path / "store" / "runs" / run.run_id for run in store.runs)
+    kept = (first / "run.json").stat().st_mtime_ns
+    (second / "run.json").unlink()
+    (tmp_path / "store" / "study.json").unlink()
+    again = Ingest(columns=Columns(), memory=10**9, scratch=tmp_path)
+
+    again.run([pa.table(ROWS)], Location.of(tmp_path / "store"))
+
+    assert (first / "run.json").stat().st_mtime_ns == kept
+    assert len(list(second.rglob("*.parquet"))) == 1
+    assert Store(Location.of(tmp_path / "store")).shards().runs == ("a", "b")
+
+
+def test_a_column_that_names_no_runs_is_refused(ingest, monkeypatch):
+    """Such as one of ids."""
+    monkeypatch.setattr("seedproof.records.sorted_rows.MAX_RUNS", 1)
+
+    with pytest.raises(ColumnError, match="'run' has more than 1 different values"):
+        ingest(pa.table(ROWS))
+
+
+def test_probabilities_stay_half_if_all_are(ingest):
+    """With one that is not, four bytes for each."""
+    halves = {
+        "p_x": np.array([0.5, 0.5, 0.25, 0.75], dtype=np.float16),
+        "p_y": np.array([0.5, 0.5, 0.75, 0.25], dtype=np.float16),
+    }
+    table = pa.table(ROWS).drop_columns("prediction")
+    half = table.append_column("p_x", pa.array(halves["p_x"]))
+
+    store, _ = ingest(half.append_column("p_y", pa.array(halves["p_y"])))
+
+    part = next((Path(str(store.location)) / "runs").rglob("*.parquet"))
+    assert pq.read_schema(part).field("probs").type == pa.binary(4)
+    assert store.shards().shard(0).probs.tolist() == [
+        [[0.5, 0.5]] * 2,
+        [[0.25, 0.75], [0.75, 0.25]],
+    ]
+
+
+def test_probabilities_of_mixed_precision_stay_single(ingest):
+    """Nothing is rounded that was not."""
+    table = pa.table(ROWS).drop_columns("prediction")
+    table = table.append_column("p_x", pa.array(np.array([0.5] * 4, dtype=np.float16)))
+
+    store, _ = ingest(table.append_column("p_y", pa.array([0.5] * 4)))
+
+    part = next((Path(str(store.location)) / "runs").rglob("*.parquet"))
+    assert pq.read_schema(part).field("probs").type == pa.binary(8)
+
+
+def test_a_table_that_changes_while_it_is_read_is_refused(ingest, tmp_path):
+    """Half of one version and half of another is neither."""
+    path = tmp_path / "t.csv"
+    path.write_text("run,example,prediction\n0,1,a\n1,1,b\n", encoding="utf-8")
+
+    def write_to_it(phase: str, *_: int) -> None:
+        if phase == "reading":
+            path.write_text("run,example,prediction\n0,1,b\n1,1,b\n2,1,b\n", encoding="utf-8")
+
+    with pytest.raises(UnreadableError, match="was changed while it was read"):
+        ingest(path, progress=write_to_it)
 
 
 def test_integer_ids_of_any_width_are_integers(ingest):
@@ -219,16 +291,16 @@ def test_nothing_is_fetched_from_anywhere(tmp_path):
 
     assert setting("autoinstall_known_extensions") == "False"
     assert setting("autoload_known_extensions") == "False"
-    assert setting("enable_progress_bar") == "False"
+    assert setting("enable_progress_bar_print") == "False"
     assert setting("temp_directory") == str(tmp_path / "spill")
-    assert setting("memory_limit") == "572.2 MiB"  # 60 % of 1 GB
+    assert setting("memory_limit") == "457.7 MiB"  # 60 % of what the libraries leave of 1 GB
 
 
 def test_threads_have_the_memory_they_need(tmp_path, monkeypatch):
     """With little memory few of them work; DuckDB would run out of it otherwise."""
     monkeypatch.setattr("os.cpu_count", lambda: 64)
 
-    for memory, n_threads in ((10**8, 1), (10**9, 4), (10**12, 64)):
+    for memory, n_threads in ((10**8, 1), (10**9, 3), (10**12, 64)):
         ingest = Ingest(columns=Columns(), memory=memory, scratch=tmp_path)
         (found,) = ingest._db.execute("SELECT current_setting('threads')").fetchall()[0]
         assert found == n_threads
@@ -257,13 +329,14 @@ def test_what_is_no_table_is_refused(ingest, table, error, says):
         (duckdb.ConversionException("Conversion Error: Could not convert 'a'\nmore"), DtypeError, "Could not convert 'a'. Prob"),
         (OSError("Conversion Error: Could not convert 'a'"), DtypeError, "Could not convert"),
         (OSError("Out of Memory Error: failed to pin block"), UnreadableError, "Raise --memory"),
+        (OSError(28, "No space left on device"), StoreError, "No space left on device. Make room"),
         (pa.ArrowInvalid("Bad footer."), UnreadableError, "cannot be read: Bad footer. Look"),
         (duckdb.InvalidInputException("Invalid Input Error: CSV Error on Line: 7\nOriginal Line: secret\nsomething"), UnreadableError, "line 7 is not valid"),
         (RuntimeError("Query interrupted"), KeyboardInterrupt, "^$"),
         (RuntimeError("something of our own"), RuntimeError, "something of our own"),
         (NotFoundError("as it is"), NotFoundError, "^as it is$"),
     ],
-    ids=["conversion", "conversion-through-arrow", "memory", "arrow", "csv", "interrupt", "bug", "ours"],
+    ids=["conversion", "conversion-through-arrow", "memory", "disk", "arrow", "csv", "interrupt", "bug", "ours"],
 )  # fmt: skip
 def test_complaints_of_others_come_in_plain_words(raised, expected, says):
     """One line, no internals; what the user typed and our own errors pass through."""

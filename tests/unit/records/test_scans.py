@@ -7,7 +7,15 @@ import pytest
 
 from seedproof.errors import DtypeError, EmptyInputError, UnreadableError
 from seedproof.records.columns import Columns, Roles
-from seedproof.records.scans import Scan, quote_name, quote_text, read_header, run_names, select
+from seedproof.records.scans import (
+    Scan,
+    check_packed,
+    quote_name,
+    quote_text,
+    read_header,
+    run_names,
+    select,
+)
 
 
 @pytest.fixture
@@ -139,3 +147,14 @@ def test_several_values_in_a_cell_are_refused(kind, names, column):
 
     with pytest.raises(DtypeError, match=rf"'{column}' of t\.csv holds several values"):
         select(Scan("t.csv", "SELECT 1", types), roles, "0", integer_ids=False)
+
+
+def test_a_packed_file_tells_how_far_it_is_checked(tmp_path):
+    """In bytes of the file, up to its end."""
+    path, seen = tmp_path / "t.csv.gz", []
+    path.write_bytes(gzip.compress(b"run,example,prediction\n"))
+
+    check_packed(path, progress=lambda done, total: seen.append((done, total)))
+
+    size = path.stat().st_size
+    assert seen == [(size, size)]

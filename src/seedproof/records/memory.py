@@ -1,0 +1,31 @@
+"""How much memory somebody allows, from text."""
+
+from seedproof.errors import OptionError
+
+LEAST_BYTES = 100 * 10**6
+_UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+
+
+def parse_memory(memory: str | int) -> int:
+    """Bytes from text such as "500MB" or "4GB".
+
+    Args:
+        memory: A number of bytes, or text with a unit.
+
+    Returns:
+        Bytes.
+
+    Raises:
+        OptionError: It is neither, or less than 100 MB.
+    """
+    text = str(memory).strip().upper().replace("IB", "B")
+    unit = text[-2:] if text[-2:] in _UNITS else ""
+    try:
+        size = int(float(text.removesuffix(unit)) * _UNITS.get(unit, 1))
+    except (ValueError, OverflowError):
+        size = 0
+    if size < LEAST_BYTES:
+        raise OptionError(
+            f"A memory of {memory!r} is not allowed. Give at least 100MB, such as 4GB."
+        )
+    return size

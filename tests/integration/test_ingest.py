@@ -1,0 +1,206 @@
+"""A table that comes into a store, however often it is stopped on the way."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import seedproof as sp
+from seedproof.records.location import Location
+from seedproof.records.reader import Store
+from seedproof.records.resumable_ingest import ingest_tables
+
+N_RUNS, N_EXAMPLES = 8, 40_000
+PATIENCE_SECONDS = 120
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory) -> Path:
+    """320,000 rows in random order: too many for the buffer of the least memory."""
+    rng = np.random.default_rng(3)
+    order = rng.permutation(N_RUNS * N_EXAMPLES)
+    probs = rng.integers(0, 65, len(order)) / 64
+    path = tmp_path_factory.mktemp("tables") / "t.csv"
+    columns = {
+        "run": order % N_RUNS,
+        "example": order // N_RUNS,
+        "label": (order // N_RUNS) % 2,
+        "p_0": probs,
+        "p_1": 1 - probs,
+        "text": pa.array([f"text of example {i:>12}" for i in order // N_RUNS]),
+        "loss": rng.random(len(order)),
+    }
+    pyarrow.csv.write_csv(pa.table(columns), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def expected(table, tmp_path_factory) -> bytes:
+    """What measuring the table itself gives."""
+    return summary(table, tmp_path_factory.mktemp("expected"))
+
+
+def summary(target: Path, folder: Path) -> bytes:
+    """The bytes of `summary.json`."""
+    sp.measure(target).save(folder)
+    return (folder / "summary.json").read_bytes()
+
+
+def start(table: Path, store: Path) -> "subprocess.Popen[str]":
+    """The command line, in a process of its own."""
+    command = [sys.executable, "-m", "seedproof", "ingest", table, "--out", store]
+    return subprocess.Popen(
+        [*map(str, command), "--memory", "100MB"], stderr=subprocess.PIPE, text=True
+    )
+
+
+def stop_when(
+    process: "subprocess.Popen[str]", condition: Callable[[], bool], how: int = signal.SIGKILL
+) -> str:
+    """Send a signal as soon as something holds; what the process printed."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    try:
+        while not condition():
+            assert process.poll() is None, "it has ended before it could be stopped"
+            assert time.monotonic() < end, "it never came so far"
+        os.kill(process.pid, how)
+        return process.communicate(timeout=PATIENCE_SECONDS)[1]
+    finally:
+        process.kill()
+        process.wait()
+
+
+def commits(store: Path) -> dict[str, tuple[int, int]]:
+    """Every committed run: which file says so, and since when."""
+    found = {path.parent.name: path.stat() for path in store.glob("runs/*/run.json")}
+    return {run_id: (status.st_ino, status.st_mtime_ns) for run_id, status in found.items()}
+
+
+def n_gathered(store: Path) -> int:
+    """Files of rows that wait for being sorted."""
+    return len(list(store.glob("ingest/rows/*.arrow")))
+
+
+def test_an_ingest_that_is_killed_in_every_phase_ends_as_if_it_had_not_been(
+    table, expected, tmp_path, seedproof
+):
+    """Reading is repeated, what was read and written is not; the summary is the same."""
+    store = tmp_path / "store"
+    read = store / "ingest" / "read.json"
+
+    stop_when(start(table, store), lambda: n_gathered(store) >= 2)
+    assert not read.exists()
+
+    stop_when(start(table, store), read.exists)
+    assert not commits(store)
+    since = read.stat().st_mtime_ns
+
+    stop_when(start(table, store), lambda: len(commits(store)) >= 2)
+    finished = commits(store)
+    assert 2 <= len(finished) < N_RUNS
+    assert read.stat().st_mtime_ns == since
+
+    for verb in ("measure", "compare", "report", "blame", "status"):
+        code, out, err = seedproof(verb, store, *([store] if verb == "compare" else []))
+        assert (code, out) == (2, ""), verb
+        assert f"{store} is not finished" in err, verb
+        assert f"Finish it with: seedproof ingest {table} --out {store}" in err, verb
+
+    process = start(table, store)
+    said = process.communicate(timeout=PATIENCE_SECONDS)[1]
+
+    assert process.returncode == 0, said
+    assert commits(store).items() >= finished.items()
+    assert sorted(path.name for path in store.iterdir()) == ["runs", "study.json"]
+    assert "note: Not carried along, since runs differ in it: 'loss'." in said
+    assert f"8 runs × 40,000 examples in {store}" in said
+    assert summary(store, tmp_path / "out") == expected
+    assert Store(Location.of(store)).shards().shard(0).extras.column_names == ["text"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for a child")
+@pytest.mark.parametrize("phase", ["reading", "writing"])
+def test_an_interrupt_says_how_to_go_on(table, tmp_path, phase):
+    """Exit code 130 and one sentence."""
+    store = tmp_path / "store"
+    process = start(table, store)
+    reached = {
+        "reading": lambda: n_gathered(store) >= 1,
+        "writing": lambda: len(commits(store)) > 0,
+    }
+
+    said = stop_when(process, reached[phase], signal.SIGINT)
+
+    assert process.returncode == 130
+    assert said.splitlines()[-1] == (
+        "Stopped. What is done is kept: the same command goes on from here."
+    )
+    assert "Traceback" not in said
+    assert (store / "ingest.json").is_file()
+
+
+def test_a_full_disk_is_no_end(table, expected, tmp_path, seedproof):
+    """Here a limit on the size of files: what was done stays, and the same command goes on."""
+    store = tmp_path / "store"
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10**6, usual[1]))
+    try:
+        code, _, err = seedproof("ingest", table, "--out", store, "--memory", "100MB")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+
+    assert code == 2
+    assert "Make room, and do the same again." in err
+    assert (store / "ingest.json").is_file()
+    assert seedproof("ingest", table, "--out", store)[0] == 0
+    assert summary(store, tmp_path / "out") == expected
+
+
+def test_half_precision_stays_half(study, tmp_path):
+    """Two bytes for a probability on disk, and the same figures."""
+    halves = study.table
+    for index, name in enumerate(halves.column_names):
+        if name.startswith("p_"):
+            half = pa.array(halves.column(name).to_numpy().astype(np.float16))
+            halves = halves.set_column(index, name, half)
+    pq.write_table(halves, tmp_path / "t.parquet")
+
+    store = ingest_tables([tmp_path / "t.parquet"], tmp_path / "store")
+
+    part = next((tmp_path / "store" / "runs").rglob("*.parquet"))
+    assert pq.read_schema(part).field("probs").type == pa.binary(2 * len(study.classes))
+    assert store.shards().shard(0).probs.dtype == np.float32
+    assert summary(tmp_path / "store", tmp_path / "a") == summary(
+        tmp_path / "t.parquet", tmp_path / "b"
+    )
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "csv.gz", "csv.zst", "parquet", "jsonl"])
+def test_every_format_gives_what_measuring_it_gives(study, tmp_path, ending):
+    """Byte for byte, notes and further columns too."""
+    path = tmp_path / f"t.{ending}"
+    if ending == "parquet":
+        pq.write_table(study.table, path)
+    elif ending == "jsonl":
+        lines = (json.dumps(row) + "\n" for row in study.table.to_pylist())
+        path.write_text("".join(lines), encoding="utf-8")
+    else:
+        options = pyarrow.csv.WriteOptions(delimiter="\t" if ending == "tsv" else ",")
+        with pa.output_stream(str(path)) as file:  # packed as the name says
+            pyarrow.csv.write_csv(study.table, file, options)
+
+    store = ingest_tables([path], tmp_path / "store")
+    directly = summary(path, tmp_path / "a")
+
+    assert summary(Path(str(store.location)), tmp_path / "b") == directly

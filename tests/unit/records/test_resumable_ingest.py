@@ -1,0 +1,182 @@
+"""A store that stays: begun once, finished once, never mixed."""
+
+import fcntl
+import json
+import os
+
+import pytest
+
+from seedproof.errors import MissingExampleError, NotFoundError, OptionError, StoreError
+from seedproof.records.columns import Columns
+from seedproof.records.ingest import Ingest
+from seedproof.records.location import Location
+from seedproof.records.reader import Store
+from seedproof.records.resumable_ingest import ingest_tables
+
+ROWS = "run,example,prediction\n0,1,a\n0,2,b\n1,2,b\n1,1,b\n"
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Two runs, two examples."""
+    path = tmp_path / "t.csv"
+    path.write_text(ROWS, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def unfinished(table, tmp_path, monkeypatch):
+    """A store whose ingest was stopped after reading."""
+    store = tmp_path / "store"
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("seedproof.records.sorted_rows.SortedRows.write", stop)
+        with pytest.raises(KeyboardInterrupt):
+            ingest_tables([table], store)
+    assert (store / "ingest" / "read.json").is_file()
+    return store
+
+
+def test_a_finished_store_holds_nothing_else(table, tmp_path):
+    """Neither the mark nor the working folder."""
+    store = ingest_tables([table], tmp_path / "store")
+
+    assert sorted(path.name for path in (tmp_path / "store").iterdir()) == ["runs", "study.json"]
+    assert [run.tolist() for run in store.shards().shard(0).predictions] == [[0, 1], [1, 1]]
+
+
+def test_what_was_read_is_not_read_again(table, unfinished, monkeypatch):
+    """The next call begins with sorting."""
+    monkeypatch.setattr(Ingest, "_read", None)
+
+    assert ingest_tables([table], unfinished).shards().n_examples == 2
+
+
+def test_a_store_that_lacks_only_the_tidying_up_is_finished_at_once(table, tmp_path, monkeypatch):
+    """It was stopped between its last file and the removal of the mark."""
+    store = tmp_path / "store"
+    run = Ingest.run
+
+    def run_and_stop(*given, **named):
+        run(*given, **named)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ingest, "run", run_and_stop)
+        with pytest.raises(KeyboardInterrupt):
+            ingest_tables([table], store)
+    assert (store / "ingest.json").is_file()
+    monkeypatch.setattr(Ingest, "run", None)
+
+    assert ingest_tables([table], store).shards().n_examples == 2
+    assert not (store / "ingest.json").exists()
+
+
+def test_an_unfinished_store_is_refused_with_the_command_that_finishes_it(table, unfinished):
+    """Whoever opens it."""
+    with pytest.raises(StoreError, match="is not finished") as error:
+        Store(Location.of(unfinished))
+
+    assert str(error.value).endswith(f"seedproof ingest {table} --out {unfinished}")
+
+
+def test_a_table_that_has_changed_is_not_mixed_in(table, unfinished):
+    """Neither another size nor another time."""
+    os.utime(table, (1, 1))
+
+    with pytest.raises(StoreError, match=r"t\.csv has changed since .* remove .*store"):
+        ingest_tables([table], unfinished)
+
+    assert (unfinished / "ingest" / "read.json").is_file()
+
+
+@pytest.mark.parametrize("change", ["options", "tables"])
+def test_another_command_does_not_go_on_with_it(table, unfinished, tmp_path, change):
+    """Other names of columns, or another table."""
+    other = tmp_path / "other.csv"
+    other.write_text(ROWS, encoding="utf-8")
+    tables = [other if change == "tables" else table]
+    columns = Columns(example="run", run="example") if change == "options" else None
+
+    with pytest.raises(StoreError, match=r"unfinished store of another command: seedproof ingest"):
+        ingest_tables(tables, unfinished, columns=columns)
+
+
+def test_the_command_names_the_columns(table, tmp_path):
+    """What is not as usual, in words that a shell takes."""
+    store = tmp_path / "the store"
+    table.write_text(ROWS.replace("run", "my seed"), encoding="utf-8")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Ingest, "run", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            ingest_tables([table], store, columns=Columns(run="my seed"))
+
+    command = json.loads((store / "ingest.json").read_text(encoding="utf-8"))["command"]
+    assert command == f"seedproof ingest {table} --out '{store}' --run 'my seed'"
+
+
+def test_two_processes_do_not_work_on_one_store(table, unfinished):
+    """The second one is told."""
+    with (unfinished / "ingest.json").open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+
+        with pytest.raises(StoreError, match="Another process is ingesting into"):
+            ingest_tables([table], unfinished)
+
+
+def test_an_error_in_the_table_leaves_nothing_behind(table, tmp_path):
+    """The same command would meet it again."""
+    table.write_text(ROWS + "1,3,a\n", encoding="utf-8")
+
+    with pytest.raises(MissingExampleError, match="Run '0' lacks 1 of 3 examples"):
+        ingest_tables([table], tmp_path / "store")
+
+    assert list(tmp_path.iterdir()) == [table]
+
+
+@pytest.mark.parametrize("kind", ["store", "file", "folder"])
+def test_what_is_there_is_not_overwritten(table, tmp_path, kind):
+    """A finished store, a file, a folder of other things."""
+    place = tmp_path / "there"
+    if kind == "store":
+        ingest_tables([table], place)
+    elif kind == "file":
+        place.write_text("mine", encoding="utf-8")
+    else:
+        place.mkdir()
+        (place / "mine.txt").write_text("mine", encoding="utf-8")
+
+    with pytest.raises(StoreError, match="there exists already"):
+        ingest_tables([table], place)
+
+    assert place.exists()
+
+
+def test_an_empty_folder_will_do(table, tmp_path):
+    """Also one in which a mark was cut short."""
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "ingest.json.1234").touch()
+
+    assert ingest_tables([table], tmp_path / "store").shards().n_examples == 2
+
+
+def test_a_mark_that_is_cut_is_refused(table, unfinished):
+    """Whoever wrote there."""
+    (unfinished / "ingest.json").write_text("{", encoding="utf-8")
+
+    with pytest.raises(StoreError, match="Remove the store, and ingest anew"):
+        ingest_tables([table], unfinished)
+
+
+def test_a_place_that_cannot_be_used_is_refused(table, tmp_path):
+    """A URL, and a table that is not there: before anything is made."""
+    with pytest.raises(OptionError, match="'s3://bucket/store' is no local folder"):
+        ingest_tables([table], "s3://bucket/store")
+    with pytest.raises(NotFoundError, match=r"none\.csv' is not a file"):
+        ingest_tables([tmp_path / "none.csv"], tmp_path / "store")
+
+    assert not (tmp_path / "store").exists()
