@@ -6,6 +6,7 @@ Takes about 20 minutes on one core. The docs page on comparing shows its output.
 """
 
 import argparse
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -14,10 +15,11 @@ from seedproof.testing.comparisons import by_another_mechanism, effect_coverage,
 from seedproof.testing.simulation import FIGURES, Simulation
 
 LOGIT_SD = {2: 3.0, 10: 8.0}
-KINDS = {
-    "normal runs": {},
-    "skewed (a moving threshold)": {"effect": "threshold"},
-    "one bad run in ten": {"bad_share": 0.1},
+# What is changed of a simulation with normal runs.
+KINDS: dict[str, Callable[[Simulation], Simulation]] = {
+    "normal runs": lambda normal: normal,
+    "skewed (a moving threshold)": lambda normal: replace(normal, effect="threshold"),
+    "one bad run in ten": lambda normal: replace(normal, bad_share=0.1),
 }
 
 
@@ -46,8 +48,9 @@ def main() -> None:
     heading("Identical arms that are called different", ["runs", "classes", "runs are", "treated"])
     for n_runs in (5, 10, 50):
         for n_classes in (2, 10):
-            for kind, settings in KINDS.items():
-                one = Simulation(n_runs, 500, n_classes, logit_sd=LOGIT_SD[n_classes], **settings)  # type: ignore[arg-type]
+            normal = Simulation(n_runs, 500, n_classes, logit_sd=LOGIT_SD[n_classes])
+            for kind, change in KINDS.items():
+                one = change(normal)
                 for is_paired in (True, False):
                     found = false_alarms(
                         one,

@@ -52,6 +52,31 @@ def pytest_xdist_make_scheduler(config, log):
     return Scheduling(config, log)
 
 
+@pytest.fixture(scope="session")
+def small_bert():
+    """Makes a model of Hugging Face with two layers of two heads, whose weights are drawn here."""
+
+    def make(**settings):
+        from transformers import BertConfig, BertForSequenceClassification
+
+        from seedproof.runs.rng import untouched
+        from seedproof.testing.trainings import fill
+
+        config = BertConfig(
+            hidden_size=8,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            intermediate_size=16,
+            **settings,
+        )
+        with untouched():
+            model = BertForSequenceClassification(config)
+        fill(model, 0)
+        return model
+
+    return make
+
+
 # Derandomized: the same examples on every machine, so that a failure is never a matter of luck.
 # No deadline: a busy CI machine is not a bug.
 settings.register_profile("seedproof", deadline=None, derandomize=True, max_examples=60)

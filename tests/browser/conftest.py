@@ -18,6 +18,8 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+# What is no violation is not described, which takes as long as finding those that are.
+AXE = "axe.run({resultTypes: ['violations']}).then(found => JSON.stringify(found.violations))"
 
 
 def _missing(what):
@@ -116,11 +118,7 @@ def serious(axe):
         session.send("Runtime.evaluate", {"expression": axe})
         found = session.send(
             "Runtime.evaluate",
-            {
-                "expression": "axe.run().then(r => JSON.stringify(r.violations))",
-                "awaitPromise": True,
-                "returnByValue": True,
-            },
+            {"expression": AXE, "awaitPromise": True, "returnByValue": True},
         )
         return [
             (one["id"], [node["html"][:120] for node in one["nodes"]][:3])
@@ -129,3 +127,18 @@ def serious(axe):
         ]
 
     return violations
+
+
+@pytest.fixture(scope="session")
+def assert_sound(serious):
+    """Nothing is logged, asked for, too wide or an image on a page, and axe is content."""
+
+    def check(opened):
+        page = opened.page
+        assert opened.messages == []
+        assert len(opened.requests) == 1  # the file itself
+        assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+        assert page.locator("img").count() == 0
+        assert serious(page) == []
+
+    return check

@@ -15,7 +15,6 @@ from seedproof.testing.explainers import (
     are_close,
     pad,
 )
-from seedproof.testing.trainings import fill
 
 SETTINGS = {
     "attention": Attention(),
@@ -85,20 +84,6 @@ class TestTransformer(ExplainerContract):
     """On a model of Hugging Face."""
 
     @pytest.fixture
-    def model(self):
-        """A BERT of two layers, whose weights are drawn here."""
-        from transformers import BertConfig, BertForSequenceClassification
-
-        config = BertConfig(
-            vocab_size=N_TOKENS,
-            hidden_size=8,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            intermediate_size=16,
-            max_position_embeddings=40,
-            num_labels=3,
-        )
-        with untouched():
-            model = BertForSequenceClassification(config)
-        fill(model, 0)
-        return model
+    def model(self, small_bert):
+        """A BERT of three classes."""
+        return small_bert(vocab_size=N_TOKENS, max_position_embeddings=40, num_labels=3)

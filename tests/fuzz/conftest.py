@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, settings
 import seedproof as sp
 from seedproof.cli.main import main
 
-# What the issue allows any input to take.
+# What the issue allows any input to take, of the processor: a busy machine is not a bug.
 PATIENCE_SECONDS = 10.0
 # By then it hangs: the process is ended, and says where it was.
 HANG_SECONDS = 60.0
@@ -60,12 +60,12 @@ def watched(terminal, tmp_path, monkeypatch) -> Watch:
     @contextmanager
     def watch() -> Iterator[None]:
         faulthandler.dump_traceback_later(HANG_SECONDS, exit=True, file=terminal)
-        began = time.monotonic()
+        began = time.process_time()
         try:
             yield
         finally:
             faulthandler.cancel_dump_traceback_later()
-        assert time.monotonic() - began < PATIENCE_SECONDS
+        assert time.process_time() - began < PATIENCE_SECONDS
         if any(scratch.iterdir()):
             # A report takes its folder with it; charts may leave it to the garbage collector.
             gc.collect()

@@ -846,22 +846,33 @@ def assert_right(summary: dict[str, Any], right: Right) -> None:
         )
 
 
-def assert_worth_it(seen: Counter[str], n_inputs: int) -> None:
-    """All inputs were tried, and neither nearly all of them measured nor nearly all refused."""
-    assert seen.total() >= n_inputs
-    measured = sum(n for what, n in seen.items() if what.startswith("measured"))
-    assert 0.05 * n_inputs < measured < 0.95 * n_inputs, seen
-    # What the second way can read is refused in odd cases only: a column without a name, say.
-    assert sum(n for what, n in seen.items() if "readable" in what) <= 1 + 0.1 * n_inputs, seen
+@pytest.fixture
+def many(sized):
+    """Tries many inputs; all were tried, and neither nearly all measured nor nearly all refused."""
+
+    def try_all(one, *, ci, full, **strategies):
+        seen: Counter[str] = Counter()
+        chosen = sized(ci=ci, full=full)
+
+        @chosen
+        @given(**strategies)
+        def counted(**drawn):
+            seen[one(**drawn)] += 1
+
+        counted()
+        n_inputs = chosen.max_examples
+        assert seen.total() >= n_inputs
+        measured = sum(n for what, n in seen.items() if what.startswith("measured"))
+        assert 0.05 * n_inputs < measured < 0.95 * n_inputs, seen
+        # What the second way can read is refused in odd cases only: a column without a name, say.
+        assert sum(n for what, n in seen.items() if "readable" in what) <= 1 + 0.1 * n_inputs, seen
+
+    return try_all
 
 
-def test_text_tables_are_measured_rightly_or_refused(compare, fresh, sized):
+def test_text_tables_are_measured_rightly_or_refused(compare, fresh, many):
     """Whatever stands in a CSV file, its figures are right or there are none."""
-    seen: Counter[str] = Counter()
-    chosen = sized(ci=90, full=700)
 
-    @chosen
-    @given(made=texts(), stem=st.sampled_from(STEMS), cli=st.booleans())
     def one(made, stem, cli):
         content, ending, columns = made
         path = fresh() / f"{stem}{ending}"
@@ -871,19 +882,14 @@ def test_text_tables_are_measured_rightly_or_refused(compare, fresh, sized):
         def second():
             return right_figures(parse_text(content, tabs=tabs), columns)
 
-        seen[compare(path, second, cli=cli, columns=columns)] += 1
+        return compare(path, second, cli=cli, columns=columns)
 
-    one()
-    assert_worth_it(seen, chosen.max_examples)
+    many(one, ci=90, full=700, made=texts(), stem=st.sampled_from(STEMS), cli=st.booleans())
 
 
-def test_damaged_text_is_measured_as_it_stands_or_refused(compare, fresh, sized):
+def test_damaged_text_is_measured_as_it_stands_or_refused(compare, fresh, many):
     """Lost, new and foreign bytes, other encodings: what is measured is what the file says."""
-    seen: Counter[str] = Counter()
-    chosen = sized(ci=50, full=450)
 
-    @chosen
-    @given(content=damaged_texts(), cli=st.booleans())
     def one(content, cli):
         path = fresh() / "table.csv"
         path.write_bytes(content)
@@ -891,19 +897,14 @@ def test_damaged_text_is_measured_as_it_stands_or_refused(compare, fresh, sized)
         def second():
             return right_figures(parse_text(content, tabs=False), Columns())
 
-        seen[compare(path, second, cli=cli, columns=Columns())] += 1
+        return compare(path, second, cli=cli, columns=Columns())
 
-    one()
-    assert_worth_it(seen, chosen.max_examples)
+    many(one, ci=50, full=450, content=damaged_texts(), cli=st.booleans())
 
 
-def test_packed_text_is_measured_whole_or_refused(compare, fresh, sized):
+def test_packed_text_is_measured_whole_or_refused(compare, fresh, many):
     """A packed file that is cut, changed or made of several pieces is never measured in part."""
-    seen: Counter[str] = Counter()
-    chosen = sized(ci=30, full=250)
 
-    @chosen
-    @given(content=texts(), data=st.data())
     def one(content, data):
         plain, ending, columns = content
         packer = data.draw(st.sampled_from([".gz", ".zst"]))
@@ -918,19 +919,14 @@ def test_packed_text_is_measured_whole_or_refused(compare, fresh, sized):
         def second():
             return right_figures(parse_text(unpack(packed, packer), tabs=ending == ".tsv"), columns)
 
-        seen[compare(path, second, columns=columns)] += 1
+        return compare(path, second, columns=columns)
 
-    one()
-    assert_worth_it(seen, chosen.max_examples)
+    many(one, ci=30, full=250, content=texts(), data=st.data())
 
 
-def test_json_lines_are_measured_rightly_or_refused(compare, fresh, sized):
+def test_json_lines_are_measured_rightly_or_refused(compare, fresh, many):
     """Numbers, texts and nothing at all as values, keys of any name, damaged lines."""
-    seen: Counter[str] = Counter()
-    chosen = sized(ci=40, full=300)
 
-    @chosen
-    @given(made=tables(), data=st.data())
     def one(made, data):
         lines = [json_line(dict(zip(made.names, row, strict=True)), data.draw) for row in made.rows]
         content = "\n".join([*lines, ""]).encode()
@@ -942,19 +938,14 @@ def test_json_lines_are_measured_rightly_or_refused(compare, fresh, sized):
         def second():
             return right_figures(parse_json(content), made.columns)
 
-        seen[compare(path, second, cli=data.draw(st.booleans()), columns=made.columns)] += 1
+        return compare(path, second, cli=data.draw(st.booleans()), columns=made.columns)
 
-    one()
-    assert_worth_it(seen, chosen.max_examples)
+    many(one, ci=40, full=300, made=tables(), data=st.data())
 
 
-def test_parquet_is_measured_rightly_or_refused(compare, fresh, sized):
+def test_parquet_is_measured_rightly_or_refused(compare, fresh, many):
     """Columns of any type and name, and files of which bytes were lost or changed."""
-    seen: Counter[str] = Counter()
-    chosen = sized(ci=40, full=350)
 
-    @chosen
-    @given(made=tables(), data=st.data())
     def one(made, data):
         path = fresh() / "table.parquet"
         table = data.draw(retyped(arrow(made)))
@@ -965,19 +956,14 @@ def test_parquet_is_measured_rightly_or_refused(compare, fresh, sized):
         def second():
             return right_figures(parse_parquet(path), made.columns)
 
-        seen[compare(path, second, cli=data.draw(st.booleans()), columns=made.columns)] += 1
+        return compare(path, second, cli=data.draw(st.booleans()), columns=made.columns)
 
-    one()
-    assert_worth_it(seen, chosen.max_examples)
+    many(one, ci=40, full=350, made=tables(), data=st.data())
 
 
-def test_dataframes_are_measured_rightly_or_refused(compare, sized):
+def test_dataframes_are_measured_rightly_or_refused(compare, many):
     """The same through Arrow, pandas and polars, without a file."""
-    seen: Counter[str] = Counter()
-    chosen = sized(ci=30, full=250)
 
-    @chosen
-    @given(made=tables(), data=st.data())
     def one(made, data):
         table = data.draw(retyped(arrow(made)))
         frame = data.draw(st.sampled_from(FRAMES))(table)
@@ -985,19 +971,14 @@ def test_dataframes_are_measured_rightly_or_refused(compare, sized):
         def second():
             return right_figures(parse_arrow(table), made.columns)
 
-        seen[compare(frame, second, columns=made.columns)] += 1
+        return compare(frame, second, columns=made.columns)
 
-    one()
-    assert_worth_it(seen, chosen.max_examples)
+    many(one, ci=30, full=250, made=tables(), data=st.data())
 
 
-def test_one_file_a_run_is_measured_rightly_or_refused(compare, fresh, sized):
+def test_one_file_a_run_is_measured_rightly_or_refused(compare, fresh, many):
     """Files of several formats together, each of them one run."""
-    seen: Counter[str] = Counter()
-    chosen = sized(ci=15, full=100)
 
-    @chosen
-    @given(made=tables(kinds=("plain", "integer", "text")), data=st.data())
     def one(made, data):
         folder, paths, cells = fresh(), [], []
         place = made.names.index(made.columns.run) if made.columns.run in made.names else 0
@@ -1018,35 +999,25 @@ def test_one_file_a_run_is_measured_rightly_or_refused(compare, fresh, sized):
                 together([parse(path) for path in cells], made.columns), made.columns
             )
 
-        seen[compare(paths, second, columns=made.columns)] += 1
+        return compare(paths, second, columns=made.columns)
 
-    one()
-    assert_worth_it(seen, chosen.max_examples)
+    many(one, ci=15, full=100, made=tables(kinds=("plain", "integer", "text")), data=st.data())
 
 
-def test_arrays_are_measured_rightly_or_refused(compare, sized):
+def test_arrays_are_measured_rightly_or_refused(compare, many):
     """Shapes that do not fit, numbers that are none, labels and names of all sorts."""
-    seen: Counter[str] = Counter()
-    chosen = sized(ci=50, full=350)
 
-    @chosen
-    @given(made=arrays())
     def one(made):
         values, given_with = made
 
-        seen[compare(values, lambda: right_arrays(values, given_with), **given_with)] += 1
+        return compare(values, lambda: right_arrays(values, given_with), **given_with)
 
-    one()
-    assert_worth_it(seen, chosen.max_examples)
+    many(one, ci=50, full=350, made=arrays())
 
 
-def test_npz_files_are_measured_rightly_or_refused(compare, fresh, sized):
+def test_npz_files_are_measured_rightly_or_refused(compare, fresh, many):
     """The same from a file, of which bytes were lost or changed."""
-    seen: Counter[str] = Counter()
-    chosen = sized(ci=40, full=300)
 
-    @chosen
-    @given(made=arrays(), data=st.data())
     def one(made, data):
         values, given_with = made
         path = fresh() / "arrays.npz"
@@ -1069,7 +1040,6 @@ def test_npz_files_are_measured_rightly_or_refused(compare, fresh, sized):
             demand("probs" in found or "predictions" in found, "no predictions")
             return right_arrays(found.get("probs", found.get("predictions")), found)
 
-        seen[compare(path, second, cli=data.draw(st.booleans()), columns=Columns())] += 1
+        return compare(path, second, cli=data.draw(st.booleans()), columns=Columns())
 
-    one()
-    assert_worth_it(seen, chosen.max_examples)
+    many(one, ci=40, full=300, made=arrays(), data=st.data())

@@ -2,13 +2,10 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from transformers import BertConfig, BertForSequenceClassification
 
 from seedproof.errors import InputError, OptionError, ShapeError
 from seedproof.explain import Attention, TokenBatch, TransformerAttention
-from seedproof.runs.rng import untouched
 from seedproof.testing.explainers import Answer, Reader, some_texts
-from seedproof.testing.trainings import fill
 
 
 class Staring(nn.Module):
@@ -20,20 +17,9 @@ class Staring(nn.Module):
 
 
 @pytest.fixture(scope="module")
-def bert():
+def bert(small_bert):
     """Two layers of two heads, in the mode in which it predicts."""
-    config = BertConfig(
-        vocab_size=20,
-        hidden_size=8,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=16,
-    )
-    with untouched():
-        model = BertForSequenceClassification(config)
-    fill(model, 0)
-    return model.eval()
+    return small_bert(vocab_size=20, max_position_embeddings=16).eval()
 
 
 def test_attention_on_words_sums_to_one():

@@ -125,7 +125,7 @@ class VersionTally:
         self._groups = Groups(classes if self._is_labeled else (), slices)
         self._sums: dict[str, GroupSums] = {}
         self._p_counts: Counter[int] = Counter()
-        self._kept: pa.Table | None = None
+        self._kept: list[pa.Table] = []  # one, after the first shard
         self._disagreements: IntArray = np.zeros((sum(self._n_runs.values()),) * 2, dtype=np.int64)
 
     def update(self, old: Shard, new: Shard) -> pa.Table:
@@ -187,13 +187,13 @@ class VersionTally:
             of_examples[name] = _filled(chunk, contested, winner, pooled[0])
             of_examples[f"{name}_share"] = _filled(chunk, contested, votes / len(runs), 1.0)
         if chunk.labels is not None:
-            of_examples |= self._add_labeled(chunk, contested)
+            of_examples |= self._add_labeled(chunk, chunk.labels, contested)
         return of_examples
 
-    def _add_labeled(self, chunk: _Chunk, contested: IntArray) -> dict[str, np.ndarray]:
+    def _add_labeled(
+        self, chunk: _Chunk, gold: IntArray, contested: IntArray
+    ) -> dict[str, np.ndarray]:
         """Add what needs the gold label; returns the share of right runs of each example."""
-        gold = chunk.labels
-        assert gold is not None  # noqa: S101 - asked before
         is_known = gold != UNLABELED
         places = contested[is_known[contested]]
         right = [np.equal(runs[:, places], gold[places]).T for runs in (chunk.old, chunk.new)]
@@ -243,8 +243,8 @@ class VersionTally:
         for side, runs in zip(("old", "new"), predictions, strict=True):
             votes = pa.array(runs[:, chosen].T.tolist(), pa.list_(pa.int32()))
             rows = rows.append_column(f"{side}_predictions", votes)
-        known = rows if self._kept is None else pa.concat_tables([self._kept, rows])
-        self._kept = known.take(pa.array(_smallest(known))).combine_chunks()
+        known = pa.concat_tables([*self._kept, rows])
+        self._kept = [known.take(pa.array(_smallest(known))).combine_chunks()]
 
     def result(self, examples_file: Location, notes: tuple[str, ...]) -> VersionComparison:
         """Everything, once all shards were added."""
@@ -262,7 +262,7 @@ class VersionTally:
             },
             exchange=self._exchange(),
             discoveries=found,
-            unexplained=self._unexplained(found),
+            unexplained=self._unexplained(found, pa.concat_tables(self._kept)),
             examples_file=examples_file,
             notes=(*notes, *self._groups.notes),
         )
@@ -295,12 +295,11 @@ class VersionTally:
             is_beyond = beyond.over != "examples" and beyond.low is not None and beyond.low > 0.0
             yield kind, Part(name, n_examples, n_labeled, figures, beyond, is_beyond)
 
-    def _unexplained(self, found: Discoveries) -> pa.Table:
-        assert self._kept is not None  # noqa: S101 - every source has an example
+    def _unexplained(self, found: Discoveries, kept: pa.Table) -> pa.Table:
         n_runs = self._n_runs
         rates = adjusted(self._p_counts, n_old=n_runs["old"], n_new=n_runs["new"])
         least = -1.0 if found.threshold is None else found.threshold
-        rows = self._kept.filter(pc.less_equal(self._kept.column("p_value"), least))
+        rows = kept.filter(pc.less_equal(kept.column("p_value"), least))
         q_values = [rates[p_value] for p_value in rows.column("p_value").to_pylist()]
         place = rows.column_names.index("p_value") + 1
         return rows.add_column(place, "q_value", pa.array(q_values, pa.float64()))
