@@ -65,6 +65,7 @@ TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 PARQUET_SUFFIXES = (".parquet", ".pq")
 PACKED_SUFFIXES = (".gz", ".zst")
+INTERRUPTS = ("Query interrupted", "INTERRUPT Error: ")
 CSV_CAUSES = (
     ("Expected Number of Columns", "has more or fewer fields than the header"),
     ("Value with unterminated quote", "has a quote that does not close"),
@@ -403,11 +404,19 @@ def _in_plain_words(tables: Sequence[Path | ArrowStream]) -> Iterator[None]:
     except (duckdb.Error, pa.ArrowException, OSError, UnicodeError) as error:
         if isinstance(error, SeedproofError):
             raise
+        if _is_interrupt(error):
+            raise KeyboardInterrupt from error
         raise _translated(error, names) from error
     except RuntimeError as error:
-        if "Query interrupted" in str(error):  # what DuckDB makes of Ctrl-C
+        if _is_interrupt(error):
             raise KeyboardInterrupt from error
         raise
+
+
+def _is_interrupt(error: Exception) -> bool:
+    """Whether this is what DuckDB or Arrow make of Ctrl-C."""
+    said = str(error)
+    return isinstance(error, pa.ArrowCancelled) or any(sign in said for sign in INTERRUPTS)
 
 
 def may_pass(error: BaseException) -> bool:

@@ -378,3 +378,19 @@ def test_records_know_no_pickle():
             else:
                 continue
             assert names.isdisjoint(forbidden), path
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        duckdb.InterruptException("INTERRUPT Error: Interrupted!"),
+        OSError("INTERRUPT Error: Interrupted!"),  # as Arrow passes it on
+        pa.ArrowCancelled("Operation cancelled"),
+        RuntimeError("Query interrupted"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_interrupt_stays_an_interrupt(error):
+    """Whatever DuckDB and Arrow make of Ctrl-C: the table is not to blame."""
+    with pytest.raises(KeyboardInterrupt), _in_plain_words([Path("t.csv")]):
+        raise error
