@@ -155,18 +155,18 @@ class _Asked:
         from seedproof.papers.conll2019.explaining import (
             Explaining,
             arms_to_explain,
-            reproduce_explanations,
+            explain_study,
         )
+        from seedproof.papers.conll2019.recipe import made
 
-        found = reproduce_explanations(
+        reasons = explain_study(
             self.setting,
             Explaining(self.store, n_lime=n_lime, n_samples=n_samples),
             store=f"{self.store}-explained",
             seeds=self.seeds,
             arms=arms_to_explain(self.arms),
-            engine=self.engine,
-            workers=self.workers,
         )
+        found = made(reasons, engine=self.engine, workers=self.workers)
         _show_explained(found)
         self._keep(found)
 

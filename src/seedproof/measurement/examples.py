@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from seedproof.errors import OptionError
+from seedproof.errors import NotFoundError, OptionError
 from seedproof.records.location import Location
 
 # As `part_name` writes them: others call theirs `part-0.parquet`.
@@ -20,7 +20,7 @@ def example_files(place: Location) -> list[Location]:
         place: The file, or the folder.
 
     Returns:
-        At least one file.
+        None if there is no table.
     """
     return [place] if place.is_file() else place.files_inside()
 
@@ -69,11 +69,17 @@ def read_examples(place: Location, columns: Sequence[str] | None = None) -> pa.T
 
     Returns:
         One row an example.
+
+    Raises:
+        NotFoundError: There is no table any more.
     """
-    found = [
-        pq.read_table(file.path, filesystem=file.files, columns=columns)
-        for file in example_files(place)
-    ]
+    files = example_files(place)
+    if not files:
+        raise NotFoundError(
+            f"{place} is gone: a report that is not saved takes its examples with it. Keep the "
+            "report, or save it."
+        )
+    found = [pq.read_table(file.path, filesystem=file.files, columns=columns) for file in files]
     return pa.concat_tables(found)
 
 

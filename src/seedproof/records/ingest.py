@@ -158,7 +158,7 @@ class Ingest:
         shutil.rmtree(self._rows)
         return tuple(notes)
 
-    def _once(self, name: str, work: Callable[[], Any]) -> Any:  # noqa: ANN401 # plain data
+    def _once(self, name: str, work: Callable[[], Any]) -> Any:  # noqa: ANN401 - plain data
         """What some work gives, as plain data; kept in a file for whoever goes on."""
         place = Location.of(self._scratch / name)
         if not place.is_file():

@@ -187,8 +187,9 @@ def _limits(keyword: str, given: object) -> Mapping[str, float]:
 def _margins(given: object) -> Mapping[str, float | None]:
     if given is None:
         return {}
-    is_several = isinstance(given, Iterable) and not isinstance(given, str)
-    names: list[Any] = list(given) if is_several else [None]  # type: ignore[call-overload]
+    names: list[Any] = [None]
+    if isinstance(given, Iterable) and not isinstance(given, str):
+        names = list(given)
     if not all(isinstance(name, str) for name in names):
         raise OptionError(
             "no_worse= takes names of metrics: in a list, or in a mapping with margins. Write "

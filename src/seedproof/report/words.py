@@ -100,7 +100,7 @@ def _accuracy(measurement: Measurement) -> str | None:
     why = {
         "drift": "mostly because " + _drifts(measurement),
         "both": "and " + _drifts(measurement),
-        "runs": "because some runs are better than others",
+        "runs": "that is, some runs are better than others",
     }[cause]
     return f"{start}; {chance}: examples move together, {why}."
 

@@ -7,7 +7,6 @@ runs have the seeds and arms of the first, and explain the very weights that mad
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -16,8 +15,6 @@ from seedproof.errors import NotFoundError, OptionError
 from seedproof.explain import Gradients, Lime, TakesLengths, TokenBatch
 from seedproof.papers.conll2019.chosen import load_chosen
 from seedproof.papers.conll2019.data import PART_SEED, Encoded, encode, prepare
-from seedproof.papers.conll2019.recipe import make_all
-from seedproof.papers.conll2019.results import collect
 from seedproof.papers.conll2019.settings import EXPLAIN, Setting
 from seedproof.papers.conll2019.training import evaluate
 from seedproof.papers.datasets.vocabulary import UNKNOWN
@@ -161,37 +158,6 @@ def explain_study(
         arguments=(*setting.as_arguments(), *explaining.arguments()),
         threads_per_run=1,
     )
-
-
-def reproduce_explanations(
-    setting: Setting,
-    explaining: Explaining,
-    *,
-    store: str | os.PathLike[str],
-    seeds: int = 10,
-    arms: Sequence[str] = EXPLAINED_ARMS,
-    engine: str = "processes",
-    workers: int | None = None,
-    progress: bool = True,
-) -> dict[str, Any]:
-    """Explain every chosen model that is not explained yet, and collect what came out.
-
-    Args:
-        setting: The setting of the study that trained them.
-        explaining: Where they are, and how they are explained.
-        store: Where records go; a second call goes on from there.
-        seeds: How many seeds.
-        arms: Which arms.
-        engine: Where runs are made.
-        workers: How many runs at a time.
-        progress: Whether to show on standard error how far it is.
-
-    Returns:
-        What `collect` gives.
-    """
-    reasons = explain_study(setting, explaining, store=store, seeds=seeds, arms=arms)
-    make_all(reasons, engine=engine, workers=workers, progress=progress)
-    return collect(store)
 
 
 def arms_to_explain(arms: Sequence[str]) -> tuple[str, ...]:

@@ -6,12 +6,13 @@ from typing import Any
 
 from seedproof._optional import require
 from seedproof.errors import RunError, UnknownNameError
+from seedproof.papers.conll2019.names import BASELINE, PAPER_ARMS
 from seedproof.papers.conll2019.results import collect
 from seedproof.papers.conll2019.settings import ARMS, Setting
 from seedproof.runs.run import Run
 from seedproof.study.study import Study
 
-PAPER_ARMS = ("none", "aswa", "naswa")
+USUAL_ARMS = (BASELINE, *PAPER_ARMS)
 
 
 def train(run: Run) -> None:
@@ -32,7 +33,7 @@ def study(
     *,
     store: str | os.PathLike[str],
     seeds: int = 10,
-    arms: Sequence[str] = PAPER_ARMS,
+    arms: Sequence[str] = USUAL_ARMS,
 ) -> Study:
     """The study of one setting; running it again makes what is missing.
 
@@ -68,7 +69,7 @@ def reproduce(
     *,
     store: str | os.PathLike[str],
     seeds: int = 10,
-    arms: Sequence[str] = PAPER_ARMS,
+    arms: Sequence[str] = USUAL_ARMS,
     engine: str = "processes",
     workers: int | None = None,
     progress: bool = True,
@@ -88,14 +89,18 @@ def reproduce(
         What `collect` gives.
     """
     ours = study(setting, store=store, seeds=seeds, arms=arms)
-    make_all(ours, engine=engine, workers=workers, progress=progress, follow="test_accuracy")
-    return collect(store)
+    return made(ours, engine=engine, workers=workers, progress=progress, follow="test_accuracy")
 
 
-def make_all(
-    study: Study, *, engine: str, workers: int | None, progress: bool, follow: str | None = None
-) -> None:
-    """Make every run of a study that is missing.
+def made(
+    study: Study,
+    *,
+    engine: str = "processes",
+    workers: int | None = None,
+    progress: bool = True,
+    follow: str | None = None,
+) -> dict[str, Any]:
+    """Make every run of a study that is missing, and collect what came out.
 
     Args:
         study: Which study.
@@ -103,6 +108,9 @@ def make_all(
         workers: How many runs at a time.
         progress: Whether to show on standard error how far it is.
         follow: A scalar whose mean over the finished runs is shown.
+
+    Returns:
+        What `collect` gives.
 
     Raises:
         RunError: A run failed.
@@ -113,3 +121,4 @@ def make_all(
             f"{len(status.failed)} run(s) failed. See why with: seedproof status "
             f"{study.store} --tracebacks. The same command tries them again."
         )
+    return collect(study.store)

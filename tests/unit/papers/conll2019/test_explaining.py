@@ -8,10 +8,9 @@ from seedproof.papers.conll2019.explaining import (
     Explaining,
     arms_to_explain,
     explain_study,
-    reproduce_explanations,
     token_batch,
 )
-from seedproof.papers.conll2019.recipe import study
+from seedproof.papers.conll2019.recipe import made, study
 from seedproof.papers.conll2019.results import collect
 from seedproof.papers.conll2019.settings import Setting
 from seedproof.papers.datasets.texts import Texts
@@ -66,12 +65,8 @@ def test_explaining_goes_on_and_collects(source, tmp_path):
     how = Explaining(str(source), n_lime=5, n_samples=30)
 
     found = [
-        reproduce_explanations(
-            SETTING,
-            how,
-            store=tmp_path / "explained",
-            seeds=2,
-            arms=("none",),
+        made(
+            explain_study(SETTING, how, store=tmp_path / "explained", seeds=2, arms=("none",)),
             engine="serial",
             progress=False,
         )

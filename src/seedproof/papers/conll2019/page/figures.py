@@ -61,6 +61,21 @@ class Figure:
         return {} if curve is None else {one.classes[-1]: curve}
 
 
+def _distances(
+    name: str, heading: str, about: str, *, method: str, each_class: bool = False
+) -> Figure:
+    """A figure of explanations as distributions."""
+    y_title = "KL between two seeds, nats"
+    return Figure(name, heading, about, KL, y_title, method, each_class=each_class)
+
+
+def _top_words(name: str, heading: str, *, method: str) -> Figure:
+    """A figure of the words that weigh most."""
+    about = "The Jaccard distance between the top 20 % of the words of two seeds."
+    y_title = "Jaccard distance of the top 20 %, in percent"
+    return Figure(name, heading, about, JACCARD, y_title, method, factor=100.0)
+
+
 FIGURES = (
     Figure(
         name="probability-sd",
@@ -69,58 +84,28 @@ FIGURES = (
         metric="probability_sd",
         y_title="sd of the probability over runs",
     ),
-    Figure(
-        name="attention-kl",
-        heading="Figures 4 and 8: attention, as a distribution",
-        about="The mean KL between the attention of two seeds.",
-        metric=KL,
-        y_title="KL between two seeds, nats",
+    _distances(
+        "attention-kl",
+        "Figures 4 and 8: attention, as a distribution",
+        "The mean KL between the attention of two seeds.",
         method="attention",
     ),
-    Figure(
-        name="attention-top-words",
-        heading="Figure 5: attention, the top words",
-        about="The Jaccard distance between the top 20 % of the words of two seeds.",
-        metric=JACCARD,
-        y_title="Jaccard distance of the top 20 %, in percent",
-        method="attention",
-        factor=100.0,
-    ),
-    Figure(
-        name="gradient-kl",
-        heading="Figure 7: gradients, as a distribution",
-        about="The mean KL between the gradients of two seeds.",
-        metric=KL,
-        y_title="KL between two seeds, nats",
+    _top_words("attention-top-words", "Figure 5: attention, the top words", method="attention"),
+    _distances(
+        "gradient-kl",
+        "Figure 7: gradients, as a distribution",
+        "The mean KL between the gradients of two seeds.",
         method="gradient",
     ),
-    Figure(
-        name="gradient-top-words",
-        heading="Figure 7: gradients, the top words",
-        about="The Jaccard distance between the top 20 % of the words of two seeds.",
-        metric=JACCARD,
-        y_title="Jaccard distance of the top 20 %, in percent",
-        method="gradient",
-        factor=100.0,
-    ),
-    Figure(
-        name="snli-attention-kl",
-        heading="Figure 9: attention with three classes",
-        about="The mean KL between the attention of two seeds, by the probability of each class.",
-        metric=KL,
-        y_title="KL between two seeds, nats",
+    _top_words("gradient-top-words", "Figure 7: gradients, the top words", method="gradient"),
+    _distances(
+        "snli-attention-kl",
+        "Figure 9: attention with three classes",
+        "The mean KL between the attention of two seeds, by the probability of each class.",
         method="attention",
         each_class=True,
     ),
-    Figure(
-        name="lime-top-words",
-        heading="Figure 10: LIME, the top words",
-        about="The Jaccard distance between the top 20 % of the words of two seeds.",
-        metric=JACCARD,
-        y_title="Jaccard distance of the top 20 %, in percent",
-        method="lime",
-        factor=100.0,
-    ),
+    _top_words("lime-top-words", "Figure 10: LIME, the top words", method="lime"),
 )
 READING = """\
 Each test text is put into one of ten bins by its mean predicted probability over runs, in each arm.

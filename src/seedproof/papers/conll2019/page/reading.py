@@ -109,13 +109,10 @@ class SettingResults:
 
     def of_arm(self, arm: str, method: str | None = None) -> Mapping[str, Any]:
         """What was found of an arm, or of its explanations; empty if nothing was."""
-        if method is None:
-            return self.own["arms"].get(arm, {})  # type: ignore[no-any-return] # plain data
-        for one in self._both():
-            found = one["arms"].get(arm, {}).get("explanations", {}).get(method)
-            if found is not None:
-                return found  # type: ignore[no-any-return] # plain data
-        return {}
+        found: Mapping[str, Any] = self.own["arms"].get(arm, {}) if method is None else {}
+        for one in self._both() if method is not None else ():
+            found = found or one["arms"].get(arm, {}).get("explanations", {}).get(method, {})
+        return found
 
     def estimate(self, arm: str, metric: str, method: str | None = None) -> Estimate | None:
         """A figure with its interval; None if it was not measured."""
@@ -185,7 +182,9 @@ class SettingResults:
 
 
 def _of_method(found: Mapping[str, Any], method: str | None) -> Mapping[str, Any] | None:
-    return found["effects"] if method is None else found["explanations"].get(method)  # type: ignore[no-any-return] # plain data
+    effects: Mapping[str, Any] = found["effects"]
+    of_method: Mapping[str, Any] | None = found["explanations"].get(method)
+    return effects if method is None else of_method
 
 
 def _estimate(found: Mapping[str, Any] | None, metric: str) -> Estimate | None:

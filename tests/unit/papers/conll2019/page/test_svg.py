@@ -27,7 +27,7 @@ def chart(*panels, factor=1.0):
 
 def texts(image):
     """Everything that is written in an image."""
-    return [one.text for one in ET.fromstring(image).iter(f"{SPACE}text")]  # noqa: S314
+    return [one.text for one in ET.fromstring(image).iter(f"{SPACE}text")]  # noqa: S314 - our own
 
 
 def test_an_image_is_the_same_each_time_and_well_formed():
