@@ -54,7 +54,11 @@ def test_a_smoke_run_trains_shows_and_goes_on(seedproof, tmp_path):
     assert "6 of 6 are finished" in again[2]
     lines = out.splitlines()
     assert lines[0] == f"{NAME}: 3 runs an arm, 30 test examples"
-    assert [line.split()[0] for line in lines[2:]] == ["arm", "none", "aswa"]
+    assert [line.split()[0] for line in lines[2:5]] == ["arm", "none", "aswa"]
+    assert lines[5:] == [
+        "Not the paper's setting: 80 of 6,355 training texts, 30 of 1,305 test texts, 2",
+        "of 20 epochs and 3 of 10 seeds. What is published cannot be compared with this.",
+    ]
     assert lines[3].endswith("82.0 ±1.01")
     kept = json.loads((tmp_path / "kept" / f"{NAME}.json").read_text(encoding="utf-8"))
     assert kept["arms"]["aswa"]["runs"] == ["0", "1", "2"]
@@ -106,6 +110,7 @@ def test_models_are_explained_and_a_page_is_made(seedproof, tmp_path):
     first, second = (files_below(tmp_path / folder) for folder in ("one", "two"))
     assert first == second
     assert "lime-top-words.svg" in first
+    assert "> **Not the paper's setting:** this has less than it had." in first["page.md"].decode()
     assert (shown[0], shown[1]) == (0, out.replace("\nsst-cnn", "\n\nsst-cnn"))
 
 
@@ -139,6 +144,19 @@ def test_real_data_sets_are_trained_on(seedproof, dataset, encoder):
     assert code == 0, err
     assert f"{dataset}-{encoder}-additive" in out
     assert "200 test examples" in out
+
+
+def test_own_copies_are_asked_for_once_and_first(seedproof, tmp_path, monkeypatch):
+    """Clinical notes that are not there: one line, exit code 2, and no run is planned."""
+    (tmp_path / "data").mkdir()
+    monkeypatch.setenv("SEEDPROOF_DATA", str(tmp_path / "data"))
+
+    code, out, err = seedproof("reproduce", "conll2019", "--dataset", "diabetes")
+
+    assert (code, out) == (2, "")
+    assert "MIMIC-III may not be passed on, and mimic/diabetes.csv is not below the folder" in err
+    assert len(err.splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 
 @pytest.mark.parametrize(

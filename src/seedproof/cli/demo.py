@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+    from seedproof.demo.bundle import Bundle
     from seedproof.report.comparison.view import ComparisonView
     from seedproof.report.view import View
 
@@ -23,12 +24,12 @@ TOPICS = ("Accuracy", "Reasons")
 METRICS = {
     "flip_rate": "answers that flip",
     "explanation_jaccard_20": "top words that vary",
-    "probability_sd": "confidence, ±",
+    "probability_sd": "sd of confidence",
     "accuracy": "accuracy",
-    "accuracy_sd": "accuracy, ± points",
+    "accuracy_sd": "sd of accuracy",
 }
 # Places of words and not words, so there is nothing to hide.
-SHOWN = ("tokens",)
+SHOWN, SPLIT = ("tokens",), "test"
 # All runs agree, a few differ, split: what is steady stays in the background.
 DOTS, DOT_STYLES, DOTS_A_LINE = "·○●", ("dim", "blue", "bold dark_orange"), 50
 
@@ -39,9 +40,11 @@ def demo(
         Path, typer.Option(help="Where records and pages go: a new or empty folder.")
     ] = Path("seedproof-demo"),
 ) -> None:
-    """Show what a seed decides, with real records; needs no network, no torch and no data set.
+    """Show what a random seed decides, in real runs that come with the package.
 
-    They are of our own runs: a small text classifier, trained ten times in each of two ways.
+    We trained a small text classifier ten times in each of two ways, which share their ten seeds.
+    You get the findings here, and two pages for your browser. That takes a few seconds, and needs
+    no network, no torch and no data set.
     """
     from rich.console import Console
 
@@ -49,7 +52,8 @@ def demo(
     from seedproof.demo.unpack import unpack
     from seedproof.report import api
 
-    pages, store = (out / "report", out / "comparison"), str(unpack(Bundle.load(), out))
+    bundle = Bundle.load()
+    pages, store = (out / "report", out / "comparison"), str(unpack(bundle, out))
     waiting = Console(stderr=True)
     with waiting.status("measuring ten runs"):
         report = api.measure(store, arm=BASELINE)
@@ -60,7 +64,8 @@ def demo(
     with waiting.status("comparing them with ten others"):
         comparison = api.compare(store, baseline=BASELINE)
         comparison.save(pages[1], command=_command("compare", store, "--out", str(pages[1])))
-    _show(_second(comparison.view()))
+        left = _with_the_same_share(store)
+    _show(_second(comparison.view(), bundle, left))
     _show(_next(store, *pages))
 
 
@@ -104,8 +109,25 @@ def _dots(counts: tuple[int, int, int]) -> "Iterator[Text]":
         yield line
 
 
-def _second(view: "ComparisonView") -> "Iterator[RenderableType]":
-    """What averaging the weights changes."""
+def _with_the_same_share(store: str) -> str:
+    """How the flips change where all runs of an arm give one answer equally often."""
+    from seedproof.papers.conll2019.families import compared_families, open_arms
+    from seedproof.papers.conll2019.matched import matched_sides
+    from seedproof.papers.conll2019.page.words import changed
+
+    sides = matched_sides(open_arms(store, (BASELINE, ARM), split=SPLIT))
+    return changed(compared_families(sides).asked[ARM].effects["flip_rate"])
+
+
+def _epochs(bundle: "Bundle", arm: str) -> str:
+    """The epochs after which dev found the runs of an arm best."""
+    chosen = [run.scalars["epoch_chosen"] for run in bundle.runs if run.arm == arm]
+    low, high = min(chosen), max(chosen)
+    return f"epoch {low:g}" if low == high else f"epochs {low:g} to {high:g}"
+
+
+def _second(view: "ComparisonView", bundle: "Bundle", left: str) -> "Iterator[RenderableType]":
+    """What averaging the weights changes, and what else may have."""
     from rich.text import Text
 
     from seedproof.report.text import Prose
@@ -119,8 +141,18 @@ def _second(view: "ComparisonView") -> "Iterator[RenderableType]":
     yield Text()
     yield _effects(view)
     yield Prose(
-        "±: standard deviation over runs. A change counts if its interval excludes 0.",
+        "sd: standard deviation over runs, of accuracy in points; the change of accuracy is in "
+        "points, too. A change counts if its interval excludes 0. The results page of our docs "
+        "compares two averages at once, so its intervals are wider.",
         style="dim",
+    )
+    yield Text()
+    flips = dict({block.metric: block for block in view.blocks}["flip_rate"].cells)[ARM]
+    yield Prose(
+        f"Two cautions. The models of {ARM} are those of {_epochs(bundle, ARM)}, the others of "
+        f"{_epochs(bundle, BASELINE)}: averaging and longer training are not told apart. And runs "
+        f"differ in how often they say '{bundle.classes[1]}': where all runs of an arm say it "
+        f"equally often, the flips change by {left} in place of {flips.change} {flips.interval}."
     )
     yield Text()
 
@@ -163,8 +195,8 @@ def _next(store: str, report: Path, comparison: Path) -> "Iterator[RenderableTyp
     yield Text("Open the pages in a browser:", style="bold")
     yield from _listed(pages)
     yield Prose(
-        "They load nothing and send nothing. The sentences are not in these records, so a word is "
-        "called by its place: w1, w2, …"
+        "They load nothing and send nothing. The sentences of SST are not ours to pass on, so "
+        "their words are left out: w3 stands for the third word of a sentence."
     )
     yield Text()
     yield Text("Three commands to try next:", style="bold")

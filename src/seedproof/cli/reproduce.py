@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,6 +18,7 @@ DEFAULT_SEEDS, DEFAULT_ARMS = 10, "none,aswa,naswa"
 LIME_EXAMPLES, LIME_SAMPLES = 200, 5000
 SMOKE_LIME_EXAMPLES, SMOKE_LIME_SAMPLES = 20, 100
 INTERRUPTED = 130
+WIDTH = 80
 
 
 def reproduce(
@@ -166,7 +168,7 @@ class _Asked:
             seeds=self.seeds,
             arms=arms_to_explain(self.arms),
         )
-        found = made(reasons, engine=self.engine, workers=self.workers)
+        found = made(reasons, self.setting, engine=self.engine, workers=self.workers)
         _show_explained(found)
         self._keep(found)
 
@@ -220,6 +222,9 @@ def _show_stored(folder: str | None, page: str | None) -> None:
 
 
 def _show(found: Mapping[str, Any]) -> None:
+    from seedproof.papers.conll2019.page.departures import TITLE, departures, is_elsewhere
+    from seedproof.papers.conll2019.page.reading import SettingResults
+    from seedproof.papers.conll2019.page.words import listed
     from seedproof.papers.conll2019.results import accuracy_table
 
     setting = found["setting"]
@@ -227,6 +232,11 @@ def _show(found: Mapping[str, Any]) -> None:
     typer.echo(f"{found['name']}: {n_runs} runs an arm, {found['n_examples']} test examples")
     typer.echo(f"word vectors {setting['vectors']}, trained like all other weights")
     _show_table([("arm", "accuracy, ours", "published"), *accuracy_table(found)])
+    ours = SettingResults(found)
+    less = departures(ours)
+    if less:
+        caution = " What is published cannot be compared with this." if is_elsewhere(ours) else ""
+        typer.echo(fill(f"{TITLE} {listed(less)}.{caution}", width=WIDTH))
 
 
 def _show_explained(found: Mapping[str, Any]) -> None:

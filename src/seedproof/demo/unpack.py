@@ -91,14 +91,17 @@ def _write_run(bundle: Bundle, run_idx: int, run: RunManifest, store: Location) 
 
 
 def _explanations(bundle: Bundle, scores: FloatArray) -> Iterator[dict[str, Any]]:
-    """One run's rows; a token is called by its place, as its word is not known."""
+    """One run's rows; a token is called by its place, as its word may not be passed on.
+
+    The first is spelled out, so that a page explains itself: word 1, w2, w3, …
+    """
     ends = np.cumsum(bundle.lengths, dtype=np.int64)
     for example, end, length in zip(
         bundle.ids[bundle.explained], ends, bundle.lengths, strict=True
     ):
         yield {
             "example": int(example),
-            "tokens": [f"w{place}" for place in range(1, length + 1)],
+            "tokens": ["word 1", *(f"w{place}" for place in range(2, length + 1))],
             "scores": scores[end - length : end].astype(np.float32),
             "draw": 0,
         }

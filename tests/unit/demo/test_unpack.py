@@ -44,7 +44,7 @@ def test_the_store_holds_the_explanations_with_places_for_words(bundle, tmp_path
     shard = open_explanations(store, arm="mine", split="test", method="attention").shard(0)
 
     assert shard.ids.to_pylist() == [3, 20]
-    assert shard.tokens.to_pylist() == [["w1"], ["w1", "w2", "w3"]]
+    assert shard.tokens.to_pylist() == [["word 1"], ["word 1", "w2", "w3"]]
     assert shard.scores.tolist() == [[1, 0.5, 0.25, 0.25], [1, 0, 0, 1]]
 
 

@@ -8,6 +8,7 @@ from scipy.special import entr
 
 from seedproof.measurement.intervals import estimate
 from seedproof.metrics.batch import Batch
+from seedproof.metrics.card import card
 from seedproof.metrics.entropy import (
     Entropy,
     entropy_beyond,
@@ -87,6 +88,17 @@ def test_corrected_entropy_of_two_runs_is_twice_the_plug_in():
     values = values_of(np.array([[0, 0], [0, 1]]))
 
     assert values["label_entropy_corrected"] == pytest.approx(2 * values["label_entropy"])
+
+
+def test_a_corrected_entropy_may_exceed_that_of_an_even_split():
+    """5 v 5: 10·ln 2 - 9·H(5/9) = 0.749, above ln 2; the card says why it is not cut."""
+    left = -(5 / 9 * math.log(5 / 9) + 4 / 9 * math.log(4 / 9))
+
+    expected = 10 * math.log(2) - 9 * left
+
+    assert expected == pytest.approx(0.749, abs=5e-4)
+    assert values_of(votes(5, 5))["label_entropy_corrected"] == pytest.approx(expected, rel=1e-12)
+    assert f"{expected:.3f}" in card("label_entropy_corrected").text
 
 
 @pytest.mark.parametrize(("n_runs", "plug_in"), [(5, 0.442), (10, 0.507), (50, 0.552)])

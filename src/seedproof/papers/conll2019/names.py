@@ -4,6 +4,7 @@ BASELINE = "none"
 # The paper's two averages. It says that the second is steadier than the first.
 PAPER_ARMS = ("aswa", "naswa")
 KL, JACCARD, OVERLAP = "explanation_kl", "explanation_jaccard_20", "explanation_overlap"
+JACCARD_10 = "explanation_jaccard_10"
 DATASETS = {
     "sst": "SST",
     "agnews": "AG News",

@@ -9,10 +9,14 @@ from seedproof.errors import RunError, UnknownNameError
 from seedproof.papers.conll2019.names import BASELINE, PAPER_ARMS
 from seedproof.papers.conll2019.results import collect
 from seedproof.papers.conll2019.settings import ARMS, Setting
+from seedproof.papers.datasets.catalog import load
+from seedproof.papers.word_vectors import find_vectors
 from seedproof.runs.run import Run
 from seedproof.study.study import Study
 
 USUAL_ARMS = (BASELINE, *PAPER_ARMS)
+# Engines whose runs read the data where they are planned.
+LOCAL_ENGINES = ("serial", "processes")
 
 
 def train(run: Run) -> None:
@@ -89,11 +93,24 @@ def reproduce(
         What `collect` gives.
     """
     ours = study(setting, store=store, seeds=seeds, arms=arms)
-    return made(ours, engine=engine, workers=workers, progress=progress, follow="test_accuracy")
+    return made(
+        ours, setting, engine=engine, workers=workers, progress=progress, follow="test_accuracy"
+    )
+
+
+def check_data(setting: Setting) -> None:
+    """Read data set and word vectors once, so that what is wrong is told before any run begins.
+
+    Args:
+        setting: What is trained.
+    """
+    load(setting.dataset)
+    find_vectors(setting.vectors, ())
 
 
 def made(
     study: Study,
+    setting: Setting,
     *,
     engine: str = "processes",
     workers: int | None = None,
@@ -104,6 +121,7 @@ def made(
 
     Args:
         study: Which study.
+        setting: What it trains, or explains; its data is checked first if a run is missing.
         engine: Where runs are made.
         workers: How many runs at a time.
         progress: Whether to show on standard error how far it is.
@@ -115,6 +133,8 @@ def made(
     Raises:
         RunError: A run failed.
     """
+    if engine in LOCAL_ENGINES and not study.status().is_done:
+        check_data(setting)
     status = study.run(engine, workers=workers, progress=progress, follow=follow)
     if status.failed:
         raise RunError(

@@ -67,6 +67,7 @@ def test_explaining_goes_on_and_collects(source, tmp_path):
     found = [
         made(
             explain_study(SETTING, how, store=tmp_path / "explained", seeds=2, arms=("none",)),
+            SETTING,
             engine="serial",
             progress=False,
         )

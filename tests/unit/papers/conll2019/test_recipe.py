@@ -1,8 +1,9 @@
 import pickle
+from dataclasses import replace
 
 import pytest
 
-from seedproof.errors import RunError, UnknownNameError
+from seedproof.errors import RunError, SeedproofError, UnknownNameError
 from seedproof.papers.conll2019.recipe import reproduce, study, train
 from seedproof.papers.conll2019.settings import Setting
 from seedproof.records.location import Location
@@ -71,14 +72,33 @@ def test_a_run_keeps_predictions_attention_and_scalars(tmp_path):
     assert list(found["arms"]) == ["none", "aswa"]
 
 
-def test_a_run_that_fails_is_an_error(data_folder, tmp_path):
-    """Without the data every run fails, and the message says where to look."""
+def test_data_is_checked_before_any_run(data_folder, tmp_path):
+    """A file that lacks its columns is told of once, and no store is begun."""
     (data_folder / "sst").mkdir()
     (data_folder / "sst" / "sst_dataset.csv").write_text("text\na\n", encoding="utf-8")
 
+    with pytest.raises(SeedproofError, match="label"):
+        reproduce(SETTING, store=tmp_path / "runs", seeds=2, engine="serial", progress=False)
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.usefixtures("made_sst")
+def test_finished_runs_need_no_data(tmp_path, monkeypatch):
+    """What is in the store is collected on a machine that has none."""
+    asked = {"store": tmp_path / "runs", "seeds": 2, "arms": ("none",), "engine": "serial"}
+    first = reproduce(SETTING, **asked, progress=False)
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setenv("SEEDPROOF_DATA", str(tmp_path / "empty"))
+
+    assert reproduce(SETTING, **asked, progress=False) == first
+
+
+@pytest.mark.usefixtures("made_sst")
+def test_a_run_that_fails_is_an_error(tmp_path):
+    """Vectors of another size fail in every run, and the message says where to look."""
     with pytest.raises(RunError, match=r"2 run\(s\) failed.*--tracebacks"):
         reproduce(
-            SETTING,
+            replace(SETTING, n_dimensions=50),
             store=tmp_path / "runs",
             seeds=2,
             arms=("none",),

@@ -198,15 +198,19 @@ def test_another_study_is_refused(tmp_path):
 def test_the_table_puts_both_side_by_side():
     """Ours in percent beside the paper's; an arm that it did not have has a dash."""
     metrics = {"accuracy": [0.8361, 0.8, 0.9], "accuracy_sd": [0.0122]}
-    results = {
-        "setting": {"dataset": "sst", "encoder": "cnn"},
-        "arms": {"none": {"metrics": metrics}, "ema": {"metrics": metrics}},
-    }
+    setting = {"dataset": "sst", "encoder": "cnn", "attention": "additive"}
+    arms = {"none": {"metrics": metrics}, "ema": {"metrics": metrics}}
 
-    assert accuracy_table(results) == [
+    assert accuracy_table({"setting": setting, "arms": arms}) == [
         ("none", "83.6 ±1.22", "82.0 ±1.01"),
         ("ema", "83.6 ±1.22", "–"),
     ]
+    # Dot attention is in none of the paper's tables.
+    assert accuracy_table({"setting": setting | {"attention": "dot"}, "arms": arms})[0] == (
+        "none",
+        "83.6 ±1.22",
+        "–",
+    )
 
 
 def test_top_words_are_beside_the_noise_of_the_explainer():

@@ -12,8 +12,8 @@ from seedproof.papers.conll2019.names import (
     JACCARD,
     KL,
     METHODS,
-    OVERLAP,
 )
+from seedproof.papers.conll2019.page.departures import printed
 from seedproof.papers.conll2019.page.reading import SettingResults
 from seedproof.papers.conll2019.page.verdicts import (
     FAILS,
@@ -27,7 +27,7 @@ from seedproof.papers.conll2019.page.verdicts import (
     judge_range,
     judge_value,
 )
-from seedproof.papers.conll2019.page.words import changed, figure, listed
+from seedproof.papers.conll2019.page.words import changed, figure, in_all, listed, table
 from seedproof.papers.conll2019.published import published, published_accuracy
 from seedproof.report.numbers import MINUS, NO_BREAK
 
@@ -97,8 +97,7 @@ class CheckedClaim:
         if not counts:
             return "not covered by our runs"
         if len(counts) == 1:
-            of_all = f", in all {len(verdicts)} comparisons" if len(verdicts) > 1 else ""
-            return f"{verdicts[0]}{of_all}"
+            return f"{verdicts[0]}{in_all(len(verdicts))}"
         return "; ".join(f"{one} in {count} of {len(verdicts)}" for one, count in counts.items())
 
 
@@ -118,20 +117,20 @@ def checked_claims(settings: Settings) -> tuple[CheckedClaim, ...]:
 
 
 def tally(claims: Sequence[CheckedClaim]) -> str:
-    """How many claims hold, in a sentence."""
-
-    def told(count: int, one: str, more: str) -> str:
-        return f"{count} {one if count == 1 else more}"
-
+    """How many claims hold, as a small table in Markdown."""
     n_missing = sum(not one.checks for one in claims)
     n_failed = sum(FAILS in one.verdicts for one in claims)
     n_held = sum(set(one.verdicts) == {HOLDS} for one in claims)
     n_open = len(claims) - n_missing - n_failed - n_held
-    return (
-        f"Of {len(claims)} claims of the paper, {told(n_held, 'holds', 'hold')} here in every "
-        f"comparison, and {told(n_failed, 'does', 'do')} not in at least one; "
-        f"{told(n_open, 'is', 'are')} open in at least one, and "
-        f"{told(n_missing, 'is', 'are')} not covered by our runs."
+    counts = {
+        "holds here in every comparison": n_held,
+        "does not hold here in at least one": n_failed,
+        "is open in at least one, and fails in none": n_open,
+        "is not covered by our runs": n_missing,
+    }
+    return table(
+        (f"of {len(claims)} claims of the paper", "how many"),
+        [(words, str(count)) for words, count in counts.items()],
     )
 
 
@@ -159,7 +158,7 @@ class SdCut:
             yield Check(
                 one.dataset,
                 f"{one.title}, {ARMS[arm]}",
-                f"{MINUS}{cut:.0f}{NO_BREAK}%",
+                printed(one, f"{MINUS}{cut:.0f}{NO_BREAK}%"),
                 changed(effect),
                 judge_cut(effect, cut),
             )
@@ -179,9 +178,9 @@ def _sd_none(settings: Settings, claim: Claim) -> Iterator[Check]:
             yield Check(
                 one.dataset,
                 one.title,
-                f"{theirs.sd:.2f}{NO_BREAK}pts",
+                printed(one, f"{theirs.sd:.2f}{NO_BREAK}pts"),
                 figure("accuracy_sd", ours),
-                judge_value(ours, theirs.sd / 100),
+                judge_value(ours, theirs.sd / 100, is_over_runs=one.is_over_runs(BASELINE)),
             )
 
 
@@ -236,13 +235,17 @@ def _top_tokens(settings: Settings, claim: Claim) -> Iterator[Check]:
     for one in settings:
         for method in one.methods:
             ours = one.estimate(BASELINE, JACCARD, method)
-            overlap = figure(OVERLAP, one.estimate(BASELINE, OVERLAP, method))
             yield Check(
                 one.dataset,
                 f"{one.title}, {METHODS[method]}",
                 f"{low:.0f} to {high:.0f}{NO_BREAK}%",
-                f"{figure(JACCARD, ours)}; overlap {overlap}",
-                judge_range(ours, low / 100, high / 100),
+                figure(JACCARD, ours),
+                judge_range(
+                    ours,
+                    low / 100,
+                    high / 100,
+                    is_over_runs=one.is_over_runs(BASELINE, method),
+                ),
             )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from seedproof.errors import EmptyInputError
 from seedproof.papers.conll2019.names import DATASETS
 from seedproof.papers.conll2019.page.claims import CheckedClaim, checked_claims, tally
+from seedproof.papers.conll2019.page.departures import banner
 from seedproof.papers.conll2019.page.differences import differences
 from seedproof.papers.conll2019.page.figures import READING, drawn_figures
 from seedproof.papers.conll2019.page.further import further_arms
@@ -17,7 +18,8 @@ from seedproof.papers.conll2019.page.headline import headline
 from seedproof.papers.conll2019.page.made import COMMAND, how_made
 from seedproof.papers.conll2019.page.reading import SettingResults, by_setting
 from seedproof.papers.conll2019.page.tables import accuracy_tables, flip_table, matched_table
-from seedproof.papers.conll2019.page.words import listed, paragraphs, table
+from seedproof.papers.conll2019.page.top_words import other_readings
+from seedproof.papers.conll2019.page.words import UNTOLD_MEANS, listed, paragraphs, table
 from seedproof.papers.conll2019.published import published
 
 RULES = """\
@@ -31,10 +33,15 @@ It does not if the whole interval lies on the other.
 "Almost no loss" is a loss of less than half a point.
 A value holds if it is in an interval that is known to a factor of two, and a range if it contains \
 the interval; neither holds if the interval lies outside.
+With two runs an interval is over texts alone, and says nothing of a value or a range.
 That tokens "differ" is judged by the Jaccard distance: of the words that either of two seeds \
 names, the share that only one of them names.
-The overlap stands beside it: of one seed's top words, the share that another names, too.
+Two other readings stand beside it, with their figures: the top 10 % in place of 20 %, and of one \
+seed's top words the share that another does not name.
 Everything else is *not shown here*: the interval tells how much is still possible."""
+
+# The claim that can be read in several ways.
+DIFFER = "top-tokens-differ"
 
 
 @dataclass(frozen=True)
@@ -69,7 +76,7 @@ def build_page(results: Sequence[Mapping[str, Any]], *, folder: str = "conll2019
     figures, claims = drawn_figures(settings, folder=folder), checked_claims(settings)
     sections = {
         "The short answer": paragraphs((headline(settings[0]), tally(claims))),
-        "The claims, one by one": _claims(claims),
+        "The claims, one by one": _claims(claims, settings),
         "Accuracy and flips": _accuracy(settings),
         "Curves": paragraphs((READING, *(one.text for one in figures))),
         "Further averages": further_arms(max(settings, key=lambda one: len(one.arms))),
@@ -79,6 +86,7 @@ def build_page(results: Sequence[Mapping[str, Any]], *, folder: str = "conll2019
     text = paragraphs(
         (
             "# CoNLL 2019, reproduced",
+            banner(settings),
             _about(settings),
             *(f"## {title}\n\n{content}" for title, content in sections.items() if content),
             f"<!-- Made by `{COMMAND}`: do not edit. -->",
@@ -127,7 +135,7 @@ def _about(settings: Sequence[SettingResults]) -> str:
     )
 
 
-def _claims(claims: Sequence[CheckedClaim]) -> str:
+def _claims(claims: Sequence[CheckedClaim], settings: Sequence[SettingResults]) -> str:
     covered = {check.dataset for one in claims for check in one.checks}
     nowhere = [title for name, title in DATASETS.items() if name not in covered]
     return paragraphs(
@@ -139,12 +147,12 @@ def _claims(claims: Sequence[CheckedClaim]) -> str:
             RULES,
             f"{listed(nowhere)} are covered nowhere on this page." if nowhere else "",
             "The comparisons behind each verdict:",
-            *(_claim(one, nowhere) for one in claims if one.checks),
+            *(_claim(one, nowhere, settings) for one in claims if one.checks),
         )
     )
 
 
-def _claim(one: CheckedClaim, nowhere: Sequence[str]) -> str:
+def _claim(one: CheckedClaim, nowhere: Sequence[str], settings: Sequence[SettingResults]) -> str:
     """The comparisons behind a claim's verdict, to be unfolded."""
     missing = [title for title in one.missing if title not in nowhere]
     content = paragraphs(
@@ -154,6 +162,7 @@ def _claim(one: CheckedClaim, nowhere: Sequence[str]) -> str:
                 [(check.where, check.published, check.ours, check.verdict) for check in one.checks],
             ),
             f"Not covered: {listed(missing)}." if missing else "",
+            other_readings(settings, *one.claim["value"]) if one.claim["name"] == DIFFER else "",
         )
     )
     return f'??? quote "{one.claim["says"]}"\n\n{indent(content, " " * 4)}'
@@ -162,7 +171,7 @@ def _claim(one: CheckedClaim, nowhere: Sequence[str]) -> str:
 def _accuracy(settings: Sequence[SettingResults]) -> str:
     published_first = (
         "Published is mean ±sd over ten seeds, in percent, without an interval.\n"
-        "Changes are against *none*, with the verdicts of `seedproof compare`."
+        "Changes are against *none*, with the verdicts of `seedproof compare`.\n" + UNTOLD_MEANS
     )
     flips = (
         "The flip rate is the share of texts on which two seeds disagree.\n"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from seedproof.papers.conll2019.names import ARMS, BASELINE, JACCARD, KL, PAPER_ARMS
 from seedproof.papers.conll2019.page.reading import Curve, SettingResults
 from seedproof.papers.conll2019.page.svg import Chart, Panel, draw, points
-from seedproof.papers.conll2019.page.words import figure, judged, listed, paragraphs, table
+from seedproof.papers.conll2019.page.words import figure, in_all, judged, listed, paragraphs, table
 
 DRAWN = (BASELINE, *PAPER_ARMS)
 X_TITLE = "mean predicted probability, over runs, of the class that is named above"
@@ -215,9 +215,14 @@ def _seen(one: Figure, settings: Sequence[SettingResults]) -> str:
         return ""
     verdicts = [effect.verdict for effect in effects]
     counts = {word: verdicts.count(word) for word in dict.fromkeys(verdicts)}
+    start = "Over all texts, `seedproof compare` says"
+    if len(counts) == 1:
+        where = (
+            "in the comparison" if len(effects) == 1 else in_all(len(effects)).removeprefix(", ")
+        )
+        return f"{start} “{verdicts[0]}” {where} with *none*."
     told = listed([f"“{word}” in {count}" for word, count in counts.items()])
-    comparisons = "the comparison" if len(effects) == 1 else f"the {len(effects)} comparisons"
-    return f"Over all texts, `seedproof compare` says {told} of {comparisons} with *none*."
+    return f"{start} {told} of the {len(effects)} comparisons with *none*."
 
 
 def _overall(one: Figure, settings: Sequence[SettingResults]) -> str:

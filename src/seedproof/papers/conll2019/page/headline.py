@@ -23,7 +23,16 @@ PREDICTIONS = {
     "flip_rate": "flip rate",
     "probability_sd": "sd of the probability",
 }
+LONGER = "Every averaged model had trained for longer than any without"
 REASONS = {KL: "KL", JACCARD: "top words"}
+
+TOGETHER = "In each row, those of ASWA and NASWA hold together.\n"
+# Whose runs the demo shows, and why its intervals are others.
+DEMO_SETTING = "sst-cnn-additive"
+DEMO = (
+    "`seedproof demo` compares NASWA alone, with attention on 300 of the texts: its intervals of "
+    "changes are narrower, because fewer have to hold together.\n"
+)
 
 
 def headline(found: SettingResults) -> str:
@@ -43,15 +52,37 @@ def headline(found: SettingResults) -> str:
     sentences = (
         *_answers(found),
         same_share(found),
+        _epochs(found),
         *_reasons(found),
         _top_words(found),
         _noise(found),
         _independent(found),
         _price(found),
-        _epochs(found),
     )
     bullets = "\n".join(f"- {sentence}" for sentence in sentences if sentence)
-    return paragraphs((about, bullets, _table(found), _reading(found)))
+    return paragraphs((about, _cautions(found), bullets, _table(found), _reading(found)))
+
+
+def _cautions(found: SettingResults) -> str:
+    """What may lie behind the cuts beside the averaging, before any of them is read."""
+    told = []
+    if _trained_longer(found):
+        told.append(f"{LONGER}: averaging and longer training are not told apart here.")
+    pairs = [
+        (ARMS[arm], found.matched_effect(arm, "flip_rate"), found.effect(arm, "flip_rate"))
+        for arm in found.paper_arms
+    ]
+    left = [
+        f"{changed(left)} with {arm} in place of {changed(whole)}"
+        for arm, left, whole in pairs
+        if left is not None and whole is not None
+    ]
+    if left:
+        told.append(
+            f"Runs also differ in how often they say “{found.classes[1]}”: where all runs of an "
+            f"arm say it equally often, the flip rate changes by {listed(left)}."
+        )
+    return f"**Before you read the cuts.** {' '.join(told)}" if told else ""
 
 
 def _changes(found: SettingResults, metric: str, method: str | None = None) -> str:
@@ -177,10 +208,15 @@ def _epochs(found: SettingResults) -> str:
         return ""
     told = listed([_chosen(arm, values) for arm, values in chosen.items()])
     text = f"**The chosen epoch.** Of {found.own['setting']['epochs']} epochs, dev chose {told}."
-    first, *others = chosen.values()
-    if others and all(max(first) < min(values) for values in others):
-        text += " Every averaged model had trained for longer than any without."
-    return text
+    return f"{text} {LONGER}." if _trained_longer(found) else text
+
+
+def _trained_longer(found: SettingResults) -> bool:
+    """Whether every averaged model was chosen after more epochs than any other."""
+    first, *others = (found.scalars(arm, "epoch_chosen") for arm in (BASELINE, *found.paper_arms))
+    if not (first and others and all(others)):
+        return False
+    return all(max(first) < min(values) for values in others)
 
 
 def _chosen(arm: str, values: tuple[float, ...]) -> str:
@@ -237,7 +273,9 @@ def _noise_cell(found: SettingResults, metric: str, method: str | None) -> str:
 
 def _reading(found: SettingResults) -> str:
     both = len(found.paper_arms) > 1
-    together = "In each row, those of ASWA and NASWA hold together.\n" if both else ""
+    together = TOGETHER if both else ""
+    together += DEMO if both and found.own["name"] == DEMO_SETTING else ""
+    few = "" if found.is_over_runs(BASELINE) else "With two seeds they are over texts alone.\n"
     matched = f"{DEFINITION}\n" if found.matched(BASELINE, "flip_rate") else ""
     paired = (
         "those of changes are paired by seed, except that of the sd of accuracy"
@@ -246,7 +284,7 @@ def _reading(found: SettingResults) -> str:
     )
     return (
         "Changes are against *none*, and the words are the verdicts of `seedproof compare`.\n"
-        f"Brackets are 95{NO_BREAK}% intervals; {paired}.\n{together}{matched}"
+        f"Brackets are 95{NO_BREAK}% intervals; {paired}.\n{few}{together}{matched}"
         "An explanation gives each word a share of the importance. "
         "*KL* is the distance between the shares that two seeds give, in nats: 0 if they are "
         "equal.\n"

@@ -15,6 +15,8 @@ from seedproof.papers.conll2019.names import (
 )
 
 EXPLAINED = "-explained"
+# From so many runs on, an interval knows how far they differ.
+RUNS_FOR_INTERVAL = 3
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,16 @@ class SettingResults:
     def _both(self) -> list[Mapping[str, Any]]:
         both = [self.own] if self.explained is None else [self.own, self.explained]
         return [one for one in both if BASELINE in one["arms"]]
+
+    def is_over_runs(self, arm: str, method: str | None = None) -> bool:
+        """Whether intervals of an arm are over runs; those of two runs are over texts alone."""
+        found = [one["arms"].get(arm, {}) for one in self._both()]
+        counts = [
+            int(one["n_runs"])
+            for one in found
+            if one and (method is None or method in one["explanations"])
+        ]
+        return bool(counts) and counts[0] >= RUNS_FOR_INTERVAL
 
     def of_arm(self, arm: str, method: str | None = None) -> Mapping[str, Any]:
         """What was found of an arm, or of its explanations; empty if nothing was."""

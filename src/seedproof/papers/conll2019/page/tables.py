@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from seedproof.papers.conll2019.names import ARMS, BASELINE, ENCODERS
+from seedproof.papers.conll2019.page.departures import printed
 from seedproof.papers.conll2019.page.reading import SettingResults
 from seedproof.papers.conll2019.page.words import MISSING, figure, judged, paragraphs, table
 from seedproof.papers.conll2019.published import published_accuracy
@@ -45,17 +46,22 @@ def _name(one: SettingResults, arm: str) -> str:
 
 
 def _row(one: SettingResults, arm: str) -> tuple[str, ...]:
-    theirs = None
-    if one.is_as_tabled:
-        theirs = published_accuracy(one.dataset, one.encoder, arm)
     return (
         _name(one, arm),
-        MISSING if theirs is None else f"{theirs.mean:.1f} ±{theirs.sd:.2f}",
+        _published(one, arm),
         figure("accuracy", one.estimate(arm, "accuracy")),
         figure("accuracy_sd", one.estimate(arm, "accuracy_sd")),
         "" if arm == BASELINE else judged(one.effect(arm, "accuracy")),
         "" if arm == BASELINE else judged(one.effect(arm, "accuracy_sd")),
     )
+
+
+def _published(one: SettingResults, arm: str) -> str:
+    """What the paper printed, and whether that is of another setting."""
+    theirs = published_accuracy(one.dataset, one.encoder, arm) if one.is_as_tabled else None
+    if theirs is None:
+        return MISSING
+    return printed(one, f"{theirs.mean:.1f} ±{theirs.sd:.2f}")
 
 
 def flip_table(settings: Sequence[SettingResults]) -> str:

@@ -68,9 +68,18 @@ def judge_loss(effect: Effect | None) -> Verdict:
     return HOLDS if effect.low >= -MARGIN else OPEN
 
 
-def judge_value(estimate: Estimate | None, value: float) -> Verdict:
-    """Whether a figure is what the paper says, if it is known to a factor of two at all."""
-    if estimate is None or estimate.low is None or estimate.high is None:
+def judge_value(estimate: Estimate | None, value: float, *, is_over_runs: bool) -> Verdict:
+    """Whether a figure is what the paper says, if it is known to a factor of two at all.
+
+    Args:
+        estimate: Our figure.
+        value: The paper's.
+        is_over_runs: Whether the interval is. One over texts alone says nothing of other seeds.
+
+    Returns:
+        Open without an interval over runs.
+    """
+    if not is_over_runs or estimate is None or estimate.low is None or estimate.high is None:
         return OPEN
     if not estimate.low <= value <= estimate.high:
         return FAILS
@@ -82,9 +91,21 @@ def _is_known(value: float, low: float, high: float) -> bool:
     return high <= KNOWN_WITHIN * value and value <= KNOWN_WITHIN * low
 
 
-def judge_range(estimate: Estimate | None, low: float, high: float) -> Verdict:
-    """Whether a figure lies in a range: all of its interval must."""
-    if estimate is None or estimate.low is None or estimate.high is None:
+def judge_range(
+    estimate: Estimate | None, low: float, high: float, *, is_over_runs: bool
+) -> Verdict:
+    """Whether a figure lies in a range: all of its interval must.
+
+    Args:
+        estimate: Our figure.
+        low: Where the paper's range begins.
+        high: Where it ends.
+        is_over_runs: Whether the interval is. One over texts alone says nothing of other seeds.
+
+    Returns:
+        Open without an interval over runs.
+    """
+    if not is_over_runs or estimate is None or estimate.low is None or estimate.high is None:
         return OPEN
     if estimate.high < low or estimate.low > high:
         return FAILS

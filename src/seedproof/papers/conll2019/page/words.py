@@ -1,17 +1,29 @@
 """How figures and effects are written on the page."""
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from statistics import median
 
 from seedproof.comparison.effect import Effect
 from seedproof.measurement.intervals import Estimate
-from seedproof.metrics.card import card
+from seedproof.metrics.card import Unit, card
 from seedproof.papers.conll2019.names import ARMS
 from seedproof.report.comparison import amounts
-from seedproof.report.numbers import NO_BREAK, bracketed
+from seedproof.report.numbers import MINUS, NO_BREAK, bracketed, sign
 
 MISSING = "–"
+UNTOLD = "cannot be told with so few runs"
+# A ratio that may be a fifth as well as five says nothing.
+TOLD_WITHIN = 5.0
+UNTOLD_MEANS = (
+    f"*{UNTOLD[0].upper()}{UNTOLD[1:]}*: the interval excludes neither a cut to a fifth nor a rise "
+    "to five times as much."
+)
+# What `number` gives to each unit.
+DIGITS = {"percent": 1, "points": 2, "probability": 3, "nats": 3, "score": 3}
+# Ends of an interval that are closer than so many units of the last digit get another digit.
+APART, MORE_DIGITS, ROUNDING = 3.0, 3, 1e-9
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -22,20 +34,73 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def figure(metric: str, estimate: Estimate | None) -> str:
-    """A figure with its unit and interval, such as "8.9 % [5.7, 14.0]"."""
-    return MISSING if estimate is None else bracketed(estimate, card(metric).unit)
+    """A figure with its unit and interval, such as "8.9 % [5.7, 14.0]"; its ends are told apart."""
+    if estimate is None:
+        return MISSING
+    unit = card(metric).unit
+    if estimate.low is None or estimate.high is None:
+        return bracketed(estimate, unit)
+    factor = 100.0 if sign(unit) else 1.0
+    value, low, high = (factor * x for x in (estimate.value, estimate.low, estimate.high))
+    digits = _digits(high - low, unit)
+    if digits == DIGITS[unit]:
+        return bracketed(estimate, unit)
+    value_text, *ends = (f"{x:.{digits}f}".replace("-", MINUS) for x in (value, low, high))
+    return f"{value_text}{sign(unit)} [{', '.join(ends)}]"
+
+
+def _digits(width: float, unit: Unit) -> int:
+    """Digits after the point that an interval of this width needs: the usual, or a few more."""
+    usual = DIGITS[unit]
+    if width <= 0.0:
+        return usual
+    needed = math.ceil(math.log10(APART / width) - ROUNDING)
+    return min(max(needed, usual), usual + MORE_DIGITS)
 
 
 def changed(effect: Effect | None) -> str:
-    """A change with its interval, such as "−50 % [−68, −20]"."""
+    """A change with its interval, such as "−50 % [−68, −20]"; words where that says nothing."""
     if effect is None:
         return MISSING
-    return " ".join(part for part in (amounts.change(effect), amounts.ends(effect)) if part)
+    if is_untold(effect):
+        return UNTOLD
+    return " ".join(part for part in (amounts.change(effect), _ends(effect)) if part)
+
+
+def is_untold(effect: Effect) -> bool:
+    """Whether a ratio may be small as well as large, so that its value says nothing."""
+    if effect.scale != "ratio" or effect.low is None:
+        return False
+    is_open_above = effect.high is None or effect.high > TOLD_WITHIN
+    return effect.low < 1 / TOLD_WITHIN and is_open_above
+
+
+def _ends(effect: Effect) -> str:
+    """Its interval; an end that rounds to no change keeps its side, as the verdict does."""
+    text = amounts.ends(effect)
+    if effect.low is None or effect.high is None:
+        return text
+    nothing = 1.0 if effect.scale == "ratio" else 0.0
+    factor = 100.0 if amounts.unit(effect) else 1.0
+    both = zip((effect.low, effect.high), text.strip("[]").split(", "), strict=True)
+    ends = [
+        found if found.strip("0.") or end == nothing else _tiny(factor * (end - nothing))
+        for end, found in both
+    ]
+    return f"[{', '.join(ends)}]"
+
+
+def _tiny(moved: float) -> str:
+    """A change that usual digits do not show, with its sign and one digit."""
+    digits = -math.floor(math.log10(abs(moved)))
+    return f"{'+' if moved > 0 else MINUS}{abs(moved):.{digits}f}"
 
 
 def judged(effect: Effect | None) -> str:
     """A change with its interval and what `compare` says of it."""
-    return MISSING if effect is None else f"{changed(effect)}, {effect.verdict}"
+    if effect is None:
+        return MISSING
+    return UNTOLD if is_untold(effect) else f"{changed(effect)}, {effect.verdict}"
 
 
 def clauses(effects: Iterable[tuple[str, Effect | None]]) -> str:
@@ -64,6 +129,13 @@ def epochs(values: Sequence[float]) -> str:
         return MISSING
     low, high = min(values), max(values)
     return f"{low:g}" if low == high else f"{median(values):g} ({low:g} to {high:g})"
+
+
+def in_all(count: int) -> str:
+    """In how many comparisons a verdict is the same: nothing for a single one."""
+    if count < 2:
+        return ""
+    return ", in both comparisons" if count == 2 else f", in all {count} comparisons"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -36,6 +36,33 @@ def test_how_models_were_explained_is_told_where_they_were(sst, make):
     assert "LIME" not in differences([SettingResults(make())])
 
 
+def test_a_part_of_the_test_is_called_a_part(make):
+    """Of SST 200 sentences were drawn; of AG News a part, too; of SNLI fewer than at hand."""
+    settings = [
+        make(n_test=200),
+        make("a", dataset="agnews", n_test=500),
+        make("s", dataset="snli", n_train=400),
+    ]
+    settings[0]["sizes"]["test"] = 200
+
+    text = differences([SettingResults(one) for one in settings])
+
+    assert "Tested on 200 sentences alone, drawn from those that the authors' file" in text
+    assert "gives 200" not in text
+    assert "the test is a part, too." in text
+    assert "400 of 549,367 pairs were trained on." in text
+
+
+def test_of_one_data_set_the_whole_is_told(make):
+    """A smoke run beside the real one changes nothing of what the file gives."""
+    smoke = make("x", encoder="lstm", n_test=200)
+    smoke["sizes"]["test"] = 200
+
+    text = differences([SettingResults(make()), SettingResults(smoke)])
+
+    assert "gives 1,725 test sentences" in text
+
+
 def test_other_vectors_are_named(make):
     """By their path, as it was given."""
     text = differences([SettingResults(make(vectors="crawl.vec"))])

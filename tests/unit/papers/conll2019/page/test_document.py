@@ -63,7 +63,7 @@ def test_a_page_of_few_results_is_whole(own):
     assert "**With the same share" not in text
     assert "| ASWA and NASWA decrease the mean KL" in text
     assert (
-        text.count("not covered by our runs |") == 11
+        text.count("| not covered by our runs |") == 11
     )  # all but the sd and the top tokens of none
 
 
@@ -87,6 +87,23 @@ def test_a_page_says_steadier_where_the_interval_excludes_no_change(own, judge, 
     assert (
         f"ASWA | lower | −50\xa0% [−70,\xa0{'−' if is_shown else '+'}1] | holds here" in text
     ) == (is_shown)
+
+
+def test_a_page_of_another_setting_says_so_first(make):
+    """A smoke run: 400 texts and 2 epochs. The paper's own setting has no banner."""
+    smoke = make("s", n_train=400, n_test=200, epochs=2)
+    smoke["sizes"]["test"] = 200
+
+    text = build_page([smoke]).text
+
+    lines = text.splitlines()
+    assert lines[2].startswith("> **Not the paper's setting:** this has less than it had.")
+    assert lines[4] == (
+        "> - SST, CNN: 400 of 6,355 training texts, 200 of 1,305 test texts and 2 of 20 epochs"
+    )
+    assert "| 82.5 ±0.39 (not this setting) |" in text
+    assert "gives 200 test sentences" not in text
+    assert "Not the paper's setting" not in build_page([make()]).text
 
 
 def test_without_results_there_is_no_page():

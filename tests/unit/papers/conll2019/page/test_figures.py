@@ -43,7 +43,7 @@ def test_a_caption_counts_what_is_to_be_seen(sst):
         "**What to see:** below the curve of *none* lies that of ASWA in 10 of 10 bins and that of "
         "NASWA in 0 of 10 bins." in text
     )
-    assert "says “steadier” in 2 of the 2 comparisons with *none*." in text
+    assert "says “steadier” in both comparisons with *none*." in text
     assert "| SST, CNN | 0.150 [0.120, 0.180] | −50\xa0% [−70, −20], steadier |" in text
 
 

@@ -97,6 +97,36 @@ def test_chosen_epochs_are_told_with_median_and_range(own):
     assert "longer" not in mixed
 
 
+def test_cautions_come_before_the_cuts(own):
+    """Longer training is named if it was; the same share beside the whole change."""
+    alike = headline(SettingResults(own))
+    own["arms"]["none"]["scalars"]["epoch_chosen"] = [2.0] * 10
+    longer = headline(SettingResults(own))
+
+    left = "−50\xa0% [−70, −20] with ASWA in place of −50\xa0% [−70, −20]"
+    for text in (alike, longer):
+        assert f"the flip rate changes by {left} and " in text
+        assert text.index("**Before you read the cuts.**") < text.index("- **Accuracy.**")
+    assert "averaging and longer training are not told apart here" in longer
+    assert "longer training" not in alike
+
+
+def test_what_the_demo_shows_is_set_apart_on_its_own_setting(own):
+    """Its runs are those of SST; another setting says nothing of it."""
+    ours = headline(SettingResults(own))
+    own["name"] = "sst-cnn-additive-epochs-2"
+
+    assert "`seedproof demo` compares NASWA alone" in ours
+    assert "demo" not in headline(SettingResults(own))
+
+
+def test_two_seeds_have_intervals_over_texts_alone(own):
+    """And the page says so."""
+    own["arms"]["none"]["n_runs"] = 2
+
+    assert "With two seeds they are over texts alone." in headline(SettingResults(own))
+
+
 def test_slower_learning_is_said_only_where_both_averages_learn_less(own):
     """The made training loss is 0.2 for none, 0.1 for ASWA and 0.3 for NASWA."""
     mixed = bullet(headline(SettingResults(own)), "What it costs")

@@ -110,7 +110,8 @@ def test_a_loss_without_an_interval_is_open():
 )
 def test_a_value_of_1(estimate, verdict):
     """An interval that contains nearly everything confirms nothing."""
-    assert judge_value(estimate, 1.0) == verdict
+    assert judge_value(estimate, 1.0, is_over_runs=True) == verdict
+    assert judge_value(estimate, 1.0, is_over_runs=False) == OPEN
 
 
 @pytest.mark.parametrize(
@@ -119,5 +120,7 @@ def test_a_value_of_1(estimate, verdict):
 )
 def test_a_range_of_40_to_60_percent(low, high, verdict):
     """All of the interval must lie in it."""
-    assert judge_range(Estimate((low + high) / 2, low, high), 0.4, 0.6) == verdict
-    assert judge_range(Estimate(0.5), 0.4, 0.6) == OPEN
+    ours = Estimate((low + high) / 2, low, high)
+    assert judge_range(ours, 0.4, 0.6, is_over_runs=True) == verdict
+    assert judge_range(ours, 0.4, 0.6, is_over_runs=False) == OPEN
+    assert judge_range(Estimate(0.5), 0.4, 0.6, is_over_runs=True) == OPEN

@@ -7,6 +7,7 @@ from seedproof.papers.conll2019.page.words import (
     clauses,
     epochs,
     figure,
+    in_all,
     judged,
     listed,
     paragraphs,
@@ -33,6 +34,58 @@ def test_figures_and_changes_have_units_and_intervals():
     assert changed(CUT) == "−50\xa0% [−70, −20]"
     assert judged(OPEN) == "−10\xa0% [−30, +20], no difference shown"
     assert judged(FEW) == "−30\xa0%, too few runs"
+
+
+@pytest.mark.parametrize(
+    ("metric", "estimate", "text"),
+    [
+        ("probability_sd", Estimate(0.0139, 0.0135, 0.0143), "0.0139 [0.0135, 0.0143]"),
+        ("probability_sd", Estimate(0.014, 0.012, 0.015), "0.014 [0.012, 0.015]"),
+        ("accuracy_sd", Estimate(0.00223, 0.00215, 0.0023), "0.223\xa0pts [0.215, 0.230]"),
+        ("flip_rate", Estimate(0.1, 0.1, 0.1), "10.0\xa0% [10.0, 10.0]"),
+        ("accuracy_sd", Estimate(0.0122), "1.22\xa0pts"),
+    ],
+)
+def test_the_ends_of_an_interval_are_told_apart(metric, estimate, text):
+    """At least three units of the last digit lie between them; without width there is nothing."""
+    assert figure(metric, estimate) == text
+
+
+@pytest.mark.parametrize(
+    ("effect", "text"),
+    [
+        (Effect("accuracy", "difference", 0.0044, -3.9e-5, 0.0088), "[−0.004, +0.88]"),
+        (Effect("nll", "difference", 0.011, 0.0002, 0.021), "[+0.0002, +0.021]"),
+        (Effect("flip_rate", "ratio", 0.95, 0.9, 0.9997), "[−10, −0.03]"),
+        (Effect("flip_rate", "ratio", 0.95, 0.9, 1.0), "[−10, 0.0]"),
+    ],
+)
+def test_an_end_near_no_change_keeps_its_side(effect, text):
+    """The verdict depends on it; exactly no change has none."""
+    assert changed(effect).endswith(text)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "is_untold"),
+    [(0.01, 42.38, True), (0.19, 5.1, True), (0.21, 5.1, False), (0.19, 4.9, False)],
+)
+def test_an_interval_that_allows_everything_is_put_in_words(low, high, is_untold):
+    """From a hundredth to forty times as much: no number says anything."""
+    effect = Effect("accuracy_sd", "ratio", 0.8, low, high, verdict="no difference shown")
+
+    found = {changed(effect), judged(effect)}
+
+    assert (found == {"cannot be told with so few runs"}) == is_untold
+    assert ("(cannot be told with so few runs)" in clauses([("aswa", effect)])) == is_untold
+
+
+def test_the_same_verdict_everywhere_is_counted_as_people_do():
+    """One, both, all."""
+    assert [in_all(count) for count in (1, 2, 3)] == [
+        "",
+        ", in both comparisons",
+        ", in all 3 comparisons",
+    ]
 
 
 @pytest.mark.parametrize(
