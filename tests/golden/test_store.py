@@ -70,6 +70,22 @@ def test_a_golden_store_is_read_to_the_same_values(store, expected, kind):
 
 
 @pytest.mark.parametrize("kind", list(Kind))
+def test_predicted_classes_of_a_golden_store_are_read_alone(store, expected, kind):
+    """From a column of their own since 1.3, from probabilities before."""
+    shards = Store(Location.of(store)).shards(arm=kind, split="test").predictions_alone()
+    wanted = expected[kind]
+
+    found = [shards.shard(index) for index in range(shards.n_shards)]
+
+    assert all(shard.probs is None and shard.top is None for shard in found)
+    of_probs = kind is Kind.PROBS
+    for run in range(2):
+        predictions = np.concatenate([shard.predictions[run] for shard in found]).tolist()
+        told = wanted["probs" if of_probs else "predictions"][run]
+        assert predictions == (np.argmax(told, axis=1).tolist() if of_probs else told)
+
+
+@pytest.mark.parametrize("kind", list(Kind))
 def test_a_golden_store_is_measured_to_the_same_figures(store, expected, kind):
     """Hand-counted: three of seven examples flip; ten of twelve labeled predictions are right."""
     report = sp.measure(store, arm=kind, split="test")

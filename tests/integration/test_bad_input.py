@@ -543,7 +543,7 @@ CASES = [
     fails("store-with-a-changed-manifest", store(lambda path: flip_byte(path / "runs" / "id1" / "run.json", 40)), "SP201", "run.json"),
     fails("store-with-a-changed-study", store(lambda path: flip_byte(path / "study.json", 20)), "SP201", "study.json"),
     fails("store-without-a-part", store(lambda path: part_of(path).unlink()), "SP201", "missing"),
-    fails("store-of-a-newer-version", store(lambda path: _change(path / "study.json", '"1.2"', '"1.999"')), "SP202", "1.999"),
+    fails("store-of-a-newer-version", store(lambda path: _change(path / "study.json", '"1.3"', '"1.999"')), "SP202", "1.999"),
     fails("store-of-one-run", store(n_runs=1), "SP105", "1 finished run"),
     fails("store-of-no-run", store(n_runs=0), "SP105", "no finished run"),
     fails("arm-of-one-run", store(None, "--arm", "other", n_runs=3), "SP105", "arm 'other'", "1 finished run"),

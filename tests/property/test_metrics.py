@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from seedproof.measurement.intervals import estimate
 from seedproof.metrics import FAMILIES, Batch
 from seedproof.metrics.accuracy import Accuracy, accuracy, correctness_variance
-from seedproof.metrics.calibration import Calibration, _mean_of_runs, brier, nll
+from seedproof.metrics.calibration import Calibration
 from seedproof.metrics.confidence import probability_sd
 from seedproof.metrics.divergence import predictive_js, predictive_kl, smooth
 from seedproof.metrics.entropy import Entropy, label_entropy, label_entropy_corrected
 from seedproof.metrics.flips import Flips, flip_rate
+from seedproof.metrics.scores import Scores, _mean_of_runs, brier, nll
 from seedproof.metrics.statistic import (
     ExcessSpread,
     Figure,
@@ -286,6 +287,13 @@ def test_calibration_equals_the_loops(batch):
         ece, mce = oracles.slow_calibration_errors(confidence[run_idx], right)
         assert by_run["ece_by_run"][run_idx] == pytest.approx(ece, abs=1e-13)
         assert by_run["mce_by_run"][run_idx] == pytest.approx(mce, abs=1e-13)
+
+
+@given(batch=batches(known="all", with_probs=True))
+def test_scores_equal_the_loops(batch):
+    """Also for certain answers, right and wrong."""
+    by_run = measured(Scores, batch).detail()
+
     losses = oracles.slow_nll(batch.probs, batch.labels).mean(axis=1)
     np.testing.assert_allclose(by_run["nll_by_run"], losses, atol=1e-12)
     scores = oracles.slow_brier(batch.probs, batch.labels).mean(axis=1)

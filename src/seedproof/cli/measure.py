@@ -20,7 +20,13 @@ def measure(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the summary as JSON and nothing else.")
     ] = False,
-    show: options.Show = None,
+    show: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A further column, such as text, to show for the least stable examples; tokens "
+            "for the words of explained examples."
+        ),
+    ] = None,
     run: options.Run = "run",
     example: options.Example = "example",
     label: options.Label = "label",
@@ -28,6 +34,12 @@ def measure(
     probs: options.Probs = "p_",
     arm: options.Arm = None,
     split: options.Split = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            help="Measure these alone, such as flip_rate,accuracy; the rest is not even read."
+        ),
+    ] = None,
     memory: options.Memory = "2GB",
     skip_damaged: Annotated[
         bool,
@@ -55,8 +67,10 @@ def measure(
 
     columns = (run, example, label, prediction, probs)
     if arm is None and options.n_arms(targets) > 1:
-        if engine != "serial" or skip_damaged:
-            raise OptionError("--engine and --skip-damaged go with one arm. Choose it with --arm.")
+        if engine != "serial" or skip_damaged or metrics is not None:
+            raise OptionError(
+                "--engine, --metrics and --skip-damaged go with one arm. Choose it with --arm."
+            )
         _measure_arms(targets[0], out=out, as_json=as_json, show=show or (), split=split)
         return
     report = options.measured(
@@ -65,6 +79,7 @@ def measure(
         arm=arm,
         split=split,
         memory=memory,
+        metrics=None if metrics is None else [name.strip() for name in metrics.split(",")],
         engine=engine,
         workers=workers,
         address=address,

@@ -1,6 +1,6 @@
 """The measuring pass: shards in, partial results folded in order, figures with intervals out."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -29,8 +29,11 @@ def known(source: ShardSource) -> frozenset[Need]:
     needs: set[Need] = set()
     if source.n_labeled:
         needs.add("labels")
-    if source.kind is Kind.PROBS:
-        needs.add("probs")
+    match source.kind:
+        case Kind.PROBS:
+            needs |= {"confidence", "probs"}
+        case Kind.TOP:
+            needs |= {"confidence", "truncated"}
     return frozenset(needs)
 
 
@@ -44,19 +47,24 @@ class Part:
 
 
 def measure_shard(
-    source: ShardSource, index: int, *, skip_damaged: bool = False
+    source: ShardSource,
+    index: int,
+    *,
+    asked: Collection[str] | None = None,
+    skip_damaged: bool = False,
 ) -> tuple[Part, pa.Table | None]:
     """Partial results of one shard, and the rows of its examples.
 
     Args:
         source: Aligned runs.
         index: Which shard.
+        asked: Names of metrics; everything that the data allows without them.
         skip_damaged: Whether a shard that is damaged in some run is left out.
 
     Returns:
         A part; no rows if it is left out.
     """
-    tally = Tally(len(source.runs), len(source.classes), known(source))
+    tally = Tally(len(source.runs), len(source.classes), known(source), asked)
     try:
         shard = source.shard(index)
     except DamagedStoreError as error:
@@ -73,11 +81,13 @@ class MeasureShards:
     Args:
         source: Aligned runs.
         folder: Where the rows of each shard are written, a file each; they do not travel back.
+        asked: Names of metrics; everything that the data allows without them.
         skip_damaged: Whether a shard that is damaged in some run is left out.
     """
 
     source: ShardSource
     folder: Location
+    asked: Collection[str] | None = None
     skip_damaged: bool = False
 
     def __call__(self, indices: Sequence[int]) -> list[Part]:
@@ -85,7 +95,9 @@ class MeasureShards:
         return [self._measure(index) for index in indices]
 
     def _measure(self, index: int) -> Part:
-        part, rows = measure_shard(self.source, index, skip_damaged=self.skip_damaged)
+        part, rows = measure_shard(
+            self.source, index, asked=self.asked, skip_damaged=self.skip_damaged
+        )
         if rows is not None:
             content = pa.BufferOutputStream()
             pq.write_table(rows, content, compression=COMPRESSION)
@@ -98,15 +110,17 @@ def measure_shards(
     source: ShardSource,
     examples_file: Location,
     *,
+    asked: Collection[str] | None = None,
     skip_damaged: bool = False,
     progress: Progress | None = None,
     notes: tuple[str, ...] = (),
 ) -> Measurement:
-    """Every metric that the data allows, in one pass, here and now.
+    """Every metric that is asked for and that the data allows, in one pass, here and now.
 
     Args:
         source: Aligned runs.
         examples_file: Where the table of examples is written, as Parquet.
+        asked: Names of metrics; everything that the data allows without them.
         skip_damaged: Whether a shard that is damaged in some run is left out, with a note.
         progress: Told how many shards are done.
         notes: Passed on to the result.
@@ -114,12 +128,12 @@ def measure_shards(
     Returns:
         Figures with intervals.
     """
-    whole = _Whole(source, progress)
+    whole = _Whole(source, asked, progress)
     with ExitStack() as stack:
         file = stack.enter_context(examples_file.open_write())
         writer: pq.ParquetWriter | None = None
         for index in range(source.n_shards):
-            part, rows = measure_shard(source, index, skip_damaged=skip_damaged)
+            part, rows = measure_shard(source, index, asked=asked, skip_damaged=skip_damaged)
             if rows is not None:
                 if writer is None:
                     writer = stack.enter_context(
@@ -135,6 +149,7 @@ def measure_on(
     source: ShardSource,
     examples_folder: Location,
     *,
+    asked: Collection[str] | None = None,
     skip_damaged: bool = False,
     progress: Progress | None = None,
     notes: tuple[str, ...] = (),
@@ -145,6 +160,7 @@ def measure_on(
         workers: Who measures.
         source: Aligned runs, which every worker can read.
         examples_folder: Where workers write the table of examples, a Parquet file a shard.
+        asked: Names of metrics; everything that the data allows without them.
         skip_damaged: Whether a shard that is damaged in some run is left out, with a note.
         progress: Told how many shards are done.
         notes: Passed on to the result.
@@ -159,8 +175,8 @@ def measure_on(
     examples_folder.make_folder()
     n_shards, at_a_time = source.n_shards, workers.shards_per_task
     items = [range(i, min(i + at_a_time, n_shards)) for i in range(0, n_shards, at_a_time)]
-    task = MeasureShards(source, examples_folder, skip_damaged)
-    whole = _Whole(source, progress)
+    task = MeasureShards(source, examples_folder, asked, skip_damaged)
+    whole = _Whole(source, asked, progress)
     for parts in in_order(workers.engine.map(task, items)):
         whole.add(parts)
     if len(examples_folder.files_inside()) != n_shards - len(whole.left_out):
@@ -174,10 +190,12 @@ def measure_on(
 class _Whole:
     """All partial results, added in the order of the shards."""
 
-    def __init__(self, source: ShardSource, progress: Progress | None) -> None:
+    def __init__(
+        self, source: ShardSource, asked: Collection[str] | None, progress: Progress | None
+    ) -> None:
         self.left_out: list[Part] = []
         self._source, self._progress = source, progress
-        self._tally = Tally(len(source.runs), len(source.classes), known(source))
+        self._tally = Tally(len(source.runs), len(source.classes), known(source), asked)
 
     def add(self, parts: Iterable[Part]) -> None:
         """Add the next shards."""

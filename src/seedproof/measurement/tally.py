@@ -1,13 +1,14 @@
 """All families of metrics together: feed it shards, merge it, ask for the result."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
 
 from seedproof.measurement.worst import VOTE_COLUMNS, least_stable, with_votes
-from seedproof.metrics import FAMILIES, Accumulator, Batch
+from seedproof.metrics import Accumulator, Batch
 from seedproof.metrics.accumulator import Detail, Need
+from seedproof.metrics.choice import chosen_families
 from seedproof.metrics.statistic import ExampleValues, Statistic
 from seedproof.records.schema import UNLABELED
 from seedproof.records.shards import Shard
@@ -18,17 +19,24 @@ MIN_BATCH_ROWS = 64
 
 
 class Tally:
-    """Partial results of every metric that the data allows.
+    """Partial results of every metric that is asked for and that the data allows.
 
     Args:
         n_runs: How many runs there are.
         n_classes: How many classes there are.
         has: What is known beside predictions.
+        asked: Names of metrics; everything that the data allows without them.
     """
 
-    def __init__(self, n_runs: int, n_classes: int, has: frozenset[Need]) -> None:
+    def __init__(
+        self,
+        n_runs: int,
+        n_classes: int,
+        has: frozenset[Need],
+        asked: Collection[str] | None = None,
+    ) -> None:
         self.families: list[Accumulator] = [
-            family(n_runs, n_classes) for family in FAMILIES if family.needs <= has
+            family(n_runs, n_classes) for family in chosen_families(has, asked)
         ]
         self.worst: pa.Table | None = None
         self._n_classes = n_classes
@@ -107,14 +115,16 @@ def batches(shard: Shard, n_classes: int, n_rows: int | None = None) -> Iterator
         labels = None if shard.labels is None else shard.labels[rows]
         if shard.probs is not None:
             yield Batch.from_probs(np.ascontiguousarray(shard.probs[:, rows]), labels)
+        elif shard.top is not None:
+            yield Batch.from_top(shard.top.rows(rows), n_classes, labels)
         elif shard.predictions is not None:
             predictions = np.ascontiguousarray(shard.predictions[:, rows])
             yield Batch(predictions, n_classes=n_classes, labels=labels)
 
 
 def _batch_rows(shard: Shard) -> int:
-    values = shard.predictions if shard.probs is None else shard.probs
-    return batch_rows(1 if values is None else values[:, 0].size)
+    known = (shard.probs, None if shard.top is None else shard.top.probs, shard.predictions)
+    return batch_rows(next((values[:, 0].size for values in known if values is not None), 1))
 
 
 def batch_rows(width: int) -> int:

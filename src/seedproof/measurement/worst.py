@@ -52,9 +52,12 @@ def with_votes(examples: pa.Table, shard: Shard, n_classes: int) -> pa.Table:
     labels = None if shard.labels is None else shard.labels[rows]
     if shard.probs is not None:
         batch = Batch.from_probs(shard.probs[:, rows], labels)
-        table = table.append_column("probs", _lists(batch.reference_probs.T, pa.float32()))
+    elif shard.top is not None:
+        batch = Batch.from_top(shard.top.rows(rows), n_classes, labels)
     elif shard.predictions is not None:
         batch = Batch(shard.predictions[:, rows], n_classes=n_classes, labels=labels)
+    if shard.probs is not None or shard.top is not None:
+        table = table.append_column("probs", _lists(batch.reference_probs.T, pa.float32()))
     return table.append_column("predictions", _lists(batch.predictions.T, pa.int32()))
 
 

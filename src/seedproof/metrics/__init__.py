@@ -11,6 +11,8 @@ from seedproof.metrics.confidence import Confidence
 from seedproof.metrics.divergence import Divergence
 from seedproof.metrics.entropy import Entropy
 from seedproof.metrics.flips import Flips
+from seedproof.metrics.scores import Scores
+from seedproof.metrics.truncation import Truncation
 
 FAMILIES: tuple[type[Accumulator], ...] = (
     Flips,
@@ -19,6 +21,8 @@ FAMILIES: tuple[type[Accumulator], ...] = (
     Confidence,
     Divergence,
     Calibration,
+    Scores,
+    Truncation,
 )
 
 METRIC_NAMES: tuple[str, ...] = tuple(name for family in FAMILIES for name in family.figures)

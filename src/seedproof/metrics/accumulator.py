@@ -8,7 +8,8 @@ import numpy.typing as npt
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.statistic import ExampleValues, Statistic
 
-Need: TypeAlias = Literal["labels", "probs"]
+# Beside predictions: gold labels; how probable a run thinks its answer; all classes; or a few only.
+Need: TypeAlias = Literal["labels", "confidence", "probs", "truncated"]
 Detail: TypeAlias = Mapping[str, npt.NDArray[Any]]
 
 

@@ -8,10 +8,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from seedproof.metrics.statistic import ExampleValues
+from seedproof.records.predicted import most_probable, most_probable_of_top
 from seedproof.records.schema import UNLABELED
+from seedproof.records.shards import TopProbs
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
-FEW_CLASSES = 32
 Made = TypeVar("Made")
 
 
@@ -27,18 +28,25 @@ class Batch:
         n_classes: How many classes there are, predicted here or not.
         labels: Gold class index of each example, `UNLABELED` where unknown; None without labels.
         probs: Probabilities, axes (runs, examples, classes); None for predictions alone.
+        top: The most probable classes with their probabilities, where no others are known.
     """
 
     predictions: IntArray
     n_classes: int
     labels: IntArray | None = None
     probs: FloatArray | None = None
+    top: TopProbs | None = None
     _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def from_probs(cls, probs: FloatArray, labels: IntArray | None = None) -> "Batch":
         """The batch whose predictions are the most probable classes, the first one among equals."""
         return cls(most_probable(probs), n_classes=probs.shape[2], labels=labels, probs=probs)
+
+    @classmethod
+    def from_top(cls, top: TopProbs, n_classes: int, labels: IntArray | None = None) -> "Batch":
+        """The batch of which the most probable classes alone are known."""
+        return cls(most_probable_of_top(*top), n_classes=n_classes, labels=labels, top=top)
 
     @property
     def n_runs(self) -> int:
@@ -141,6 +149,7 @@ class Batch:
             n_classes=self.n_classes,
             labels=None if self.labels is None else self.labels[chosen],
             probs=None if self.probs is None else self.probs[:, chosen],
+            top=None if self.top is None else self.top.rows(chosen),
         )
 
     @cached_property
@@ -165,36 +174,45 @@ class Batch:
         """Probability that each run gives to its own prediction: (runs, examples), float64."""
         return self._gather(self.predictions)
 
+    @cached_property
+    def hidden(self) -> FloatArray:
+        """Probability of all classes that are not among the top: (runs, examples), float64."""
+        if self.top is None:
+            return np.zeros(self.predictions.shape)
+        return np.asarray(np.maximum(1.0 - self.top.probs.sum(axis=2, dtype=np.float64), 0.0))
+
+    @cached_property
+    def most_hidden(self) -> FloatArray:
+        """The most that a class outside of the top can have: (runs, examples), float64.
+
+        Neither more than the least of the top, nor than all that is hidden.
+        """
+        if self.top is None:
+            return np.zeros(self.predictions.shape)
+        least = self.top.probs.min(axis=2).astype(np.float64)
+        return np.asarray(np.minimum(least, self.hidden))
+
+    @cached_property
+    def reference_is_hidden(self) -> BoolArray:
+        """Whether the `reference` class is outside of a run's top: (runs, examples)."""
+        if self.top is None:
+            return np.zeros(self.predictions.shape, dtype=np.bool_)
+        return np.asarray((self.top.classes != self.reference[:, None]).all(axis=2))
+
     def probs_of(self, classes: IntArray) -> FloatArray:
-        """Probability that each run gives to one class an example: (runs, examples), float64."""
+        """Probability that each run gives to one class an example: (runs, examples), float64.
+
+        Where a class is outside of a run's top, half of the most that it can have.
+        """
         return self._gather(np.broadcast_to(classes, self.predictions.shape))
 
     def _gather(self, classes: IntArray) -> FloatArray:
+        if self.top is not None:
+            found = self.top.classes == classes[..., None]
+            seen = np.where(found, self.top.probs, np.float32(0.0)).sum(axis=2, dtype=np.float64)
+            return np.where(found.any(axis=2), seen, self.most_hidden / 2)
         if self.probs is None:
             raise ValueError("this batch holds predictions alone, no probabilities")
         rows = self.probs.reshape(-1, self.n_classes)
         chosen = rows[np.arange(len(rows)), classes.ravel()]
         return chosen.reshape(classes.shape).astype(np.float64)
-
-
-def most_probable(probs: FloatArray) -> IntArray:
-    """The class with the largest probability, the first one among equals.
-
-    Args:
-        probs: Axes (runs, examples, classes).
-
-    Returns:
-        Class indices, axes (runs, examples).
-    """
-    n_classes = probs.shape[2]
-    if n_classes > FEW_CLASSES:
-        return np.asarray(probs.argmax(axis=2).astype(np.int32))
-    # A search along a short axis is slow; class by class it is four times as fast.
-    by_class = np.ascontiguousarray(probs.transpose(2, 0, 1))
-    largest = by_class[0].copy()
-    found = np.zeros(largest.shape, dtype=np.uint8)
-    for index in range(1, n_classes):
-        better = by_class[index] > largest
-        np.maximum(largest, by_class[index], out=largest)
-        np.maximum(found, better.view(np.uint8) * np.uint8(index), out=found)
-    return found.astype(np.int32)

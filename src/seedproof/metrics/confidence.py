@@ -63,7 +63,7 @@ class Confidence:
     """Spread of the probability of the gold class, or of the consensus where no label is known."""
 
     figures: ClassVar[tuple[str, ...]] = ("probability_sd",)
-    needs: ClassVar[frozenset[Need]] = frozenset({"probs"})
+    needs: ClassVar[frozenset[Need]] = frozenset({"confidence"})
     memory: ClassVar[str] = "runs"
 
     def __init__(self, n_runs: int, n_classes: int) -> None:

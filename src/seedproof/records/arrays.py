@@ -16,11 +16,19 @@ from seedproof.errors import (
     TooFewRunsError,
     UnknownLabelError,
 )
-from seedproof.records.checks import HALF_SUM_TOLERANCE, SUM_TOLERANCE, check_probs
+from seedproof.records.checks import (
+    HALF_SUM_TOLERANCE,
+    SUM_TOLERANCE,
+    Where,
+    check_classes,
+    check_probs,
+    check_top,
+)
 from seedproof.records.location import is_unicode
+from seedproof.records.predicted import most_probable_of_top
 from seedproof.records.schema import UNLABELED, Kind, Layout
-from seedproof.records.shards import Shard, canonical_order, is_integer
-from seedproof.typing import IntArray
+from seedproof.records.shards import Shard, TopProbs, canonical_order, is_integer
+from seedproof.typing import FloatArray, IntArray
 
 
 class ArrayShards:
@@ -34,6 +42,8 @@ class ArrayShards:
         ids: Id of each example; its position without them.
         classes: Names of the classes; their indices without them.
         runs: Names of the runs; their positions without them.
+        top_classes: Indices of the most probable classes, (runs, examples, top), where `values` are
+            the probabilities of these alone; then `classes` are needed.
         tolerance: How far from one the probabilities of a row may sum to; by their type without it.
         alone: Whether this is one run, to be written rather than measured.
 
@@ -50,6 +60,7 @@ class ArrayShards:
         ids: npt.ArrayLike | None = None,
         classes: Sequence[str] | None = None,
         runs: Sequence[str] | None = None,
+        top_classes: npt.ArrayLike | None = None,
         tolerance: float | None = None,
         alone: bool = False,
     ) -> None:
@@ -57,10 +68,15 @@ class ArrayShards:
         gold = None if labels is None else _as_labels(labels, array.shape[1])
         usual = HALF_SUM_TOLERANCE if array.dtype == np.float16 else SUM_TOLERANCE
         self.tolerance = usual if tolerance is None else tolerance
+        self._top_classes = None if top_classes is None else _as_top(top_classes, array)
         if array.ndim == 3:
-            self.kind = Kind.PROBS
+            self.kind = Kind.PROBS if top_classes is None else Kind.TOP
             self._values = array
-            self.classes = _class_names(classes, array.shape[2])
+            self.classes = (
+                _class_names(classes, array.shape[2])
+                if top_classes is None
+                else _names_of_all(classes)
+            )
             self._labels = None if gold is None else _label_indices(gold, self.classes)
         else:
             self.kind = Kind.LABELS
@@ -73,7 +89,8 @@ class ArrayShards:
             self._labels = _renumbered(self._labels, self._class_order)
         self._ids = as_ids(ids, array.shape[1])
         self._order = None if ids is None else _sorting(self._ids)
-        self.rows_per_shard = Layout(self.kind, self.classes).rows_per_group
+        self.n_top = 0 if top_classes is None else array.shape[2]
+        self.rows_per_shard = Layout(self.kind, self.classes, n_top=self.n_top).rows_per_group
 
     @property
     def has_text_ids(self) -> bool:
@@ -110,17 +127,54 @@ class ArrayShards:
             if self._class_order is not None:
                 predictions = _renumbered(predictions, self._class_order)
             return Shard(index, ids, labels, probs=None, predictions=predictions)
-        if self._class_order is not None:
+        if self._class_order is not None and self.kind is Kind.PROBS:
             values = values[:, :, self._class_order]
         with np.errstate(over="ignore"):  # beyond float32 is infinite, and refused below
             probs = values.astype(np.float32, copy=False)
-        for name, of_run in zip(self.runs, probs, strict=True):
-
-            def where(row: int, name: str = name) -> str:
-                return f"Example {ids[row].as_py()!r} of run {name!r}"
-
-            check_probs(of_run, where, tolerance=self.tolerance)
+        if self.kind is Kind.TOP:
+            top = self._top(chosen, ids, probs)
+            predicted = most_probable_of_top(*top)
+            return Shard(index, ids, labels, probs=None, predictions=predicted, top=top)
+        for run_idx, of_run in enumerate(probs):
+            check_probs(of_run, self._where(run_idx, ids), tolerance=self.tolerance)
         return Shard(index, ids, labels, probs=probs, predictions=None)
+
+    def _top(self, chosen: slice | IntArray, ids: pa.Array, probs: FloatArray) -> TopProbs:
+        """The most probable classes of some rows, checked."""
+        classes = np.asarray(self._top_classes)[:, chosen]
+        if self._run_order is not None:
+            classes = classes[self._run_order]
+        for run_idx, (indices, values) in enumerate(zip(classes, probs, strict=True)):
+            where = self._where(run_idx, ids)
+            check_classes(indices, len(self.classes), where)
+            check_top(indices, values, where, tolerance=self.tolerance)
+        if self._class_order is not None:
+            classes = _renumbered(classes, self._class_order)
+        return TopProbs(classes.astype(np.int32, copy=False), probs)
+
+    def _where(self, run_idx: int, ids: pa.Array) -> Where:
+        return lambda row: f"Example {ids[row].as_py()!r} of run {self.runs[run_idx]!r}"
+
+
+def _as_top(top_classes: npt.ArrayLike, probs: npt.NDArray[np.generic]) -> IntArray:
+    indices = np.asarray(top_classes)
+    if not np.issubdtype(indices.dtype, np.integer):
+        raise DtypeError(f"Top classes are indices of classes, not {indices.dtype}. Give integers.")
+    if indices.shape != probs.shape:
+        raise ShapeError(
+            f"Top classes have shape {indices.shape}, their probabilities {probs.shape}. "
+            "Give one probability for each."
+        )
+    return indices
+
+
+def _names_of_all(classes: Sequence[str] | None) -> tuple[str, ...]:
+    if classes is None:
+        raise ClassesError(
+            "Nobody can tell from the top classes how many there are. Give the names of all: "
+            "classes=…, or range(100_000) where they have none."
+        )
+    return _unique(classes, len(classes), "class", ClassesError)
 
 
 def _in_canonical_order(names: tuple[str, ...]) -> tuple[tuple[str, ...], IntArray | None]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -16,13 +17,16 @@ from seedproof.errors import (
     SeedproofError,
     TooFewRunsError,
 )
+from seedproof.records.first_draws import FirstDraws
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
 from seedproof.records.part_files import PartFiles
-from seedproof.records.reader import Store, StoreShards
+from seedproof.records.reader import Store, StoreShards, below, listed
+from seedproof.records.shards import ShardSource
 from seedproof.typing import FloatArray, IntArray
 
 COLUMNS = ("example", "tokens", "scores", "draw")
+Reader: TypeAlias = PartFiles | FirstDraws
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +122,21 @@ def _aligned(
                 f"Run {reader.run.name!r} of arm {reader.run.arm!r} has no explanations by "
                 f"{method!r} on {split!r}, but others have. Explain every run of the arm."
             )
+    n_rows = [sum(group.rows for group in reader.groups) for reader in readers]
+    few = [r.run.name for r, n in zip(readers, n_rows, strict=True) if n < max(n_rows)]
+    if few:
+        firsts = [FirstDraws(reader) for reader in readers]
+        return ExplanationShards(firsts, method, notes=(_on_draws(few),))
     return ExplanationShards(readers, method)
+
+
+def _on_draws(few: Sequence[str]) -> str:
+    """Why nothing can be said of the explainer's noise: names the runs that lack draws."""
+    who = f"run {listed(few)} has" if len(few) == 1 else f"runs {listed(few)} have"
+    return (
+        "Only the first draw of each example counts, and the explainer’s own noise is left out: "
+        f"{who} fewer draws than others. Log the same draws in every run."
+    )
 
 
 def explanations_beside(
@@ -131,26 +149,47 @@ def explanations_beside(
         skip_damaged: Whether a method with a damaged file is left out, instead of refused.
 
     Returns:
-        By name of the method; and for each method that some run lacks, or by which runs explain
-        other examples, a note that it is left out.
+        By name of the method; and a note on what is left out: a method that some run lacks, or by
+        which runs explain other examples, or that explains another split alone.
     """
     refused: tuple[type[SeedproofError], ...] = (NotFoundError, MissingExampleError)
     if skip_damaged:
         refused += (DamagedStoreError,)
     runs, split = source.manifests, source.split
     paths = [part.path.split("/") for run in runs for part in run.parts]
+    splits: dict[str, set[str]] = {}
+    for path in paths:
+        if path[0] == "explanations":
+            splits.setdefault(path[2], set()).add(path[1])
     found, notes = {}, []
-    for method in sorted({path[2] for path in paths if path[:2] == ["explanations", split]}):
+    for method in sorted(splits):
+        if split not in splits[method]:
+            others = " and ".join(map(repr, sorted(splits[method])))
+            notes.append(
+                f"Explanations by {method!r} are left out. They are of the split {others}, and "
+                f"{split!r} is measured."
+            )
+            continue
         try:
             found[method] = _aligned(source.location, runs, split, method)
         except refused as error:
-            notes.append(left_out(method, error))
+            notes.append(left_out(method, error, source))
     return found, tuple(notes)
 
 
-def left_out(method: str, error: SeedproofError) -> str:
-    """What is said where the explanations by a method cannot be measured."""
-    return f"Explanations by {method!r} are left out. {error}"
+def left_out(method: str, error: SeedproofError, source: ShardSource) -> str:
+    """What is said where the explanations by a method cannot be measured.
+
+    Args:
+        method: By which method was explained.
+        error: Why they cannot.
+        source: The predictions of the same runs.
+
+    Returns:
+        A note with the paths of files as they are below the store.
+    """
+    why = below(source.location, str(error)) if isinstance(source, StoreShards) else str(error)
+    return f"Explanations by {method!r} are left out. {why}"
 
 
 class ExplanationShards:
@@ -162,13 +201,17 @@ class ExplanationShards:
     Args:
         readers: The runs.
         method: By which method they were explained.
+        notes: What a person should know about how they are read.
 
     Raises:
         MissingExampleError: The runs do not explain the same examples.
     """
 
-    def __init__(self, readers: Sequence[PartFiles], method: str) -> None:
+    def __init__(
+        self, readers: Sequence[Reader], method: str, *, notes: tuple[str, ...] = ()
+    ) -> None:
         self.method = method
+        self.notes = notes
         self._readers = list(readers)
         self.runs = tuple(reader.run.name for reader in self._readers)
         first = self._readers[0]
@@ -176,8 +219,13 @@ class ExplanationShards:
             if _digests(first) != _digests(reader):
                 raise _other_examples(first, reader)
 
+    def is_alike(self, other: "ExplanationShards") -> bool:
+        """Whether other runs explain the same examples, equally often, in the same row groups."""
+        first, second = self._readers[0], other._readers[0]  # noqa: SLF001 - of its own kind
+        return _digests(first) == _digests(second)
+
     def check_alike(self, other: "ExplanationShards") -> None:
-        """See that other runs explain the same examples, in the same row groups.
+        """See that other runs explain the same examples, equally often, in the same row groups.
 
         Args:
             other: Other runs.
@@ -185,9 +233,13 @@ class ExplanationShards:
         Raises:
             MissingExampleError: They do not.
         """
-        first, second = self._readers[0], other._readers[0]  # noqa: SLF001 - of its own kind
-        if _digests(first) != _digests(second):
-            raise _other_examples(first, second)
+        if not self.is_alike(other):
+            raise _other_examples(self._readers[0], other._readers[0])  # noqa: SLF001
+
+    def of_first_draws(self) -> "ExplanationShards":
+        """The same with one draw an example, to stand beside runs that have other draws."""
+        firsts = [r if isinstance(r, FirstDraws) else FirstDraws(r) for r in self._readers]
+        return ExplanationShards(firsts, self.method, notes=self.notes)
 
     @property
     def n_shards(self) -> int:
@@ -259,7 +311,7 @@ class _Extent:
     start: int
     n_rows: int
 
-    def read(self, reader: PartFiles) -> tuple[pa.Table, FloatArray]:
+    def read(self, reader: Reader) -> tuple[pa.Table, FloatArray]:
         """Rows of one run without their scores, and all scores in one array."""
         table = pa.concat_tables([reader.read(group_idx, COLUMNS) for group_idx in self.groups])
         table = table.slice(self.start, self.n_rows).combine_chunks()
@@ -271,14 +323,14 @@ class _Extent:
             raise reader.damaged(self.groups[0])
         return table.drop_columns("scores"), values
 
-    def file_of(self, row: int, reader: PartFiles) -> Location:
+    def file_of(self, row: int, reader: Reader) -> Location:
         """The file of a run that holds a row."""
         ends = np.cumsum([reader.groups[group_idx].rows for group_idx in self.groups])
         place = int(np.searchsorted(ends, self.start + row, side="right"))
         return reader.file_of(self.groups[place])
 
 
-def _digests(reader: PartFiles) -> list[tuple[int, str]]:
+def _digests(reader: Reader) -> list[tuple[int, str]]:
     return [(group.rows, group.ids_digest) for group in reader.groups]
 
 
@@ -303,7 +355,7 @@ def _examples(ids: pa.Array) -> tuple[IntArray, IntArray]:
     return firsts, np.diff(np.append(firsts, len(ids)))
 
 
-def _other_examples(first: PartFiles, reader: PartFiles) -> MissingExampleError:
+def _other_examples(first: Reader, reader: Reader) -> MissingExampleError:
     """What to raise where two runs do not explain the same examples: names the first of them."""
     for (_, mine), (group_idx, theirs) in zip_longest(
         _numbered_ids(first), _numbered_ids(reader), fillvalue=(-1, None)
@@ -320,7 +372,7 @@ def _other_examples(first: PartFiles, reader: PartFiles) -> MissingExampleError:
     )
 
 
-def _numbered_ids(reader: PartFiles) -> Iterator[tuple[int, object]]:
+def _numbered_ids(reader: Reader) -> Iterator[tuple[int, object]]:
     """Ids of all rows, each with the index of its row group."""
     for group_idx in range(len(reader.groups)):
         for example in _column(reader.read(group_idx, ["example"]), "example").to_pylist():
@@ -332,7 +384,7 @@ def _named(example: object) -> str:
 
 
 def _other_rows(
-    facts: pa.Table, found: pa.Table, reader: PartFiles, first: str, extent: _Extent
+    facts: pa.Table, found: pa.Table, reader: Reader, first: str, extent: _Extent
 ) -> MissingExampleError:
     """What to raise where two runs have other draws or tokens of an example."""
     row, what = next(
@@ -350,7 +402,7 @@ def _other_rows(
 
 
 def _other_tokens(
-    facts: pa.Table, firsts: IntArray, reader: PartFiles, extent: _Extent
+    facts: pa.Table, firsts: IntArray, reader: Reader, extent: _Extent
 ) -> MissingExampleError:
     """What to raise where two draws of one example have other tokens."""
     ids, tokens = facts.column("example"), facts.column("tokens")

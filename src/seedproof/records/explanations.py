@@ -81,4 +81,9 @@ def _check(row: Mapping[str, Any], method: str) -> None:
     if not all(isinstance(token, str) for token in row["tokens"]):
         raise DtypeError(f"{where} has tokens that are no text. Give the words, not their ids.")
     if not np.isfinite(row["scores"]).all():
-        raise InputError(f"{where} has scores that are not finite. Leave such tokens out.")
+        place = int(np.flatnonzero(~np.isfinite(row["scores"]))[0])
+        raise InputError(
+            f"{where} has the score {row['scores'][place]} at token {place}, and scores must be "
+            "finite. Look whether the model's output is, and give 0 to a token without weight; "
+            "leave none out, for tokens must be the same in every run."
+        )

@@ -1,6 +1,7 @@
 """Read a store: its runs, and their row groups side by side."""
 
 from collections.abc import Sequence
+from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -17,19 +18,21 @@ from seedproof.errors import (
 from seedproof.records.alignment import check_alike, label_conflict, largest_alike
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
+from seedproof.records.predicted import most_probable_of_top
 from seedproof.records.run_reader import RunReader
 from seedproof.records.schema import (
     EXTRA_PREFIX,
     UNLABELED,
     Group,
     Kind,
-    floats_from_binary,
-    integers_from_binary,
-    probs_from_binary,
 )
-from seedproof.records.shards import Shard, canonical_order
+from seedproof.records.shards import Shard, TopProbs, canonical_order
 from seedproof.records.unfinished import MARK
+from seedproof.seeds import SeedPlan
 from seedproof.typing import FloatArray, IntArray
+
+# Runs that are named in a note; of more only the number is told.
+MAX_NAMED = 5
 
 
 class Store:
@@ -38,7 +41,7 @@ class Store:
     Args:
         location: The store's folder.
         skip_damaged: Whether to leave out what is damaged or does not fit, and say so in
-            `left_out`, instead of refusing it.
+            `left_out`, instead of refusing it. Runs that did not finish are told of in any case.
 
     Raises:
         NotFoundError: There is no store.
@@ -50,6 +53,7 @@ class Store:
         self.study = StudyManifest.load(location)
         self.left_out: list[str] = []
         self._skip_damaged = skip_damaged
+        self._n_unreadable = 0
 
     @staticmethod
     def is_at(location: Location) -> bool:
@@ -99,14 +103,17 @@ class Store:
         Raises:
             TooFewRunsError: Fewer finished runs than needed.
         """
+        if not self.arms():
+            raise self.no_finished_run()
         arm = _only(arm, self.arms(), "arm", "--arm")
         split = _only(split, self.splits(), "split", "--split")
         chosen = [run for run in self.runs if run.arm == arm and run.status == "finished"]
         if len(chosen) < (1 if alone else 2):
+            unfinished = " ".join(["", *self._unfinished(arm)])
             raise TooFewRunsError(
                 f"A flip needs two runs to disagree, but arm {arm!r} of study "
                 f"{self.study.name!r} has {len(chosen)} finished run(s). "
-                "Give the predictions of at least 2 runs."
+                f"Give the predictions of at least 2 runs.{unfinished}"
             )
         readers = [reader for run in chosen if (reader := self._open(run, split)) is not None]
         if self._skip_damaged:
@@ -116,13 +123,46 @@ class Store:
                 f"Of the {len(chosen)} runs of arm {arm!r}, {len(readers)} can be read. "
                 f"{' '.join(self.left_out)}"
             )
-        return StoreShards(readers, self.study.rows_per_group)
+        found = StoreShards(readers, self.study.rows_per_group)
+        self.left_out += self._unfinished(arm)
+        return found
+
+    def no_finished_run(self) -> TooFewRunsError:
+        """What to raise where no run is finished."""
+        folders = (self.location / "runs").folders()
+        n_failed = sum((place / "failure.json").is_file() for place in folders)
+        if not n_failed:
+            return TooFewRunsError(f"{self.location} has no finished run. Finish the study first.")
+        runs = "1 run" if n_failed == 1 else f"{n_failed} runs"
+        return TooFewRunsError(
+            f"{self.location} has no finished run: {runs} failed, and `seedproof status "
+            f"{self.location} --tracebacks` says why. Finish the study first."
+        )
+
+    def _unfinished(self, arm: str) -> list[str]:
+        """A note on the runs that are planned for an arm and are not there, if there are any."""
+        plan = self.study.plan or {}
+        # Who cannot be read has no name here, and was told of already.
+        if "seeds" not in plan or arm not in plan["arms"] or self._n_unreadable:
+            return []
+        names = [run.name for run in SeedPlan(**plan["seeds"]).assignments()]
+        made = {run.name for run in self.runs if run.arm == arm}
+        missing = [name for name in names if name not in made]
+        if not missing:
+            return []
+        of_arm = f" of arm {arm!r}" if len(plan["arms"]) > 1 else ""
+        verb = "has" if len(missing) == 1 else "have"
+        return [
+            f"{len(missing)} of {len(names)} planned runs{of_arm} {verb} not finished: "
+            f"{listed(missing)}. `seedproof status` says why."
+        ]
 
     def _load_run(self, folder: Location) -> RunManifest | None:
         try:
             return _load_run(folder)
         except DamagedStoreError as error:
-            self._leave_out(f"The run in {folder} is left out.", error)
+            self._leave_out(f"The run in runs/{folder.name} is left out.", error)
+            self._n_unreadable += 1
             return None
 
     def _open(self, run: RunManifest, split: str) -> RunReader | None:
@@ -146,7 +186,18 @@ class Store:
     def _leave_out(self, what: str, error: SeedproofError) -> None:
         if not self._skip_damaged:
             raise error
-        self.left_out.append(f"{what} {error}")
+        self.left_out.append(f"{what} {below(self.location, str(error))}")
+
+
+def below(store: Location, text: str) -> str:
+    """A message with the paths of a store's files as they are below its folder, for notes."""
+    return text.replace(f"{store}/", "")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names of some runs, or of the first few and how many more there are."""
+    found = ", ".join(map(repr, names[:MAX_NAMED]))
+    return found if len(names) <= MAX_NAMED else f"{found} and {len(names) - MAX_NAMED} more"
 
 
 def _load_run(folder: Location) -> RunManifest:
@@ -162,9 +213,7 @@ def _load_run(folder: Location) -> RunManifest:
 def _only(given: str | None, known: Sequence[str], noun: str, option: str) -> str:
     if not known:
         raise TooFewRunsError(
-            "The store has no finished run. Finish the study first."
-            if noun == "arm"
-            else "No finished run of the store has predictions. Log them with run.log_predictions."
+            "No finished run of the store has predictions. Log them with run.log_predictions."
         )
     if given is None and len(known) > 1:
         raise OptionError(
@@ -192,6 +241,7 @@ class StoreShards:
         first = self._readers[0]
         self.runs = tuple(reader.run.name for reader in self._readers)
         self.kind = first.kind
+        self.predictions_only = False
         for reader in self._readers[1:]:
             check_alike(first, reader)
         rows_per_group = rows_per_group or first.groups[0].rows
@@ -252,28 +302,41 @@ class StoreShards:
         if not self._same_classes and labels is not None:
             self._compare_labels(index, labels)
         carried = facts.select(extras).rename_columns(list(first.extras)) if extras else None
-        if self.kind is Kind.PROBS:
+        top = None
+        if self.kind is Kind.PROBS and not self.predictions_only:
             probs = self._probs(index, len(ids))
             return Shard(index, ids, labels, probs=probs, predictions=None, extras=carried)
-        predictions = np.stack([self._predictions(reader, index) for reader in self._readers])
-        return Shard(index, ids, labels, probs=None, predictions=predictions, extras=carried)
+        if self.kind is Kind.TOP and not self.predictions_only:
+            top = self._top(index)
+            predictions = most_probable_of_top(*top)
+        else:
+            predictions = np.stack(
+                [self._common(reader.predictions(index), reader) for reader in self._readers]
+            )
+        return Shard(index, ids, labels, None, predictions, extras=carried, top=top)
+
+    def predictions_alone(self) -> "StoreShards":
+        """The same runs with no more than their predicted classes, which take the fewest bytes."""
+        narrowed = copy(self)
+        narrowed.predictions_only = True
+        return narrowed
 
     def _probs(self, index: int, n_rows: int) -> FloatArray:
         """One array of all runs; what Parquet needed to read a run is freed before the next."""
         whole = np.empty((len(self._readers), n_rows, len(self.classes)), dtype=np.float32)
         for values, reader in zip(whole, self._readers, strict=True):
-            column = reader.read(index, ["probs"]).column("probs")
-            values[:] = probs_from_binary(column, len(self.classes))
+            values[:] = reader.probs(index)
         return whole
 
-    def _predictions(self, reader: RunReader, index: int) -> IntArray:
-        if self.kind is Kind.TOP:
-            table = reader.read(index, ["top_classes", "top_probs"])
-            best = floats_from_binary(table.column("top_probs")).argmax(axis=1)
-            classes = integers_from_binary(table.column("top_classes"))
-            return np.take_along_axis(classes, best[:, None], axis=1)[:, 0]
-        column = reader.read(index, ["prediction"]).column("prediction")
-        return self._common(column.to_numpy(), reader)
+    def _top(self, index: int) -> TopProbs:
+        found = [reader.top(index) for reader in self._readers]
+        widths = sorted({classes.shape[1] for classes, _ in found})
+        if len(widths) > 1:
+            raise InputError(
+                f"Some runs keep the top {widths[0]} classes, others the top {widths[-1]}. "
+                "Log equally many in every run."
+            )
+        return TopProbs(*(np.stack(values) for values in zip(*found, strict=True)))
 
     def _labels(self, facts: pa.Table, reader: RunReader) -> IntArray:
         column = facts.column("label").fill_null(UNLABELED)

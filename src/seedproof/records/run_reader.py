@@ -11,6 +11,7 @@ from seedproof.records.checks import HALF_SUM_TOLERANCE
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
 from seedproof.records.part_files import PartFiles
+from seedproof.records.predicted import most_probable, most_probable_of_top
 from seedproof.records.schema import (
     EXTRA_PREFIX,
     ROWS_APART,
@@ -21,9 +22,11 @@ from seedproof.records.schema import (
     floats_from_binary,
     integers_from_binary,
     labels_digest,
+    predictions_digest,
     probs_from_binary,
     values_digest,
 )
+from seedproof.typing import FloatArray, IntArray
 
 
 class RunReader:
@@ -69,9 +72,34 @@ class RunReader:
         if len(rows) != group.rows or not _are_possible(rows, group, len(self.classes)):
             return False
         columns = VALUE_COLUMNS[self.kind]
-        if not group.values_digest or not set(columns) <= set(rows.column_names):
-            return True
-        return values_digest(rows, columns) == group.values_digest
+        fine = True
+        if group.values_digest and set(columns) <= set(rows.column_names):
+            fine &= values_digest(rows, columns) == group.values_digest
+        if group.predictions_digest and "prediction" in rows.column_names:
+            fine &= predictions_digest(rows.column("prediction")) == group.predictions_digest
+        return fine
+
+    def predictions(self, group_idx: int) -> IntArray:
+        """Predicted class indices of one row group, from as few bytes as there can be."""
+        if "prediction" in self._columns:
+            return np.asarray(self.read(group_idx, ["prediction"]).column("prediction").to_numpy())
+        # Before 1.3, probabilities stood alone.
+        if self.kind is Kind.TOP:
+            return most_probable_of_top(*self.top(group_idx))
+        return most_probable(self.probs(group_idx))
+
+    def probs(self, group_idx: int) -> FloatArray:
+        """Probabilities of one row group, (rows, classes), in the precision of the file."""
+        column = self.read(group_idx, ["probs"]).column("probs")
+        return probs_from_binary(column, len(self.classes))
+
+    def top(self, group_idx: int) -> tuple[IntArray, FloatArray]:
+        """The most probable classes of one row group and their probabilities, (rows, top) each."""
+        rows = self.read(group_idx, ["top_classes", "top_probs"])
+        return (
+            integers_from_binary(rows.column("top_classes")),
+            floats_from_binary(rows.column("top_probs")),
+        )
 
     def name_of(self, group_idx: int) -> str:
         """A row group with its file and run, for messages."""
@@ -80,8 +108,12 @@ class RunReader:
     @cached_property
     def extras(self) -> tuple[str, ...]:
         """Columns carried along, by the user's own names."""
-        names = self._files.columns()
+        names = self._columns
         return tuple(n.removeprefix(EXTRA_PREFIX) for n in names if n.startswith(EXTRA_PREFIX))
+
+    @cached_property
+    def _columns(self) -> list[str]:
+        return self._files.columns()
 
 
 def _are_possible(rows: pa.Table, group: Group, n_classes: int) -> bool:

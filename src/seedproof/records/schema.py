@@ -10,12 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from seedproof.errors import SchemaVersionError
+from seedproof.records.predicted import most_probable, most_probable_of_top
 from seedproof.typing import FloatArray, IntArray
 
 # Readers accept every minor version up to their own; another major version is refused.
 # 1.1: row groups follow the layout where `study.json` names no size; explanations.
 # 1.2: a digest of the values of each row group; probabilities in half precision.
-SCHEMA_VERSION = (1, 2)
+# 1.3: the predicted class beside probabilities.
+SCHEMA_VERSION = (1, 3)
 
 GROUP_BYTES = 4 * 2**20
 MAX_GROUP_ROWS = 2**17
@@ -39,6 +41,7 @@ class Group(NamedTuple):
         ids_digest: Of the example ids.
         labels_digest: Of the gold labels.
         values_digest: Of some values; empty where an older version wrote it.
+        predictions_digest: Of the predicted classes; empty where an older version wrote it.
     """
 
     rows: int
@@ -46,6 +49,7 @@ class Group(NamedTuple):
     ids_digest: str
     labels_digest: str
     values_digest: str = ""
+    predictions_digest: str = ""
 
     @property
     def examples(self) -> tuple[int, int, str, str]:
@@ -117,8 +121,7 @@ class Layout:
         elif self.kind is Kind.TOP:
             fields.append(pa.field("top_classes", pa.binary(4 * self.n_top), nullable=False))
             fields.append(pa.field("top_probs", pa.binary(4 * self.n_top), nullable=False))
-        else:
-            fields.append(pa.field("prediction", pa.int32(), nullable=False))
+        fields.append(pa.field("prediction", pa.int32(), nullable=False))
         fields.extend(pa.field(EXTRA_PREFIX + name, kind) for name, kind in self.extras)
         return pa.schema(fields)
 
@@ -133,17 +136,22 @@ class Layout:
         gold = np.array(labels, dtype=np.int32)
         columns = [ids, pa.array(gold, pa.int32(), mask=gold == UNLABELED)]
         if isinstance(values, tuple):
-            columns.append(_as_binary(values[0], "<i4"))
-            columns.append(_as_binary(values[1], "<f4"))
+            classes, probs = np.array(values[0], dtype="<i4"), np.array(values[1], dtype="<f4")
+            columns += [_as_binary(classes), _as_binary(probs)]
+            predictions = most_probable_of_top(classes, probs)
         elif self.kind is Kind.PROBS:
-            columns.append(_as_binary(values, "<f2" if self.half else "<f4"))
+            probs = np.array(values, dtype="<f2" if self.half else "<f4")
+            columns.append(_as_binary(probs))
+            # Of what is kept: half precision makes equals of what was not.
+            predictions = most_probable(probs)
         else:
-            columns.append(pa.array(np.array(values, dtype=np.int32), pa.int32()))
+            predictions = np.array(values, dtype=np.int32)
+        columns.append(pa.array(predictions, pa.int32()))
         return pa.Table.from_arrays([*columns, *extras], schema=self.arrow())
 
 
-def _as_binary(values: FloatArray | IntArray, dtype: str) -> pa.Array:
-    block = np.array(values, dtype=dtype, order="C")
+def _as_binary(values: FloatArray | IntArray) -> pa.Array:
+    block = np.ascontiguousarray(values)
     width = block.shape[1] * block.itemsize
     return pa.FixedSizeBinaryArray.from_buffers(
         pa.binary(width), len(block), [None, pa.py_buffer(block)]
@@ -209,6 +217,11 @@ def values_digest(rows: pa.Table, columns: Sequence[str]) -> str:
             for part, size in zip(parts, width, strict=True)
         )
     )
+
+
+def predictions_digest(predictions: pa.ChunkedArray) -> str:
+    """Digest of the predicted classes of one row group: they can be read without the values."""
+    return digest(predictions.to_numpy().astype("<i4").tobytes())
 
 
 def digest(content: bytes) -> str:

@@ -1,12 +1,27 @@
 """The same examples of all runs, side by side: what the measuring pass reads."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from seedproof.records.schema import Kind
-from seedproof.typing import FloatArray, IntArray
+from seedproof.typing import BoolArray, FloatArray, IntArray
+
+
+class TopProbs(NamedTuple):
+    """The most probable classes and their probabilities, axes (runs, rows, top) each."""
+
+    classes: IntArray
+    probs: FloatArray
+
+    def rows(self, chosen: slice | IntArray | BoolArray) -> "TopProbs":
+        """Some rows of all runs."""
+        return TopProbs(
+            np.ascontiguousarray(self.classes[:, chosen]),
+            np.ascontiguousarray(self.probs[:, chosen]),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +35,7 @@ class Shard:
         probs: Axes (runs, rows, classes), float32; None where only predictions are known.
         predictions: Axes (runs, rows), class indices; None where probabilities are known.
         extras: Further columns, by the user's own names.
+        top: The most probable classes, where no others are known.
     """
 
     index: int
@@ -28,6 +44,7 @@ class Shard:
     probs: FloatArray | None
     predictions: IntArray | None
     extras: pa.Table | None = None
+    top: TopProbs | None = None
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -30,6 +30,7 @@ from seedproof.records.schema import (
     digest,
     ids_digest,
     labels_digest,
+    predictions_digest,
     values_digest,
     version_text,
 )
@@ -133,6 +134,7 @@ class PredictionsWriter:
                 ids_digest(ids),
                 labels_digest(labels),
                 values_digest(table, self._layout.value_columns),
+                predictions_digest(table.column("prediction")),
             )
         )
         if self._part is None:

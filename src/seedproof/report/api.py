@@ -18,7 +18,8 @@ from seedproof.comparison.blame.sharing import note_on_shared_seeds
 from seedproof.comparison.sides import Reading, open_both, open_sides
 from seedproof.comparison.versions.compare import compare_versions as pass_over_versions
 from seedproof.engines import Engine
-from seedproof.errors import OptionError, SeedproofError, TooFewRunsError
+from seedproof.errors import OptionError, SeedproofError
+from seedproof.measurement.choice import asks_for_explanations, checked_metrics, narrowed
 from seedproof.measurement.engines import measuring_workers
 from seedproof.measurement.measure import measure_on, measure_shards
 from seedproof.measurement.reasons import with_explanations
@@ -49,6 +50,7 @@ def measure(
     columns: Columns | None = None,
     arm: str | None = None,
     split: str | None = None,
+    metrics: Sequence[str] | None = None,
     memory: str | int = DEFAULT_MEMORY,
     engine: str | Engine = "serial",
     workers: int | None = None,
@@ -70,6 +72,9 @@ def measure(
         columns: Names of the columns, with tables.
         arm: Which arm of a store.
         split: Which split of a store.
+        metrics: Names of the metrics to measure; others that share their counts come along, as do
+            flips and entropies. What nobody asked for is neither read nor computed. Without it,
+            everything that the predictions allow.
         memory: What reading tables may use, such as "4GB"; larger ones are sorted on disk.
         engine: Where a store is measured: `serial`, `processes`, or `ray`. Figures are the same.
         workers: How many shards at a time, with processes or ray.
@@ -105,19 +110,34 @@ def measure(
             if isinstance(source, StoreShards):
                 shared = note_on_shared_seeds([run.seeds for run in source.manifests])
                 notes = (*notes, shared) if shared else notes
+            asked = checked_metrics(metrics, source)
+            if asked is not None:
+                notes = (*notes, f"Measured as asked: {', '.join(asked)}. The rest is left out.")
+            read = narrowed(source, asked)
             pool = measuring_workers(engine, source.n_shards, workers=workers, address=address)
             place = Location.of(scratch / "examples.parquet")
             if pool is None:
                 _refuse_examples(examples)
                 result = measure_shards(
-                    source, place, skip_damaged=skip_damaged, progress=progress, notes=notes
+                    read,
+                    place,
+                    asked=asked,
+                    skip_damaged=skip_damaged,
+                    progress=progress,
+                    notes=notes,
                 )
             else:
                 place = place if examples is None else Location.of(examples)
                 result = measure_on(
-                    pool, source, place, skip_damaged=skip_damaged, progress=progress, notes=notes
+                    pool,
+                    read,
+                    place,
+                    asked=asked,
+                    skip_damaged=skip_damaged,
+                    progress=progress,
+                    notes=notes,
                 )
-            if isinstance(source, StoreShards):
+            if isinstance(source, StoreShards) and asks_for_explanations(asked):
                 result = with_explanations(
                     result,
                     source,
@@ -161,7 +181,7 @@ def measure_arms(
     place = Location.of(store)
     arms = Store(place).arms()
     if not arms:
-        raise TooFewRunsError(f"{place} has no finished run. Finish the study first.")
+        raise Store(place).no_finished_run()
     n_runs = Counter(run.arm for run in Store(place).runs if run.status == "finished")
     enough = [arm for arm in arms if n_runs[arm] >= 2] or arms
     reports = {arm: measure(place, arm=arm, split=split, progress=progress) for arm in enough}
@@ -178,6 +198,7 @@ def compare(
     split: str | None = None,
     paired: bool = False,
     memory: str | int = DEFAULT_MEMORY,
+    skip_damaged: bool = False,
     progress: Progress | None = None,
 ) -> ComparisonReport:
     """What each arm changes against a baseline, and whether that is more than luck.
@@ -195,6 +216,8 @@ def compare(
         paired: Whether runs of one name in several tables share their seeds. Runs of stores are
             paired by the seeds that they recorded.
         memory: What reading tables may use, such as "4GB"; larger ones are sorted on disk.
+        skip_damaged: Whether to leave out what is damaged in a store, with a note, instead of
+            refusing it, as in `measure`; a damaged row group is left out of all arms.
         progress: Called as the work goes on.
 
     Returns:
@@ -211,10 +234,11 @@ def compare(
     with _printable_errors():
         reports = _reports(chosen, names)
         if reports is not None:
-            if paired or not (arm is None and split is None and columns == Columns()):
+            is_usual = arm is None and split is None and columns == Columns()
+            if paired or skip_damaged or not is_usual:
                 raise OptionError(
-                    "Names of columns, --arm, --split and --paired go with records, and only "
-                    "reports are given. Leave them out."
+                    "Names of columns, --arm, --split, --paired and --skip-damaged go with "
+                    "records, and only reports are given. Leave them out."
                 )
             return ComparisonReport(_compared_reports(reports, baseline, gold))
         scratch = Path(mkdtemp(prefix="seedproof-"))
@@ -227,10 +251,17 @@ def compare(
                     split=split,
                     arm=arm,
                     is_paired=paired,
+                    skip_damaged=skip_damaged,
                     progress=progress,
                 )
                 sides = open_sides(chosen, baseline, reading, names)
-                result = compare_sides(sides, Location.of(scratch), gold=gold, progress=progress)
+                result = compare_sides(
+                    sides,
+                    Location.of(scratch),
+                    gold=gold,
+                    skip_damaged=skip_damaged,
+                    progress=progress,
+                )
         except BaseException:
             shutil.rmtree(scratch, ignore_errors=True)
             raise

@@ -15,6 +15,10 @@ from seedproof.typing import FloatArray
 # Fewer runs than this support no verdict on a spread.
 VERDICT_RUNS = 5
 ENOUGH_RUNS = 8
+ONLY_TOP = (
+    "Only the most probable classes were kept: flips, entropy, accuracy and calibration errors are "
+    "exact, probability_sd within probability_sd_error; divergences and scores are left out."
+)
 
 
 @dataclass(frozen=True)
@@ -235,6 +239,9 @@ def limits(measurement: Measurement) -> tuple[str, ...]:
         )
     if not measurement.n_labeled:
         found.append("No labels were given, so accuracy and calibration are left out.")
-    if measurement.kind != "probs":
-        found.append("No probabilities were given, so confidence and calibration are left out.")
+    match measurement.kind:
+        case "labels":
+            found.append("No probabilities were given, so confidence and calibration are left out.")
+        case "top":
+            found.append(ONLY_TOP)
     return tuple(found)

@@ -19,7 +19,8 @@ from seedproof.records.checks import HALF_SUM_TOLERANCE, SUM_TOLERANCE
 from seedproof.records.explanations import write_explanations
 from seedproof.records.location import Location
 from seedproof.records.manifest import Part
-from seedproof.records.schema import UNLABELED, Kind, Layout
+from seedproof.records.schema import UNLABELED, Kind, Layout, Values
+from seedproof.records.shards import Shard
 from seedproof.records.writer import PredictionsWriter
 
 # More than this is written as it comes, and must come in the order of ids.
@@ -67,24 +68,32 @@ class Logbook:
         predictions: npt.ArrayLike | None,
         labels: npt.ArrayLike | None,
         classes: Sequence[str] | None,
+        top_classes: npt.ArrayLike | None = None,
+        top_probs: npt.ArrayLike | None = None,
     ) -> None:
         """Keep predictions of some examples."""
         _check_name(split, "split")
-        if (probs is None) == (predictions is None):
-            raise OptionError("Give either probs or predictions, and not both.")
+        if (top_classes is None) != (top_probs is None):
+            raise OptionError("top_classes and top_probs go together. Give both.")
+        given = [values for values in (probs, predictions, top_probs) if values is not None]
+        if len(given) != 1:
+            raise OptionError(
+                "Give either probs, or predictions, or top_classes with top_probs, and not several."
+            )
         if split not in self._predictions:
             self._predictions[split] = _SplitLog(
                 self._run, self._folder, split, checks_at_once=self._checks_at_once
             )
-        values = as_array(probs if predictions is None else predictions)
+        values = as_array(given[0])
         _check_axes(values, n_axes=2 if predictions is None else 1)
         self._predictions[split].add(
             values,
+            top_classes=None if top_classes is None else as_array(top_classes),
             ids=None if ids is None else as_array(ids),
             labels=None if labels is None else as_array(labels),
             classes=None if classes is None else tuple(map(str, classes)),
             # Both kinds of half precision; numpy knows only one.
-            is_half="float16" in str(getattr(probs, "dtype", "")),
+            is_half="float16" in str(getattr(given[0], "dtype", "")),
         )
 
     def add_explanations(
@@ -129,6 +138,7 @@ class Logbook:
 
 class _Batch(NamedTuple):
     values: npt.NDArray[np.generic]
+    top_classes: npt.NDArray[np.generic] | None
     ids: npt.NDArray[np.generic]
     labels: npt.NDArray[np.generic] | None
 
@@ -155,6 +165,7 @@ class _SplitLog:
         self,
         values: npt.NDArray[np.generic],
         *,
+        top_classes: npt.NDArray[np.generic] | None,
         ids: npt.NDArray[np.generic] | None,
         labels: npt.NDArray[np.generic] | None,
         classes: tuple[str, ...] | None,
@@ -164,12 +175,18 @@ class _SplitLog:
         self._check_alike(
             {
                 "axes": values.shape[1:],
+                "kind": top_classes is None,
                 "classes": classes,
                 "labels": labels is None,
                 "ids": ids is None,
                 "precision": values.dtype == np.float16,
             }
         )
+        if top_classes is not None and top_classes.shape != values.shape:
+            raise ShapeError(
+                f"top_classes of shape {top_classes.shape} were logged with top_probs of shape "
+                f"{values.shape}. Give one probability for each class."
+            )
         for what, column in (("ids", ids), ("labels", labels)):
             if column is not None and column.shape != (len(values),):
                 raise ShapeError(
@@ -178,8 +195,14 @@ class _SplitLog:
                 )
         positions = np.arange(self._n_rows, self._n_rows + len(values))
         # Copies: the caller may fill the same arrays with the next batch.
-        kept = values.copy(), positions if ids is None else ids.copy()
-        self._batches.append(_Batch(*kept, None if labels is None else labels.copy()))
+        self._batches.append(
+            _Batch(
+                values.copy(),
+                None if top_classes is None else top_classes.copy(),
+                positions if ids is None else ids.copy(),
+                None if labels is None else labels.copy(),
+            )
+        )
         self._n_rows += len(values)
         self._n_bytes += values.nbytes
         if is_half:
@@ -208,12 +231,14 @@ class _SplitLog:
         if not batches:
             return
         labels = [batch.labels for batch in batches if batch.labels is not None]
+        tops = [batch.top_classes for batch in batches if batch.top_classes is not None]
         self._write(
             ArrayShards(
                 np.concatenate([batch.values for batch in batches])[None],
                 ids=np.concatenate([batch.ids for batch in batches]),
                 labels=np.concatenate(labels) if labels else None,
                 classes=self._shape["classes"],
+                top_classes=np.concatenate(tops)[None] if tops else None,
                 runs=(self._run,),
                 tolerance=self._tolerance,
                 alone=True,
@@ -225,7 +250,8 @@ class _SplitLog:
             shards.kind,
             shards.classes,
             text_ids=shards.has_text_ids,
-            half=bool(self._shape["precision"]),
+            n_top=shards.n_top,
+            half=bool(self._shape["precision"]) and shards.kind is Kind.PROBS,
         )
         if self._layout is not None and self._layout.text_ids != layout.text_ids:
             raise InputError(
@@ -244,10 +270,17 @@ class _SplitLog:
             )
         for index in range(shards.n_shards):
             shard = shards.shard(index)
-            found = shard.predictions if shards.kind is Kind.LABELS else shard.probs
             labels = np.full(len(shard), UNLABELED) if shard.labels is None else shard.labels
-            if self._writer is not None and found is not None:
-                self._writer.write(shard.ids, labels, found[0])
+            if self._writer is not None:
+                self._writer.write(shard.ids, labels, _values_of_first(shard))
+
+
+def _values_of_first(shard: Shard) -> Values:
+    """What the first run says, in the form that the writer takes."""
+    if shard.top is not None:
+        return shard.top.classes[0], shard.top.probs[0]
+    values = shard.predictions if shard.probs is None else shard.probs
+    return np.asarray(np.asarray(values)[0])
 
 
 def as_array(values: Any) -> npt.NDArray[np.generic]:  # noqa: ANN401 - arrays, tensors, lists

@@ -173,14 +173,24 @@ class _ProbedRun(Run):
         ids: npt.ArrayLike | None = None,
         probs: npt.ArrayLike | None = None,
         predictions: npt.ArrayLike | None = None,
+        top_classes: npt.ArrayLike | None = None,
+        top_probs: npt.ArrayLike | None = None,
         labels: npt.ArrayLike | None = None,
         classes: Sequence[str] | None = None,
     ) -> None:
         """Keep what the model says of each example."""
         super().log_predictions(
-            split, ids=ids, probs=probs, predictions=predictions, labels=labels, classes=classes
+            split,
+            ids=ids,
+            probs=probs,
+            predictions=predictions,
+            top_classes=top_classes,
+            top_probs=top_probs,
+            labels=labels,
+            classes=classes,
         )
-        values = as_array(probs if predictions is None else predictions)
+        given = next(v for v in (probs, predictions, top_probs) if v is not None)
+        values = as_array(given)
         kept = self._seen.splits.setdefault(split, SplitSeen(has_ids=ids is not None))
         first = len(kept.ids)
         names = range(first, first + len(values)) if ids is None else as_array(ids).tolist()

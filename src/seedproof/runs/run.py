@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from seedproof.errors import DtypeError
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
 from seedproof.records.schema import digest
@@ -153,6 +154,8 @@ class Run:
         ids: npt.ArrayLike | None = None,
         probs: npt.ArrayLike | None = None,
         predictions: npt.ArrayLike | None = None,
+        top_classes: npt.ArrayLike | None = None,
+        top_probs: npt.ArrayLike | None = None,
         labels: npt.ArrayLike | None = None,
         classes: Sequence[str] | None = None,
     ) -> None:
@@ -166,11 +169,21 @@ class Run:
             probs: Probabilities, axes (examples, classes); arrays, or tensors of torch. In half
                 precision they take half of the disk, and are off by at most 0.05 % of their value.
             predictions: Predicted classes, where there are no probabilities.
+            top_classes: Indices of the most probable classes, axes (examples, top), where there are
+                too many to keep them all. Name all of them in `classes`.
+            top_probs: Their probabilities, axes (examples, top).
             labels: Gold class of each example.
             classes: Names of the classes; their indices without them.
         """
         self._log.add_predictions(
-            split, ids=ids, probs=probs, predictions=predictions, labels=labels, classes=classes
+            split,
+            ids=ids,
+            probs=probs,
+            predictions=predictions,
+            top_classes=top_classes,
+            top_probs=top_probs,
+            labels=labels,
+            classes=classes,
         )
 
     def log_explanations(
@@ -189,10 +202,20 @@ class Run:
             split: Name of the data, such as "test".
             method: Name of the explanation, such as "attention".
             ids: Id of each example, the same in every run.
-            tokens: The tokens of each example.
+            tokens: The tokens of each example, a list of words each.
             scores: One score for each token.
             draw: Which repeat of the explainer's own sampling.
+
+        Raises:
+            DtypeError: A text is not cut into tokens.
         """
+        for place, words in enumerate([tokens] if isinstance(tokens, str) else tokens):
+            if isinstance(words, str):
+                where = "`tokens`" if isinstance(tokens, str) else f"`tokens[{place}]`"
+                raise DtypeError(
+                    f"{where} is one text, not a list of tokens. Give a list of words for each "
+                    "example, such as text.split(), with one score a word."
+                )
         self._log.add_explanations(split, method, ids=ids, tokens=tokens, scores=scores, draw=draw)
 
     def log_scalar(self, name: str, value: float) -> None:

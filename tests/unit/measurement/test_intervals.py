@@ -21,6 +21,7 @@ from seedproof.metrics.confidence import Confidence
 from seedproof.metrics.divergence import Divergence
 from seedproof.metrics.entropy import Entropy
 from seedproof.metrics.flips import Flips
+from seedproof.metrics.scores import Scores
 from seedproof.metrics.statistic import (
     ExcessSpread,
     Figure,
@@ -89,8 +90,8 @@ TWO_WAY = {
     "probability_sd": (Confidence, "reference_probs", lambda x, _: oracles.slow_probability_sd(x)),
     "predictive_kl": (Divergence, "probs", lambda x, _: oracles.slow_predictive_kl(x)),
     "predictive_js": (Divergence, "probs", lambda x, _: oracles.slow_predictive_js(x)),
-    "nll": (Calibration, "probs", lambda x, y: oracles.slow_nll(x, y).mean(axis=0)),
-    "brier": (Calibration, "probs", lambda x, y: oracles.slow_brier(x, y).mean(axis=0)),
+    "nll": (Scores, "probs", lambda x, y: oracles.slow_nll(x, y).mean(axis=0)),
+    "brier": (Scores, "probs", lambda x, y: oracles.slow_brier(x, y).mean(axis=0)),
 }
 
 
@@ -644,7 +645,7 @@ def test_a_root_of_nothing_has_no_interval():
 
 ALL_FIGURES = [
     (family, name)
-    for family in (Flips, Entropy, Accuracy, Confidence, Divergence, Calibration)
+    for family in (Flips, Entropy, Accuracy, Confidence, Divergence, Calibration, Scores)
     for name in family.figures
 ]
 

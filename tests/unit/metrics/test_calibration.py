@@ -4,17 +4,14 @@ import numpy as np
 import pytest
 import torch
 from torchmetrics.functional.classification import multiclass_calibration_error
-from torchmetrics.functional.regression import mean_squared_error
 
 from seedproof.measurement.intervals import estimate
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.calibration import (
     N_BINS,
     Calibration,
-    brier,
     calibration_errors,
     confidence_bins,
-    nll,
 )
 from seedproof.records.schema import UNLABELED
 from seedproof.testing import oracles
@@ -72,27 +69,6 @@ def test_means_and_spreads_over_runs_by_hand():
     assert values["mce_sd"] == pytest.approx(0.08 / math.sqrt(2))
 
 
-def test_nll_by_hand():
-    """Run 0: -(ln 0.95 + ln 0.02 + ln 0.62)/3 = 1.4805; run 1: 0.3526; mean 0.9165."""
-    first = -math.log(0.95 * 0.02 * 0.62) / 3
-    second = -math.log(0.8 * 0.7 * 0.62) / 3
-
-    values = values_of(SMALL, LABELS)
-
-    assert first == pytest.approx(1.4805, abs=5e-5)
-    assert values["nll"] == pytest.approx((first + second) / 2)
-    assert values["nll_sd"] == pytest.approx((first - second) / math.sqrt(2))
-
-
-def test_brier_by_hand():
-    """0.05² + 0.03² + 0.02² = 0.0038; 0.98² + 0.97² + 0.01² = 1.9014; 0.38² + 0.2² + 0.18²."""
-    scores = brier(SMALL, LABELS)
-
-    np.testing.assert_allclose(scores[0], [0.0038, 1.9014, 0.2168], rtol=1e-12)
-    np.testing.assert_allclose(scores[1], [0.06, 0.14, 0.2168], rtol=1e-12)
-    assert values_of(SMALL, LABELS)["brier"] == pytest.approx(scores.mean())
-
-
 def test_a_confidence_of_one_belongs_to_the_last_bin():
     """1.0 right and 0.95 wrong share a bin: accuracy 0.5, confidence 0.975, MCE 0.475.
 
@@ -130,36 +106,10 @@ def test_calibration_errors_are_those_of_torchmetrics(n_classes, name, norm):
     np.testing.assert_allclose(by_run, expected, rtol=1e-5)  # theirs is float32
 
 
-def test_nll_is_the_cross_entropy_of_torch():
-    """Torch takes logits; logarithms of probabilities are such."""
-    probs, labels = random_study(1)
-
-    expected = [
-        torch.nn.functional.cross_entropy(
-            torch.from_numpy(np.log(run)), torch.from_numpy(labels)
-        ).item()
-        for run in probs
-    ]
-
-    by_run = calibration_of(probs, labels).detail()["nll_by_run"]
-    np.testing.assert_allclose(by_run, expected, rtol=1e-12)
-
-
-def test_brier_is_the_squared_error_of_torchmetrics_times_the_classes():
-    """Theirs averages over classes, the Brier score sums over them."""
-    probs, labels = random_study(2)
-    gold = torch.from_numpy(np.eye(5)[labels])
-
-    expected = [5 * mean_squared_error(torch.from_numpy(run), gold).item() for run in probs]
-
-    by_run = calibration_of(probs, labels).detail()["brier_by_run"]
-    np.testing.assert_allclose(by_run, expected, rtol=1e-12)
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("shape", "n_classes"), [((2, 1), 2), ((3, 60), 2), ((5, 40), 6)])
 def test_figures_equal_the_loops(dtype, shape, n_classes):
-    """Bins, logarithms and squares, one example at a time."""
+    """Bins, one example at a time."""
     probs, labels = random_study(3, shape, n_classes)
     probs = probs.astype(dtype)
     exact = probs.astype(np.float64)
@@ -173,8 +123,6 @@ def test_figures_equal_the_loops(dtype, shape, n_classes):
     by_run = {
         "ece": np.array([ece for ece, _ in errors]),
         "mce": np.array([mce for _, mce in errors]),
-        "nll": oracles.slow_nll(exact, labels).mean(axis=1),
-        "brier": oracles.slow_brier(exact, labels).mean(axis=1),
     }
     for name, expected in by_run.items():
         # Rounding of at most 60 additions.
@@ -182,36 +130,19 @@ def test_figures_equal_the_loops(dtype, shape, n_classes):
         assert values[f"{name}_sd"] == pytest.approx(oracles.slow_sd(expected), abs=1e-13)
 
 
-def test_brier_of_two_classes_is_twice_the_one_column_score():
-    """Both columns are off by the same."""
-    scores = brier(np.array([[[0.3, 0.7]]]), np.array([1]))
-
-    assert scores[0, 0] == pytest.approx(2 * 0.3**2)
-
-
-def test_proper_scores_reach_their_bounds():
-    """Sure and right is 0; sure and wrong is 2 for Brier and -ln 1e-10 = 23.03 for NLL."""
-    certain = np.array([[[1.0, 0.0], [0.0, 1.0]]])
-
-    assert brier(certain, np.array([0, 0])).tolist() == [[0, 2]]
-    losses = nll(np.array([[1.0, 0.0]]))
-    assert losses[0, 0] == 0
-    assert losses[0, 1] == pytest.approx(23.03, abs=5e-3)
-
-
 @pytest.mark.parametrize("n_classes", [2, 5])
 def test_identical_runs_have_no_spread(n_classes):
-    """Exactly 0 for all four: nobody should read 1e-16 in a table."""
+    """Exactly 0 for both: nobody should read 1e-16 in a table."""
     probs, labels = random_study(4, (1, 50), n_classes)
 
     values = values_of(np.repeat(probs, 5, axis=0), labels)
 
     spreads = {name: value for name, value in values.items() if name.endswith("_sd")}
-    assert spreads == {"ece_sd": 0.0, "mce_sd": 0.0, "nll_sd": 0.0, "brier_sd": 0.0}
+    assert spreads == {"ece_sd": 0.0, "mce_sd": 0.0}
 
 
 def test_a_certain_and_right_model_is_perfect():
-    """All eight figures are 0."""
+    """All four figures are 0."""
     probs = np.repeat(np.eye(3)[None], 3, axis=0)
 
     assert set(values_of(probs, np.arange(3)).values()) == {0.0}

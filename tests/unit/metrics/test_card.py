@@ -15,6 +15,9 @@ NEEDS = {
     frozenset({"labels"}): "predictions, labels",
     frozenset({"probs"}): "probabilities",
     frozenset({"probs", "labels"}): "probabilities, labels",
+    frozenset({"confidence"}): "probabilities",
+    frozenset({"confidence", "labels"}): "probabilities, labels",
+    frozenset({"truncated"}): "top classes",
 }
 
 

@@ -50,8 +50,12 @@ class Written:
 
     def read(self) -> list[tuple[Any, ...]]:
         """Everything that a reader gets, as plain values."""
-        shards = self.open().shards()
-        return [plain(shards.shard(index)) for index in range(shards.n_shards)]
+        whole = self.open().shards()
+        return [
+            plain(shards.shard(index))
+            for shards in (whole, whole.predictions_alone())
+            for index in range(shards.n_shards)
+        ]
 
 
 def plain(shard: Any) -> tuple[Any, ...]:
@@ -62,6 +66,7 @@ def plain(shard: Any) -> tuple[Any, ...]:
         None if shard.probs is None else [one.tolist() for one in shard.probs],
         None if shard.predictions is None else [one.tolist() for one in shard.predictions],
         None if shard.extras is None else shard.extras.to_pydict(),
+        None if shard.top is None else [part.tolist() for part in shard.top],
     )
 
 

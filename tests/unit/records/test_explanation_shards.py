@@ -14,7 +14,7 @@ from seedproof.errors import (
     OptionError,
     TooFewRunsError,
 )
-from seedproof.records import explanations
+from seedproof.records import explanations, first_draws
 from seedproof.records.explanation_shards import explanation_methods, open_explanations
 from seedproof.records.explanations import write_explanations
 from seedproof.records.location import Location
@@ -262,6 +262,36 @@ def test_runs_that_are_cut_differently_are_refused(make, monkeypatch):
 
     with pytest.raises(MissingExampleError, match="cut into different row groups"):
         opened(Store(place))
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3, 100])
+def test_where_only_some_runs_have_further_draws_the_first_count(make, monkeypatch, cut):
+    """However both were cut into row groups; the run that lacks them is named."""
+    monkeypatch.setattr(explanations, "ROWS_PER_GROUP", 4)
+    monkeypatch.setattr(first_draws, "ROWS_PER_GROUP", cut)
+    draws = [{1: 2, 2: 1, 3: 3, 4: 1, 5: 1}, dict.fromkeys(range(1, 6), 1)]
+    runs = [
+        [row(example, 2, r, draw=d) for example, n in draws[r].items() for d in range(n)]
+        for r in (0, 1)
+    ]
+
+    source = opened(make(runs))
+    shards = [source.shard(index) for index in range(source.n_shards)]
+
+    assert [i for shard in shards for i in shard.ids.to_pylist()] == [1, 2, 3, 4, 5]
+    assert all((shard.n_draws == 1).all() for shard in shards)
+    scores = np.concatenate([shard.scores for shard in shards], axis=1)
+    assert scores.tolist() == [[0.5, 1.5] * 5, [100.5, 101.5] * 5]
+    assert len(source.notes) == 1
+    assert "run '1' has fewer draws than others" in source.notes[0]
+
+
+def test_fewer_draws_of_other_examples_are_refused(make):
+    """The examples are what differs."""
+    runs = [[row(1, 2, 0), row(1, 2, 0, draw=1), row(2, 2, 0)], [row(1, 2, 1), row(3, 2, 1)]]
+
+    with pytest.raises(MissingExampleError, match="has example 3 where run '0' has example 2"):
+        opened(make(runs))
 
 
 # ----------------------------------------------------------------------------------------- damage

@@ -43,7 +43,7 @@ def test_the_file_says_its_version_and_digest(tmp_path):
 
     content = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
 
-    assert content["schema"] == "1.2"
+    assert content["schema"] == "1.3"
     assert len(content["digest"]) == 32
     assert content["name"] == "seed 3 🙂"
 

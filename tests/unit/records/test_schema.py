@@ -49,17 +49,17 @@ def test_groups_hold_about_four_megabytes(layout, rows):
             Layout(Kind.TOP, TEN, n_top=3),
             {"top_classes": pa.binary(12), "top_probs": pa.binary(12)},
         ),
-        (Layout(Kind.LABELS, TEN), {"prediction": pa.int32()}),
+        (Layout(Kind.LABELS, TEN), {}),
     ],
     ids=["probs", "top", "labels"],
 )
 def test_each_kind_has_its_own_value_columns(layout, columns):
-    """Values are never null; the label may be."""
+    """Each has the predicted class; values are never null, the label may be."""
     schema = layout.arrow()
 
-    assert schema.names == ["example", "label", *columns]
-    assert layout.value_columns == tuple(columns)
-    for name, kind in columns.items():
+    assert schema.names == ["example", "label", *columns, "prediction"]
+    assert layout.value_columns == (tuple(columns) or ("prediction",))
+    for name, kind in {**columns, "prediction": pa.int32()}.items():
         assert schema.field(name).type == kind
         assert not schema.field(name).nullable
     assert schema.field("label").nullable
@@ -176,14 +176,14 @@ def test_own_version_is_accepted():
 
 def test_older_minor_versions_are_accepted(monkeypatch):
     """A later 1.x reads every earlier one."""
-    monkeypatch.setattr("seedproof.records.schema.SCHEMA_VERSION", (1, 3))
+    monkeypatch.setattr("seedproof.records.schema.SCHEMA_VERSION", (1, 4))
 
-    for text in ("1.0", "1.2", "1.3"):
+    for text in ("1.0", "1.3", "1.4"):
         check_version(text, "here")
 
 
 @pytest.mark.parametrize(
-    "text", ["1.3", "2.0", "0.9", "1", "1.0.0", "one", "", None, 1.0e9, "1.-1"]
+    "text", ["1.4", "2.0", "0.9", "1", "1.0.0", "one", "", None, 1.0e9, "1.-1"]
 )
 def test_other_versions_are_refused(text):
     """Newer, of another major number, or not a version at all."""

@@ -99,7 +99,7 @@ def test_the_footer_has_a_digest_of_ids_and_labels_for_each_group(tmp_path, rows
     (part,) = tmp_path.rglob("*.parquet")
     footer = footer_of(part)
 
-    assert footer["schema"] == "1.2"
+    assert footer["schema"] == "1.3"
     assert footer["kind"] == "probs"
     assert footer["classes"] == list(CLASSES)
     expected = [
@@ -110,6 +110,7 @@ def test_the_footer_has_a_digest_of_ids_and_labels_for_each_group(tmp_path, rows
             labels_digest(labels[start : start + 20]),
             # The first and the last row: a few are enough to tell one group from another.
             digest(np.concatenate([probs[start], probs[start : start + 20][-1]]).tobytes()),
+            digest(probs[start : start + 20].argmax(axis=1).astype("<i4").tobytes()),
         ]
         for start in range(0, N_ROWS, 20)
     ]
@@ -179,11 +180,12 @@ def test_values_are_plain_and_the_rest_is_packed(tmp_path, rows, write_run):
     (part,) = tmp_path.rglob("*.parquet")
     group = pq.read_metadata(part).row_group(0)
 
-    packed = {group.column(i).path_in_schema: group.column(i).compression for i in range(4)}
+    packed = {group.column(i).path_in_schema: group.column(i).compression for i in range(5)}
     assert packed == {
         "example": "ZSTD",
         "label": "ZSTD",
         "probs": "UNCOMPRESSED",
+        "prediction": "ZSTD",
         "extra.text": "ZSTD",
     }
 

@@ -323,9 +323,10 @@ def test_rows_of_different_lengths_are_refused(log):
 
 
 def test_probs_or_predictions_but_not_both(log):
-    """Otherwise it is unclear which of the two is meant."""
-    for given in ({}, {"probs": PROBS[:1], "predictions": [0]}):
-        with pytest.raises(OptionError, match="either probs or predictions, and not both"):
+    """Otherwise it is unclear which of them is meant."""
+    top = {"top_classes": [[0]], "top_probs": [[1.0]]}
+    for given in ({}, {"probs": PROBS[:1], "predictions": [0]}, {"predictions": [0], **top}):
+        with pytest.raises(OptionError, match="either probs, or predictions, or top_classes"):
             add(log, **given)
 
 
@@ -576,3 +577,79 @@ def test_batches_of_one_split_have_one_precision(log):
 
     with pytest.raises(ShapeError, match="differ in their precision"):
         add(log, probs=np.full((2, 2), 0.5, np.float32))
+
+
+# ------------------------------------------------------------------------------ top classes
+
+
+def test_top_classes_are_kept_and_measured(tmp_path):
+    """A thousand classes, the top five of each: what needs no more is what all of them give."""
+    rng = np.random.default_rng(0)
+    raised = np.exp(rng.normal(0, 3, (200, 1000)) + rng.normal(0, 1, (3, 200, 1000)))
+    runs = raised / raised.sum(axis=2, keepdims=True)
+    labels = rng.integers(0, 1000, 200)
+
+    def train(run):
+        probs = runs[int(run.name)]
+        top = np.argsort(-probs, axis=1)[:, :5]
+        for rows in (slice(0, 150), slice(150, 200)):
+            run.log_predictions(
+                "test",
+                ids=np.arange(200)[rows],
+                top_classes=top[rows],
+                top_probs=np.take_along_axis(probs, top, axis=1)[rows],
+                labels=labels[rows],
+                classes=range(1000),
+            )
+
+    study = sp.Study("top", train, seeds=3, store=tmp_path / "store")
+    study.run("serial", progress=False)
+    found, whole = sp.measure(tmp_path / "store"), sp.measure(runs, labels=labels)
+
+    assert found.measurement.kind == "top"
+    for name in ("flip_rate", "label_entropy", "accuracy", "ece", "mce"):
+        assert found[name].value == pytest.approx(whole[name].value, rel=1e-6)
+    error = found["probability_sd_error"].value
+    assert 0 < error < 0.05
+    assert abs(found["probability_sd"].value - whole["probability_sd"].value) <= error + 1e-6
+    assert "predictive_kl" not in found.metrics
+    assert "the most probable classes" in str(found)
+
+
+def test_top_classes_follow_the_order_of_class_names(tmp_path):
+    """Classes are recorded in canonical order; indices that were given follow them."""
+
+    def train(run):
+        run.log_predictions(
+            "test", top_classes=[[2, 0]], top_probs=[[0.6, 0.3]], classes=["b", "c", "a"]
+        )
+
+    sp.Study("top", train, seeds=2, store=tmp_path / "store").run("serial", progress=False)
+
+    found = sp.measure(tmp_path / "store")
+    assert found.measurement.classes == ("a", "b", "c")
+    assert found.examples["consensus"].to_pylist() == ["a"]
+    assert found.examples["probability_mean"].to_pylist() == pytest.approx([0.6])
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"top_probs": [[1.0]]}, OptionError, "Give both"),
+        ({"top_classes": [[0, 1]], "top_probs": [[1.0]]}, ShapeError, r"shape \(1, 2\)"),
+        ({"top_classes": [[0.0]], "top_probs": [[1.0]]}, DtypeError, "Give integers"),
+        ({"top_classes": [[3]], "top_probs": [[1.0]]}, UnknownLabelError, "0 to 2"),
+        ({"top_classes": [[1, 1]], "top_probs": [[0.5, 0.5]]}, ProbabilityError, "different"),
+        ({"top_classes": [[0, 1]], "top_probs": [[0.7, 0.7]]}, ProbabilityError, "1 at most"),
+        ({"top_classes": [[0]], "top_probs": [[1.0]], "classes": None}, ClassesError, "names of"),
+    ],
+)
+def test_top_classes_that_cannot_be_are_refused(log, given, error, message):
+    """With what is allowed."""
+
+    def keep():
+        add(log, **{"classes": ("a", "b", "c")} | given)
+        log.write()
+
+    with pytest.raises(error, match=message):
+        keep()

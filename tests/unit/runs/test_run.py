@@ -14,7 +14,9 @@ import torch
 
 import seedproof as sp
 from seedproof.errors import (
+    DtypeError,
     DuplicateExampleError,
+    InputError,
     ProbabilityError,
     RunExistsError,
     UnknownNameError,
@@ -342,6 +344,31 @@ def test_a_committed_run_is_read_back(make_run, read_back):
         {"example": 5, "tokens": ["a", "b"], "scores": [0.5, -1.0], "draw": 1},
     ]
     assert len(written.parts) == 3
+
+
+@pytest.mark.parametrize(
+    ("tokens", "where"),
+    [([["a", "film"], "no"], r"`tokens\[1\]`"), ("no", "`tokens`")],
+    ids=["one-of-them", "all"],
+)
+def test_a_text_that_is_not_cut_into_tokens_is_refused(make_run, tokens, where):
+    """Its letters would count as words, one score each."""
+    with pytest.raises(DtypeError, match=rf"{where} is one text.*such as text.split\(\)"):
+        make_run().log_explanations(
+            "test", "lime", ids=[0, 1], tokens=tokens, scores=[[1.0, 2.0], [1.0, 2.0]]
+        )
+
+
+def test_a_score_that_is_no_number_is_refused_with_its_place(make_run):
+    """And not with the advice to leave the token out, which no other run would do."""
+    run = make_run()
+    scores = [[1.0, 2.0], [1.0, float("nan")]]
+    run.log_explanations(
+        "test", "lime", ids=[0, 7], tokens=[["a", "film"], ["not", "bad"]], scores=scores
+    )
+
+    with pytest.raises(InputError, match=r"example 7 by 'lime' has the score nan at token 1.*none"):
+        run.commit({})
 
 
 def test_run_json_is_written_last(make_run, monkeypatch):

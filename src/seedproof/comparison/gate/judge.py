@@ -8,18 +8,19 @@ import numpy as np
 from scipy.special import logit
 
 from seedproof.comparison.effect import Effect
-from seedproof.comparison.gate.rules import Kind, Rule, limit_of, unknown
+from seedproof.comparison.gate.rules import Kind, Rule, limit_of
 from seedproof.errors import OptionError
 from seedproof.measurement.intervals import SPREAD_FROM, Estimate, student
-from seedproof.metrics import FAMILIES, METRIC_NAMES
+from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.card import card
+from seedproof.metrics.choice import needs_in_words, unknown
 
 # More seeds than this are no advice.
 MOST_RUNS = 200
 # Over runs a mean has an interval from here on.
 MEAN_FROM = 3
 # They describe these runs and no population, so that their value alone is judged.
-FIGURES = frozenset({"ambiguity", "discrepancy", "high_entropy_share"})
+FIGURES = frozenset({"ambiguity", "discrepancy", "high_entropy_share", "probability_sd_error"})
 SPREADS = frozenset({"accuracy_sd", "accuracy_sd_excess", "ece_sd", "mce_sd", "nll_sd", "brier_sd"})
 # Where their intervals are symmetric; all others are on the logarithm.
 LOGITS = frozenset({"accuracy"})
@@ -148,11 +149,8 @@ def _asked(metrics: Mapping[str, Estimate], metric: str, where: str) -> Estimate
         return metrics[metric]
     if metric not in METRIC_NAMES:
         raise unknown(metric)
-    needs = next(family.needs for family in FAMILIES if metric in family.figures)
-    words = {"labels": "gold labels", "probs": "probabilities of all classes"}
-    missing = " and ".join(words[need] for need in sorted(needs))
     raise OptionError(
-        f"{metric} needs {missing}, and {where} lack some of that. "
+        f"{metric} needs {needs_in_words(metric)}, and {where} lack some of that. "
         f"Give them, or leave the rule out. Measured: {', '.join(metrics)}."
     )
 

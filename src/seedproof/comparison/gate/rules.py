@@ -8,9 +8,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from seedproof.comparison.effect import scale_of
-from seedproof.errors import OptionError, UnknownNameError
+from seedproof.errors import OptionError
 from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.card import card
+from seedproof.metrics.choice import unknown
 
 # A tenth of the baseline for ratios; half a percentage point for what says how good the runs are.
 RATIO_MARGIN, DIFFERENCE_MARGIN = 0.1, 0.005
@@ -111,8 +112,3 @@ def _refuse_limits_of_the_good_side(rules: Sequence[Rule]) -> None:
                 f"{rule.metric} is better when {better}. Write "
                 f"--{meant} {rule.metric}={rule.limit:g}, {meant}= in Python; or give both limits."
             )
-
-
-def unknown(metric: str) -> UnknownNameError:
-    """The error that lists the known metrics."""
-    return UnknownNameError(f"There is no metric {metric!r}. Known: {', '.join(METRIC_NAMES)}.")

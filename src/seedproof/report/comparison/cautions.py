@@ -5,7 +5,7 @@ from seedproof.metrics.card import card
 from seedproof.report.comparison import amounts
 from seedproof.report.comparison.groups import BAD, names, with_verdict
 from seedproof.report.numbers import NO_BREAK
-from seedproof.report.words import ENOUGH_RUNS
+from seedproof.report.words import ENOUGH_RUNS, ONLY_TOP
 
 # Further metrics that a person is warned of; the others have a sentence of their own.
 WATCHED = ("ece", "nll", "brier", "predictive_js", "label_entropy_corrected", "ece_sd", "nll_sd")
@@ -93,8 +93,11 @@ def limits(comparison: Comparison) -> tuple[str, ...]:
         found.append(f"{few} runs an arm say little; make at least {ENOUGH_RUNS} for verdicts.")
     if not comparison.baseline.measurement.n_labeled:
         found.append("No labels were given, so accuracy and calibration are left out.")
-    if any(arm.measurement.kind != "probs" for arm in arms):
+    kinds = {arm.measurement.kind for arm in arms}
+    if "labels" in kinds:
         found.append("No probabilities were given, so confidence and calibration are left out.")
+    elif "top" in kinds:
+        found.append(ONLY_TOP)
     if comparison.gold is not None and all(
         arm.share_of_gold is None for arm in comparison.arms if arm.name != comparison.gold
     ):

@@ -1,0 +1,45 @@
+"""What is read and computed, given what somebody asked for."""
+
+from collections.abc import Collection
+
+from seedproof.errors import OptionError
+from seedproof.measurement.measure import known
+from seedproof.metrics.choice import check_asked, needs_of
+from seedproof.metrics.explanations import EXPLANATION_NAMES
+from seedproof.records.reader import StoreShards
+from seedproof.records.shards import ShardSource
+
+
+def checked_metrics(metrics: Collection[str] | None, source: ShardSource) -> tuple[str, ...] | None:
+    """Names of metrics that these predictions allow; others are refused.
+
+    Args:
+        metrics: What somebody asked for; None for everything.
+        source: Aligned runs.
+
+    Returns:
+        The names, each once.
+
+    Raises:
+        OptionError: There are none, or one needs what is not known.
+    """
+    if metrics is None:
+        return None
+    if isinstance(metrics, str):
+        raise OptionError(f"metrics is the text {metrics!r}. Give a list: [{metrics!r}].")
+    if not metrics:
+        raise OptionError("No metric was asked for. Name some, or leave metrics out for all.")
+    check_asked(metrics, known(source))
+    return tuple(dict.fromkeys(metrics))
+
+
+def narrowed(source: ShardSource, asked: Collection[str] | None) -> ShardSource:
+    """The same runs without the columns that nobody asked for."""
+    if asked is None or not isinstance(source, StoreShards) or needs_of(asked) - {"labels"}:
+        return source
+    return source.predictions_alone()
+
+
+def asks_for_explanations(asked: Collection[str] | None) -> bool:
+    """Whether explanations are measured, too."""
+    return asked is None or not set(asked).isdisjoint(EXPLANATION_NAMES)

@@ -1,0 +1,55 @@
+"""What is measured if somebody asks for a few metrics only."""
+
+import pytest
+
+from seedproof.errors import OptionError, UnknownNameError
+from seedproof.metrics import FAMILIES, METRIC_NAMES
+from seedproof.metrics.accuracy import Accuracy
+from seedproof.metrics.choice import check_asked, chosen_families, needs_in_words, needs_of
+from seedproof.metrics.entropy import Entropy
+from seedproof.metrics.flips import Flips
+
+ALL = frozenset({"labels", "confidence", "probs"})
+
+
+def test_everything_that_the_data_allows_is_measured_unless_asked():
+    """What only truncated records have is none of it."""
+    assert chosen_families(ALL) == FAMILIES[:-1]
+    assert chosen_families(frozenset()) == (Flips, Entropy)
+
+
+def test_flips_and_entropies_come_along():
+    """Every report begins with them."""
+    assert chosen_families(ALL, ["accuracy_sd"]) == (Flips, Entropy, Accuracy)
+    assert chosen_families(ALL, ["flip_rate"]) == (Flips, Entropy)
+
+
+@pytest.mark.parametrize("metric", METRIC_NAMES)
+def test_each_metric_can_be_asked_for(metric):
+    """Its family is chosen where its needs are met."""
+    families = chosen_families(ALL | {"truncated"}, [metric])
+
+    assert any(metric in family.figures for family in families)
+
+
+def test_what_metrics_need():
+    """Nothing but predictions for flips; the prediction and the label for accuracy."""
+    assert needs_of(["flip_rate", "label_entropy"]) == frozenset()
+    assert needs_of(["accuracy"]) == {"labels"}
+    assert needs_of(["accuracy", "ece"]) == {"labels", "confidence"}
+    assert needs_of(["brier"]) == {"labels", "probs"}
+    assert needs_in_words("brier") == "gold labels and probabilities of all classes"
+
+
+def test_an_unknown_metric_is_refused_with_the_known_ones():
+    """Those of explanations are known, too."""
+    check_asked(["flip_rate", "explanation_kl"], ALL)
+
+    with pytest.raises(UnknownNameError, match=r"no metric 'flips'. Known: flip_rate.*_kl"):
+        check_asked(["flips"], ALL)
+
+
+def test_a_metric_that_the_data_does_not_allow_is_refused():
+    """Top classes give no divergences."""
+    with pytest.raises(OptionError, match="brier needs gold labels and probabilities of all"):
+        check_asked(["brier"], frozenset({"labels", "confidence", "truncated"}))
