@@ -142,3 +142,20 @@ def assert_sound(serious):
         assert serious(page) == []
 
     return check
+
+
+@pytest.fixture(scope="session")
+def cut_texts():
+    """Titles and labels of charts that do not fit on a page: an svg shows no scroll bar."""
+
+    def found(page):
+        boxes = page.evaluate(
+            """[...document.querySelectorAll(".plot svg text")].map((text) => {
+              const box = text.getBoundingClientRect();
+              return [text.textContent, box.left, box.right, box.width];
+            })"""
+        )
+        wide = page.viewport_size["width"]
+        return [text for text, left, right, width in boxes if width and (left < 0 or right > wide)]
+
+    return found

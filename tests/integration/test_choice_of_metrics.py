@@ -1,6 +1,7 @@
 """Whoever asks for little reads little."""
 
 from dataclasses import astuple
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -27,15 +28,19 @@ def drawn() -> tuple[np.ndarray, np.ndarray]:
 @pytest.fixture
 def store(tmp_path):
     """Five runs of 3,000 examples with probabilities, in three row groups."""
-    probs, labels = drawn()
-    place = Location.of(tmp_path / "store")
+    return written(tmp_path / "store", *drawn())
+
+
+def written(path: Path, probs: np.ndarray, labels: np.ndarray) -> Path:
+    """A store of these runs."""
+    place = Location.of(path)
     StudyManifest("choice", rows_per_group=ROWS).write(place)
     for run, values in enumerate(probs):
         manifest = RunManifest(run_id=f"run-{run}", name=str(run))
         layout = Layout(Kind.PROBS, CLASSES)
         with RunWriter(place, manifest, layout, rows_per_group=ROWS) as writer:
             writer.write(pa.array(np.arange(3 * ROWS)), labels, values)
-    return tmp_path / "store"
+    return path
 
 
 @pytest.fixture
@@ -43,7 +48,7 @@ def damage(store):
     """Breaks a page of one column of one run."""
 
     def break_page(column: str) -> None:
-        part = sorted(store.rglob("part-*.parquet"))[0]
+        part = min(store.rglob("part-*.parquet"))
         group = pq.read_metadata(part).row_group(1)
         names = [group.column(i).path_in_schema for i in range(group.num_columns)]
         chunk = group.column(names.index(column))
@@ -86,23 +91,25 @@ def test_probabilities_are_not_even_read_for_flips(store, damage):
         sp.measure(store, metrics=["flip_rate"])
 
 
-def test_row_groups_of_predictions_that_traded_places_are_refused(store):
+def test_row_groups_of_predictions_that_traded_places_are_refused(tmp_path):
     """Their digests tell, although no probability is read."""
-    part = sorted(store.rglob("part-*.parquet"))[0]
-    rows = pq.ParquetFile(part)
-    chunks = [rows.metadata.row_group(i).column(3) for i in range(2)]
+    probs, labels = drawn()
+    # Patterns of one length: 0 1 2 … in the first row group, … 2 1 0 in the second.
+    upward = np.eye(8, dtype=np.float32)[np.arange(ROWS) % 8]
+    probs[0, :ROWS], probs[0, ROWS : 2 * ROWS] = upward, upward[:, ::-1]
+    store = written(tmp_path / "store", probs, labels)
+    part = next((store / "runs" / "run-0").rglob("part-*.parquet"))
+    metadata = pq.read_metadata(part)
+    chunks = [metadata.row_group(index).column(3) for index in range(2)]
+    assert [chunk.path_in_schema for chunk in chunks] == ["prediction"] * 2
+    assert chunks[0].total_compressed_size == chunks[1].total_compressed_size
+    starts = [chunk.dictionary_page_offset or chunk.data_page_offset for chunk in chunks]
+    first, second = (slice(at, at + chunks[0].total_compressed_size) for at in starts)
     content = bytearray(part.read_bytes())
-    spans = []
-    for chunk in chunks:
-        start = min(chunk.dictionary_page_offset or chunk.data_page_offset, chunk.data_page_offset)
-        spans.append(slice(start, start + chunk.total_compressed_size))
-    first, second = (bytes(content[span]) for span in spans)
-    if len(first) != len(second):
-        pytest.skip("pages of different sizes cannot trade places")
-    content[spans[0]], content[spans[1]] = second, first
+    content[first], content[second] = content[second], content[first]
     part.write_bytes(bytes(content))
 
-    with pytest.raises(DamagedStoreError, match="row group"):
+    with pytest.raises(DamagedStoreError, match="Row group 0"):
         sp.measure(store, metrics=["flip_rate"])
 
 

@@ -8,7 +8,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import seedproof as sp
-from seedproof.errors import DamagedStoreError, MissingExampleError, TooFewRunsError
+from seedproof.errors import (
+    DamagedStoreError,
+    EmptyInputError,
+    MissingExampleError,
+    OptionError,
+    TooFewRunsError,
+)
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.schema import Kind, Layout
@@ -117,6 +123,7 @@ def test_a_run_that_cannot_be_used_is_refused_or_left_out(store, damage):
 
     (note,) = found.measurement.notes
     assert note.startswith("Run '2' is left out.")
+    assert str(store.path) not in note
     assert found.measurement.runs == ("0", "1", "3")
     for name, value in without.metrics.items():
         assert found[name].value == pytest.approx(value.value)
@@ -157,6 +164,18 @@ def test_the_report_says_what_is_missing(store, seedproof):
     assert "Run '2' is left out" in out
 
 
+def test_a_damaged_manifest_is_left_out_from_the_command_line(store, seedproof):
+    """Although the arms of a store are counted first."""
+    (store.path / "runs" / "id2" / "run.json").write_text("{", encoding="utf-8")
+
+    assert seedproof("measure", store.path)[0] == 2
+    code, out, _ = seedproof("measure", store.path, "--skip-damaged")
+
+    assert code == 0
+    assert "3 runs" in out
+    assert "runs/id2" in out
+
+
 def test_too_little_may_be_left(store):
     """A flip needs two runs."""
     for run in ("id0", "id1", "id3"):
@@ -180,4 +199,124 @@ def test_damaged_explanations_are_refused_or_left_out(tmp_path):
 
     assert found.explanations == {}
     assert found.n_examples == 8
-    assert any(note.startswith("Explanations by 'lime' are left out.") for note in found.notes)
+    (note,) = found.notes
+    assert note.startswith("Explanations by 'lime' are left out. runs/none-")
+
+
+# -------------------------------------------------------------------------------------- comparing
+
+
+@pytest.fixture
+def two_arms(tmp_path):
+    """Arms "none" and "calm" of four runs, predicted and explained, in two row groups of four."""
+    rng = np.random.default_rng(0)
+    yes = rng.random((2, 4, 8)).astype(np.float32)
+    probs = np.stack([1 - yes, yes], axis=3)
+    place = Location.of(tmp_path / "store")
+    for arm, of_arm in zip(("none", "calm"), probs, strict=True):
+        write_explained(place, range(8), list(rng.random((8, 4, 1, 6))), arm=arm, probs=of_arm)
+    return tmp_path / "store", probs
+
+
+def part_of(store, run, kind="predictions"):
+    """The only file of a kind of one run."""
+    return next((store / "runs" / run / kind).rglob("*.parquet"))
+
+
+def change_a_group(file, column, group):
+    """Change bytes of one row group of a file."""
+    chunk = pq.read_metadata(file).row_group(group).column(column)
+    stop = chunk.data_page_offset + chunk.total_compressed_size
+    content = bytearray(file.read_bytes())
+    content[stop - 4 : stop] = bytes(one ^ 255 for one in content[stop - 4 : stop])
+    file.write_bytes(content)
+
+
+def test_a_damaged_run_of_an_arm_is_refused_or_left_out(two_arms, seedproof):
+    """The others are compared, and the report says so."""
+    store, probs = two_arms
+    part_of(store, "calm-2").unlink()
+
+    with pytest.raises(DamagedStoreError, match="is missing, but run '2' lists it"):
+        sp.compare(store)
+    found = sp.compare(store, skip_damaged=True)
+    code, out, _ = seedproof("compare", store, "--skip-damaged")
+
+    assert found.arm("calm").measurement.runs == ("0", "1", "3")
+    assert found.arm("calm").measurement.metrics["flip_rate"].value == pytest.approx(
+        sp.measure(probs[1, [0, 1, 3]])["flip_rate"].value
+    )
+    assert any(note.startswith("Run '2' is left out.") for note in found.comparison.notes)
+    assert code == 0
+    assert "Run '2' is left out" in out
+
+
+def test_a_damaged_row_group_is_left_out_of_all_arms(two_arms):
+    """Arms are compared on the same examples; the message names run, file and row group."""
+    store, probs = two_arms
+    change_a_group(part_of(store, "calm-2"), 2, 1)
+
+    with pytest.raises(DamagedStoreError, match=r"Row group 1 of .*part-.* of run '2' differs"):
+        sp.compare(store)
+    found = sp.compare(store, skip_damaged=True)
+
+    for name, values in zip(("none", "calm"), probs, strict=True):
+        measurement = found.arm(name).measurement
+        expected = sp.measure(values[:, :4])
+        assert measurement.n_examples == 4
+        assert measurement.metrics["flip_rate"].value == pytest.approx(expected["flip_rate"].value)
+    (note,) = (n for n in found.comparison.notes if n.startswith("Shard"))
+    assert note.startswith(
+        "Shard 1 is left out of all runs. Row group 1 of runs/calm-2/predictions/"
+    )
+
+
+def test_all_row_groups_damaged_leave_nothing(two_arms):
+    """Then the reasons are in the message."""
+    store, _ = two_arms
+    for group in (0, 1):
+        change_a_group(part_of(store, "calm-2"), 2, group)
+
+    with pytest.raises(EmptyInputError, match=r"no examples .* Shard 1 is left out"):
+        sp.compare(store, skip_damaged=True)
+
+
+@pytest.mark.parametrize("damage", ["missing", "changed"])
+def test_damaged_explanations_do_not_keep_answers_from_being_compared(two_arms, damage):
+    """Of the method in question only answers are compared; run and file are named."""
+    store, _ = two_arms
+    file = part_of(store, "calm-2", "explanations")
+    if damage == "missing":
+        file.unlink()
+    else:
+        change_a_group(file, 2, 0)
+
+    with pytest.raises(DamagedStoreError, match=r"explanations/test/lime/part-.*run '2'"):
+        sp.compare(store)
+    found = sp.compare(store, skip_damaged=True)
+
+    assert found.arm("calm").explanations == {}
+    assert found.arm("calm").effects["flip_rate"].value is not None
+    (note,) = found.comparison.notes
+    assert note.startswith("Explanations by 'lime' are left out.")
+    assert str(store) not in note
+
+
+def test_an_arm_with_too_few_runs_left_is_left_out(two_arms):
+    """Two arms must remain."""
+    store, _ = two_arms
+    for run in (0, 1, 2):
+        part_of(store, f"calm-{run}").unlink()
+
+    with pytest.raises(TooFewRunsError, match="fewer than two arms"):
+        sp.compare(store, skip_damaged=True)
+
+
+def test_reports_have_nothing_to_skip(two_arms, tmp_path):
+    """They hold figures, and no records."""
+    store, _ = two_arms
+    for arm in ("none", "calm"):
+        sp.measure(store, arm=arm).save(tmp_path / arm)
+
+    with pytest.raises(OptionError, match="--skip-damaged go with records"):
+        sp.compare([tmp_path / "none", tmp_path / "calm"], skip_damaged=True)

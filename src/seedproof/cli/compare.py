@@ -52,6 +52,10 @@ def compare(
     arm: options.Arm = None,
     split: options.Split = None,
     memory: options.Memory = "2GB",
+    skip_damaged: Annotated[
+        bool,
+        typer.Option("--skip-damaged", help="Leave out what is damaged in a store, and say so."),
+    ] = False,
 ) -> None:
     """Compare arms with a baseline, or a new version with the old one.
 
@@ -65,7 +69,8 @@ def compare(
     from seedproof.report import api
 
     columns = Columns(run, example, label, prediction, probs)
-    is_of_versions = _is_of_versions(old, new, by, [targets, baseline, gold, paired])
+    others: list[object] = [targets, baseline, gold, paired, skip_damaged]
+    is_of_versions = _is_of_versions(old, new, by, others)
     with watching(Console(stderr=True)) as progress:
         found: Any
         if is_of_versions:
@@ -91,6 +96,7 @@ def compare(
                 split=split,
                 paired=paired,
                 memory=memory,
+                skip_damaged=skip_damaged,
                 progress=progress,
             )
     if out is not None:
@@ -112,8 +118,8 @@ def _is_of_versions(old: str | None, new: str | None, by: str | None, others: li
         raise OptionError("--old and --new go together. Give both versions.")
     if old is not None and any(others):
         raise OptionError(
-            "--old and --new take no further target, --baseline, --gold or --paired. "
-            "Leave them out."
+            "--old and --new take no further target, --baseline, --gold, --paired or "
+            "--skip-damaged. Leave them out."
         )
     if old is None and by is not None:
         raise OptionError("--slice goes with --old and --new. Leave it out.")

@@ -66,7 +66,7 @@ def measure(
     from seedproof.report.text import as_text, render
 
     columns = (run, example, label, prediction, probs)
-    if arm is None and options.n_arms(targets) > 1:
+    if arm is None and options.n_arms(targets, skip_damaged=skip_damaged) > 1:
         if engine != "serial" or skip_damaged or metrics is not None:
             raise OptionError(
                 "--engine, --metrics and --skip-damaged go with one arm. Choose it with --arm."

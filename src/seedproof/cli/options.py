@@ -87,11 +87,11 @@ def measured(
         )
 
 
-def n_arms(targets: Sequence[str]) -> int:
+def n_arms(targets: Sequence[str], *, skip_damaged: bool = False) -> int:
     """How many arms the target has; what is no store has one."""
     from seedproof.records.targets import open_store
 
-    store = open_store(targets[0]) if len(targets) == 1 else None
+    store = open_store(targets[0], skip_damaged=skip_damaged) if len(targets) == 1 else None
     return 1 if store is None else len(store.arms())
 
 

@@ -32,6 +32,7 @@ class Reading:
         arm: Which arm, where a target of several is a store with more than one.
         is_paired: Whether runs of one name belong together, in tables.
         alone: Whether a single run of a side will do.
+        skip_damaged: Whether what is damaged in a store is left out, with a note.
         memory: Bytes that reading a table may use.
         working: A folder that lives as long as the sides are read.
         progress: Told how many rows of a table are read.
@@ -44,6 +45,7 @@ class Reading:
     arm: str | None = None
     is_paired: bool = False
     alone: bool = False
+    skip_damaged: bool = False
     progress: Progress | None = None
 
 
@@ -159,6 +161,7 @@ def open_side(target: Target, name: str, reading: Reading, index: int = 0) -> Si
         working=working,
         progress=reading.progress,
         alone=reading.alone,
+        skip_damaged=reading.skip_damaged,
     )
     if store is not None and isinstance(source, StoreShards):
         return _side_of(name, source, notes)
@@ -166,22 +169,30 @@ def open_side(target: Target, name: str, reading: Reading, index: int = 0) -> Si
 
 
 def _arms(store: Store, reading: Reading) -> list[Side]:
+    store = Store(store.location, skip_damaged=reading.skip_damaged)
     sides, too_few = [], []
     for arm in store.arms():
         if sum(run.arm == arm for run in store.runs) < 2:
             too_few.append(arm)
             continue
-        source = store.shards(arm=arm, split=reading.split)
-        sides.append(_side_of(arm, source))
+        try:
+            source = store.shards(arm=arm, split=reading.split)
+        except TooFewRunsError:
+            if not reading.skip_damaged:
+                raise
+            too_few.append(arm)
+        else:
+            sides.append(_side_of(arm, source))
     if len(sides) < 2:
         listed = ", ".join(store.arms()) or "none"
         raise TooFewRunsError(
             f"{store.location} has fewer than two arms with at least 2 finished runs (arms: "
             f"{listed}). Train more with `seedproof run --arms`, or give two targets."
         )
+    notes = list(store.left_out)
     if too_few:
-        note = f"Left out, with fewer than 2 finished runs: {', '.join(too_few)}."
-        sides[0] = replace(sides[0], notes=(*sides[0].notes, note))
+        notes.append(f"Left out, with fewer than 2 finished runs: {', '.join(too_few)}.")
+    sides[0] = replace(sides[0], notes=(*sides[0].notes, *notes))
     return sides
 
 

@@ -16,7 +16,7 @@ from seedproof.measurement.result import Measurement
 from seedproof.measurement.tally import Tally
 from seedproof.metrics.accumulator import Need
 from seedproof.records.location import Location
-from seedproof.records.reader import StoreShards
+from seedproof.records.reader import StoreShards, below
 from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
 from seedproof.typing import Progress
@@ -220,7 +220,10 @@ class _Whole:
 
     def _notes(self) -> Iterator[str]:
         for part in self.left_out:
-            yield f"Shard {part.index} is left out of all runs. {part.left_out}"
+            reason = part.left_out
+            if isinstance(self._source, StoreShards):
+                reason = below(self._source.location, reason)
+            yield f"Shard {part.index} is left out of all runs. {reason}"
 
 
 def measured(

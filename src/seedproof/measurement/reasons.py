@@ -54,5 +54,5 @@ def with_explanations(
                 progress=progress,
             )
         except refused as error:
-            left.append(left_out(method, error))
+            left.append(left_out(method, error, source))
     return replace(measurement, explanations=found, notes=(*measurement.notes, *left))

@@ -1,6 +1,7 @@
 """The first draw of each example of a run, for runs that were not explained equally often."""
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,9 @@ from seedproof.records.explanations import ROWS_PER_GROUP
 from seedproof.records.location import Location
 from seedproof.records.part_files import PartFiles
 from seedproof.records.schema import Group, ids_digest
-from seedproof.typing import IntArray
+
+if TYPE_CHECKING:
+    from seedproof.typing import IntArray
 
 
 class FirstDraws:

@@ -152,10 +152,8 @@ class Store:
             return []
         of_arm = f" of arm {arm!r}" if len(plan["arms"]) > 1 else ""
         verb = "has" if len(missing) == 1 else "have"
-        return [
-            f"{len(missing)} of {len(names)} planned runs{of_arm} {verb} not finished: "
-            f"{listed(missing)}. `seedproof status` says why."
-        ]
+        count = f"{len(missing)} of {len(names)} planned runs{of_arm}"
+        return [f"{count} {verb} not finished: {listed(missing)}. `seedproof status` says why."]
 
     def _load_run(self, folder: Location) -> RunManifest | None:
         try:

@@ -58,7 +58,9 @@ def open_target(
         Shards, and what a person should know about how they came about.
     """
     kind = _kind(target)
-    _refuse_what_has_no_effect(kind, arrays=arrays, columns=columns, choice=choice)
+    if kind != "table" or all(Path(path).exists() for path in _paths(target)):
+        # What is not there is missed below, before anybody asks what goes with it.
+        _refuse_what_has_no_effect(kind, arrays=arrays, columns=columns, choice=choice)
     tables: list[Path | ArrowStream]
     match kind:
         case "array":
@@ -92,9 +94,9 @@ def _told_of_writing(progress: Progress | None) -> "Phases | None":
     return None if progress is None else told
 
 
-def open_store(path: str) -> Store | None:
+def open_store(path: str, *, skip_damaged: bool = False) -> Store | None:
     """The store at a path or URL; None if there is something else."""
-    return Store(Location.of(path)) if _is_store(path) else None
+    return Store(Location.of(path), skip_damaged=skip_damaged) if _is_store(path) else None
 
 
 def as_store(target: Target) -> Store | None:
@@ -137,8 +139,8 @@ def _refuse_what_has_no_effect(
     ):
         if given and kind not in fits:
             raise OptionError(
-                f"{', '.join(given)} go with {'s and '.join(fits)}s, but this is of the kind "
-                f"{kind!r}. Leave them out."
+                f"Options such as {', '.join(given)} go with {'s and '.join(fits)}s, but this is "
+                f"of the kind {kind!r}. Leave them out."
             )
 
 

@@ -5,6 +5,8 @@ from seedproof.metrics.card import Unit
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
+# From here on a number with four digits that count has none behind the point.
+MANY = 1000
 
 
 def bracketed(value: Estimate, unit: Unit) -> str:
@@ -28,6 +30,12 @@ def number(value: float, unit: Unit) -> str:
 def sign(unit: Unit) -> str:
     """What follows a number of this unit: a sign, or nothing."""
     return {"percent": f"{NO_BREAK}%", "points": f"{NO_BREAK}pts"}.get(unit, "")
+
+
+def quantity(value: float) -> str:
+    """What something costs, with four digits that count, such as "151,600"; never a power of 10."""
+    rounded = float(f"{value:.4g}")
+    return f"{rounded:,.0f}" if abs(rounded) >= MANY else f"{rounded:g}"
 
 
 def short(share: float) -> str:

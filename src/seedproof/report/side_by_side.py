@@ -76,7 +76,8 @@ class SideBySide(Mapping[str, Report]):
         every = list(dict.fromkeys(name for names in known.values() for name in names))
         for name in show:
             if name not in every:
-                raise unknown_column(name, every)
+                notes = [note for one in self.values() for note in one.measurement.notes]
+                raise unknown_column(name, every, list(dict.fromkeys(notes)))
         for arm, report in self.items():
             name = quote(arm, safe=" +=,")
             report.save(
@@ -94,6 +95,8 @@ class SideBySide(Mapping[str, Report]):
             yield Text(f"{printable(arm)}: {view.title}", style="dim")
         yield Text("")
         rows = {arm: _by_heading(view) for arm, view in views.items()}
+        every = [reasons for view in views.values() for reasons in view.reasons]
+        has_floor = {reasons.title for reasons in every if reasons.has_floor}
         for heading in dict.fromkeys(name for by_heading in rows.values() for name in by_heading):
             if heading:
                 table.add_row(Text(f"reasons by {printable(heading)}", style="dim"))
@@ -104,6 +107,9 @@ class SideBySide(Mapping[str, Report]):
                 intervals = ["" if cell is None else cell.interval for cell in cells]
                 if any(intervals):
                     table.add_row("", *(Text(interval, style="dim") for interval in intervals))
+                if heading in has_floor:
+                    floors = ["" if cell is None else _floor(cell) for cell in cells]
+                    table.add_row(*(Text(text, style="dim") for text in ("  drawn twice", *floors)))
         yield table
         for arm in self.left_out:
             yield Text(f"Left out: {printable(arm)}, which has one finished run.", style="dim")
@@ -118,3 +124,8 @@ def _by_heading(view: View) -> dict[str, dict[str, Row | ReasonRow]]:
     for reasons in view.reasons:
         found[reasons.title] = {row.name: row for row in reasons.rows}
     return found
+
+
+def _floor(cell: Row | ReasonRow) -> str:
+    """What two draws of one run give, without its interval, for which there is no room."""
+    return cell.floor.split(" [")[0] if isinstance(cell, ReasonRow) else ""

@@ -15,6 +15,8 @@ from seedproof.report.reasons.view import TOKENS, Reasons, build_reasons
 from seedproof.report.reasons.words import TOP_WORDS, which_words
 from seedproof.report.words import Sentence
 
+# How a note begins that says why explanations are not measured.
+LEFT_OUT = "Explanations by "
 N_DOTS = 100
 MAX_VOTES = 3
 
@@ -129,7 +131,7 @@ def build_view(measurement: Measurement, *, show: Sequence[str] = ()) -> View:
     """
     for name in show:
         if name not in can_show(measurement):
-            raise unknown_column(name, can_show(measurement))
+            raise unknown_column(name, can_show(measurement), measurement.notes)
     columns = [name for name in show if name in measurement.extras()]
     return View(
         title=words.title(measurement),
@@ -150,8 +152,25 @@ def can_show(measurement: Measurement) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*measurement.extras(), *tokens)))
 
 
-def unknown_column(name: str, known: Sequence[str]) -> ColumnError:
-    """What to raise where something is to be shown that is not there."""
+def unknown_column(name: str, known: Sequence[str], notes: Sequence[str] = ()) -> ColumnError:
+    """What to raise where something is to be shown that is not there.
+
+    Args:
+        name: What was asked for.
+        known: What there is.
+        notes: How the input was read: they say which explanations were left out.
+
+    Returns:
+        An error that says why.
+    """
+    if name == TOKENS:
+        why = [note for note in notes if note.startswith(LEFT_OUT)] or [
+            "Log explanations with run.log_explanations."
+        ]
+        return ColumnError(
+            "There are no tokens to show: they belong to explanations, and none was measured. "
+            + " ".join(why)
+        )
     listed = ", ".join(map(repr, known)) or "none"
     return ColumnError(f"There is no further column {name!r} to show. Carried along: {listed}.")
 

@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from textwrap import fill
 from typing import Protocol
 
 import numpy as np
@@ -20,6 +21,7 @@ from seedproof.runs.spec import RunSpec
 from seedproof.runs.worker import Trained
 
 N_MESSAGES = 5
+LINE_WIDTH = 80
 
 
 class Watch(Protocol):
@@ -143,8 +145,8 @@ class Board:
             yield Text(message, style="red", overflow="ellipsis", no_wrap=True)
 
 
-class Lines(Board):
-    """The same as plain lines, one an event, for a log file.
+class Failures(Board):
+    """Tells what failed, in a line each, and nothing else.
 
     Args:
         study: Name of the study.
@@ -158,11 +160,32 @@ class Lines(Board):
     ) -> None:
         super().__init__(study, runs, follow)
         self._console = console
-        if self.n_before:
-            self._say(f"{printable(study)}: {self.n_before} of {len(self.status)} are finished")
 
     def _say(self, text: str) -> None:
         self._console.print(Text(text), soft_wrap=True)
+
+    def failed(self, run: RunSpec, failure: Failure) -> None:
+        """A run raised, died or took too long."""
+        super().failed(run, failure)
+        self._say(self.messages[-1])
+
+
+class Lines(Failures):
+    """The same as plain lines, one an event, for a log file.
+
+    Args:
+        study: Name of the study.
+        runs: Where the runs stand before.
+        follow: A scalar whose mean and sd is shown.
+        console: Where lines go.
+    """
+
+    def __init__(
+        self, study: str, runs: Iterable[RunState], follow: str | None, console: Console
+    ) -> None:
+        super().__init__(study, runs, follow, console)
+        if self.n_before:
+            self._say(f"{printable(study)}: {self.n_before} of {len(self.status)} are finished")
 
     def finished(self, run: RunSpec, result: Trained) -> None:
         """A run is in the store."""
@@ -171,15 +194,11 @@ class Lines(Board):
         follow = f", {self.follow} {spread}" if spread else ""
         left = self.seconds_left()
         rest = f", {_clock(left)} left" if left else ""
-        self._say(
+        text = (
             f"{_title(run)} finished in {result.seconds:.1f} s "
             f"({self.n_done} of {len(self.status)}{follow}{rest})"
         )
-
-    def failed(self, run: RunSpec, failure: Failure) -> None:
-        """A run raised, died or took too long."""
-        super().failed(run, failure)
-        self._say(self.messages[-1])
+        self._say(fill(text, LINE_WIDTH, subsequent_indent="  ", break_long_words=False))
 
 
 @contextmanager
@@ -191,7 +210,7 @@ def watch(
     Args:
         study: Name of the study.
         runs: Where the runs stand before.
-        shown: Whether anything is drawn at all.
+        shown: Whether anything is drawn but failures, which are told in any case.
         follow: A scalar whose mean and sd is shown.
 
     Yields:
@@ -199,7 +218,7 @@ def watch(
     """
     console = Console(stderr=True)
     if not shown:
-        yield Board(study, runs, follow)
+        yield Failures(study, runs, follow, console)
     elif not console.is_terminal:
         yield Lines(study, runs, follow, console)
     else:

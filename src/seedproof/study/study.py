@@ -111,7 +111,8 @@ class Study:
             retries: How often a run is tried again after its process died; twice without a number.
             only: Make this one alone, by its index: for job arrays of your own.
             allow_changed_code: Whether finished runs of other code are accepted.
-            progress: Whether to show on standard error how far it is.
+            progress: Whether to show on standard error how far it is; runs that fail are told there
+                in any case.
             follow: A scalar whose mean and sd over the finished runs is shown.
             settings: What else the engine takes, such as `{"gpus": 0.5}`.
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import seedproof as sp
-from seedproof.errors import DtypeError, OptionError, UnknownNameError
+from seedproof.errors import DtypeError, NotFoundError, OptionError, UnknownNameError
 
 
 @pytest.fixture
@@ -72,5 +72,13 @@ def test_a_thing_that_is_no_data_is_refused():
 
 def test_array_options_do_not_go_with_files(tmp_path):
     """Labels of a table are a column."""
+    (tmp_path / "x.csv").write_text("run,example,prediction\n", encoding="utf-8")
+
     with pytest.raises(OptionError, match="labels go with arrays"):
         sp.measure(str(tmp_path / "x.csv"), labels=[0, 1])
+
+
+def test_a_target_that_is_not_there_is_told_before_its_options():
+    """A mistyped path is no table, whatever goes with tables."""
+    with pytest.raises(NotFoundError, match="'runs/typo' is not a file"):
+        sp.measure("runs/typo", arm="none")

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import seedproof as sp
-from seedproof.errors import CodeChangedError, OptionError, StudyChangedError
+from seedproof.errors import CodeChangedError, OptionError, StudyChangedError, TooFewRunsError
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
 
@@ -133,3 +133,100 @@ def test_a_run_that_is_not_planned_cannot_be_made_alone(only, study):
     """The message says which there are."""
     with pytest.raises(OptionError, match="runs 0 to 5"):
         study.run("serial", only=only, progress=False)
+
+
+def train_with_a_long_name(run):
+    """Follows a scalar that makes lines long."""
+    train(run)
+    run.log_scalar("accuracy_on_what_was_held_out", 0.5 + int(run.name) / 64)
+
+
+def test_lines_of_a_log_fit_80_columns(tmp_path, capsys):
+    """A line that is longer goes on in the next, and nothing of it is lost."""
+    study = sp.Study(
+        "lines", train_with_a_long_name, seeds=2, arms=["switch-ema"], store=tmp_path / "runs"
+    )
+
+    study.run("serial", follow="accuracy_on_what_was_held_out")
+
+    told = capsys.readouterr().err
+    assert max(len(line) for line in told.splitlines()) <= 80
+    joined = " ".join(told.split())
+    assert "(2 of 2, accuracy_on_what_was_held_out 0.5078 ± 0.011)" in joined
+
+
+# ---------------------------------------------------------------------------------- runs that fail
+
+
+def stumble(run):
+    """Some seeds raise."""
+    if run.name in run.arguments:
+        raise ValueError("the loss is not a number")
+    train(run)
+
+
+def make(tmp_path, *failing, seeds=4, arms=("none",)):
+    """A study whose runs of these names fail, as far as it comes."""
+    study = sp.Study(
+        "stumbles", stumble, seeds=seeds, arms=arms, arguments=failing, store=tmp_path / "runs"
+    )
+    study.run("serial", progress=False)
+    return study
+
+
+def test_failures_are_told_even_without_progress(tmp_path, capsys):
+    """Whoever does not look at what `run` returns would measure fewer runs and not know it."""
+    make(tmp_path, "1")
+
+    assert capsys.readouterr().err.splitlines() == [
+        "run 1 of none failed: ValueError: the loss is not a number"
+    ]
+
+
+def test_without_progress_runs_that_finish_say_nothing(tmp_path, capsys):
+    """Nobody asked."""
+    make(tmp_path)
+
+    assert capsys.readouterr().err == ""
+
+
+def test_measuring_tells_which_planned_runs_have_not_finished(tmp_path):
+    """Fewer runs than planned, or others, would be another study."""
+    found = make(tmp_path, "1", "3").measure().measurement
+
+    assert found.runs == ("0", "2")
+    assert found.notes == (
+        "2 of 4 planned runs have not finished: '1', '3'. `seedproof status` says why.",
+    )
+
+
+def test_a_finished_study_has_no_such_note(tmp_path):
+    """Nothing is missing."""
+    assert make(tmp_path).measure().measurement.notes == ()
+
+
+def test_comparing_tells_it_for_each_arm(tmp_path):
+    """With the arm's name; many runs are counted."""
+    names = [str(index) for index in range(2, 9)]
+    found = make(tmp_path, *names, seeds=9, arms=("none", "aswa")).compare().comparison
+
+    assert [note for note in found.notes if "planned" in note] == [
+        f"7 of 9 planned runs of arm {arm!r} have not finished: '2', '3', '4', '5', '6' and 2 more."
+        " `seedproof status` says why."
+        for arm in ("none", "aswa")
+    ]
+
+
+def test_a_study_of_which_every_run_failed_says_so(tmp_path):
+    """That it must be finished first would leave one wondering."""
+    study = make(tmp_path, "0", "1", seeds=2, arms=("none", "aswa"))
+
+    for asked in (study.measure, study.measure_arms):
+        with pytest.raises(TooFewRunsError, match=r"no finished run: 4 runs failed, and `seed"):
+            asked()
+
+
+def test_one_finished_run_is_too_few_and_the_others_are_told_of(tmp_path):
+    """They are what is missing."""
+    with pytest.raises(TooFewRunsError, match=r"1 finished run.* 1 of 2 planned runs has not fin"):
+        make(tmp_path, "1", seeds=2).measure()

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from seedproof.comparison.aligned import Aligned
-from seedproof.comparison.arms.explanations import compare_explanations
+from seedproof.comparison.arms.explanations import Reasons, compare_explanations
 from seedproof.comparison.arms.least_sure import LeastSure
 from seedproof.comparison.arms.movers import Movers
 from seedproof.comparison.arms.result import VOTE_SHARES, ComparedArm, Comparison
@@ -17,14 +17,16 @@ from seedproof.comparison.contrast import compared
 from seedproof.comparison.cross import Cross, add_crosses, crosses
 from seedproof.comparison.effect import Effect, each_tail
 from seedproof.engines import SerialEngine, in_order
-from seedproof.errors import LabelConflictError, OptionError
+from seedproof.errors import DamagedStoreError, LabelConflictError, OptionError
 from seedproof.measurement.measure import known, measured
+from seedproof.measurement.result import Measurement
 from seedproof.measurement.tally import Tally, batch_rows, batches
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.entropy import rarefied_entropy
 from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic
 from seedproof.records.location import Location
-from seedproof.records.schema import Kind
+from seedproof.records.reader import StoreShards, below
+from seedproof.records.schema import UNLABELED, Kind
 from seedproof.records.shards import ShardSource
 from seedproof.typing import IntArray, Progress
 
@@ -135,14 +137,19 @@ def _vote_places(batch: Batch) -> IntArray:
 
 @dataclass(eq=False)
 class Part:
-    """What a part of the examples gives: for each side a tally and rows, for each arm more."""
+    """What a part of the examples gives: for each side a tally and rows, for each arm more.
+
+    Shards that are damaged in some run may be left out: of all sides, with the reason.
+    """
 
     tallies: list[Tally]
     tables: list[pa.Table]
     besides: list[Beside]
+    left_out: list[tuple[int, str]] = field(default_factory=list)
 
     def merge(self, other: "Part") -> None:
         """Add other examples; their rows are written elsewhere."""
+        self.left_out += other.left_out
         for mine, theirs in zip(self.tallies, other.tallies, strict=True):
             mine.merge(theirs)
         for beside, another in zip(self.besides, other.besides, strict=True):
@@ -155,6 +162,7 @@ class CompareShard:
 
     aligned: Aligned
     paired: tuple[bool, ...]
+    skip_damaged: bool = False
 
     def empty(self) -> Part:
         """A part without examples."""
@@ -168,6 +176,14 @@ class CompareShard:
 
     def __call__(self, index: int) -> Part:
         """Partial results of shard `index`."""
+        try:
+            return self._compared(index)
+        except DamagedStoreError as error:
+            if not self.skip_damaged:
+                raise
+            return replace(self.empty(), left_out=[(index, str(error))])
+
+    def _compared(self, index: int) -> Part:
         part = self.empty()
         first = self.aligned.shard(index)
         n_rows = batch_rows(max(_width(source) for source in self.aligned.sources))
@@ -209,6 +225,7 @@ def compare_sides(
     folder: Location,
     *,
     gold: str | None = None,
+    skip_damaged: bool = False,
     progress: Progress | None = None,
 ) -> Comparison:
     """Every arm against the first.
@@ -217,6 +234,8 @@ def compare_sides(
         sides: The baseline, then the others.
         folder: Where the tables of examples are written, one an arm.
         gold: The arm whose gain is the gold standard.
+        skip_damaged: Whether a shard that is damaged in some run is left out, with a note, and so
+            are damaged explanations.
         progress: Told how many shards are done.
 
     Returns:
@@ -233,15 +252,28 @@ def compare_sides(
         raise OptionError(f"No arm {gold!r} is compared. Known: {', '.join(names[1:])}.")
     aligned = Aligned(names, tuple(side.source for side in sides))
     _check_labels(sides)
-    task = CompareShard(aligned, tuple(side.is_paired_with(sides[0]) for side in sides[1:]))
+    paired = tuple(side.is_paired_with(sides[0]) for side in sides[1:])
+    task = CompareShard(aligned, paired, skip_damaged)
     files = [folder / f"{index}.parquet" for index in range(len(sides))]
     whole = _whole(task, files, progress)
     tail = each_tail(len(sides) - 1)
-    sources = [side.source for side in sides]
-    reasons, left_out = compare_explanations(sources, task.paired, tail=tail)
+    reasons = [
+        Reasons(side.name, side.source, is_paired)
+        for side, is_paired in zip(sides, (False, *paired), strict=True)
+    ]
+    lost = [f"Shard {index} is left out of all runs. {why}" for index, why in whole.left_out]
+    for source in aligned.sources:
+        if isinstance(source, StoreShards):
+            lost = [below(source.location, note) for note in lost]
+    missing = _n_missing(sides[0].source, [index for index, _ in whole.left_out])
+    found = [
+        _without(measured(side.source, tally, file, (*side.notes, *lost)), *missing)
+        for side, tally, file in zip(sides, whole.tallies, files, strict=True)
+    ]
+    notes = [note for side in sides for note in side.notes] + lost
+    notes += compare_explanations(reasons, tail=tail, skip_damaged=skip_damaged)
     measurements = [
-        replace(measured(side.source, tally, file, side.notes), explanations=why.measured)
-        for side, tally, file, why in zip(sides, whole.tallies, files, reasons, strict=True)
+        replace(one, explanations=why.measured) for one, why in zip(found, reasons, strict=True)
     ]
     results = [tally.result() for tally in whole.tallies]
     baseline = ComparedArm(sides[0].name, measurements[0], costs=sides[0].costs)
@@ -266,9 +298,33 @@ def compare_sides(
         baseline=baseline,
         arms=tuple(_beside_gold(arms, gold)),
         confidence=1 - 2 * tail,
-        notes=tuple(dict.fromkeys([*(note for side in sides for note in side.notes), *left_out])),
+        notes=tuple(dict.fromkeys(notes)),
         gold=gold,
     )
+
+
+def _without(measurement: Measurement, n_examples: int, n_labeled: int) -> Measurement:
+    """A measurement whose tally lacks some of the source's examples, with as many as it has."""
+    return replace(
+        measurement,
+        n_examples=measurement.n_examples - n_examples,
+        n_labeled=measurement.n_labeled - n_labeled,
+    )
+
+
+def _n_missing(first: ShardSource, left_out: Sequence[int]) -> tuple[int, int]:
+    """How many examples are in shards that are left out, and how many of them have a label."""
+    n_examples = n_labeled = 0
+    for index in left_out:
+        if isinstance(first, StoreShards):
+            rows, labeled, *_ = first.group(index)
+        else:
+            shard = first.shard(index)
+            rows = len(shard)
+            labeled = 0 if shard.labels is None else int((shard.labels != UNLABELED).sum())
+        n_examples += rows
+        n_labeled += labeled
+    return n_examples, n_labeled
 
 
 def _check_labels(sides: Sequence[Side]) -> None:
@@ -291,12 +347,12 @@ def _whole(task: CompareShard, files: Sequence[Location], progress: Progress | N
         outcomes = SerialEngine().map(task, range(n_shards))
         for index, part in enumerate(in_order(outcomes)):
             whole.merge(part)
-            if not writers:
+            if part.tables and not writers:
                 writers = [
                     stack.enter_context(pq.ParquetWriter(file, rows.schema, compression="zstd"))
                     for file, rows in zip(opened, part.tables, strict=True)
                 ]
-            for writer, rows in zip(writers, part.tables, strict=True):
+            for writer, rows in zip(writers if part.tables else (), part.tables, strict=True):
                 writer.write_table(rows)
             if progress is not None:
                 progress(index + 1, n_shards)

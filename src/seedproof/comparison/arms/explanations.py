@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from seedproof.comparison.contrast import compared
 from seedproof.comparison.cross import Cross, add_crosses, crosses
 from seedproof.comparison.effect import Effect
-from seedproof.errors import InputError
+from seedproof.errors import DamagedStoreError, InputError, SeedproofError
 from seedproof.measurement.explanations.measure import (
     ExplanationTally,
     measure_explanations,
@@ -27,78 +28,105 @@ class Reasons:
     """The reasons of one arm.
 
     Args:
+        name: Its name.
         source: What its runs predicted.
         is_paired: Whether they share their seeds with the baseline's.
     """
 
+    name: str
     source: ShardSource
     is_paired: bool = False
     measured: dict[str, ExplanationMeasurement] = field(default_factory=dict)
     effects: dict[str, Mapping[str, Effect]] = field(default_factory=dict)
 
 
+# An arm, and its explanations by one method.
+Explained: TypeAlias = tuple[Reasons, ExplanationShards]
+
+
 def compare_explanations(
-    sources: Sequence[ShardSource], paired: Sequence[bool], *, tail: float
-) -> tuple[list[Reasons], tuple[str, ...]]:
+    arms: Sequence[Reasons], *, tail: float, skip_damaged: bool = False
+) -> tuple[str, ...]:
     """Every arm against the first, in every method by which both were explained.
 
     Args:
-        sources: What the runs of each arm predicted; only stores have explanations.
-        paired: For each arm but the first, whether its runs share their seeds with the first's.
+        arms: The arms, to which figures and effects are added; only stores have explanations.
         tail: What an interval leaves out on each side.
+        skip_damaged: Whether a method is left out where its records are damaged.
 
     Returns:
-        The reasons of each arm, and what had to be left out.
+        What had to be left out.
     """
-    arms = [Reasons(*one) for one in zip(sources, (False, *paired), strict=True)]
     found: list[dict[str, ExplanationShards]] = []
     notes: list[str] = []
-    for source in sources:
-        methods, left = explanations_beside(source) if isinstance(source, StoreShards) else ({}, ())
+    for arm in arms:
+        methods: dict[str, ExplanationShards] = {}
+        if isinstance(arm.source, StoreShards):
+            methods, left = explanations_beside(arm.source, skip_damaged=skip_damaged)
+            notes += left
         found.append(methods)
-        notes += left
+    refused: tuple[type[SeedproofError], ...] = (InputError,)
+    if skip_damaged:
+        refused += (DamagedStoreError,)
     for method in sorted({name for methods in found for name in methods}):
         explained = [
             (arm, methods[method])
             for arm, methods in zip(arms, found, strict=True)
             if method in methods
         ]
-        is_compared = method in found[0]
-        if is_compared:
-            explained = _alike(explained, notes)
         try:
-            _compare(explained, is_compared=is_compared, tail=tail)
-        except InputError as error:
-            notes.append(left_out(method, error))
-    return arms, tuple(dict.fromkeys(notes))
+            if method in found[0]:
+                _compare(explained, notes, tail=tail)
+            else:
+                _measure(explained)
+        except refused as error:
+            notes.append(left_out(method, error, explained[0][0].source))
+        notes += _notes(method, [arm for arm in arms if method in arm.measured])
+    return tuple(dict.fromkeys(notes))
 
 
-def _alike(
-    explained: Sequence[tuple[Reasons, ExplanationShards]], notes: list[str]
-) -> list[tuple[Reasons, ExplanationShards]]:
-    """The arms that explain the baseline's examples; the others are told of."""
-    first = explained[0][1]
+def _notes(method: str, arms: Sequence[Reasons]) -> list[str]:
+    """What is to be said of how explanations were read, each with the arms that it is about."""
+    about: dict[str, list[str]] = {}
+    for arm in arms:
+        for note in arm.measured[method].notes:
+            about.setdefault(note, []).append(arm.name)
+    found = []
+    for note, names in about.items():
+        where = "" if len(names) == len(arms) else f" with {', '.join(names)}"
+        found.append(f"Reasons by {method!r}{where}: {note}")
+    return found
+
+
+def _measure(explained: Sequence[Explained]) -> None:
+    """What each arm has, with nothing to compare it with."""
+    for arm, source in explained:
+        arm.measured[source.method] = measure_explanations(source, predictions=arm.source)
+
+
+def _alike(explained: Sequence[Explained], notes: list[str]) -> list[Explained]:
+    """The arms that explain the baseline's examples, in equal draws; the others are told of."""
+    first, method = explained[0][1], explained[0][1].method
+    if not all(first.is_alike(source) for _, source in explained):
+        explained = [(arm, source.of_first_draws()) for arm, source in explained]
+        first = explained[0][1]
     found = [explained[0]]
     for arm, source in explained[1:]:
         try:
             first.check_alike(source)
         except InputError as error:
-            notes.append(left_out(source.method, error))
+            notes.append(left_out(method, error, arm.source))
         else:
             found.append((arm, source))
     return found
 
 
-def _compare(
-    explained: Sequence[tuple[Reasons, ExplanationShards]], *, is_compared: bool, tail: float
-) -> None:
-    """Measure one method in all arms that have it, and compare them if the baseline is one."""
-    method = explained[0][1].method
-    if not is_compared:
-        for arm, source in explained:
-            arm.measured[method] = measure_explanations(source, predictions=arm.source)
-        return
+def _compare(explained: Sequence[Explained], notes: list[str], *, tail: float) -> None:
+    """Measure one method in all arms that have it like the baseline, and compare them."""
+    draws = {arm.name: source for arm, source in explained}
+    explained = _alike(explained, notes)
     first = explained[0][1]
+    method = first.method
     tallies = [ExplanationTally(source, arm.source) for arm, source in explained]
     shared: list[dict[str, Cross]] = [{} for _ in explained]
     for index in range(first.n_shards):
@@ -110,8 +138,11 @@ def _compare(
             part, values = measure_part(source.shard(index), len(source.runs))
             tally.add(index, part)
             add_crosses(so_far, crosses(base, values, is_paired=arm.is_paired))
-    for (arm, _), tally in zip(explained, tallies, strict=True):
-        arm.measured[method] = tally.result()
+    for (arm, source), tally in zip(explained, tallies, strict=True):
+        if source is draws[arm.name]:
+            arm.measured[method] = tally.result()
+        else:  # first draws alone know nothing of the explainer's own noise
+            _measure([(arm, draws[arm.name])])
     statistics = tallies[0].statistics()
     for (arm, _), tally, so_far in zip(explained[1:], tallies[1:], shared[1:], strict=True):
         of_arm = tally.statistics()

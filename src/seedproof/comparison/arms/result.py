@@ -81,6 +81,9 @@ class ComparedArm:
                 method: {
                     "n_examples": found.n_examples,
                     "metrics": {name: asdict(value) for name, value in found.metrics.items()},
+                    "noise": None
+                    if found.noise is None
+                    else {name: asdict(value) for name, value in found.noise.items()},
                     "effects": {
                         name: asdict(value)
                         for name, value in self.explanations.get(method, {}).items()

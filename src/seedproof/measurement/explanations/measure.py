@@ -1,6 +1,6 @@
 """One pass over the explanations of an arm: partial results folded in order."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -93,6 +93,7 @@ class ExplanationTally:
         self._whole = Explanations(len(source.runs))
         self._worst: pa.Table | None = None
         self._n_empty = 0
+        self._n_unpredicted = 0
         self._walk = None if predictions is None else PredictionWalk(predictions)
         self._telling = Telling()
         self._agreed: dict[str, float] = {}
@@ -111,6 +112,7 @@ class ExplanationTally:
         if self._walk is None:
             return
         said = self._walk.of(part.ids)
+        self._n_unpredicted += int((~said.is_known).sum())
         self._telling.update(index, part.ids, part.lengths, part.figures[DISTANCE], said)
         self._n_agreed += int(said.is_agreed.sum())
         for name, values in part.figures.items():
@@ -132,7 +134,7 @@ class ExplanationTally:
         Raises:
             EmptyInputError: No example has a token.
         """
-        source, whole, n_empty = self._source, self._whole, self._n_empty
+        source, whole = self._source, self._whole
         if self._worst is None or whole.n_examples == 0:
             raise EmptyInputError(f"No explanation by {source.method!r} has a token.")
         noise = whole.noise()
@@ -150,15 +152,20 @@ class ExplanationTally:
             curves=None if self._curves is None else self._curves.result(),
             worst=self._worst,
             telling=self._telling.rows(source),
-            notes=_on_empty(n_empty),
+            notes=(*source.notes, *self._notes()),
         )
 
+    def _notes(self) -> Iterator[str]:
+        if self._n_empty:
+            what = _counted(self._n_empty, "example has", "examples have")
+            yield f"{what} no token and had to be left out."
+        if self._n_unpredicted:
+            what = _counted(self._n_unpredicted, "explained example has", "explained examples have")
+            yield f"{what} no prediction: left out wherever answers count, such as in the curves."
 
-def _on_empty(n_empty: int) -> tuple[str, ...]:
-    if not n_empty:
-        return ()
-    what = "1 example has" if n_empty == 1 else f"{n_empty:,} examples have"
-    return (f"{what} no token and had to be left out.",)
+
+def _counted(n: int, one: str, several: str) -> str:
+    return f"{n:,} {one if n == 1 else several}"
 
 
 def measure_explanations(

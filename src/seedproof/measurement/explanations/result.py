@@ -26,7 +26,7 @@ class ExplanationMeasurement:
         n_examples: How many examples were compared.
         metrics: Value and interval of each figure between runs, from the first draw of each run.
         noise: The explainer-noise floor: the same figures between draws of one run, averaged over
-            runs; None if no example was explained twice, for then nobody knows.
+            runs; None if no example was explained twice by all runs, for then nobody knows.
         n_repeated: Over how many examples the floor is.
         agreed: Mean of each figure over the examples on which all runs give one answer; empty
             where nothing was predicted.

@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from seedproof.report.charts.theme import Chart, var
+from seedproof.report.charts.theme import Chart, in_lines, var
 from seedproof.report.figures import Figure
 
 ROW_HEIGHT = 38
@@ -79,7 +79,7 @@ def _tradeoff(figure: Figure) -> Chart:
     x_scale = _padded(rows, ("x", "x_low", "x_high"), is_log=facts["log"])
     y_scale = _padded(rows, ("flips", "y_low", "y_high"), is_log=False, reverse=True)
     x_axis = alt.Axis(tickCount=6, grid=True, labelOverlap=True)
-    x = alt.X("x:Q", scale=x_scale, title=facts["x"], axis=x_axis)
+    x = alt.X("x:Q", scale=x_scale, title=in_lines(facts["x"]), axis=x_axis)
     y = alt.Y("flips:Q", scale=y_scale, title=facts["y"], axis=alt.Axis(tickCount=6))
     data = alt.Data(values=rows)
     layers = []
@@ -104,7 +104,7 @@ def _tradeoff(figure: Figure) -> Chart:
             110,
             [
                 alt.Tooltip("arm:N"),
-                alt.Tooltip("x:Q", format=".4~g", title="across"),
+                alt.Tooltip("x:Q", format=",.4~r", title="across"),
                 alt.Tooltip("flips:Q", format=".2f", title="flip rate, %"),
             ],
         ),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import vl_convert as vlc
+from altair.utils.schemapi import debug_mode
 
 from seedproof.errors import OptionError, UnknownNameError
 from seedproof.report.charts.comparison import DRAWN_BY as OF_COMPARISON
@@ -32,9 +33,10 @@ def spec(figure: Figure, *, validate: bool = False) -> Spec:
         Plain data that names colors as CSS variables.
     """
     name = figure.kind or figure.name.rstrip("0123456789").rstrip("_")
-    chart = DRAWN_BY[name](figure).properties(width="container")
     # The tests validate every chart against Vega-Lite's schema; here that would take seconds.
-    content: Spec = chart.configure(**config()).to_dict(validate=validate)
+    with debug_mode(validate):
+        chart = DRAWN_BY[name](figure).properties(width="container")
+        content: Spec = chart.configure(**config()).to_dict(validate=validate)
     content["autosize"] = {"type": "fit-x", "contains": "padding"}
     content.pop("$schema", None)
     return content

@@ -6,7 +6,7 @@ import altair as alt
 import numpy as np
 
 from seedproof.metrics.confidence import AGREEMENTS
-from seedproof.report.charts.theme import Chart, var
+from seedproof.report.charts.theme import Chart, in_lines, var
 from seedproof.report.figures import Figure
 
 GROUP_COLORS = [var("quiet"), var("accent"), var("alert-mark")]
@@ -160,7 +160,7 @@ def _confidence_map(figure: Figure) -> Chart:
             alt.Chart(data)
             .mark_rect()
             .encode(
-                x=alt.X("x:Q", title=facts["x"], scale=alt.Scale(domain=[0, 1])),
+                x=alt.X("x:Q", title=in_lines(facts["x"]), scale=alt.Scale(domain=[0, 1])),
                 x2="x2:Q",
                 y=alt.Y("y:Q", title=facts["y"], scale=alt.Scale(domain=[0, top])),
                 y2="y2:Q",
@@ -174,7 +174,7 @@ def _confidence_map(figure: Figure) -> Chart:
         alt.Chart(data)
         .mark_point(filled=True, size=22, opacity=0.65)
         .encode(
-            x=alt.X("mean:Q", title=facts["x"], scale=alt.Scale(domain=[0, 1])),
+            x=alt.X("mean:Q", title=in_lines(facts["x"]), scale=alt.Scale(domain=[0, 1])),
             y=alt.Y("sd:Q", title=facts["y"]),
             color=_group_color(),
             shape=alt.Shape(
@@ -201,7 +201,7 @@ def _by_confidence(figure: Figure) -> Chart:
     top = top or 0.1
     x = alt.X(
         "x:Q",
-        title=facts["x"],
+        title=in_lines(facts["x"]),
         scale=alt.Scale(domain=[0, 1]),
         axis=alt.Axis(format=".1f", tickCount=5, labelOverlap=True),
     )

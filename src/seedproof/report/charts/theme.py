@@ -1,11 +1,15 @@
 """Colors and type of all charts: the page's own, named as its CSS variables."""
 
 from collections.abc import Mapping
+from textwrap import wrap
 from typing import Any, TypeAlias
 
 import altair as alt
 
 Chart: TypeAlias = alt.LayerChart | alt.FacetChart
+
+# So many characters fit below a chart on a screen of 390 pixels.
+TITLE_LENGTH = 48
 
 # Colors are the page's CSS variables, so that dark mode and print need no other charts. For a
 # picture they are replaced by these, the light ones.
@@ -34,6 +38,12 @@ LIGHT: Mapping[str, str] = {
 def var(name: str) -> str:
     """A color of the page, by its name."""
     return f"var(--{name})"
+
+
+def in_lines(title: str) -> str | list[str]:
+    """The title of a horizontal axis, in lines that a phone has room for."""
+    lines = wrap(title, TITLE_LENGTH)
+    return lines if len(lines) > 1 else title
 
 
 def config() -> dict[str, Any]:

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from seedproof.report.comparison.groups import verdict_kind
-from seedproof.report.comparison.view import Block, ComparisonView, Sheet
+from seedproof.report.comparison.view import Block, Cell, ComparisonView, Sheet
 from seedproof.report.numbers import sign
 from seedproof.report.text import Prose, plain_text, printable
 
@@ -17,6 +17,10 @@ HEAD = ("", "value", "change", "interval", "verdict", "shows")
 SHOWS = (
     "Changes are in percent of the baseline; those of accuracy and ece in points. “shows”: the "
     "smallest true change that these runs would show."
+)
+TWICE = (
+    "“drawn twice”: how far two draws of the explainer are apart for one and the same run, which "
+    "is its own chance."
 )
 STYLES = {"good": "green", "bad": "red", "open": "dim"}
 
@@ -33,6 +37,8 @@ def render(view: ComparisonView) -> RenderableType:
         start = f"{finding.verdict} " if finding.verdict else ""
         parts += [Prose(f"{finding.topic}: {start}{finding.text}"), Text("")]
     parts += [_effects(view), Prose(SHOWS, style="dim")]
+    if view.has_floors:
+        parts.append(Prose(TWICE, style="dim"))
     if view.sheet is not None:
         parts += [*_sheets(view.sheet), Text(""), Prose(view.sheet.note, style="dim")]
     parts += [Text(""), Prose(view.brackets, style="dim")]
@@ -73,7 +79,8 @@ def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 def _lines(block: Block, baseline: str) -> list[tuple[str, ...]]:
     found: list[tuple[str, ...]] = [
-        (_name(baseline), _bare(block.baseline.value), "", "", "baseline", "")
+        (_name(baseline), _bare(block.baseline.value), "", "", "baseline", ""),
+        *_twice(block.baseline),
     ]
     for name, cell in block.cells:
         found.append(
@@ -86,7 +93,13 @@ def _lines(block: Block, baseline: str) -> list[tuple[str, ...]]:
                 _bare(cell.shows),
             )
         )
+        found += _twice(cell)
     return found
+
+
+def _twice(cell: Cell) -> list[tuple[str, ...]]:
+    """What the explainer's own chance gives, below the arm that it belongs to."""
+    return [("    drawn twice", _bare(cell.floor), "", "", "", "")] if cell.floor else []
 
 
 def _bare(text: str) -> str:

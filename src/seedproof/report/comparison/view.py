@@ -15,6 +15,8 @@ from seedproof.report.comparison import amounts, cautions, words
 from seedproof.report.comparison.groups import foremost
 from seedproof.report.comparison.reasons import KEY_FIGURES, explained_by, of_method
 from seedproof.report.comparison.words import Finding
+from seedproof.report.numbers import quantity
+from seedproof.report.reasons.view import TOKENS
 from seedproof.report.reasons.words import named
 from seedproof.report.view import agreement_dots
 
@@ -55,6 +57,7 @@ class Cell:
         shows: The same in short.
         over: What the interval is over.
         note: Why there is no interval.
+        floor: The same between two draws of one run, for figures of explanations, where known.
     """
 
     value: str
@@ -65,6 +68,7 @@ class Cell:
     shows: str = ""
     over: str = ""
     note: str = ""
+    floor: str = ""
 
 
 @dataclass(frozen=True)
@@ -163,6 +167,12 @@ class ComparisonView:
     moved: tuple[Moved, ...]
     notes: tuple[str, ...]
 
+    @property
+    def has_floors(self) -> bool:
+        """Whether the explainer's own noise is known with some arm."""
+        cells = (cell for block in self.reason_blocks for _, cell in block.cells)
+        return any(cell.floor for cell in (*(b.baseline for b in self.reason_blocks), *cells))
+
 
 def build_view(comparison: Comparison, *, show: Sequence[str] = ()) -> ComparisonView:
     """The view of a comparison.
@@ -211,6 +221,11 @@ def _check_shown(comparison: Comparison, show: Sequence[str]) -> None:
     )
     for name in show:
         if name not in carried:
+            if name == TOKENS:
+                raise ColumnError(
+                    "A comparison shows no tokens. Look at those of one arm with `seedproof "
+                    "measure STORE --arm ARM --show tokens`."
+                )
             known = ", ".join(map(repr, carried)) or "none"
             raise ColumnError(
                 f"There is no further column {name!r} to show. Carried along: {known}."
@@ -262,9 +277,13 @@ def _block(comparison: Comparison, name: str, *, method: str = "") -> Block:
         summary=about.summary,
         card=about.text,
         better=about.better,
-        baseline=Cell(amounts.figure(name, base.value), over=base.over or ""),
+        baseline=Cell(
+            amounts.figure(name, base.value),
+            over=base.over or "",
+            floor=_floor(comparison.baseline, name, method),
+        ),
         cells=tuple(
-            (arm.name, _cell(arm, arm.effects[name]))
+            (arm.name, _cell(arm, arm.effects[name], floor=_floor(arm, name, method)))
             for arm in comparison.arms
             if name in arm.effects
         ),
@@ -272,7 +291,15 @@ def _block(comparison: Comparison, name: str, *, method: str = "") -> Block:
     )
 
 
-def _cell(arm: ComparedArm, effect: Effect) -> Cell:
+def _floor(arm: ComparedArm, name: str, method: str) -> str:
+    """What two draws of one run give, as far as it is known."""
+    found = arm.measurement.explanations.get(method)
+    if found is None or found.noise is None:
+        return ""
+    return amounts.figure(name, found.noise[name].value)
+
+
+def _cell(arm: ComparedArm, effect: Effect, *, floor: str) -> Cell:
     is_open = effect.verdict == "no difference shown"
     return Cell(
         value=amounts.figure(effect.metric, arm.measurement.metrics[effect.metric].value),
@@ -283,6 +310,7 @@ def _cell(arm: ComparedArm, effect: Effect) -> Cell:
         shows=amounts.shows(effect) if is_open else "",
         over=effect.over or "",
         note=effect.note,
+        floor=floor,
     )
 
 
@@ -306,7 +334,7 @@ def _sheet(comparison: Comparison) -> Sheet | None:
     every = (comparison.baseline, *comparison.arms)
     for name in dict.fromkeys(key for arm in every for key in arm.costs):
         columns[cautions.cost_title(name)] = {
-            arm.name: f"{arm.costs[name]:,.4g}" for arm in every if name in arm.costs
+            arm.name: quantity(arm.costs[name]) for arm in every if name in arm.costs
         }
     columns = {name: cells for name, cells in columns.items() if any(cells.values())}
     if not columns:

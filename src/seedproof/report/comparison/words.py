@@ -139,12 +139,18 @@ def _on_reasons(comparison: Comparison, method: str) -> Finding:
     topic = f"Reasons ({named(method)})" if several else "Reasons"
     explained = of_method(comparison, method)
     found = _on(explained, topic, TOP_WORDS, "The share of top words that differ")
-    noise = comparison.baseline.measurement.explanations[method].noise
-    if noise is None:
-        return found
-    alone = amounts.figure(TOP_WORDS, noise[TOP_WORDS].value)
-    more = f"With {comparison.baseline.name}, two draws of one explainer already differ in {alone}."
-    return Finding(topic, found.verdict, f"{found.text} {more}")
+    floor = _floors(explained, method)
+    return Finding(topic, found.verdict, f"{found.text} {floor}") if floor else found
+
+
+def _floors(explained: Comparison, method: str) -> str:
+    """How far two draws of one run are apart, with each arm of which that is known."""
+    told = []
+    for arm in (explained.baseline, *explained.arms):
+        noise = arm.measurement.explanations[method].noise
+        if noise is not None:
+            told.append(f"{amounts.figure(TOP_WORDS, noise[TOP_WORDS].value)} with {arm.name}")
+    return f"Two draws of one explainer already differ in {', '.join(told)}." if told else ""
 
 
 def _on(comparison: Comparison, topic: str, metric: str, subject: str) -> Finding:

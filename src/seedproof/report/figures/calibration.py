@@ -14,10 +14,17 @@ MIN_BIN = 10
 
 
 def reliability(measurement: Measurement) -> list[Figure]:
-    """Share right against confidence, one line a run; predicted classes apart if they are two."""
+    """Share right against confidence, one line a run; predicted classes apart if they are two.
+
+    None where no bin holds enough examples of two runs.
+    """
     count = measurement.detail["reliability_count"]
     n_groups = count.shape[1]
-    return [_reliability(measurement, group, n_groups) for group in range(n_groups)]
+    is_enough = (count >= MIN_BIN).sum(axis=0) >= 2
+    return [
+        _reliability(measurement, int(group), n_groups)
+        for group in np.flatnonzero(is_enough.any(axis=1))
+    ]
 
 
 def _reliability(measurement: Measurement, group: int, n_groups: int) -> Figure:
@@ -86,8 +93,6 @@ def _reliability(measurement: Measurement, group: int, n_groups: int) -> Figure:
 
 def _widest(rows: list[dict[str, Any]]) -> str:
     """The bin whose runs are farthest apart, with what chance alone would give."""
-    if not rows:
-        return "No bin holds enough examples."
     row = max(rows, key=lambda one: one["high"] - one["low"])
     chance = 2 * NORMAL * np.sqrt(row["right"] * (1 - row["right"]) / max(row["count"], 1))
     start = (

@@ -25,10 +25,14 @@ MAX_ANSWERS = 3
 STEPS = (1.0, 2.0, 3.5, 6.0)
 # An even share is 1 up to rounding of 32-bit scores.
 ROUNDING = 1e-4
+# A distance is a mean over runs and all words: those closest may still name other top words.
 RULES = {
-    OTHER_REASONS: "Of the examples on which all runs agree, the one with reasons farthest apart.",
-    OTHER_ANSWERS: "Of the examples on which runs differ, the one with reasons farthest apart.",
-    SAME_REASONS: "Of the examples on which all runs agree, the one with reasons closest.",
+    OTHER_REASONS: "Of the examples on which all runs agree, the one with reasons farthest apart, "
+    "in the mean over runs.",
+    OTHER_ANSWERS: "Of the examples on which runs differ, the one with reasons farthest apart, in "
+    "the mean over runs.",
+    SAME_REASONS: "Of the examples on which all runs agree, the one with reasons closest, in the "
+    "mean over runs.",
 }
 
 

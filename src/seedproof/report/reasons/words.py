@@ -122,8 +122,8 @@ def on_floor(found: ExplanationMeasurement) -> str:
             "distance comes with the seed."
         )
     return (
-        f"The explainer’s own noise is unknown: nobody explained twice by {method}. Log a second "
-        "draw of a few examples to know how much of this comes with the seed."
+        f"The explainer’s own noise is unknown: not every run was explained twice by {method}. Log "
+        "a second draw of a few examples in all runs to know how much of this comes with the seed."
     )
 
 

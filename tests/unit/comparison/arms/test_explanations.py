@@ -134,6 +134,50 @@ def test_an_arm_that_explains_other_examples_is_left_out_with_a_note(place):
     assert any("'lime' are left out" in note for note in found.notes)
 
 
+def test_arms_with_other_draws_are_compared_by_their_first(place):
+    """Each keeps what is known of its own floor."""
+    rng = np.random.default_rng(7)
+    base = base_of(rng)
+    once, calm = scores_of(rng, base, spread=0.6), scores_of(rng, base, spread=0.3)
+    twice = [np.concatenate([one, one * 1.5 ** rng.normal(size=one.shape)], axis=1) for one in calm]
+    add(place, once, "none")
+    add(place, twice, "calm")
+
+    found = sp.compare(place).comparison
+
+    assert not [note for note in found.notes if "left out" in note]
+    assert found.baseline.measurement.explanations["lime"].noise is None
+    alone = sp.measure(place, arm="calm").measurement.explanations["lime"]
+    assert found.arms[0].measurement.explanations["lime"].noise == alone.noise
+    before = found.baseline.measurement.explanations["lime"].metrics["explanation_js"].value
+    effect = found.arms[0].explanations["lime"]["explanation_js"]
+    assert effect.value == pytest.approx(alone.metrics["explanation_js"].value / before)
+
+
+def test_notes_on_how_explanations_were_read_name_the_arms(place):
+    """Those of all arms need no name."""
+    rng = np.random.default_rng(8)
+    scores = scores_of(rng, base_of(rng), spread=0.5)
+    few = PROBS[:, :38]
+    for arm in ("none", "same"):
+        write_explained(
+            place, list(range(40)), scores, arm=arm, probs=few, predicted=range(38), rows=16
+        )
+    said = "2 explained examples have no prediction: left out wherever answers count, such as in"
+
+    notes = sp.compare(place).comparison.notes
+
+    assert [note for note in notes if said in note] == [f"Reasons by 'lime': {said} the curves."]
+    empty = [one[:, :, :0] if i < 3 else one for i, one in enumerate(scores)]
+    write_explained(
+        place, list(range(40)), empty, arm="empty", probs=few, predicted=range(38), rows=16
+    )
+    assert (
+        "Reasons by 'lime' with empty: 3 examples have no token and had to be left out."
+        in sp.compare(place).comparison.notes
+    )
+
+
 def test_a_method_of_one_arm_alone_is_measured_and_not_compared(place):
     """There is nothing to compare it with."""
     rng = np.random.default_rng(5)

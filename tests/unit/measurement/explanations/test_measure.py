@@ -354,6 +354,27 @@ def test_examples_without_a_token_are_counted_and_left_out(make):
     assert found.notes == ("2 examples have no token and had to be left out.",)
 
 
+@pytest.mark.parametrize(
+    ("explained", "said"),
+    [([1, 2, 8, 9], "2 explained examples have"), ([1, 2, 9], "1 explained example has")],
+)
+def test_explained_examples_without_a_prediction_are_told_of(make, explained, said):
+    """They count in the distances, and nowhere that an answer is needed."""
+    scores = make_scores([4] * len(explained))
+
+    found = measured(make(explained, scores, probs=run_probs([0.9, 0.2]), predicted=[1, 2]))
+
+    assert (found.n_examples, found.n_agreed) == (len(explained), 2)
+    assert found.notes == (
+        f"{said} no prediction: left out wherever answers count, such as in the curves.",
+    )
+
+
+def test_without_any_prediction_nothing_is_said_of_them(make):
+    """Explanations alone are measured as such."""
+    assert measured(make([1], make_scores([4]))).notes == ()
+
+
 def test_no_token_at_all_is_refused(make):
     """There is nothing to measure."""
     with pytest.raises(EmptyInputError, match="No explanation by 'lime' has a token"):

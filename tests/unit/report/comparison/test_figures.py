@@ -15,6 +15,7 @@ from seedproof.report.comparison.figures.placing import (
     _points,
     placed,
 )
+from seedproof.report.comparison.view import build_view
 
 
 def _figure(report_or_comparison, name):
@@ -92,6 +93,25 @@ def test_the_line_joins_what_nothing_beats(usual):
     rows = {row["arm"]: row["best"] for row in _figure(usual, "stability_cost_seconds").rows}
 
     assert rows == {"none": False, "aswa": True, "again": False, "ensemble": True}
+
+
+def test_large_costs_are_written_out(usual):
+    """In the chart's numbers and in the table of all arms, never as a power of ten."""
+    costs = {"none": 151_580.0, "aswa": 303_161.0, "again": 151_580.0, "ensemble": 1_515_800.0}
+    baseline, *arms = (
+        replace(arm, costs={"forward_passes": costs[arm.name]})
+        for arm in (usual.comparison.baseline, *usual.comparison.arms)
+    )
+    comparison = replace(usual.comparison, baseline=baseline, arms=tuple(arms))
+
+    figure = next(f for f in build_figures(comparison) if f.section == "Stability and cost")
+    sheet = build_view(comparison).sheet
+
+    expected = ["151,600", "303,200", "151,600", "1,516,000"]
+    assert [row[1] for row in figure.numbers] == expected
+    place = sheet.header.index("forward passes")
+    assert [row[place] for row in sheet.rows] == expected
+    assert "median over runs" in figure.facts["x"]
 
 
 def test_a_cost_that_all_share_has_no_chart(usual):

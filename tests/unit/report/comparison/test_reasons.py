@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 import seedproof as sp
-from seedproof.errors import UnknownNameError
+from seedproof.errors import ColumnError, UnknownNameError
 from seedproof.metrics.explanations import EXPLANATION_NAMES
-from seedproof.report.comparison import words
+from seedproof.report.comparison import amounts, words
 from seedproof.report.comparison.figures import build_figures
 from seedproof.report.comparison.reasons import explained_by, of_method
 from seedproof.report.comparison.view import build_view
@@ -67,14 +67,47 @@ def test_a_single_method_needs_no_name(explained):
     assert _said(replace(comparison, baseline=baseline), "Reasons").text
 
 
-def test_the_noise_of_the_explainer_stands_beside_the_change(explained):
-    """Where it was drawn twice."""
-    noise = explained.baseline.measurement.explanations["lime"].noise[NAME].value
+def _noise(explained, arm, name=NAME):
+    """What two draws of one run give, as it is written."""
+    found = explained.arm(arm).measurement.explanations["lime"].noise[name]
+    return amounts.figure(name, found.value)
 
+
+def test_the_noise_of_the_explainer_stands_beside_the_change(explained):
+    """That of each arm, where it was drawn twice: a steadier model may have a steadier explainer."""
+    none, again, calm = (_noise(explained, arm) for arm in ("none", "again", "calm"))
+
+    assert len({none, again, calm}) > 1
     assert _said(explained, "Reasons (LIME)").text.endswith(
-        f"With none, two draws of one explainer already differ in {100 * noise:.1f}{NB}%."
+        "Two draws of one explainer already differ in "
+        f"{none} with none, {again} with again, {calm} with calm."
     )
     assert "draws" not in _said(explained, "Reasons (attention)").text
+
+
+def test_each_figure_stands_beside_the_floor_of_its_arm(explained):
+    """In the view, in the text below the arm, on the pages, and in the summary."""
+    blocks = {block.key: block for block in explained.view().reason_blocks}
+    block = blocks[f"{NAME}_lime"]
+    attention = blocks[f"{NAME}_attention"]
+
+    assert block.baseline.floor == _noise(explained, "none")
+    assert dict(block.cells)["calm"].floor == _noise(explained, "calm")
+    assert {cell.floor for _, cell in attention.cells} == {""}
+    lines = str(explained).splitlines()
+    start = lines.index(f"{NAME}, by lime")
+    shown = [line.split() for line in lines[start + 1 : start + 7]]
+    assert [words[:2] for words in shown[1::2]] == [["drawn", "twice"]] * 3
+    assert " ".join(shown[1][2:]) == _noise(explained, "none").replace(NB, " ")
+    assert "“drawn twice”: how far two draws" in " ".join(lines)
+    page = explained.to_html()
+    assert f"drawn twice: <span>{_noise(explained, 'calm')}</span>" in page
+    assert "Drawn twice: how far two draws of the explainer are apart" in page
+    assert f"drawn twice {_noise(explained, 'calm')}" in explained._repr_html_()
+    plain = explained.summary()["arms"][1]["explanations"]
+    found = explained.arm("calm").measurement.explanations["lime"].noise[NAME].value
+    assert plain["lime"]["noise"][NAME]["value"] == found
+    assert plain["attention"]["noise"] is None
 
 
 def test_an_arm_without_explanations_is_left_out_of_them(explained):
@@ -163,3 +196,9 @@ def test_the_pages_hold_the_reasons(explained):
     assert "Reasons: how far explanations of two runs are apart" in page
     assert f'id="c-forest_{NAME}_lime"' in page
     assert f"{NAME}, by lime" in short
+
+
+def test_tokens_are_shown_by_measure_alone(explained):
+    """The message says how."""
+    with pytest.raises(ColumnError, match=r"shows no tokens.*measure STORE --arm ARM --show token"):
+        explained.to_html(show=["tokens"])

@@ -140,10 +140,12 @@ def test_rules_find_the_texts_that_they_say(hand_made):
         "together 2; none of them is named by all."
     )
     assert found[1].caption == (
-        "Of the examples on which runs differ, the one with reasons farthest apart. 1 of 2 runs "
-        "says “negative”, 1 “positive”. Each names 1 top word, and both together 2; none of them is "
-        "named by all."
+        "Of the examples on which runs differ, the one with reasons farthest apart, in the mean "
+        "over runs. 1 of 2 runs says “negative”, 1 “positive”. Each names 1 top word, and both "
+        "together 2; none of them is named by all."
     )
+    # Closest is a mean distance: it does not promise that all runs name the same top words.
+    assert "the one with reasons closest, in the mean over runs." in found[2].caption
     assert found[2].caption.endswith(
         f"Both runs say “positive” and are at least 90{NB}% sure. All name the same top word."
     )
@@ -160,7 +162,7 @@ def test_texts_are_shown_only_if_asked_for(hand_made):
 
 def test_tokens_are_known_only_with_explanations(hand_made):
     """A report of predictions alone has none, and the list of columns says so."""
-    with pytest.raises(ColumnError, match=r"'tokens' to show. Carried along: none"):
+    with pytest.raises(ColumnError, match=r"no tokens to show.*none was measured"):
         sp.measure([[0, 1], [1, 1]]).to_html(show=["tokens"])
     with pytest.raises(ColumnError, match=r"'text' to show. Carried along: 'tokens'"):
         hand_made.view(show=["text"])

@@ -2,14 +2,18 @@
 
 import json
 
+import numpy as np
 import pytest
 
 import seedproof as sp
 from seedproof.errors import ColumnError, UnknownNameError
 from seedproof.metrics.card import card
 from seedproof.metrics.explanations import EXPLANATION_NAMES
+from seedproof.records.location import Location
 from seedproof.report.api import measure_arms
+from seedproof.report.side_by_side import SideBySide
 from seedproof.report.text import as_text
+from seedproof.testing.explained import write_explained
 
 NB = "\N{NO-BREAK SPACE}"
 NAME = "explanation_jaccard_20"
@@ -123,6 +127,45 @@ def test_arms_stand_side_by_side_with_their_reasons(make_explained_store, drawn_
     assert 'id="reasons"' not in pages["plain"]
     with pytest.raises(ColumnError, match=r"'words' to show. Carried along: 'tokens'"):
         reports.save(tmp_path, show=["words"])
+
+
+def test_tokens_without_explanations_are_refused_with_the_reason(tmp_path):
+    """Nobody logged any; or they were left out, and then the note says why."""
+    with pytest.raises(ColumnError, match=r"no tokens to show.*Log explanations with run.log_"):
+        sp.measure([[0, 1, 1], [0, 1, 0]]).view(show=["tokens"])
+
+    place = Location.of(tmp_path / "store")
+    scores = [np.ones((2, 1, 3), dtype=np.float32)] * 2
+    probs = np.full((2, 2, 2), 0.5, dtype=np.float32)
+    write_explained(place, [1, 2], scores, probs=probs)
+    write_explained(place, [1, 2], scores, probs=probs, arm="other")
+    next((tmp_path / "store" / "runs" / "none-1").rglob("explanations/**/*.parquet")).unlink()
+    found = sp.measure(place, arm="none", skip_damaged=True)
+    with pytest.raises(ColumnError, match=r"no tokens to show.* 'lime' are left out.*is missing"):
+        found.view(show=["tokens"])
+    reports = SideBySide({"none": found, "again": found})
+    with pytest.raises(ColumnError, match=r"no tokens to show.* 'lime' are left out.*is missing"):
+        reports.save(tmp_path / "out", show=["tokens"])
+
+
+def test_arms_side_by_side_keep_the_floor(make_explained_store, drawn_texts):
+    """Below each figure of a method that was drawn twice, and of no other."""
+    methods = ("attention", "lime")
+    none, tokens, _ = drawn_texts(0.8, methods=methods)
+    calm = drawn_texts(0.3, methods=methods, seed=2)[0]
+    reports = measure_arms(make_explained_store({"none": none, "calm": calm}, tokens=tokens))
+
+    text = str(reports)
+
+    lines = text[text.index("reasons by LIME") :].splitlines()
+    place = next(i for i, line in enumerate(lines) if line.startswith(NAME))
+    floors = [
+        f"{100 * report.explanations['lime'].noise[NAME].value:.1f}" for report in reports.values()
+    ]
+    assert [word for word in lines[place + 2].split() if word[0].isdigit()] == floors
+    assert lines[place + 2].startswith("  drawn twice")
+    assert text.count("drawn twice") == 7
+    assert max(map(len, text.splitlines())) <= 80
 
 
 def test_a_saved_report_holds_figures_and_no_texts(hand_made, tmp_path):

@@ -135,8 +135,8 @@ def test_the_title_is_the_finding(change, values, title):
     [
         ("attention", "Nothing is drawn for attention"),
         ("integrated_gradients", "Nothing is drawn for integrated gradients"),
-        ("lime", "unknown: nobody explained twice by LIME"),
-        ("my-method", "unknown: nobody explained twice by my-method"),
+        ("lime", "unknown: not every run was explained twice by LIME"),
+        ("my-method", "unknown: not every run was explained twice by my-method"),
     ],
 )
 def test_without_a_second_draw_the_floor_is_known_by_name_alone(change, method, says):

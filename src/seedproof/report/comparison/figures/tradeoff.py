@@ -16,6 +16,7 @@ from seedproof.report.comparison.groups import (
 )
 from seedproof.report.figures import Figure
 from seedproof.report.figures.base import drawn
+from seedproof.report.numbers import quantity
 
 MARKS = [
     ("dot", "accent", "steadier or better"),
@@ -134,14 +135,14 @@ def stability_cost(comparison: Comparison, name: str) -> Figure:
         ),
         rows=rows,
         facts={
-            "x": f"{drawn(title)} (mean over runs)".replace("\\", "\\\\"),
+            "x": f"{drawn(title)} (median over runs)".replace("\\", "\\\\"),
             "y": "flip rate, % (up is steadier)",
             "nothing": None,
             "log": is_log,
         },
         legend=[("square", "ink", "baseline"), *MARKS, ("dash", "ink-3", "not beaten on both")],
         header=("arm", title, "flip rate, %"),
-        numbers=[(r["arm"], f"{r['x']:,.4g}", f"{r['flips']:.2f}") for r in rows],
+        numbers=[(r["arm"], quantity(r["x"]), f"{r['flips']:.2f}") for r in rows],
         kind="tradeoff",
     )
 

@@ -1,0 +1,80 @@
+"""Explanations are measured beside predictions, and whatever is left out is told."""
+
+import numpy as np
+import pytest
+
+import seedproof as sp
+
+TOKENS = [["so", "wird", "das", "nichts"], ["ja", "doch"]]
+
+
+def log(run, *, split, draws=1):
+    """Predictions of the split "test", and explanations by LIME."""
+    rng = np.random.default_rng(int(run.name))
+    probs = rng.dirichlet([1, 1], 2)
+    run.log_predictions("test", ids=[1, 2], probs=probs)
+    for draw in range(draws):
+        scores = [rng.normal(0, 1, len(words)) for words in TOKENS]
+        run.log_explanations(split, "lime", ids=[1, 2], tokens=TOKENS, scores=scores, draw=draw)
+
+
+@pytest.fixture
+def study(tmp_path):
+    """Makes a study whose runs log this way."""
+
+    def make(train, seeds=2):
+        study = sp.Study("small", train, seeds=seeds, store=tmp_path / "store")
+        study.run("serial", progress=False)
+        return study
+
+    return make
+
+
+def test_explanations_of_another_split_are_told_of(study):
+    """They do not go with these predictions."""
+    found = study(lambda run: log(run, split="dev")).measure().measurement
+
+    assert found.explanations == {}
+    assert found.notes == (
+        "Explanations by 'lime' are left out. They are of the split 'dev', and 'test' is measured.",
+    )
+
+
+def test_those_of_the_measured_split_are_no_note(study):
+    """Whoever explains two splits and measures one of them gets that one."""
+
+    def train(run):
+        log(run, split="test")
+        scores = [np.ones(len(words)) for words in TOKENS]
+        run.log_explanations("dev", "lime", ids=[1, 2], tokens=TOKENS, scores=scores)
+
+    found = study(train).measure().measurement
+
+    assert list(found.explanations) == ["lime"]
+    assert found.notes == ()
+
+
+def test_a_second_draw_in_some_runs_only_leaves_out_the_floor(study, tmp_path):
+    """First draws are measured, as if there were no others; a note names who lacks them."""
+    found = study(lambda run: log(run, split="test", draws=2 if run.name == "1" else 1), 4)
+    found = found.measure().measurement.explanations["lime"]
+
+    other = sp.Study("other", lambda run: log(run, split="test"), seeds=4, store=tmp_path / "other")
+    other.run("serial", progress=False)
+    expected = other.measure().measurement.explanations["lime"]
+    assert found.metrics == expected.metrics
+    assert (found.noise, found.n_repeated) == (None, 0)
+    (note,) = found.notes
+    assert note == (
+        "Only the first draw of each example counts, and the explainer’s own noise is left out: "
+        "runs '0', '2', '3' have fewer draws than others. Log the same draws in every run."
+    )
+
+
+def test_a_long_list_of_such_runs_is_cut(study):
+    """Five names are enough to look for the cause."""
+    made = study(lambda run: log(run, split="test", draws=2 if run.name == "7" else 1), 8)
+
+    assert "runs '0', '1', '2', '3', '4' and 2 more have" in " ".join(
+        made.measure().measurement.explanations["lime"].notes
+    )

@@ -1,0 +1,22 @@
+"""Numbers are written as people read them."""
+
+import pytest
+
+from seedproof.report.numbers import quantity
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (151_580.0, "151,600"),
+        (2_000_000_000.0, "2,000,000,000"),
+        (1234.5, "1,234"),
+        (999.96, "1,000"),
+        (60.0, "60"),
+        (0.12345, "0.1235"),
+        (0.0, "0"),
+    ],
+)
+def test_a_cost_has_four_digits_that_count_and_no_power_of_ten(value, text):
+    """1.516e+05 forward passes are for machines."""
+    assert quantity(value) == text
