@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from seedproof.errors import LabelConflictError, MissingExampleError
 from seedproof.records.schema import UNLABELED
-from seedproof.records.shards import Shard, ShardSource
+from seedproof.records.shards import Shard, ShardSource, TopProbs
 from seedproof.typing import IntArray
 
 
@@ -46,6 +46,7 @@ def _cut(shard: Shard, first: int, last: int) -> Shard:
         labels=None if shard.labels is None else shard.labels[rows],
         probs=None if shard.probs is None else shard.probs[:, rows],
         predictions=None if shard.predictions is None else shard.predictions[:, rows],
+        top=None if shard.top is None else shard.top.rows(rows),
         extras=None if shard.extras is None else shard.extras.slice(first, last - first),
     )
 
@@ -56,12 +57,14 @@ def _joined(pieces: Sequence[Shard]) -> Shard:
         return None if arrays[0] is None else np.concatenate(arrays, axis=axis)
 
     extras = [piece.extras for piece in pieces if piece.extras is not None]
+    tops = [piece.top for piece in pieces if piece.top is not None]
     return replace(
         pieces[0],
         ids=pa.concat_arrays([piece.ids for piece in pieces]),
         labels=together("labels", 0),
         probs=together("probs", 1),
         predictions=together("predictions", 1),
+        top=TopProbs.joined(tops) if tops else None,
         extras=pa.concat_tables(extras) if extras else None,
     )
 

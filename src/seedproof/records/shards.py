@@ -1,5 +1,6 @@
 """The same examples of all runs, side by side: what the measuring pass reads."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -21,6 +22,14 @@ class TopProbs(NamedTuple):
         return TopProbs(
             np.ascontiguousarray(self.classes[:, chosen]),
             np.ascontiguousarray(self.probs[:, chosen]),
+        )
+
+    @staticmethod
+    def joined(parts: Sequence["TopProbs"]) -> "TopProbs":
+        """The rows of several, one after the other."""
+        return TopProbs(
+            np.concatenate([part.classes for part in parts], axis=1),
+            np.concatenate([part.probs for part in parts], axis=1),
         )
 
 

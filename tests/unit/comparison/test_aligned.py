@@ -83,3 +83,17 @@ def test_the_same_labels_under_other_indices_are_fine():
     sides = Aligned(("one", "two"), (one, two))
 
     assert sides.beside(1, sides.shard(0)).ids.to_pylist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(("first", "last"), [(0, 4), (3, 9)])
+def test_top_classes_go_along(first, last):
+    """Classes and probabilities, cut and joined."""
+    classes = np.stack([np.arange(10), np.arange(10) + 1], axis=1)[None].repeat(2, axis=0)
+    probs = np.full(classes.shape, 0.25)
+    source = ArrayShards(probs, top_classes=classes, classes=range(20))
+    source.rows_per_shard = 4
+
+    shard = rows_of(source, first, last)
+
+    assert shard.top.classes[1, :, 0].tolist() == list(range(first, last))
+    assert shard.top.probs.shape == (2, last - first, 2)

@@ -616,6 +616,31 @@ def test_top_classes_are_kept_and_measured(tmp_path):
     assert "the most probable classes" in str(found)
 
 
+def test_arms_with_top_classes_are_compared(tmp_path):
+    """By what the top classes tell."""
+    rng = np.random.default_rng(1)
+    usual = rng.normal(0, 3, (100, 50))
+
+    def train(run):
+        noise = 1.0 if run.arm == "none" else 0.2
+        raised = np.exp(usual + noise * run.rng("init").normal(size=usual.shape))
+        probs = raised / raised.sum(axis=1, keepdims=True)
+        top = np.argsort(-probs, axis=1)[:, :5]
+        given = {"top_classes": top, "top_probs": np.take_along_axis(probs, top, axis=1)}
+        run.log_predictions("test", labels=usual.argmax(axis=1), classes=range(50), **given)
+
+    arms = ("none", "calm")
+    sp.Study("top", train, seeds=5, arms=arms, store=tmp_path / "store").run(
+        "serial", progress=False
+    )
+
+    found = sp.compare(tmp_path / "store").comparison.arms[0]
+
+    assert found.effects["flip_rate"].high < 1
+    assert found.effects["probability_sd"].high < 1
+    assert "predictive_kl" not in found.effects
+
+
 def test_top_classes_follow_the_order_of_class_names(tmp_path):
     """Classes are recorded in canonical order; indices that were given follow them."""
 
