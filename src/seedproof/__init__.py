@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from seedproof.report.gate_api import gate
     from seedproof.report.planning import plan
     from seedproof.report.report import Report
+    from seedproof.runs.dynamics import Dynamics
     from seedproof.runs.run import Run, current_run
     from seedproof.seeds.plan import SeedPlan
     from seedproof.study.study import Study
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Columns",
     "ComparisonReport",
+    "Dynamics",
     "Effect",
     "Estimate",
     "Report",
@@ -48,6 +50,7 @@ __all__ = [
 _HOMES = {
     "Columns": "seedproof.records.columns",
     "ComparisonReport": "seedproof.report.comparison.report",
+    "Dynamics": "seedproof.runs.dynamics",
     "Effect": "seedproof.comparison.effect",
     "Estimate": "seedproof.measurement.intervals",
     "Report": "seedproof.report.report",

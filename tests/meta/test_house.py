@@ -44,6 +44,7 @@ def _refuses(function, *arguments, **choice):
 
 CALLS = {
     "ComparisonReport": lambda: seedproof.ComparisonReport.__name__ == "ComparisonReport",
+    "Dynamics": lambda: seedproof.Dynamics(2, labels=[0, 1]).n_updates == 0,
     "Effect": lambda: seedproof.Effect("flip_rate", "ratio", 0.5).is_shown is False,
     "Columns": lambda: seedproof.Columns(run="seed").run == "seed",
     "Estimate": lambda: seedproof.Estimate(0.5).low is None,

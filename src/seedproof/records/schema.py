@@ -16,7 +16,7 @@ from seedproof.typing import FloatArray, IntArray
 # Readers accept every minor version up to their own; another major version is refused.
 # 1.1: row groups follow the layout where `study.json` names no size; explanations.
 # 1.2: a digest of the values of each row group; probabilities in half precision.
-# 1.3: the predicted class beside probabilities.
+# 1.3: the predicted class beside probabilities; dynamics.
 SCHEMA_VERSION = (1, 3)
 
 GROUP_BYTES = 4 * 2**20

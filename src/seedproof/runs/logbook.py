@@ -16,6 +16,7 @@ from seedproof.errors import (
 )
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.checks import HALF_SUM_TOLERANCE, SUM_TOLERANCE
+from seedproof.records.dynamics import DynamicsRecord, write_dynamics
 from seedproof.records.explanations import write_explanations
 from seedproof.records.location import Location
 from seedproof.records.manifest import Part
@@ -28,7 +29,7 @@ BUFFER_BYTES = 256 * 2**20
 
 
 class Logbook:
-    """Predictions, explanations and scalars of one run.
+    """Predictions, explanations, dynamics and scalars of one run.
 
     Args:
         run: What people call the run, for messages.
@@ -43,11 +44,12 @@ class Logbook:
         self._folder = folder
         self._predictions: dict[str, _SplitLog] = {}
         self._explanations: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        self._dynamics: dict[str, DynamicsRecord] = {}
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing was logged yet."""
-        return not (self.scalars or self._predictions or self._explanations)
+        return not (self.scalars or self._predictions or self._explanations or self._dynamics)
 
     def add_scalar(self, name: str, value: Any) -> None:  # noqa: ANN401 - tensors, too
         """Keep one number."""
@@ -125,6 +127,16 @@ class Logbook:
                 )
             rows.append({"example": example, "tokens": list(words), "scores": weight, "draw": draw})
 
+    def add_dynamics(self, split: str, record: DynamicsRecord) -> None:
+        """Keep what the run predicted over its steps."""
+        _check_name(split, "split")
+        if split in self._dynamics:
+            raise OptionError(
+                f"Dynamics of the split {split!r} were logged already. Log them once, after the "
+                "training; those of several recorders with merge(…) before."
+            )
+        self._dynamics[split] = record
+
     def write(self) -> tuple[Part, ...]:
         """Write everything that was kept; the parts, for the manifest."""
         parts: list[Part] = []
@@ -133,6 +145,9 @@ class Logbook:
         for (split, method), rows in self._explanations.items():
             if self._folder is not None:
                 parts.append(write_explanations(self._folder, split, method, rows))
+        for split, record in self._dynamics.items():
+            if self._folder is not None:
+                parts.append(write_dynamics(self._folder, split, record))
         return tuple(parts)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from tempfile import gettempdir
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,9 @@ from seedproof.runs.spec import RunSpec, StudySpec
 from seedproof.runs.threads import limited_to
 from seedproof.seeds import SeedPlan, Streams
 from seedproof.seeds.streams import GLOBAL, NUMPY, TORCH
+
+if TYPE_CHECKING:
+    from seedproof.runs.dynamics import Dynamics
 
 
 class Run:
@@ -217,6 +220,15 @@ class Run:
                     "example, such as text.split(), with one score a word."
                 )
         self._log.add_explanations(split, method, ids=ids, tokens=tokens, scores=scores, draw=draw)
+
+    def log_dynamics(self, split: str, dynamics: "Dynamics") -> None:
+        """Keep what the model said of each example over the steps of its training.
+
+        Args:
+            split: Name of the data, such as "dev".
+            dynamics: The recorder, after the training; later updates are not kept.
+        """
+        self._log.add_dynamics(split, dynamics.record())
 
     def log_scalar(self, name: str, value: float) -> None:
         """Keep one number, such as a loss; the last one of a name stays.

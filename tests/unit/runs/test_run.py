@@ -16,7 +16,9 @@ import seedproof as sp
 from seedproof.errors import (
     DtypeError,
     DuplicateExampleError,
+    EmptyInputError,
     InputError,
+    OptionError,
     ProbabilityError,
     RunExistsError,
     UnknownNameError,
@@ -344,6 +346,45 @@ def test_a_committed_run_is_read_back(make_run, read_back):
         {"example": 5, "tokens": ["a", "b"], "scores": [0.5, -1.0], "draw": 1},
     ]
     assert len(written.parts) == 3
+
+
+def test_dynamics_are_committed_as_they_were_when_logged(make_run):
+    """A later update is not kept, and a run that has nothing else is not empty."""
+    run = make_run()
+    dynamics = sp.Dynamics(2, ids=["b", "a"], labels=[0, 1])
+    dynamics.update(np.array([0, 0]))
+    assert run.is_empty
+
+    run.log_dynamics("dev", dynamics)
+    dynamics.update(np.array([1, 1]))
+
+    assert not run.is_empty
+    (part,) = run.commit({}).parts
+    assert pq.read_table(Path(run.folder.path) / part.path).select(
+        ["example", "n_steps", "classes", "counts"]
+    ).to_pylist() == [
+        {"example": "a", "n_steps": 1, "classes": [0], "counts": [1]},
+        {"example": "b", "n_steps": 1, "classes": [0], "counts": [1]},
+    ]
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["store", "no-store"])
+def test_dynamics_that_cannot_be_a_record_are_refused(make_run, kept):
+    """A split comes once, has a name that can be a folder, and has seen something."""
+    run = make_run(kept=kept)
+    dynamics = sp.Dynamics(2, ids=["b", "a"])
+
+    with pytest.raises(EmptyInputError, match="saw no prediction"):
+        run.log_dynamics("dev", dynamics)
+    dynamics.update(np.array([0, 0]))
+    with pytest.raises(OptionError, match="cannot be the name of a split"):
+        run.log_dynamics("../dev", dynamics)
+    run.log_dynamics("dev", dynamics)
+    with pytest.raises(OptionError, match="'dev' were logged already"):
+        run.log_dynamics("dev", dynamics)
+    run.log_dynamics("test", dynamics)
+
+    assert len(run.commit({}).parts) == (2 if kept else 0)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,220 @@
+"""Records of training dynamics: how often each class was predicted over the steps of one run."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+
+from seedproof.errors import NotFoundError
+from seedproof.records.location import Location
+from seedproof.records.manifest import Part, RunManifest
+from seedproof.records.part_files import PartFiles
+from seedproof.records.schema import (
+    MAX_GROUP_ROWS,
+    UNLABELED,
+    Group,
+    digest,
+    ids_digest,
+    labels_digest,
+)
+from seedproof.records.writer import PartWriter
+from seedproof.typing import FloatArray, IntArray
+
+ROWS_PER_GROUP = min(4096, MAX_GROUP_ROWS)
+
+
+class Curve(NamedTuple):
+    """Mean entropy of the labels so far, over the examples that were seen so far.
+
+    Args:
+        steps: After how many updates.
+        entropies: Nats, one for each.
+    """
+
+    steps: tuple[int, ...]
+    entropies: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class DynamicsRecord:
+    """What one run predicted over its steps, example by example in canonical order.
+
+    Args:
+        ids: Example ids, int64 or text.
+        labels: Gold class indices, -1 where unknown.
+        n_steps: How often each example was looked at.
+        offsets: Where the classes of each example begin, and the end: (examples + 1).
+        classes: The classes that were predicted, ascending within an example.
+        counts: How often each of them was.
+        gold_mean: Mean over steps of the gold label's probability; NaN where unknown.
+        gold_sd: Its standard deviation over steps, divided by their number; NaN where unknown.
+        class_names: Names of the classes, in the order of their indices.
+        curve: Mean entropy over the updates; None where updates of several ranks were merged, which
+            have no common order.
+    """
+
+    ids: pa.Array
+    labels: IntArray
+    n_steps: IntArray
+    offsets: IntArray
+    classes: IntArray
+    counts: IntArray
+    gold_mean: FloatArray
+    gold_sd: FloatArray
+    class_names: tuple[str, ...]
+    curve: Curve | None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def rows(self, start: int, stop: int) -> "DynamicsRecord":
+        """Some examples that are next to each other."""
+        offsets = self.offsets[start : stop + 1]
+        pairs = slice(int(offsets[0]), int(offsets[-1]))
+        return DynamicsRecord(
+            self.ids[start:stop],
+            self.labels[start:stop],
+            self.n_steps[start:stop],
+            offsets - offsets[0],
+            self.classes[pairs],
+            self.counts[pairs],
+            self.gold_mean[start:stop],
+            self.gold_sd[start:stop],
+            self.class_names,
+            self.curve,
+        )
+
+
+def write_dynamics(folder: Location, split: str, record: DynamicsRecord) -> Part:
+    """Write the dynamics of one run on one split.
+
+    Args:
+        folder: The run's folder.
+        split: Name of the data split.
+        record: What was recorded, in canonical order of ids.
+
+    Returns:
+        The part, for the manifest that commits it.
+    """
+    schema = pa.schema(
+        [
+            pa.field("example", record.ids.type, nullable=False),
+            pa.field("label", pa.int32()),
+            pa.field("n_steps", pa.int32(), nullable=False),
+            pa.field("classes", pa.list_(pa.int32()), nullable=False),
+            pa.field("counts", pa.list_(pa.int32()), nullable=False),
+            pa.field("gold_mean", pa.float64()),
+            pa.field("gold_sd", pa.float64()),
+        ]
+    )
+    name = f"part-{uuid4().hex[:8]}-00000.parquet"
+    writer = PartWriter(folder, f"dynamics/{split}/{name}", schema)
+    for start in range(0, len(record), ROWS_PER_GROUP):
+        rows = record.rows(start, min(start + ROWS_PER_GROUP, len(record)))
+        writer.write(pa.Table.from_arrays(_columns(rows), schema=schema), _group(rows))
+    curve = None if record.curve is None else record.curve._asdict()
+    return writer.close({"kind": "dynamics", "classes": record.class_names, "curve": curve})
+
+
+def _columns(rows: DynamicsRecord) -> list[pa.Array]:
+    offsets = pa.array(rows.offsets, pa.int32())
+    return [
+        rows.ids,
+        pa.array(rows.labels, pa.int32(), mask=rows.labels == UNLABELED),
+        pa.array(rows.n_steps, pa.int32()),
+        pa.ListArray.from_arrays(offsets, pa.array(rows.classes, pa.int32())),
+        pa.ListArray.from_arrays(offsets, pa.array(rows.counts, pa.int32())),
+        pa.array(rows.gold_mean, pa.float64(), mask=np.isnan(rows.gold_mean)),
+        pa.array(rows.gold_sd, pa.float64(), mask=np.isnan(rows.gold_sd)),
+    ]
+
+
+def _group(rows: DynamicsRecord) -> Group:
+    """What the footer says of a row group: all of its values are in a digest, for they are few."""
+    integers = (rows.n_steps, rows.offsets, rows.classes, rows.counts)
+    # Whatever sign or payload a NaN has, it becomes null.
+    floats = (np.where(np.isnan(v), np.nan, v) for v in (rows.gold_mean, rows.gold_sd))
+    values = [*(v.astype("<i4").tobytes() for v in integers)]
+    values += [v.astype("<f8").tobytes() for v in floats]
+    n_labeled = int((rows.labels != UNLABELED).sum())
+    return Group(
+        len(rows),
+        n_labeled,
+        ids_digest(rows.ids),
+        labels_digest(rows.labels),
+        digest(b"".join(values)),
+    )
+
+
+def dynamics_of(store: Location, run: RunManifest, split: str) -> DynamicsRecord:
+    """What one run predicted over its steps on one split.
+
+    Args:
+        store: The store's folder.
+        run: The run's manifest.
+        split: Name of the data split.
+
+    Returns:
+        All examples in canonical order.
+
+    Raises:
+        NotFoundError: The run logged no dynamics of this split.
+        DamagedStoreError: A file differs from what was committed.
+    """
+    files = PartFiles(store, run, f"dynamics/{split}/")
+    if not files.groups:
+        known = sorted({p[1] for p in _paths(run) if p[0] == "dynamics"})
+        listed = ", ".join(known) or "none; log them with run.log_dynamics"
+        raise NotFoundError(
+            f"Run {run.name!r} of arm {run.arm!r} has no dynamics of the split {split!r}. "
+            f"Known: {listed}."
+        )
+    return _joined([_read(files, group_idx) for group_idx in range(len(files.groups))])
+
+
+def _paths(run: RunManifest) -> Iterator[list[str]]:
+    return (part.path.split("/") for part in run.parts)
+
+
+def _read(files: PartFiles, group_idx: int) -> DynamicsRecord:
+    table = files.read(group_idx, files.columns())
+    columns = {name: pa.concat_arrays(table.column(name).chunks) for name in table.column_names}
+    lengths = columns["classes"].value_lengths()
+    if not lengths.equals(columns["counts"].value_lengths()):
+        raise files.damaged(group_idx)
+    curve = files.facts["curve"]
+    rows = DynamicsRecord(
+        ids=columns["example"],
+        labels=columns["label"].fill_null(UNLABELED).to_numpy(zero_copy_only=False),
+        n_steps=columns["n_steps"].to_numpy(zero_copy_only=False),
+        offsets=np.append(0, np.cumsum(lengths.to_numpy(zero_copy_only=False))),
+        classes=columns["classes"].flatten().to_numpy(zero_copy_only=False),
+        counts=columns["counts"].flatten().to_numpy(zero_copy_only=False),
+        gold_mean=columns["gold_mean"].to_numpy(zero_copy_only=False),
+        gold_sd=columns["gold_sd"].to_numpy(zero_copy_only=False),
+        class_names=tuple(files.facts["classes"]),
+        curve=None if curve is None else Curve(tuple(curve["steps"]), tuple(curve["entropies"])),
+    )
+    # Checksums keep each page whole; the digests keep it in its place.
+    if _group(rows) != files.groups[group_idx]:
+        raise files.damaged(group_idx)
+    return rows
+
+
+def _joined(groups: list[DynamicsRecord]) -> DynamicsRecord:
+    lengths = np.concatenate([np.diff(rows.offsets) for rows in groups])
+    return DynamicsRecord(
+        pa.concat_arrays([rows.ids for rows in groups]),
+        np.concatenate([rows.labels for rows in groups]),
+        np.concatenate([rows.n_steps for rows in groups]),
+        np.append(0, np.cumsum(lengths)),
+        np.concatenate([rows.classes for rows in groups]),
+        np.concatenate([rows.counts for rows in groups]),
+        np.concatenate([rows.gold_mean for rows in groups]),
+        np.concatenate([rows.gold_sd for rows in groups]),
+        groups[0].class_names,
+        groups[0].curve,
+    )

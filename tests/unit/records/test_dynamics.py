@@ -1,0 +1,249 @@
+"""What one run predicted over its steps, in a file with digests."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from seedproof.errors import DamagedStoreError, NotFoundError
+from seedproof.records import dynamics
+from seedproof.records.dynamics import Curve, DynamicsRecord, dynamics_of, write_dynamics
+from seedproof.records.location import Location
+from seedproof.records.manifest import RunManifest
+from seedproof.records.schema import ids_digest, labels_digest
+from seedproof.records.writer import FOOTER_KEY
+
+ARRAYS = ("labels", "n_steps", "offsets", "classes", "counts", "gold_mean", "gold_sd")
+
+
+def record(**others):
+    """Five examples: one never seen, one unlabeled, one without a known probability."""
+    given = {
+        "ids": pa.array(["a", "b", "c", "d", "é"]),
+        "labels": np.array([2, -1, 0, 1, 1], dtype=np.int32),
+        "n_steps": np.array([4, 3, 0, 2, 7], dtype=np.int32),
+        "offsets": np.array([0, 2, 3, 3, 5, 6]),
+        "classes": np.array([0, 2, 1, 0, 1, 1], dtype=np.int32),
+        "counts": np.array([1, 3, 3, 1, 1, 7], dtype=np.int32),
+        "gold_mean": np.array([0.1 + 0.2, np.nan, np.nan, 0.5, 1.0]),
+        "gold_sd": np.array([1 / 3, np.nan, np.nan, 0.25, 0.0]),
+        "class_names": ("cat", "dog", "fox"),
+        "curve": Curve((1, 2, 4), (0.0, 0.1 + 0.2, 1 / 3)),
+    }
+    return DynamicsRecord(**(given | others))
+
+
+@pytest.fixture
+def store(tmp_path):
+    """An empty store."""
+    return Location.of(tmp_path)
+
+
+@pytest.fixture
+def write(store):
+    """Writes dynamics of the run that people call 7."""
+
+    def write_one(one, split="dev"):
+        part = write_dynamics(store / "runs" / "id0", split, one)
+        return RunManifest("id0", "7", (part,))
+
+    return write_one
+
+
+@pytest.fixture(params=[2, 4096], ids=["several-groups", "one-group"])
+def _size_of_groups(request, monkeypatch):
+    monkeypatch.setattr(dynamics, "ROWS_PER_GROUP", request.param)
+
+
+def file_of(store, run):
+    """The only file of a run."""
+    return Path(store.path) / "runs" / "id0" / run.parts[0].path
+
+
+@pytest.mark.usefixtures("_size_of_groups")
+def test_dynamics_are_read_back_to_the_bit(store, write):
+    """Every array, what is unknown, and the curve; in one row group or in several."""
+    given = record()
+
+    found = dynamics_of(store, write(given), "dev")
+
+    assert found.ids.equals(given.ids)
+    for name in ARRAYS:
+        np.testing.assert_array_equal(getattr(found, name), getattr(given, name), err_msg=name)
+    assert found.class_names == given.class_names
+    assert found.curve == given.curve
+    assert len(found) == 5
+
+
+def test_numbers_may_be_ids_and_a_curve_may_be_unknown(store, write):
+    """As in predictions; ranks that were merged have no curve."""
+    found = dynamics_of(store, write(record(ids=pa.array([-1, 2, 3, 10, 20]), curve=None)), "dev")
+
+    assert found.ids.to_pylist() == [-1, 2, 3, 10, 20]
+    assert found.curve is None
+
+
+def test_columns_have_the_documented_types(store, write):
+    """Other programs may read it: only classes that were predicted take a place."""
+    run = write(record())
+
+    table = pq.read_table(file_of(store, run))
+
+    assert table.column_names == [
+        "example",
+        "label",
+        "n_steps",
+        "classes",
+        "counts",
+        "gold_mean",
+        "gold_sd",
+    ]
+    assert [str(field.type) for field in table.schema] == [
+        "string",
+        "int32",
+        "int32",
+        "list<element: int32>",
+        "list<element: int32>",
+        "double",
+        "double",
+    ]
+    assert [field.name for field in table.schema if field.nullable] == [
+        "label",
+        "gold_mean",
+        "gold_sd",
+    ]
+    assert table.slice(0, 3).to_pylist() == [
+        {
+            "example": "a",
+            "label": 2,
+            "n_steps": 4,
+            "classes": [0, 2],
+            "counts": [1, 3],
+            "gold_mean": 0.1 + 0.2,
+            "gold_sd": 1 / 3,
+        },
+        {
+            "example": "b",
+            "label": None,
+            "n_steps": 3,
+            "classes": [1],
+            "counts": [3],
+            "gold_mean": None,
+            "gold_sd": None,
+        },
+        {
+            "example": "c",
+            "label": 0,
+            "n_steps": 0,
+            "classes": [],
+            "counts": [],
+            "gold_mean": None,
+            "gold_sd": None,
+        },
+    ]
+
+
+def test_the_footer_says_what_it_is(store, write, monkeypatch):
+    """Kind, classes, the curve, and digests of ids and labels like those of predictions."""
+    monkeypatch.setattr(dynamics, "ROWS_PER_GROUP", 3)
+    run = write(record())
+
+    footer = json.loads(pq.read_metadata(file_of(store, run)).metadata[FOOTER_KEY.encode()])
+
+    assert run.parts[0].path.startswith("dynamics/dev/part-")
+    assert run.parts[0].is_possible()
+    assert footer["part"] == f"id0/{run.parts[0].path}"
+    assert (footer["kind"], footer["classes"]) == ("dynamics", ["cat", "dog", "fox"])
+    assert footer["curve"] == {"steps": [1, 2, 4], "entropies": [0.0, 0.1 + 0.2, 1 / 3]}
+    first, second = footer["groups"]
+    assert first[:4] == [3, 2, ids_digest(record().ids[:3]), labels_digest(record().labels[:3])]
+    assert second[:2] == [2, 2]
+
+
+@pytest.mark.parametrize("split", ["test", "de", "dev2"])
+def test_a_split_without_dynamics_is_not_found(store, write, split):
+    """The message names the run and what there is."""
+    with pytest.raises(NotFoundError, match=r"Run '7' of arm '.*' has no dynamics .* Known: dev\."):
+        dynamics_of(store, write(record()), split)
+
+
+def test_a_run_without_dynamics_says_how_to_log_them(store):
+    """Most stores have none."""
+    with pytest.raises(NotFoundError, match=r"none; log them with run\.log_dynamics"):
+        dynamics_of(store, RunManifest("id0", "7", ()), "dev")
+
+
+def test_every_damaged_byte_is_found_and_named(store, write, flip_byte):
+    """Every 13th byte of the file: page, header or footer. Otherwise the values are the same."""
+    run = write(record())
+    file = file_of(store, run)
+    whole = file.read_bytes()
+
+    messages, n_tried = [], 0
+    for position in range(4, len(whole), 13):
+        n_tried += 1
+        flip_byte(file, position)
+        try:
+            found = dynamics_of(store, run, "dev")
+        except DamagedStoreError as error:
+            messages.append(str(error))
+        else:
+            for name in ARRAYS:
+                np.testing.assert_array_equal(getattr(found, name), getattr(record(), name))
+        file.write_bytes(whole)
+
+    assert len(messages) > 0.9 * n_tried
+    assert all(file.name in message and "run '7'" in message for message in messages)
+
+
+def test_a_file_that_is_gone_is_named(store, write):
+    """With its run."""
+    run = write(record())
+    file_of(store, run).unlink()
+
+    with pytest.raises(DamagedStoreError, match="is missing, but run '7' lists it"):
+        dynamics_of(store, run, "dev")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"labels": np.array([2, -1, 0, 1, 2], dtype=np.int32)},
+        {"n_steps": np.array([4, 3, 0, 2, 8], dtype=np.int32)},
+        {"classes": np.array([0, 2, 1, 0, 1, 2], dtype=np.int32)},
+        {"counts": np.array([1, 3, 3, 1, 1, 8], dtype=np.int32)},
+        {"gold_mean": np.array([0.3, np.nan, np.nan, 0.5, 1.0])},
+        {"gold_sd": np.array([0.3, np.nan, np.nan, 0.25, 0.0])},
+        {"offsets": np.array([0, 1, 3, 3, 5, 6])},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_other_values_than_the_footer_says_are_damage(store, write, monkeypatch, change):
+    """Two pages of one size could trade their places, and each would look well by itself."""
+    said = dynamics._group(record())
+    monkeypatch.setattr(dynamics, "_group", lambda _: said)
+    run = write(record(**change))
+    monkeypatch.undo()
+
+    with pytest.raises(DamagedStoreError, match="of run '7' differs from what was committed"):
+        dynamics_of(store, run, "dev")
+
+
+def test_counts_that_belong_to_other_examples_are_damage(store, write, monkeypatch):
+    """As many counts in all, but cut in other places than the classes."""
+    columns_of = dynamics._columns
+
+    def moved(rows):
+        columns = columns_of(rows)
+        shifted = pa.array([0, 1, 3, 3, 5, 6], pa.int32())
+        columns[4] = pa.ListArray.from_arrays(shifted, columns[4].values)
+        return columns
+
+    monkeypatch.setattr(dynamics, "_columns", moved)
+    run = write(record())
+
+    with pytest.raises(DamagedStoreError, match="of run '7' differs from what was committed"):
+        dynamics_of(store, run, "dev")
