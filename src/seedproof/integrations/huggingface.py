@@ -31,6 +31,29 @@ def seeds_of(run: Run) -> dict[str, int]:
     return {"seed": int(both.generate_state(1)[0]), "data_seed": run.seeds["order"]}
 
 
+def checkpoint_folders(
+    args: TrainingArguments, state: TrainerState, *, resume_from: str | Path | None
+) -> list[Path]:
+    """Where the checkpoint may lie that a training is resumed from, the likeliest first.
+
+    The Trainer tells its callbacks nothing of it.
+
+    Args:
+        args: The Trainer's.
+        state: The Trainer's.
+        resume_from: The folder, if the user has told it.
+
+    Returns:
+        One folder or more.
+    """
+    places = (
+        resume_from,
+        args.resume_from_checkpoint,
+        Path(str(args.output_dir)) / f"checkpoint-{state.global_step}",
+    )
+    return [Path(place) for place in places if isinstance(place, str | Path)]
+
+
 class AveragingCallback(TrainerCallback):
     """Averages weights while a Trainer trains.
 
@@ -81,15 +104,7 @@ class AveragingCallback(TrainerCallback):
 
     def _saved(self, args: TrainingArguments, state: TrainerState) -> Mapping[str, Any]:
         """The average in a checkpoint; the Trainer has loaded the rest of it before."""
-        folders = [
-            Path(place)
-            for place in (
-                self.resume_from,
-                args.resume_from_checkpoint,
-                Path(str(args.output_dir)) / f"checkpoint-{state.global_step}",
-            )
-            if isinstance(place, str | Path)
-        ]
+        folders = checkpoint_folders(args, state, resume_from=self.resume_from)
         for folder in folders:
             if (folder / "optimizer.pt").is_file():
                 saved = torch.load(folder / "optimizer.pt", map_location="cpu", weights_only=True)

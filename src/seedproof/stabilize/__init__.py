@@ -1,4 +1,4 @@
-"""Make a training depend less on its seed: average its weights while it goes on."""
+"""Make a training depend less on its seed: average its weights, or soften its labels."""
 
 from seedproof.stabilize.average import AverageWarning, WeightAverage
 from seedproof.stabilize.policy import Decay, Mean, NormRule, Policy, Window
@@ -11,6 +11,18 @@ from seedproof.stabilize.presets import (
     SWA,
     SwitchEMA,
     build,
+)
+from seedproof.stabilize.soft_labels import (
+    RunningMean,
+    Tgtss,
+    TgtssSettings,
+    codistillation_loss,
+    ensemble,
+    knn_smoothed,
+    mixed,
+    raised,
+    smoothed,
+    soft_cross_entropy,
 )
 
 __all__ = [
@@ -25,8 +37,18 @@ __all__ = [
     "Mean",
     "NormRule",
     "Policy",
+    "RunningMean",
     "SwitchEMA",
+    "Tgtss",
+    "TgtssSettings",
     "WeightAverage",
     "Window",
     "build",
+    "codistillation_loss",
+    "ensemble",
+    "knn_smoothed",
+    "mixed",
+    "raised",
+    "smoothed",
+    "soft_cross_entropy",
 ]

@@ -1,0 +1,250 @@
+"""Hugging Face's Trainer on soft labels, and soft labels from its steps."""
+# ruff: noqa: ANN401, ARG002 - callbacks have the signatures that they have, and get whatever comes
+
+import json
+from collections.abc import Iterable, Mapping, Sized
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+from torch.utils.data import Dataset
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+
+from seedproof.errors import ColumnError, OptionError, RunError, ShapeError
+from seedproof.integrations.huggingface import checkpoint_folders
+from seedproof.runs.rng import untouched
+from seedproof.stabilize import Tgtss, soft_cross_entropy
+
+# Beside the Trainer's own files in the folder of a checkpoint.
+STATE_FILE = "seedproof_tgtss.pt"
+LABEL_NAMES = ("labels", "label", "label_ids")
+
+
+class IndexedDataset(Dataset[dict[str, Any]]):
+    """A training set whose `labels` are pairs: the gold label, and the row of the example.
+
+    The Trainer gives the loss nothing but labels, so the row travels with them. Wrap the training
+    set only: labels without rows are those of an evaluation.
+
+    Args:
+        dataset: Examples as mappings, with a gold label under `labels`, `label` or `label_ids`.
+    """
+
+    def __init__(self, dataset: Any) -> None:
+        if not isinstance(dataset, Sized):
+            raise OptionError("The rows of a dataset without a length are unknown. Give a list.")
+        self.dataset: Any = dataset
+
+    def __len__(self) -> int:
+        """How many examples."""
+        return len(self.dataset)
+
+    def __getitem__(self, row: int) -> dict[str, Any]:
+        """An example; its label is a pair."""
+        example = dict(self.dataset[row])
+        given = [example.pop(name) for name in LABEL_NAMES if name in example]
+        if not given:
+            raise ColumnError(
+                f"Example {row} has no label, only {', '.join(map(str, example))}. "
+                f"Name its column {' or '.join(LABEL_NAMES)}."
+            )
+        return example | {"labels": [int(given[0]), int(row)]}
+
+
+class SoftLabelLoss:
+    """The loss of a training on soft labels; give it to the Trainer as `compute_loss_func`.
+
+    The training set must be an `IndexedDataset`. Batches of an evaluation, whose labels have no
+    rows, get the cross-entropy against their gold labels, as without this.
+
+    Args:
+        targets: Soft labels of the training set, axes (examples, classes). Without them training
+            goes by the gold labels: the loss of a teacher that a `TgtssCallback` looks at.
+    """
+
+    def __init__(self, targets: Tensor | None = None) -> None:
+        self.targets = targets
+        # Set by a callback that wants them: batches since the last step, with their rows.
+        self.is_keeping = False
+        self.kept: list[tuple[Tensor, Tensor]] = []
+
+    def __call__(
+        self, outputs: Any, labels: Tensor | None, num_items_in_batch: Tensor | int | None = None
+    ) -> Tensor:
+        """Loss of a batch, as the Trainer wants it.
+
+        Args:
+            outputs: What the model gave.
+            labels: Gold labels and rows, or gold labels.
+            num_items_in_batch: How many labels the whole optimizer step has.
+
+        Returns:
+            The sum over the batch, divided by the number of examples of the step.
+
+        Raises:
+            ShapeError: There are no labels, or they are something else.
+        """
+        logits = outputs["logits"] if isinstance(outputs, Mapping) else outputs[0]
+        if labels is None or labels.shape not in (logits.shape[:1], (len(logits), 2)):
+            shape = None if labels is None else tuple(labels.shape)
+            raise ShapeError(
+                f"Labels have the shape {shape} for logits of {tuple(logits.shape)}. "
+                "Train on an IndexedDataset, and evaluate on one label an example."
+            )
+        n_items = len(labels) if num_items_in_batch is None else num_items_in_batch
+        if labels.ndim == 1:
+            return functional.cross_entropy(logits, labels, reduction="sum") / n_items
+        gold, rows = labels.unbind(dim=1)
+        if num_items_in_batch is not None:
+            # The Trainer counts labels, and here are two an example.
+            n_items = num_items_in_batch // 2
+        if self.is_keeping:
+            self.kept.append((logits.detach().float().softmax(dim=-1).cpu(), rows.cpu()))
+        if self.targets is None:
+            return functional.cross_entropy(logits, gold, reduction="sum") / n_items
+        soft = self.targets[rows.to(self.targets.device)]
+        return soft_cross_entropy(logits, soft, reduction="sum") / n_items
+
+
+class TgtssCallback(TrainerCallback):
+    """Lets a `Tgtss` observe a teacher while a Trainer trains it.
+
+    Either it predicts `batches` after each step that is due, or, for free, it takes what the
+    `loss` has seen anyway. Training goes on bit by bit as without it. Each checkpoint holds its
+    state, so that `resume_from_checkpoint` gives the same soft labels as an uninterrupted training.
+    Give it before an `AveragingCallback`, so that it sees the weights that are trained.
+
+    Args:
+        tgtss: What observes; `tgtss.targets()` after training are the student's soft labels.
+        batches: The training set, in any order, such as a DataLoader of an `IndexedDataset`.
+        loss: The teacher's loss, whose training set is an `IndexedDataset`.
+        resume_from: The checkpoint's folder, if a training is resumed from one that lies
+            elsewhere than in the Trainer's own output folder.
+
+    Raises:
+        OptionError: Not exactly one of batches and loss is given.
+    """
+
+    def __init__(
+        self,
+        tgtss: Tgtss,
+        *,
+        batches: Iterable[Mapping[str, Any]] | None = None,
+        loss: SoftLabelLoss | None = None,
+        resume_from: str | Path | None = None,
+    ) -> None:
+        if (batches is None) == (loss is None):
+            raise OptionError(
+                "Give either batches, which are predicted after each step that is due, or the "
+                "loss, whose training batches are observed for free."
+            )
+        self.tgtss = tgtss
+        self.batches = batches
+        self.loss = loss
+        self.resume_from = resume_from
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Begin, or go on where a checkpoint was saved."""
+        if args.world_size > 1:
+            raise RunError(
+                f"The training has {args.world_size} processes, and each would observe its own "
+                "share of the steps. Train the teacher in one process."
+            )
+        if state.global_step > 0:
+            saved = self._saved(args, state)
+            if saved["history"] != _digest(state):
+                # The Trainer tells nobody where it resumes from, and others may lie around.
+                raise RunError(
+                    f"The {STATE_FILE} that was found for step {state.global_step} is of another "
+                    "training: its losses differ. Give the checkpoint's folder as resume_from."
+                )
+            self.tgtss.load_state_dict(saved["tgtss"])
+        elif self.tgtss.has_observed:
+            raise RunError(
+                "This Tgtss has observed a training already, and another one begins. "
+                "Make a new one for each teacher."
+            )
+
+    def _saved(self, args: TrainingArguments, state: TrainerState) -> Mapping[str, Any]:
+        folders = checkpoint_folders(args, state, resume_from=self.resume_from)
+        for folder in folders:
+            if (folder / STATE_FILE).is_file():
+                found: Mapping[str, Any] = torch.load(folder / STATE_FILE, weights_only=True)
+                return found
+        raise RunError(
+            f"The training goes on at step {state.global_step}, but no {STATE_FILE} was saved in "
+            f"{' or '.join(map(str, folders))}. Give the checkpoint's folder as resume_from."
+        )
+
+    def on_step_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Let the loss keep what it sees, if the step that begins is due."""
+        if self.loss is not None:
+            self.loss.kept.clear()
+            self.loss.is_keeping = self.tgtss.is_due(state.global_step + 1)
+
+    def on_step_end(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        model: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        """Observe the step, if it is due."""
+        if not self.tgtss.is_due(state.global_step):
+            return
+        if self.loss is None:
+            self._predict(state.global_step, model, device=args.device)
+            return
+        for probs, rows in self.loss.kept:
+            self.tgtss.observe(state.global_step, probs, rows)
+        self.loss.kept.clear()
+        self.loss.is_keeping = False
+
+    @torch.no_grad()
+    def _predict(self, step: int, model: Any, *, device: torch.device) -> None:
+        modes = {module: module.training for module in model.modules()}
+        model.eval()
+        try:
+            with untouched():  # a DataLoader draws from the global generator
+                for batch in self.batches or ():
+                    moved = {name: one.to(device) for name, one in batch.items()}
+                    rows = moved.pop("labels").cpu()[:, 1]
+                    probs = model(**moved).logits.float().softmax(dim=-1)
+                    self.tgtss.observe(step, probs, rows, is_extra=True)
+        finally:
+            for module, was_training in modes.items():
+                module.training = was_training
+
+    def on_save(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Put the state into the checkpoint, whose folder the Trainer has just written."""
+        folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
+        if not folder.is_dir():
+            return
+        saved = {"tgtss": self.tgtss.state_dict(), "history": _digest(state)}
+        # Under another name first, so that a file of this name is whole.
+        torch.save(saved, folder / f"{STATE_FILE}.unfinished")
+        (folder / f"{STATE_FILE}.unfinished").replace(folder / STATE_FILE)
+
+    def on_train_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Let go of the loss, and bring the mean to disk if it lives there."""
+        if self.loss is not None:
+            self.loss.is_keeping = False
+            self.loss.kept.clear()
+        self.tgtss.running_mean.flush()
+
+
+def _digest(state: TrainerState) -> str:
+    """What was logged, in short: the same for a training and for its checkpoint alone."""
+    return sha256(json.dumps(state.log_history, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,20 @@
+"""Soft labels: what a model is trained on instead of gold labels, so that its seed matters less."""
+
+from seedproof.stabilize.soft_labels.losses import codistillation_loss, soft_cross_entropy
+from seedproof.stabilize.soft_labels.neighbors import knn_smoothed
+from seedproof.stabilize.soft_labels.running_mean import RunningMean
+from seedproof.stabilize.soft_labels.targets import ensemble, mixed, raised, smoothed
+from seedproof.stabilize.soft_labels.tgtss import Tgtss, TgtssSettings
+
+__all__ = [
+    "RunningMean",
+    "Tgtss",
+    "TgtssSettings",
+    "codistillation_loss",
+    "ensemble",
+    "knn_smoothed",
+    "mixed",
+    "raised",
+    "smoothed",
+    "soft_cross_entropy",
+]

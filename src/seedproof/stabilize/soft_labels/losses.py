@@ -1,0 +1,111 @@
+"""Losses of a training on soft labels, and of two trainings that learn from each other."""
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from seedproof.errors import OptionError, ShapeError
+
+Reduction: TypeAlias = Literal["mean", "sum", "none"]
+
+
+def soft_cross_entropy(logits: Tensor, targets: Tensor, *, reduction: Reduction = "mean") -> Tensor:
+    """Cross-entropy of predictions against soft labels, −Σ_k q_k ln p_k, in nats.
+
+    For one-hot targets it is `torch.nn.functional.cross_entropy`. It is smallest where p = q, and
+    then it is the entropy of q, not 0. Classes whose target is 0 add nothing, also
+    where their logit is −∞. It is computed in 32 bits at least. No gradient goes to the targets.
+
+    Args:
+        logits: What the model gives, axes (…, classes).
+        targets: Probabilities of the same shape, of any float type, on any device.
+        reduction: `mean` over examples, `sum` over them, or `none`.
+
+    Returns:
+        A number, or one for each example.
+
+    Raises:
+        ShapeError: The shapes differ.
+        OptionError: There is no such reduction.
+    """
+    if logits.shape != targets.shape:
+        raise ShapeError(
+            f"Logits have the shape {tuple(logits.shape)} and targets {tuple(targets.shape)}. "
+            "Give one probability for each logit; for gold labels, use cross_entropy of torch."
+        )
+    log_probs = _log_probs(logits)
+    weights = targets.detach().to(log_probs)
+    # 0 · ln 0 is 0 here, and not NaN; masked before, so that its gradient is 0 as well.
+    losses = -(weights * log_probs.masked_fill(weights == 0, 0.0)).sum(dim=-1)
+    return _reduced(losses, reduction)
+
+
+def codistillation_loss(
+    logits: Tensor,
+    peers_logits: Tensor | Sequence[Tensor],
+    labels: Tensor,
+    *,
+    weight: float = 1.0,
+    reduction: Reduction = "mean",
+) -> Tensor:
+    """Loss of one of several models that are trained side by side and learn from each other.
+
+    Cross-entropy against the gold labels + weight · KL(p̄ ‖ p), where p is this model's prediction
+    and p̄ the mean of its peers' on the same batch. The direction is that of distillation: from the
+    peers to this model. The peers are detached, so that each model is moved by its own loss alone:
+    call it once for each model. The divergence is 0 where the model agrees with its peers.
+
+    Co-distillation against churn is by Bhojanapalli et al. (2021, arXiv:2102.03349) and Hidey et
+    al. (2022, arXiv:2204.04735), after Anil et al. (2018, arXiv:1804.03235). Variants differ in
+    the divergence and in what is detached; the above is ours. Two models cost two trainings, and
+    one of them is served.
+
+    Args:
+        logits: What this model gives, axes (examples, classes).
+        peers_logits: What the other model gives, or a list for several others.
+        labels: Gold classes.
+        weight: How much agreement counts beside the gold labels; 0 is a training alone.
+        reduction: `mean` over examples, `sum` over them, or `none`.
+
+    Returns:
+        A number, or one for each example.
+
+    Raises:
+        ShapeError: The shapes differ.
+        OptionError: The weight is negative, there is no peer, or no such reduction.
+    """
+    if not weight >= 0.0:
+        raise OptionError(f"weight is {weight!r}. Give 0 or more.")
+    peers = [peers_logits] if isinstance(peers_logits, Tensor) else list(peers_logits)
+    if not peers:
+        raise OptionError("There is no peer to learn from. Give the logits of at least one.")
+    if any(peer.shape != logits.shape for peer in peers):
+        raise ShapeError(
+            f"Logits have the shape {tuple(logits.shape)} and those of the peers "
+            f"{[tuple(peer.shape) for peer in peers]}. Give all for the same batch."
+        )
+    log_probs = _log_probs(logits)
+    gold = functional.nll_loss(log_probs, labels.to(log_probs.device), reduction="none")
+    with torch.no_grad():
+        teacher = torch.stack([_log_probs(peer).exp().to(log_probs) for peer in peers]).mean(dim=0)
+        entropy = torch.special.entr(teacher).sum(dim=-1)
+    divergence = soft_cross_entropy(logits, teacher, reduction="none") - entropy
+    return _reduced(gold + weight * divergence, reduction)
+
+
+def _log_probs(logits: Tensor) -> Tensor:
+    dtype = torch.promote_types(logits.dtype, torch.float32)
+    return functional.log_softmax(logits, dim=-1, dtype=dtype)
+
+
+def _reduced(losses: Tensor, reduction: Reduction) -> Tensor:
+    if reduction == "mean":
+        return losses.mean()
+    if reduction == "sum":
+        return losses.sum()
+    if reduction == "none":
+        return losses
+    raise OptionError(f"reduction is {reduction!r}. Known: 'mean', 'sum', 'none'.")

@@ -1,0 +1,126 @@
+"""Soft labels from the labels of similar examples: exact neighbors, in bounded memory."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from seedproof.errors import OptionError, ShapeError
+from seedproof.stabilize.soft_labels.checks import as_doubles, as_labels, check_share
+from seedproof.stabilize.soft_labels.targets import one_hot
+from seedproof.typing import is_count
+
+# Numbers of float64 in each of the few arrays that a piece of the work needs: 16 MB.
+PIECE = 2**21
+
+
+def knn_smoothed(
+    features: Any,  # noqa: ANN401 - tensors, arrays, lists
+    labels: Any,  # noqa: ANN401 - as above
+    *,
+    n_classes: int,
+    k: int,
+    weight: float,
+    uniform: float = 0.0,
+    counts_itself: bool = True,
+) -> Tensor:
+    """Labels smoothed by those of the nearest examples: (1 − a)·y + a·(b/K + (1 − b)·η).
+
+    η has the shares of the classes among the k nearest examples by Euclidean distance. As we read
+    Bahri and Jiang (2021, arXiv:2102.05140): neighbors are sought in the training set itself, in
+    which an example is its own nearest; all examples at the distance of the k-th count, so that
+    no tie is broken and the order of examples changes nothing. The paper's features are the logits
+    of a first model, which costs a second training; features of a frozen encoder cost none.
+
+    Neighbors are exact, by sums of squared differences in float64. Memory beyond features and
+    result is bounded, time grows with the square of the number of examples.
+
+    Args:
+        features: What says which examples are similar, axes (examples, features).
+        labels: Gold classes.
+        n_classes: K, how many classes there are.
+        k: How many neighbors, 1 or more.
+        weight: a, the share of the label that is replaced: 0 leaves the gold label.
+        uniform: b, the share of that which is uniform, as in label smoothing.
+        counts_itself: Whether an example is a neighbor of itself.
+
+    Returns:
+        Axes (examples, classes).
+
+    Raises:
+        OptionError: k, weight or uniform is not possible, or a feature is not finite.
+        ShapeError: Features and labels are of different examples.
+        UnknownLabelError: A label is none of the classes.
+    """
+    check_share(weight, "weight")
+    check_share(uniform, "uniform")
+    gold = as_labels(labels, n_classes=n_classes)
+    points = _checked(features, n_examples=len(gold))
+    most = len(gold) if counts_itself else len(gold) - 1
+    if not is_count(k, 1) or k > most:
+        raise OptionError(f"k is {k!r}. Give a whole number from 1 to {most}.")
+    shares = [
+        _shares(nearby, gold, n_classes=n_classes)
+        for nearby in _neighborhoods(points, k=k, counts_itself=counts_itself)
+    ]
+    around = uniform / n_classes + (1.0 - uniform) * torch.cat(shares)
+    return (1.0 - weight) * one_hot(gold, n_classes=n_classes) + weight * around
+
+
+def _checked(features: Any, *, n_examples: int) -> Tensor:  # noqa: ANN401 - as above
+    points = as_doubles(features)
+    if points.ndim != 2 or len(points) != n_examples:
+        raise ShapeError(
+            f"Features of shape {tuple(points.shape)} were given for {n_examples} label(s). "
+            f"Give two axes, {n_examples} examples and features."
+        )
+    if not torch.isfinite(points.square().sum()):
+        raise OptionError("A feature is missing, infinite or too large. Give finite features.")
+    return points.contiguous()
+
+
+def _neighborhoods(points: Tensor, *, k: int, counts_itself: bool) -> Iterator[Tensor]:
+    """For a piece of the examples after the other, which examples are their neighbors."""
+    n_examples, n_features = points.shape
+    squares = points.square().sum(dim=1)
+    # Products of matrices are quick but round differently from block to block. Hence they only
+    # choose candidates. Their error, and that of the sums below, is less than this share of the
+    # squared lengths (Higham, Accuracy and Stability, section 3.1, with room to spare).
+    share = 16 * (n_features + 8) * torch.finfo(torch.float64).eps
+    n_at_once = max(1, PIECE // n_examples)
+    for begin in range(0, n_examples, n_at_once):
+        rows = torch.arange(begin, min(begin + n_at_once, n_examples))
+        lengths = squares[rows, None] + squares
+        about = lengths - 2.0 * points[rows] @ points.T
+        is_possible = torch.ones(about.shape, dtype=torch.bool)
+        if not counts_itself:
+            is_possible[torch.arange(len(rows)), rows] = False
+        about[~is_possible] = torch.inf
+        reach = (about + share * lengths).kthvalue(k, dim=1, keepdim=True).values
+        mine, theirs = (is_possible & (about - share * lengths <= reach)).nonzero(as_tuple=True)
+        distances = torch.full_like(about, torch.inf)
+        distances[mine, theirs] = _distances(points, rows[mine], theirs)
+        yield is_possible & (distances <= distances.kthvalue(k, dim=1, keepdim=True).values)
+
+
+def _distances(points: Tensor, first: Tensor, second: Tensor) -> Tensor:
+    """Squared distances of pairs; that of a pair is the same bits whatever else is asked for."""
+    vectors = points.numpy()
+    found = torch.empty(len(first), dtype=torch.float64)
+    length = max(1, PIECE // max(1, vectors.shape[1]))
+    for begin in range(0, len(first), length):
+        some = slice(begin, begin + length)
+        differences = vectors[first[some].numpy()] - vectors[second[some].numpy()]
+        # numpy adds up each row by itself; torch may choose another way for another shape.
+        found[some] = torch.from_numpy(np.square(differences).sum(axis=1))
+    return found
+
+
+def _shares(nearby: Tensor, gold: Tensor, *, n_classes: int) -> Tensor:
+    """Shares of the classes in some neighborhoods, from whole counts."""
+    mine, theirs = nearby.nonzero(as_tuple=True)
+    cells = mine * n_classes + gold[theirs]
+    counts = torch.bincount(cells, minlength=len(nearby) * n_classes).reshape(-1, n_classes)
+    return counts.to(torch.float64) / counts.sum(dim=1, keepdim=True)

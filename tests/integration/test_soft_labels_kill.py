@@ -1,0 +1,21 @@
+"""A teacher that is killed, wherever that hurts: its soft labels are those of one that was not."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+PROGRAM = Path(__file__).with_name("soft_labels_teacher.py")
+
+
+@pytest.mark.slow
+def test_a_killed_teacher_gives_the_same_soft_labels(tmp_path):
+    """Bit by bit, after deaths in an update, in a snapshot, in a load, and at any moment."""
+    subprocess.run([sys.executable, PROGRAM, tmp_path], check=True, timeout=300)
+
+    targets, n_predicted = torch.load(tmp_path / "killed" / "targets.pt", weights_only=True)
+    expected, expected_cost = torch.load(tmp_path / "whole" / "targets.pt", weights_only=True)
+    assert torch.equal(targets, expected)
+    assert n_predicted == expected_cost == 19 * 3000

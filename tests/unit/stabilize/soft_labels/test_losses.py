@@ -1,0 +1,197 @@
+"""Losses on soft labels, against torch's own and against formulas written out."""
+
+import math
+
+import pytest
+import torch
+from torch.nn import functional
+
+from seedproof.errors import OptionError, ShapeError
+from seedproof.stabilize import codistillation_loss, smoothed, soft_cross_entropy
+
+GENERATOR = torch.Generator().manual_seed(0)
+LOGITS = torch.randn((12, 5), generator=GENERATOR, dtype=torch.float64)
+PEER = torch.randn((12, 5), generator=GENERATOR, dtype=torch.float64)
+OTHER = torch.randn((12, 5), generator=GENERATOR, dtype=torch.float64)
+TARGETS = torch.rand((12, 5), generator=GENERATOR, dtype=torch.float64)
+TARGETS = TARGETS / TARGETS.sum(dim=1, keepdim=True)
+LABELS = torch.randint(0, 5, (12,), generator=GENERATOR)
+
+
+def gradient(loss, logits):
+    """Where a loss moves the logits."""
+    return torch.autograd.grad(loss, logits)[0]
+
+
+def test_a_hand_computed_case():
+    """−(¾ ln ⅔ + ¼ ln ⅓), where the odds are 2 : 1."""
+    logits = torch.tensor([[math.log(2.0), 0.0]], dtype=torch.float64)
+
+    loss = soft_cross_entropy(logits, torch.tensor([[0.75, 0.25]]))
+
+    assert loss.item() == pytest.approx(0.75 * math.log(1.5) + 0.25 * math.log(3.0), abs=1e-15)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_it_is_torchs_own_with_soft_targets(reduction):
+    """Loss and gradient; 1e-14 because sums may be taken in another order."""
+    logits = LOGITS.clone().requires_grad_()
+    ours = soft_cross_entropy(logits, TARGETS, reduction=reduction)
+    torchs = functional.cross_entropy(logits, TARGETS, reduction=reduction)
+
+    torch.testing.assert_close(ours, torchs, rtol=0, atol=1e-14)
+    torch.testing.assert_close(
+        gradient(ours.sum(), logits), gradient(torchs.sum(), logits), rtol=0, atol=1e-14
+    )
+
+
+def test_one_hot_targets_give_the_cross_entropy_of_the_labels():
+    """For each example, bit by bit: all other terms are 0."""
+    one_hot = functional.one_hot(LABELS, 5).double()
+
+    ours = soft_cross_entropy(LOGITS, one_hot, reduction="none")
+
+    assert torch.equal(ours, functional.cross_entropy(LOGITS, LABELS, reduction="none"))
+
+
+def test_label_smoothing_is_torchs():
+    """Smoothed labels give what `label_smoothing=` gives; 1e-14 as above."""
+    for alpha in (0.0, 0.1, 0.5, 1.0):
+        ours = soft_cross_entropy(LOGITS, smoothed(LABELS, n_classes=5, alpha=alpha))
+
+        torchs = functional.cross_entropy(LOGITS, LABELS, label_smoothing=alpha)
+        torch.testing.assert_close(ours, torchs, rtol=0, atol=1e-14)
+
+
+def test_its_minimum_is_the_entropy_of_the_targets():
+    """Where the model says what the targets say, no gradient is left; 1e-15 is rounding."""
+    logits = TARGETS.log().requires_grad_()
+
+    loss = soft_cross_entropy(logits, TARGETS)
+
+    assert loss.item() == pytest.approx(torch.special.entr(TARGETS).sum(dim=1).mean().item())
+    assert gradient(loss, logits).abs().max() < 1e-15
+
+
+def test_classes_that_are_masked_out_add_nothing():
+    """A logit of −∞ with a target of 0 gives the loss, and the gradient, of the other classes."""
+    logits = torch.tensor([[1.0, 2.0, -math.inf]], requires_grad=True)
+    without = torch.tensor([[1.0, 2.0]], requires_grad=True)
+
+    loss = soft_cross_entropy(logits, torch.tensor([[0.4, 0.6, 0.0]]))
+    expected = soft_cross_entropy(without, torch.tensor([[0.4, 0.6]]))
+
+    assert loss.item() == expected.item()
+    assert torch.equal(gradient(loss, logits)[:, :2], gradient(expected, without))
+    assert gradient(soft_cross_entropy(logits, torch.tensor([[0.4, 0.6, 0.0]])), logits)[0, 2] == 0
+
+
+def test_half_precision_is_computed_in_32_bits():
+    """So that soft labels near each other stay apart."""
+    logits = LOGITS.bfloat16()
+
+    loss = soft_cross_entropy(logits, TARGETS)
+
+    assert loss.dtype == torch.float32
+    assert torch.equal(loss, soft_cross_entropy(logits.float(), TARGETS.float()))
+
+
+def test_classes_are_on_the_last_axis():
+    """Tokens of texts are examples as well."""
+    loss = soft_cross_entropy(LOGITS.reshape(3, 4, 5), TARGETS.reshape(3, 4, 5), reduction="none")
+
+    expected = soft_cross_entropy(LOGITS, TARGETS, reduction="none")
+    assert torch.equal(loss, expected.reshape(3, 4))
+
+
+def test_no_gradient_goes_to_the_targets():
+    """They are given, also if a model made them a line above."""
+    teacher = LOGITS.clone().requires_grad_()
+    student = PEER.clone().requires_grad_()
+
+    soft_cross_entropy(student, teacher.softmax(dim=1)).backward()
+
+    assert teacher.grad is None
+    assert student.grad is not None
+
+
+def test_gold_labels_as_targets_are_refused():
+    """The message says which function takes them."""
+    with pytest.raises(ShapeError, match=r"\(12, 5\) and targets \(12,\).*cross_entropy of torch"):
+        soft_cross_entropy(LOGITS, LABELS)
+
+
+def test_unknown_reductions_are_refused():
+    """And the known ones listed."""
+    with pytest.raises(OptionError, match=r"'average'\. Known: 'mean', 'sum', 'none'"):
+        soft_cross_entropy(LOGITS, TARGETS, reduction="average")
+
+
+# ---------------------------------------------------------------------------------- co-distillation
+
+
+def kl(first, second):
+    """KL divergence, written out."""
+    p, q = first.softmax(dim=1), second.softmax(dim=1)
+    return (p * (p.log() - q.log())).sum(dim=1)
+
+
+def test_codistillation_is_gold_plus_divergence_from_the_peer():
+    """KL(peer ‖ own), in this direction; 1e-14 because it is computed as a difference."""
+    loss = codistillation_loss(LOGITS, PEER, LABELS, weight=0.7, reduction="none")
+
+    gold = functional.cross_entropy(LOGITS, LABELS, reduction="none")
+    torch.testing.assert_close(loss, gold + 0.7 * kl(PEER, LOGITS), rtol=0, atol=1e-14)
+    assert not torch.allclose(loss, gold + 0.7 * kl(LOGITS, PEER))
+
+
+def test_several_peers_teach_by_the_mean_of_their_probabilities():
+    """The mean of probabilities, and not of logits."""
+    loss = codistillation_loss(LOGITS, [PEER, OTHER], LABELS, reduction="none")
+
+    mean = (PEER.softmax(dim=1) + OTHER.softmax(dim=1)) / 2
+    gold = functional.cross_entropy(LOGITS, LABELS, reduction="none")
+    torch.testing.assert_close(loss, gold + kl(mean.log(), LOGITS), rtol=0, atol=1e-14)
+
+
+def test_peers_are_detached():
+    """Each model is moved by its own loss alone."""
+    own, peer = LOGITS.clone().requires_grad_(), PEER.clone().requires_grad_()
+
+    codistillation_loss(own, peer, LABELS).backward()
+
+    assert peer.grad is None
+    assert own.grad is not None
+
+
+def test_models_that_agree_are_trained_as_if_alone():
+    """The divergence is 0 then, and so is its gradient; 1e-15 is rounding."""
+    own = LOGITS.clone().requires_grad_()
+
+    loss = codistillation_loss(own, LOGITS, LABELS, weight=5.0)
+
+    alone = functional.cross_entropy(own, LABELS)
+    assert loss.item() == pytest.approx(alone.item(), abs=1e-14)
+    torch.testing.assert_close(gradient(loss, own), gradient(alone, own), rtol=0, atol=1e-15)
+
+
+def test_weight_zero_is_a_training_alone():
+    """Whatever the peers say."""
+    loss = codistillation_loss(LOGITS, PEER, LABELS, weight=0.0)
+
+    assert loss.item() == pytest.approx(functional.cross_entropy(LOGITS, LABELS).item(), abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("peers", "weight", "error", "message"),
+    [
+        (PEER, -0.1, OptionError, "weight is -0.1"),
+        (PEER, math.nan, OptionError, "weight is nan"),
+        ([], 1.0, OptionError, "no peer to learn from"),
+        (PEER[:3], 1.0, ShapeError, r"\(12, 5\) and those of the peers \[\(3, 5\)\]"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(peers, weight, error, message):
+    """With the value that was given."""
+    with pytest.raises(error, match=message):
+        codistillation_loss(LOGITS, peers, LABELS, weight=weight)

@@ -1,0 +1,229 @@
+"""Soft labels from labels and models: by hand, against numpy, and refused where they say nothing."""
+
+import weakref
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seedproof.errors import (
+    ClassesError,
+    DtypeError,
+    EmptyInputError,
+    OptionError,
+    ProbabilityError,
+    ShapeError,
+    UnknownLabelError,
+)
+from seedproof.stabilize import ensemble, mixed, raised, smoothed
+
+
+def draw(n_models, *, seed=0, n_examples=7, n_classes=4):
+    """Probabilities of some models."""
+    rng = np.random.default_rng(seed)
+    return rng.dirichlet(np.ones(n_classes), size=(n_models, n_examples))
+
+
+# ----------------------------------------------------------------------------------------- raised
+
+
+def test_the_power_one_half_flattens():
+    """√.64 : √.36 is 4 : 3; the exponent is the inverse of the usual temperature."""
+    q = raised([[0.64, 0.36], [0.0, 1.0], [0.5, 0.5]], power=0.5)
+
+    expected = torch.tensor([[4 / 7, 3 / 7], [0.0, 1.0], [0.5, 0.5]], dtype=torch.float64)
+    torch.testing.assert_close(q, expected, rtol=0, atol=1e-16)
+    assert q.dtype == torch.float64
+    assert q[0, 0] < 0.64
+
+
+def test_the_power_two_sharpens_and_one_changes_nothing():
+    """.64² : .36² is 256 : 81."""
+    assert raised([[0.64, 0.36]], power=2)[0, 0].item() == pytest.approx(256 / 337, abs=1e-16)
+    assert raised([[0.64, 0.36]], power=1)[0, 0].item() == pytest.approx(0.64, abs=1e-16)
+
+
+def test_it_is_a_softmax_at_temperature_two():
+    """p^½/Σ is what distillation calls temperature 2; 1e-15 is rounding."""
+    logits = torch.randn((6, 5), generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+
+    q = raised(logits.softmax(dim=1), power=0.5)
+
+    torch.testing.assert_close(q, (logits / 2.0).softmax(dim=1), rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0, 40.0, 1e6])
+def test_nothing_underflows(power):
+    """Tiny probabilities to a large power are 0 each, and their sum would be as well."""
+    tiny = [[1e-300, 5e-324, 0.0], [2e-200, 2e-200, 1e-210]]
+
+    q = raised(tiny, power=power)
+
+    assert torch.isfinite(q).all()
+    assert q.sum(dim=1).tolist() == pytest.approx([1.0, 1.0], abs=1e-15)
+    assert q[0, 2] == 0.0
+    assert q[1, 0] == q[1, 1]
+
+
+@given(
+    row=st.lists(st.floats(0, 1), min_size=2, max_size=6).filter(lambda row: max(row) > 1e-3),
+    power=st.floats(0.05, 8),
+)
+def test_the_order_of_classes_stays_and_rows_sum_to_one(row, power):
+    """Whatever the power; 1e-12 is the rounding of six powers."""
+    q = raised([row], power=power)[0].numpy()
+
+    assert q.sum() == pytest.approx(1.0, abs=1e-12)
+    order = np.argsort(row, kind="stable")
+    assert (np.diff(q[order]) >= 0).all()
+
+
+def test_a_row_of_zeros_is_refused():
+    """It says nothing, and 0/0 would be NaN."""
+    with pytest.raises(ProbabilityError, match=r"2 row\(s\).*all zeros.*gold labels"):
+        raised([[0.0, 0.0], [0.1, 0.9], [0.0, 0.0]], power=0.5)
+
+
+@pytest.mark.parametrize("power", [0.0, -1.0, float("nan"), float("inf")])
+def test_powers_that_are_none_are_refused(power):
+    """The power 0 would make everything uniform, also what is impossible."""
+    with pytest.raises(OptionError, match="power is"):
+        raised([[0.5, 0.5]], power=power)
+
+
+@pytest.mark.parametrize("bad", [-0.1, float("nan"), float("inf")])
+def test_logits_are_no_probabilities(bad):
+    """The message says what to give instead."""
+    with pytest.raises(ProbabilityError, match=r"no probability.*softmax"):
+        raised([[0.5, bad]], power=0.5)
+
+
+def test_one_axis_is_refused():
+    """Examples and classes are two."""
+    with pytest.raises(ShapeError, match=r"\(2,\).*two axes"):
+        raised([0.5, 0.5], power=0.5)
+
+
+def test_arrays_that_cannot_be_written_to_are_read():
+    """Such as those of a mapped file; and lists are read in 64 bits, as arrays are."""
+    probs = draw(1)[0]
+    probs.flags.writeable = False
+
+    q = raised(probs, power=0.5)
+
+    assert torch.equal(q, raised(probs.tolist(), power=0.5))
+    assert torch.equal(q, raised(torch.tensor(probs, requires_grad=True), power=0.5))
+
+
+# ---------------------------------------------------------------------------------------- smoothed
+
+
+def test_smoothing_spreads_over_all_classes():
+    """α = 0.4 of 4 classes: 0.1 each, and 0.7 for the gold one, not 0.6."""
+    q = smoothed([2, 0], n_classes=4, alpha=0.4)
+
+    expected = torch.tensor([[0.1, 0.1, 0.7, 0.1], [0.7, 0.1, 0.1, 0.1]], dtype=torch.float64)
+    torch.testing.assert_close(q, expected, rtol=0, atol=1e-16)
+
+
+@pytest.mark.parametrize("alpha", [-0.1, 1.1, float("nan")])
+def test_smoothing_is_a_share(alpha):
+    """From 0 to 1."""
+    with pytest.raises(OptionError, match="alpha is"):
+        smoothed([0], n_classes=2, alpha=alpha)
+
+
+@pytest.mark.parametrize(
+    ("labels", "n_classes", "error", "message"),
+    [
+        ([0, 3], 3, UnknownLabelError, "label 3 is none of the classes 0 to 2"),
+        ([-100], 3, UnknownLabelError, "label -100"),
+        ([0.0, 1.0], 3, DtypeError, "Give whole numbers"),
+        ([True], 3, DtypeError, "Give whole numbers"),
+        ([[0]], 3, ShapeError, "Give one axis"),
+        ([0], 1, ClassesError, "n_classes is 1"),
+    ],
+)
+def test_labels_that_are_none_are_refused(labels, n_classes, error, message):
+    """A label of −100, which other losses skip, is none either."""
+    with pytest.raises(error, match=message):
+        smoothed(labels, n_classes=n_classes, alpha=0.1)
+
+
+# ---------------------------------------------------------------------------------------- ensemble
+
+
+def test_an_ensemble_is_the_mean_raised():
+    """Against numpy, where all models are in memory; 1e-15 is rounding."""
+    probs = draw(20)
+
+    q = ensemble(list(probs), power=0.5)
+
+    roots = np.sqrt(probs.mean(axis=0))
+    np.testing.assert_allclose(q, roots / roots.sum(axis=1, keepdims=True), rtol=0, atol=1e-15)
+
+
+def test_an_ensemble_holds_one_model_at_a_time():
+    """When the next model is asked for, the one before is gone; and none is changed."""
+    probs, alive = draw(5), []
+
+    def models():
+        for one in probs:
+            given = torch.from_numpy(one.copy())
+            alive.append(weakref.ref(given))
+            assert sum(ref() is not None for ref in alive) == 1
+            yield given
+
+    q = ensemble(models(), power=1)
+
+    np.testing.assert_allclose(q, probs.mean(axis=0), rtol=0, atol=1e-15)
+
+
+def test_what_a_model_gave_stays_as_it_is():
+    """The sum is not taken in the first model's memory."""
+    first = torch.from_numpy(draw(1)[0])
+    kept = first.clone()
+
+    ensemble([first, first, first])
+
+    assert torch.equal(first, kept)
+
+
+def test_an_ensemble_of_none_and_of_unlike_models_is_refused():
+    """Different examples have no mean."""
+    with pytest.raises(EmptyInputError, match="no model"):
+        ensemble([])
+    with pytest.raises(ShapeError, match=r"Model 1 gives probabilities of shape \(6, 4\)"):
+        ensemble([draw(1)[0], draw(1, n_examples=6)[0]])
+    with pytest.raises(ProbabilityError, match=r"sum to 1\.4, and not to 1"):
+        ensemble([[[0.7, 0.7]]])
+
+
+# ------------------------------------------------------------------------------------------- mixed
+
+
+def test_a_mixture_of_labels_and_the_deployed_model():
+    """A quarter of the model, three quarters of the label."""
+    q = mixed([1, 0], [[0.8, 0.2], [0.4, 0.6]], weight=0.25)
+
+    expected = torch.tensor([[0.2, 0.8], [0.85, 0.15]], dtype=torch.float64)
+    torch.testing.assert_close(q, expected, rtol=0, atol=1e-15)
+
+
+def test_the_ends_of_a_mixture():
+    """Weight 0 are the labels, and weight 1 is the model, to the bit."""
+    probs = torch.from_numpy(draw(1)[0])
+    labels = probs.argmin(dim=1)
+
+    assert torch.equal(mixed(labels, probs, weight=0.0), torch.eye(4, dtype=torch.float64)[labels])
+    assert torch.equal(mixed(labels, probs, weight=1.0), probs)
+
+
+def test_mixtures_of_other_examples_are_refused():
+    """As many labels as rows."""
+    with pytest.raises(ShapeError, match=r"shape \(1, 2\) were given for 2 example"):
+        mixed([0, 1], [[0.5, 0.5]], weight=0.5)
+    with pytest.raises(OptionError, match="weight is 2"):
+        mixed([0], [[0.5, 0.5]], weight=2)

@@ -1,0 +1,218 @@
+"""TGTSS on real small trainings, against a list of everything that was predicted."""
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from seedproof.errors import MissingExampleError, OptionError, ShapeError
+from seedproof.stabilize import Tgtss, TgtssSettings, raised, soft_cross_entropy
+from seedproof.testing.trainings import Net, adam, through_a_file
+
+N_EXAMPLES, N_CLASSES, N_STEPS = 24, 3, 20
+GENERATOR = torch.Generator().manual_seed(0)
+EXAMPLES = torch.randn((N_EXAMPLES, 4), generator=GENERATOR)
+LABELS = EXAMPLES[:, :3].argmax(dim=1)
+BATCHES = [
+    torch.randperm(N_EXAMPLES, generator=torch.Generator().manual_seed(step))[:6]
+    for step in range(N_STEPS)
+]
+
+
+def train(look=None, *, targets=None):
+    """A real training; `look` sees each step: its number, the model, the batch and its logits."""
+    model = Net()
+    optimizer = adam(model)
+    for step, rows in enumerate(BATCHES, start=1):
+        logits = model(EXAMPLES[rows])
+        optimizer.zero_grad()
+        if targets is None:
+            functional.cross_entropy(logits, LABELS[rows]).backward()
+        else:
+            soft_cross_entropy(logits, targets[rows]).backward()
+        optimizer.step()
+        if look is not None:
+            look(step, model, rows, logits)
+    return model
+
+
+@torch.no_grad()
+def predict(model):
+    """Probabilities of the whole training set."""
+    return model(EXAMPLES).softmax(dim=1)
+
+
+def teach(tgtss):
+    """A teacher under observation, and all that was observed, kept in a list."""
+    stored = []
+
+    def look(step, model, rows, logits):
+        del rows, logits
+        if tgtss.is_due(step):
+            stored.append(predict(model))
+            tgtss.observe(step, stored[-1])
+
+    train(look)
+    return torch.stack(stored).numpy()
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+@pytest.mark.parametrize(("every", "n_observed"), [(1, 16), (3, 6), (100, 1)])
+def test_it_equals_a_brute_force_mean_of_stored_predictions(tmp_path, on_disk, every, n_observed):
+    """Bit by bit: the mean in float64 of float32 predictions, from the fifth step on."""
+    path = tmp_path / "mean" if on_disk else None
+    tgtss = Tgtss(N_EXAMPLES, N_CLASSES, start=5, every=every, path=path)
+
+    stored = teach(tgtss)
+
+    mean = np.cumsum(stored.astype(np.float64), axis=0)[-1] / n_observed  # in order, one by one
+    np.testing.assert_array_equal(tgtss.running_mean.mean(), mean)
+    roots = np.sqrt(mean)
+    q = roots / roots.sum(axis=1, keepdims=True)
+    # Ours are divided by the largest before: three roundings, each of less than 2e-16.
+    np.testing.assert_allclose(tgtss.targets(), q, rtol=0, atol=1e-15)
+    assert tgtss.n_predicted == n_observed * N_EXAMPLES
+
+
+def test_the_free_variant_equals_a_brute_force_mean_by_row():
+    """Each row by its own count, bit by bit; and it predicts nothing."""
+    tgtss = Tgtss(N_EXAMPLES, N_CLASSES, start=3, power=0.7)
+    came = {row: [] for row in range(N_EXAMPLES)}
+
+    def look(step, model, rows, logits):
+        del model
+        if tgtss.is_due(step):
+            probs = logits.detach().softmax(dim=1)
+            tgtss.observe(step, probs, rows)
+            for row, one in zip(rows.tolist(), probs.double().numpy(), strict=True):
+                came[row].append(one)
+
+    train(look)
+
+    mean = np.stack(
+        [np.cumsum(all_of_it, axis=0)[-1] / len(all_of_it) for all_of_it in came.values()]
+    )
+    assert len({len(all_of_it) for all_of_it in came.values()}) > 1
+    np.testing.assert_array_equal(tgtss.running_mean.mean(), mean)
+    assert torch.equal(tgtss.targets(), raised(mean, power=0.7))
+    assert tgtss.n_predicted == 0
+
+
+def test_pieces_of_the_training_set_are_the_whole():
+    """For a training set that is too large to predict at once; the cost is the same."""
+    whole = Tgtss(N_EXAMPLES, N_CLASSES, start=1)
+    pieces = Tgtss(N_EXAMPLES, N_CLASSES, start=1)
+    probs = predict(Net())
+
+    for step in (1, 2):
+        whole.observe(step, probs)
+        for rows in torch.arange(N_EXAMPLES).split(7):
+            pieces.observe(step, probs[rows], rows, is_extra=True)
+
+    assert torch.equal(pieces.targets(), whole.targets())
+    assert pieces.n_predicted == whole.n_predicted == 2 * N_EXAMPLES
+
+
+def test_a_student_learns_from_the_targets():
+    """It ends nearer to the soft labels than its teacher's own training does."""
+    tgtss = Tgtss(N_EXAMPLES, N_CLASSES, start=15)
+    teach(tgtss)
+    targets = tgtss.targets()
+
+    def distance(model):
+        return soft_cross_entropy(model(EXAMPLES), targets).item()
+
+    assert distance(train(targets=targets)) < distance(train())
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_a_resumed_teacher_equals_an_uninterrupted_one(tmp_path, on_disk):
+    """From any step, with what came after the checkpoint forgotten: targets, costs, bit by bit."""
+    n_observed, stored = 12, np.random.default_rng(0).dirichlet(np.ones(3), size=(13, N_EXAMPLES))
+
+    def make(name):
+        path = tmp_path / name if on_disk else None
+        return Tgtss(N_EXAMPLES, N_CLASSES, start=2, every=2, path=path)
+
+    def go_on(tgtss, first, last=n_observed):
+        for index in range(first, last):
+            tgtss.observe(2 + 2 * index, stored[index])
+
+    expected = make("whole")
+    go_on(expected, 0)
+    for n_done in range(n_observed):
+        killed = make(str(n_done))
+        go_on(killed, 0, n_done)
+        state = through_a_file(killed.state_dict())
+        go_on(killed, n_done, n_done + 1)
+        killed.running_mean.close()
+
+        resumed = make(str(n_done))
+        resumed.load_state_dict(state)
+        go_on(resumed, n_done)
+
+        assert torch.equal(resumed.targets(), expected.targets())
+        assert resumed.n_predicted == expected.n_predicted
+        assert resumed.has_observed
+        resumed.running_mean.close()
+
+
+def test_examples_that_were_never_seen_are_named():
+    """How many, and what to do; with gold labels they get these, and the others what was seen."""
+    tgtss = Tgtss(4, 2, start=1)
+    tgtss.observe(1, [[0.64, 0.36], [0.1, 0.9]], [2, 0])
+
+    with pytest.raises(MissingExampleError, match=r"2 of 4 example\(s\).*earlier start.*as gold"):
+        tgtss.targets()
+    with pytest.raises(MissingExampleError, match="1 of 2 example"):
+        tgtss.targets([2, 3])
+    with pytest.raises(ShapeError, match="2 gold label"):
+        tgtss.targets([2, 3], gold=[0, 1])
+
+    q = tgtss.targets([3, 2, 1], gold=[0, 0, 0, 1])
+    expected = [[0.0, 1.0], [4 / 7, 3 / 7], [1.0, 0.0]]
+    np.testing.assert_allclose(q, expected, rtol=0, atol=1e-15)
+    assert tgtss.targets([2]).shape == (1, 2)
+
+
+def test_which_steps_are_due():
+    """From the start on, each third; steps are counted from 1, after they were made."""
+    settings = TgtssSettings(start=4, every=3)
+
+    assert [step for step in range(1, 15) if settings.is_due(step)] == [4, 7, 10, 13]
+
+
+def test_steps_that_are_not_due_or_go_back_are_refused():
+    """A training that was resumed without its state would count steps twice."""
+    tgtss = Tgtss(2, 2, start=4, every=2)
+    probs = [[0.5, 0.5], [0.5, 0.5]]
+
+    with pytest.raises(OptionError, match=r"Step 5 is not due.*start=4, every=2"):
+        tgtss.observe(5, probs)
+    tgtss.observe(6, probs)
+    with pytest.raises(OptionError, match=r"Step 4 was observed after step 6.*load the state"):
+        tgtss.observe(4, probs)
+    with pytest.raises(OptionError, match="Step 6 was observed after step 6"):
+        tgtss.observe(6, probs)
+
+    assert tgtss.running_mean.counts.tolist() == [1, 1]
+
+
+def test_states_with_other_settings_are_refused():
+    """They would mix two means."""
+    state = Tgtss(2, 2, start=4).state_dict()
+
+    with pytest.raises(OptionError, match=r"'start': 4.*'start': 5.*Load it into the same"):
+        Tgtss(2, 2, start=5).load_state_dict(state)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"start": -1}, {"start": 1.5}, {"every": 0}, {"power": 0.0}, {"power": float("nan")}],
+)
+def test_settings_that_make_no_sense_are_refused(settings):
+    """With the value that was given."""
+    name, value = next(iter(settings.items()))
+
+    with pytest.raises(OptionError, match=f"{name} is {value}"):
+        Tgtss(2, 2, **({"start": 1} | settings))
