@@ -1,0 +1,1 @@
+"""*Measuring and Mitigating Local Instability in Deep Neural Networks* (Findings of ACL 2023)."""

@@ -1,0 +1,42 @@
+"""Made features, so that a head trains in a moment."""
+
+import numpy as np
+import pytest
+import torch
+
+from seedproof.papers.datasets.intents import IntentData, Utterances
+from seedproof.papers.findings2023 import training
+from seedproof.papers.findings2023.data import Prepared, Split
+from seedproof.papers.findings2023.settings import Setting
+
+
+@pytest.fixture
+def setting():
+    """Two epochs of four batches."""
+    return Setting("clinc150", epochs=2, batch_size=64, n_traced=1)
+
+
+@pytest.fixture
+def prepared(monkeypatch):
+    """Five classes around five points; 250 utterances to train on, 100 to test on."""
+    rng = np.random.default_rng(0)
+    centers = rng.normal(size=(5, 12))
+
+    def made(n: int, start: int) -> Split:
+        labels = np.arange(n) % 5
+        features = centers[labels] + 0.9 * rng.normal(size=(n, 12))
+        ids = np.arange(start, start + n)
+        utterances = Utterances(ids, tuple(map(str, ids)), labels)
+        return Split(
+            utterances, torch.from_numpy(features.astype(np.float32)), torch.from_numpy(labels)
+        )
+
+    train, test = made(250, 0), made(100, 250)
+    classes = tuple("abcde")
+    data = IntentData("made", classes, train.utterances, test.utterances, test.utterances)
+    found = Prepared(data, train, test)
+    # Shared teachers read the data by their setting.
+    monkeypatch.setattr(training, "prepare", lambda _: found)
+    training._shared.cache_clear()
+    training._neighbors.cache_clear()
+    return found

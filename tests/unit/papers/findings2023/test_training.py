@@ -1,0 +1,128 @@
+"""Every arm on made features: what differs, what is shared, what it costs."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import seedproof as sp
+from seedproof.errors import UnknownNameError
+from seedproof.papers.findings2023.arms import ARMS, CONTROL, SoftLabels, arm_of
+from seedproof.papers.findings2023.head import Sources, train_head
+from seedproof.papers.findings2023.training import Cost, log_head, soft_targets
+from seedproof.records.dynamics import dynamics_of
+from seedproof.records.location import Location
+from seedproof.records.reader import Store
+
+
+def trained(prepared, setting, arm=CONTROL, index=0, **given):
+    """What a head says of the test split."""
+    head = train_head(prepared.train, 5, arm, setting, Sources.shared(index), **given)
+    return head.predict(prepared.test.features)
+
+
+def study(tmp_path, prepared, setting, arms, seeds=3):
+    """A study on made features."""
+
+    def train(run):
+        few = {"n_teachers": 3} if run.arm.startswith("ensemble") else {}
+        arm = arm_of(run.arm)
+        if arm.soft is not None and few:
+            arm = replace(arm, soft=replace(arm.soft, **few))
+        log_head(run, prepared, setting, arm)
+
+    made = sp.Study("made", train, seeds=seeds, arms=arms, store=tmp_path / "store")
+    status = made.run("serial", progress=False)
+    assert not status.failed, status.failed[0].message
+    return Store(Location.of(tmp_path / "store"))
+
+
+def test_the_same_sources_give_the_same_bits(prepared, setting):
+    """And others give others."""
+    first = trained(prepared, setting)
+
+    assert torch.equal(first, trained(prepared, setting))
+    assert not torch.equal(first, trained(prepared, setting, index=1))
+    assert (first.argmax(1) == prepared.test.labels).float().mean() > 0.5
+
+
+def test_a_linear_head_without_luck_at_the_start_differs_by_order_alone(prepared, setting):
+    """No hidden layer, no dropout, zeros at first."""
+    arm = ARMS["linear"]
+    head = train_head(prepared.train, 5, arm, setting, Sources.shared(0)).head
+
+    assert head.hidden is None
+    assert head.n_multiplied == 12 * 5
+
+
+def test_soft_labels_that_are_gold_change_nothing(prepared, setting):
+    """Cross-entropy of one-hot targets is the usual one."""
+    gold = torch.nn.functional.one_hot(prepared.train.labels, 5).float()
+
+    soft = trained(prepared, setting, targets=gold)
+
+    torch.testing.assert_close(soft, trained(prepared, setting), atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", sorted(set(ARMS) - {"ensemble-shared"}))
+def test_every_arm_trains_and_logs(tmp_path, prepared, setting, name):
+    """Predictions of the test split, accuracy and cost; dynamics of the first run alone."""
+    store = study(tmp_path, prepared, setting, [name], seeds=2)
+
+    probs = store.shards(split="test").shard(0).probs
+    assert probs.shape == (2, 100, 5)
+    assert not np.array_equal(probs[0], probs[1])
+    assert [run.scalars["n_train"] for run in store.runs] == [250, 250]
+    assert all(run.scalars["head_multiplications"] > 0 for run in store.runs)
+    kept = [any(part.path.startswith("dynamics/") for part in run.parts) for run in store.runs]
+    assert kept == [ARMS[name].n_heads == 1, False]
+
+
+def test_dynamics_count_every_step(tmp_path, prepared, setting):
+    """Two epochs of four batches are eight steps."""
+    store = study(tmp_path, prepared, setting, ["none"], seeds=1)
+
+    record = dynamics_of(store.location, store.runs[0], "test")
+
+    assert set(record.n_steps.tolist()) == {8}
+    assert record.gold_mean.shape == (100,)
+
+
+def test_shared_teachers_are_shared_and_fresh_ones_are_not(tmp_path, prepared, setting):
+    """What students learn from is the same tensor in all runs, or another one in each."""
+    kept = {}
+
+    def train(run):
+        soft = SoftLabels("tgtss", teacher=run.arm)
+        targets = soft_targets(run, prepared, setting, replace(CONTROL, soft=soft), Cost())
+        kept[run.arm, run.name] = targets
+        run.log_scalar("done", 1)
+
+    arms = ("shared", "fresh")
+    sp.Study("made", train, seeds=2, arms=arms, store=tmp_path / "s").run("serial", progress=False)
+
+    assert torch.equal(kept["shared", "0"], kept["shared", "1"])
+    assert not torch.equal(kept["fresh", "0"], kept["fresh", "1"])
+    torch.testing.assert_close(kept["fresh", "0"].sum(1), torch.ones(250))
+
+
+def test_costs_are_counted(tmp_path, prepared, setting):
+    """A teacher doubles the training, its predictions come on top; 16 heads cost 16 times."""
+    arms = ["none", "tgtss-free", "tgtss", "heads-16", "codistillation"]
+    store = study(tmp_path, prepared, setting, arms, seeds=1)
+
+    cost = {run.arm: run.scalars["head_multiplications"] for run in store.runs}
+    served = {run.arm: run.scalars["served_multiplications"] for run in store.runs}
+
+    assert cost["tgtss-free"] == 2 * cost["none"]
+    assert cost["codistillation"] == 2 * cost["none"]
+    assert cost["heads-16"] == 16 * cost["none"]
+    assert cost["tgtss"] > cost["tgtss-free"]
+    assert served["heads-16"] == 16 * served["none"] == 16 * served["codistillation"]
+
+
+def test_an_unknown_arm_is_refused():
+    """With the known ones."""
+    with pytest.raises(UnknownNameError, match="Known: none"):
+        arm_of("magic")
