@@ -12,6 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import seedproof
 from seedproof.metrics import METRIC_NAMES
+from seedproof.metrics.dynamics import DYNAMICS_NAMES
 from seedproof.metrics.explanations import EXPLANATION_NAMES
 from seedproof.runs.spec import StudySpec
 
@@ -141,7 +142,7 @@ def test_every_metric_has_a_card_and_every_card_a_metric():
     """The docs and the report show a card for each figure."""
     cards = {path.stem for path in (SOURCE / "metrics" / "cards").glob("*.md")}
 
-    assert cards == {*METRIC_NAMES, *EXPLANATION_NAMES}
+    assert cards == {*METRIC_NAMES, *EXPLANATION_NAMES, *DYNAMICS_NAMES}
 
 
 def test_error_codes_are_unique_and_drawn_in_the_tree():

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from seedproof.errors import OptionError
 from seedproof.measurement.measure import known
 from seedproof.metrics.choice import check_asked, needs_of
+from seedproof.metrics.dynamics import DYNAMICS_NAMES
 from seedproof.metrics.explanations import EXPLANATION_NAMES
 from seedproof.records.reader import StoreShards
 from seedproof.records.shards import ShardSource
@@ -43,3 +44,8 @@ def narrowed(source: ShardSource, asked: Collection[str] | None) -> ShardSource:
 def asks_for_explanations(asked: Collection[str] | None) -> bool:
     """Whether explanations are measured, too."""
     return asked is None or not set(asked).isdisjoint(EXPLANATION_NAMES)
+
+
+def asks_for_dynamics(asked: Collection[str] | None) -> bool:
+    """Whether what runs do over their steps is measured, too."""
+    return asked is None or not set(asked).isdisjoint(DYNAMICS_NAMES)

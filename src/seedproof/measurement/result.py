@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from seedproof.measurement.dynamics.result import DynamicsMeasurement
 from seedproof.measurement.examples import read_examples
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.intervals import Estimate
@@ -52,6 +53,8 @@ class Measurement:
         notes: What a person should know about how the input was read.
         explanations: How much of the explanations the seed decided, by method; none without
             records of them.
+        dynamics: How much single runs waver over their steps, and how well one tells of all; None
+            if no run was traced.
     """
 
     runs: tuple[str, ...]
@@ -65,6 +68,7 @@ class Measurement:
     examples_file: Location
     notes: tuple[str, ...] = ()
     explanations: Mapping[str, ExplanationMeasurement] = field(default_factory=dict)
+    dynamics: DynamicsMeasurement | None = None
 
     @property
     def n_runs(self) -> int:
@@ -105,6 +109,8 @@ class Measurement:
                 if name not in ONLY_DRAWN
             },
             "explanations": {name: one.summary() for name, one in self.explanations.items()},
+            # Absent without records, as before there were any: digests of reports stay the same.
+            **({} if self.dynamics is None else {"dynamics": self.dynamics.summary()}),
             "notes": list(self.notes),
         }
 

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from seedproof.errors import SchemaVersionError, UnreadableError
+from seedproof.measurement.dynamics.result import DynamicsMeasurement
 from seedproof.measurement.examples import example_batches, example_files
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.intervals import Estimate
@@ -43,6 +44,7 @@ def load_saved(folder: Location) -> Measurement:
                 f"{folder} was written by a newer seedproof (format {summary['format']}; this one "
                 f"reads up to {FORMAT}). Install a newer one."
             )
+        dynamics = summary.get("dynamics")
         return Measurement(
             runs=tuple(summary["runs"]),
             classes=tuple(summary["classes"]),
@@ -59,6 +61,7 @@ def load_saved(folder: Location) -> Measurement:
                 method: ExplanationMeasurement.from_summary(method, found)
                 for method, found in summary.get("explanations", {}).items()
             },
+            dynamics=None if dynamics is None else DynamicsMeasurement.from_summary(dynamics),
         )
     except (ValueError, KeyError, TypeError, OSError, pa.ArrowException) as error:
         if isinstance(error, SchemaVersionError):

@@ -5,12 +5,15 @@ from collections.abc import Collection
 from seedproof.errors import OptionError, UnknownNameError
 from seedproof.metrics import FAMILIES, METRIC_NAMES, Accumulator
 from seedproof.metrics.accumulator import Need
+from seedproof.metrics.dynamics import DYNAMICS_NAMES
 from seedproof.metrics.entropy import Entropy
 from seedproof.metrics.explanations import EXPLANATION_NAMES
 from seedproof.metrics.flips import Flips
 
 # Every report begins with them, and predictions are all they need.
 ALWAYS: tuple[type[Accumulator], ...] = (Flips, Entropy)
+# What is measured from records of its own, where there are any.
+BESIDE_PREDICTIONS = (*EXPLANATION_NAMES, *DYNAMICS_NAMES)
 
 _WORDS: dict[Need, str] = {
     "labels": "gold labels",
@@ -52,10 +55,10 @@ def check_asked(asked: Collection[str], has: frozenset[Need]) -> None:
         OptionError: It needs something that is not known.
     """
     for metric in asked:
-        if metric in EXPLANATION_NAMES:
+        if metric in BESIDE_PREDICTIONS:
             continue
         if metric not in METRIC_NAMES:
-            raise unknown(metric, EXPLANATION_NAMES)
+            raise unknown(metric, BESIDE_PREDICTIONS)
         if not needs_of([metric]) <= has:
             raise OptionError(
                 f"{metric} needs {needs_in_words(metric)}, and these predictions lack some of "

@@ -10,6 +10,15 @@ import numpy as np
 
 from seedproof.typing import FloatArray, IntArray
 
+# What is measured of a store whose runs were traced over their steps.
+DYNAMICS_NAMES: tuple[str, ...] = (
+    "single_run_entropy",
+    "single_run_pearson",
+    "single_run_spearman",
+    "single_run_precision",
+    "other_runs_pearson",
+)
+
 
 def step_entropy(counts: IntArray, offsets: IntArray) -> FloatArray:
     """Entropy of the labels that one run gives to each example over its steps, in nats: LE_s.

@@ -19,12 +19,18 @@ from seedproof.comparison.sides import Reading, open_both, open_sides
 from seedproof.comparison.versions.compare import compare_versions as pass_over_versions
 from seedproof.engines import Engine
 from seedproof.errors import OptionError, SeedproofError
-from seedproof.measurement.choice import asks_for_explanations, checked_metrics, narrowed
+from seedproof.measurement.choice import (
+    asks_for_dynamics,
+    asks_for_explanations,
+    checked_metrics,
+    narrowed,
+)
 from seedproof.measurement.engines import measuring_workers
 from seedproof.measurement.measure import measure_on, measure_shards
 from seedproof.measurement.reasons import with_explanations
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.saved import is_saved, load_saved
+from seedproof.measurement.steps import with_dynamics
 from seedproof.records.columns import Columns
 from seedproof.records.location import Location
 from seedproof.records.memory import parse_memory
@@ -145,6 +151,8 @@ def measure(
                     skip_damaged=skip_damaged,
                     progress=progress,
                 )
+            if isinstance(source, StoreShards) and asks_for_dynamics(asked):
+                result = with_dynamics(result, source, skip_damaged=skip_damaged, progress=progress)
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise

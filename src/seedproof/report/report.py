@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from seedproof.errors import UnknownNameError
+from seedproof.measurement.dynamics.result import DynamicsMeasurement
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.intervals import Estimate
 from seedproof.measurement.result import Measurement
@@ -37,6 +38,8 @@ class Report:
                 for method, found in self.explanations.items()
                 if name in found.metrics
             ]
+            if self.dynamics is not None and name in self.dynamics.metrics:
+                further.append(" report.dynamics.metrics has it.")
             raise UnknownNameError(
                 f"There is no metric {name!r} in this report. It has: {', '.join(metrics)}."
                 + "".join(further)
@@ -65,6 +68,14 @@ class Report:
     def explanations(self) -> Mapping[str, ExplanationMeasurement]:
         """How much of the explanations the seed decided, by method; none without records."""
         return self.measurement.explanations
+
+    @property
+    def dynamics(self) -> DynamicsMeasurement | None:
+        """How much single runs waver over their steps, and how well one tells of all.
+
+        None if no run was traced.
+        """
+        return self.measurement.dynamics
 
     @property
     def examples(self) -> pa.Table:

@@ -1,6 +1,7 @@
 """The view for a terminal: sentences, then the table. Plain text where there is no terminal."""
 
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from io import StringIO
 
@@ -11,7 +12,7 @@ from rich.text import Text
 from seedproof.report.numbers import NO_BREAK
 from seedproof.report.reasons.heat import HeatMap
 from seedproof.report.reasons.view import Reasons
-from seedproof.report.view import View
+from seedproof.report.view import Dynamics, Row, View
 
 PLAIN_WIDTH = 80
 N_UNSTABLE = 5
@@ -39,9 +40,11 @@ def render(view: View) -> RenderableType:
     parts: list[RenderableType] = [Text(view.title, style="dim"), Text("")]
     for sentence in view.sentences:
         parts += [Prose(sentence.text), Text("")]
-    parts.append(_figures(view))
+    parts.append(_figures("metric", view.rows))
     for reasons in view.reasons:
         parts += [Text(""), *reasons_parts(reasons)]
+    if view.dynamics is not None:
+        parts += [Text(""), *_dynamics_parts(view.dynamics)]
     if view.unstable:
         parts += [Text(""), _examples(view)]
     if view.notes:
@@ -49,15 +52,23 @@ def render(view: View) -> RenderableType:
     return Group(*parts)
 
 
-def _figures(view: View) -> Table:
+def _figures(name: str, rows: Sequence[Row]) -> Table:
     table = _table()
-    table.add_column("metric", style="bold", no_wrap=True)
+    table.add_column(name, style="bold", no_wrap=True)
     table.add_column("value", justify="right", no_wrap=True)
     table.add_column("95 % interval", no_wrap=True)
     table.add_column("over", style="dim", no_wrap=True)
-    for row in view.rows:
+    for row in rows:
         table.add_row(row.name, row.value, row.interval, row.over)
     return table
+
+
+def _dynamics_parts(dynamics: Dynamics) -> list[RenderableType]:
+    """Figures of traced runs, and how to read them."""
+    table = _figures("one run over its steps", dynamics.rows)
+    notes = [Prose(f"Note: {note}", style="dim") for note in dynamics.notes]
+    reading = f"{dynamics.title}. {dynamics.reading}".rstrip()
+    return [table, Prose(reading, style="dim"), *notes]
 
 
 def reasons_parts(reasons: Reasons) -> list[RenderableType]:

@@ -10,6 +10,7 @@ from seedproof.measurement.intervals import Estimate
 from seedproof.measurement.result import Measurement
 from seedproof.metrics.card import card
 from seedproof.report import words
+from seedproof.report.dynamics import words as dynamics_words
 from seedproof.report.numbers import number, sign
 from seedproof.report.reasons.view import TOKENS, Reasons, build_reasons
 from seedproof.report.reasons.words import TOP_WORDS, which_words
@@ -32,6 +33,23 @@ class Row:
     over: str
     better: str
     card: str
+
+
+@dataclass(frozen=True)
+class Dynamics:
+    """What single runs do over their steps.
+
+    Args:
+        title: How many runs were traced, on how many examples.
+        rows: Every figure.
+        reading: How to read them.
+        notes: How the records were read.
+    """
+
+    title: str
+    rows: tuple[Row, ...]
+    reading: str
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -100,6 +118,7 @@ class View:
         key_figures: The few figures that stand first.
         rows: Every figure.
         reasons: Explanations, by method; none without records of them.
+        dynamics: What single runs do over their steps; None if no run was traced.
         unstable: The examples on which runs disagree most; none if no run disagrees.
         notes: How the input was read, and what limits the figures.
     """
@@ -111,6 +130,7 @@ class View:
     key_figures: tuple[KeyFigure, ...]
     rows: tuple[Row, ...]
     reasons: tuple[Reasons, ...]
+    dynamics: Dynamics | None
     unstable: tuple[Unstable, ...]
     notes: tuple[str, ...]
 
@@ -141,8 +161,21 @@ def build_view(measurement: Measurement, *, show: Sequence[str] = ()) -> View:
         key_figures=_key_figures(measurement),
         rows=tuple(_row(name, value) for name, value in measurement.metrics.items()),
         reasons=build_reasons(measurement, with_texts=TOKENS in show),
+        dynamics=_dynamics(measurement),
         unstable=_unstable(measurement, columns),
         notes=(*measurement.notes, *words.limits(measurement)),
+    )
+
+
+def _dynamics(measurement: Measurement) -> Dynamics | None:
+    found = measurement.dynamics
+    if found is None:
+        return None
+    return Dynamics(
+        title=dynamics_words.title(found),
+        rows=tuple(_row(name, value) for name, value in found.metrics.items()),
+        reading=dynamics_words.reading(found),
+        notes=found.notes,
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from seedproof.measurement.result import Measurement
+from seedproof.report.dynamics import words as dynamics
 from seedproof.report.numbers import NO_BREAK, bracketed, number, short
 from seedproof.report.reasons import words as reasons
 from seedproof.typing import FloatArray
@@ -64,6 +65,7 @@ def sentences(measurement: Measurement) -> tuple[Sentence, ...]:
         "Confidence": _confidence(measurement),
         "Calibration": _calibration(measurement),
         "Reasons": reasons.sentence(measurement.explanations, measurement.n_examples),
+        "Dynamics": dynamics.sentence(measurement.dynamics),
     }
     return tuple(Sentence(topic, text) for topic, text in found.items() if text is not None)
 

@@ -8,6 +8,7 @@ from seedproof.errors import UnknownNameError
 from seedproof.metrics import FAMILIES, METRIC_NAMES
 from seedproof.metrics import card as card_module
 from seedproof.metrics.card import Better, Unit, card
+from seedproof.metrics.dynamics import DYNAMICS_NAMES
 from seedproof.metrics.explanations import EXPLANATION_NAMES
 
 NEEDS = {
@@ -21,7 +22,7 @@ NEEDS = {
 }
 
 
-@pytest.mark.parametrize("name", [*METRIC_NAMES, *EXPLANATION_NAMES])
+@pytest.mark.parametrize("name", [*METRIC_NAMES, *EXPLANATION_NAMES, *DYNAMICS_NAMES])
 def test_a_card_says_what_its_metric_means(name):
     """A title, a known unit, a known direction, one sentence."""
     found = card(name)
@@ -36,7 +37,7 @@ def test_a_card_says_what_its_metric_means(name):
     assert found.text.startswith(f"# {found.title}\n")
 
 
-@pytest.mark.parametrize("name", [*METRIC_NAMES, *EXPLANATION_NAMES])
+@pytest.mark.parametrize("name", [*METRIC_NAMES, *EXPLANATION_NAMES, *DYNAMICS_NAMES])
 def test_a_card_says_what_its_interval_is_over(name):
     """Every ± says what it is over, and a figure without one says why."""
     assert "**Interval.**" in card(name).text
@@ -56,7 +57,7 @@ def test_there_is_no_card_without_a_metric():
     """A renamed metric takes its card along."""
     folder = files("seedproof.metrics") / "cards"
 
-    names = {*METRIC_NAMES, *EXPLANATION_NAMES}
+    names = {*METRIC_NAMES, *EXPLANATION_NAMES, *DYNAMICS_NAMES}
     assert {entry.name for entry in folder.iterdir()} == {f"{name}.md" for name in names}
 
 

@@ -11,6 +11,7 @@ from altair.utils.schemapi import debug_mode
 
 from seedproof.errors import OptionError, UnknownNameError
 from seedproof.report.charts.comparison import DRAWN_BY as OF_COMPARISON
+from seedproof.report.charts.dynamics import DRAWN_BY as OF_DYNAMICS
 from seedproof.report.charts.measurement import DRAWN_BY as OF_MEASUREMENT
 from seedproof.report.charts.theme import LIGHT, config
 from seedproof.report.figures import Figure
@@ -19,7 +20,7 @@ Spec: TypeAlias = dict[str, Any]
 
 FORMATS = ("png", "svg", "pdf")
 PICTURE_WIDTH = 520
-DRAWN_BY = {**OF_MEASUREMENT, **OF_COMPARISON}
+DRAWN_BY = {**OF_MEASUREMENT, **OF_DYNAMICS, **OF_COMPARISON}
 
 
 def spec(figure: Figure, *, validate: bool = False) -> Spec:

@@ -5,10 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from seedproof.measurement.result import Measurement
+from seedproof.report.dynamics import words as dynamics_words
 from seedproof.report.figures.accuracy import accuracy_by_run
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.calibration import ece_by_run, reliability
 from seedproof.report.figures.confidence import confidence_map, sd_by_confidence
+from seedproof.report.figures.dynamics import cumulative_entropy, one_run_map
 from seedproof.report.figures.flips import flip_matrix
 from seedproof.report.figures.reasons import top_words
 from seedproof.report.figures.votes import votes
@@ -32,7 +34,11 @@ def build_figures(measurement: Measurement) -> tuple[Figure, ...]:
     if "ece" in measurement.metrics:
         found.extend(reliability(measurement))
         found.append(ece_by_run(measurement))
-    return (*found, *top_words(measurement))
+    found.extend(top_words(measurement))
+    if measurement.dynamics is not None:
+        found.extend(one_run_map(measurement.dynamics))
+        found.extend(cumulative_entropy(measurement.dynamics))
+    return tuple(found)
 
 
 def section_titles(measurement: Measurement, figures: Sequence[Figure]) -> dict[str, str]:
@@ -59,6 +65,8 @@ def section_titles(measurement: Measurement, figures: Sequence[Figure]) -> dict[
         titles["Calibration"] = f"A single run’s calibration error is {low} to {high}{NO_BREAK}%"
     if measurement.explanations:
         titles["Reasons"] = section_title(list(measurement.explanations.values()))
+    if measurement.dynamics is not None:
+        titles["Dynamics"] = dynamics_words.section_title(measurement.dynamics)
     return titles
 
 

@@ -1,0 +1,1 @@
+"""What runs do over their steps: how much one of them wavers, and whether it tells of the rest."""

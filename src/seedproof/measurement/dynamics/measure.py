@@ -1,0 +1,118 @@
+"""How much single runs waver, and how well one of them tells of all, with intervals."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from seedproof.measurement.dynamics.pictures import CumulativeCurve, EntropyMap
+from seedproof.measurement.dynamics.reading import Traces
+from seedproof.measurement.dynamics.result import EXAMPLES, DynamicsMeasurement
+from seedproof.measurement.dynamics.scores import Pearson, Precision, Spearman
+from seedproof.measurement.dynamics.stand_in import MIN_RUNS, stand_in, told_by_other_runs
+from seedproof.measurement.dynamics.watched import Watched
+from seedproof.measurement.intervals import Estimate, estimate
+from seedproof.metrics.entropy import label_entropy
+from seedproof.metrics.statistic import ExampleSums, ExampleValues
+from seedproof.typing import FloatArray
+
+# A tenth of fewer examples is not even one.
+MIN_EXAMPLES = 10
+STAND_IN = {
+    "single_run_pearson": Pearson(),
+    "single_run_spearman": Spearman(),
+    "single_run_precision": Precision(),
+}
+
+
+def measure_dynamics(
+    traces: Traces, runs: tuple[str, ...], *, n_measured: int
+) -> DynamicsMeasurement:
+    """How much single runs waver, and how well one tells of the others.
+
+    Args:
+        traces: What was recorded.
+        runs: Names of all runs.
+        n_measured: How many examples were predicted.
+
+    Returns:
+        Figures with intervals. Correlations are absent with fewer than three runs or ten
+        examples, or if no run disagrees with another.
+    """
+    watched = traces.watched
+    metrics = {"single_run_entropy": _mean_entropy(watched.entropies)}
+    by_run = {"single_run_entropy": watched.entropies.mean(axis=1)}
+    is_held = _can_be_held(watched)
+    if is_held:
+        for name, scores in STAND_IN.items():
+            found = stand_in(watched, scores)
+            metrics[name], by_run[name] = found.mean, found.by_run
+        ceiling = told_by_other_runs(watched)
+        if ceiling is not None:
+            metrics["other_runs_pearson"] = Estimate(ceiling)
+    return DynamicsMeasurement(
+        runs=tuple(runs[i] for i in watched.traced),
+        n_runs=len(runs),
+        n_examples=watched.n_examples,
+        n_steps=traces.n_steps,
+        metrics=metrics,
+        by_run=by_run,
+        entropy_map=EntropyMap.of(watched) if is_held else None,
+        curve=CumulativeCurve.of(traces.curves),
+        examples=_examples(traces),
+        notes=(*traces.notes, *_notes(traces, n_measured)),
+    )
+
+
+def _can_be_held(watched: Watched) -> bool:
+    return (
+        watched.n_runs >= MIN_RUNS
+        and watched.n_examples >= MIN_EXAMPLES
+        and len(watched.contested) > 0
+    )
+
+
+def _mean_entropy(entropies: FloatArray) -> Estimate:
+    """Mean over examples and traced runs; with two runs over examples alone."""
+    n_traced = len(entropies)
+    without = None
+    if n_traced > 2:
+        without = (entropies.sum(axis=0) - entropies) / (n_traced - 1)
+    sums = ExampleSums()
+    sums.update(ExampleValues(entropies.mean(axis=0), without))
+    return estimate(sums.mean_over_examples())
+
+
+def _examples(traces: Traces) -> pa.Table:
+    watched = traces.watched
+    over = np.zeros(watched.n_examples)
+    over[watched.contested] = label_entropy(watched.agreement).values
+    columns = {
+        "example": traces.ids.cast(pa.string()),
+        "single_run_entropy": pa.array(watched.entropies.mean(axis=0)),
+        "label_entropy": pa.array(over),
+        **{
+            name: pa.array(values, mask=np.isnan(values))
+            for name, values in traces.coordinates.items()
+        },
+    }
+    return pa.table(columns, schema=EXAMPLES)
+
+
+def _notes(traces: Traces, n_measured: int) -> Iterator[str]:
+    watched = traces.watched
+    if watched.n_examples < n_measured:
+        yield (
+            f"Every traced run was looked at on {watched.n_examples:,} of {n_measured:,} examples; "
+            "the rest is left out here."
+        )
+    low, high = traces.n_steps
+    if low < high:
+        yield (
+            f"Examples were looked at {low:,} to {high:,} times. Label entropy within a run grows "
+            "with that: look equally often before you compare runs or arms."
+        )
+    if watched.n_runs < MIN_RUNS:
+        yield "Whether one run tells of others needs at least 3 runs."
+    elif watched.n_examples < MIN_EXAMPLES:
+        yield f"Whether one run tells of others needs at least {MIN_EXAMPLES} examples."

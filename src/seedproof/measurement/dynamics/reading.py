@@ -1,0 +1,165 @@
+"""What was recorded of runs over their steps, laid beside what all runs predicted."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from seedproof.errors import DamagedStoreError
+from seedproof.measurement.dynamics.watched import Watched
+from seedproof.metrics.batch import Batch
+from seedproof.metrics.dynamics import correctness, step_entropy
+from seedproof.records.dynamics import Curve, DynamicsRecord, dynamics_of
+from seedproof.records.reader import StoreShards, below
+from seedproof.typing import BoolArray, FloatArray, IntArray, Progress
+
+# Mean and sd over steps of the gold label's probability, and share of steps at which it won.
+COORDINATES = ("confidence", "variability", "correctness")
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """What all runs predict of all examples, kept where they differ.
+
+    Args:
+        ids: Ids of all examples.
+        contested: Positions of those on which runs differ.
+        predictions: What each run predicts of these: (runs, contested).
+    """
+
+    ids: pa.Array
+    contested: IntArray
+    predictions: IntArray
+
+
+def read_votes(
+    source: StoreShards, *, skip_damaged: bool = False, progress: Progress | None = None
+) -> Votes:
+    """What all runs predict; one shard in memory at a time, and what is kept of it.
+
+    Args:
+        source: Predictions of all runs.
+        skip_damaged: Whether shards that are damaged are left out.
+        progress: Told how many shards are read.
+
+    Returns:
+        An id for each example, and a class for each run where runs differ.
+    """
+    alone = source.predictions_alone()
+    ids, contested, predictions, n = [], [], [], 0
+    for index in range(source.n_shards):
+        try:
+            shard = alone.shard(index)
+        except DamagedStoreError:
+            if not skip_damaged:
+                raise
+            continue
+        batch = Batch(np.asarray(shard.predictions), n_classes=len(source.classes))
+        ids.append(shard.ids)
+        contested.append(n + batch.contested)
+        predictions.append(batch.predictions[:, batch.contested])
+        n += len(shard)
+        if progress is not None:
+            progress(index + 1, source.n_shards)
+    return Votes(
+        pa.concat_arrays(ids),
+        np.concatenate(contested),
+        np.concatenate(predictions, axis=1),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Traces:
+    """What the traced runs did over their steps.
+
+    Args:
+        watched: Entropies within and over runs, of the examples that all were looked at on.
+        ids: Their ids.
+        coordinates: Where they lie on the map of their data set, means over traced runs; NaN where
+            a run knows no gold label or no probabilities.
+        n_steps: How often an example was looked at, at least and at most.
+        curves: Mean entropy over the steps, of each run that has it.
+        notes: Which runs are left out, and why.
+    """
+
+    watched: Watched
+    ids: pa.Array
+    coordinates: dict[str, FloatArray]
+    n_steps: tuple[int, int]
+    curves: tuple[Curve, ...]
+    notes: tuple[str, ...]
+
+
+def read_traces(source: StoreShards, votes: Votes, *, skip_damaged: bool = False) -> Traces | None:
+    """What was recorded of each traced run; the records of one run are in memory at a time.
+
+    Args:
+        source: Predictions of all runs.
+        votes: What they predict.
+        skip_damaged: Whether runs whose dynamics are damaged are left out.
+
+    Returns:
+        The examples that every traced run was looked at on; None if there are none.
+    """
+    traced, rows, n_steps, curves, notes = [], [], [], [], []
+    coordinates = {name: np.zeros(len(votes.ids)) for name in COORDINATES}
+    for run_idx, run in enumerate(source.manifests):
+        if not any(part.path.startswith(f"dynamics/{source.split}/") for part in run.parts):
+            continue
+        try:
+            record = dynamics_of(source.location, run, source.split)
+        except DamagedStoreError as error:
+            if not skip_damaged:
+                raise
+            why = below(source.location, str(error))
+            notes.append(f"Dynamics of run {run.name!r} are left out. {why}")
+            continue
+        place, found = _places(record.ids, votes.ids)
+        traced.append(run_idx)
+        rows.append(_spread(step_entropy(record.counts, record.offsets), place, found))
+        n_steps.append(_spread(record.n_steps.astype(np.float64), place, found))
+        for name, values in _coordinates(record).items():
+            coordinates[name] += _spread(values, place, found)
+        if record.curve is not None and record.curve.steps:
+            curves.append(record.curve)
+    if not rows:
+        return None
+    entropies = np.stack(rows)
+    is_seen = np.asarray(np.isfinite(entropies).all(axis=0))
+    if not is_seen.any():
+        return None
+    steps = np.stack(n_steps)[:, is_seen]
+    return Traces(
+        _watched(entropies[:, is_seen], np.array(traced), votes, is_seen),
+        votes.ids.filter(pa.array(is_seen)),
+        {name: values[is_seen] / len(traced) for name, values in coordinates.items()},
+        (int(steps.min()), int(steps.max())),
+        tuple(curves),
+        tuple(notes),
+    )
+
+
+def _coordinates(record: DynamicsRecord) -> dict[str, FloatArray]:
+    right = correctness(record.counts, record.classes, record.offsets, record.labels)
+    return dict(zip(COORDINATES, (record.gold_mean, record.gold_sd, right), strict=True))
+
+
+def _places(ids: pa.Array, all_ids: pa.Array) -> tuple[IntArray, BoolArray]:
+    """Where all examples are among some; and which of them are there."""
+    if ids.type != all_ids.type:  # numbers of a few may be text among others
+        ids, all_ids = ids.cast(pa.string()), all_ids.cast(pa.string())
+    place = pc.index_in(all_ids, value_set=ids)
+    found = place.is_valid().to_numpy(zero_copy_only=False)
+    return place.fill_null(0).to_numpy(), found
+
+
+def _spread(values: FloatArray, place: IntArray, found: BoolArray) -> FloatArray:
+    """Values of some examples, NaN for all others."""
+    return np.where(found, values[place], np.nan)
+
+
+def _watched(entropies: FloatArray, traced: IntArray, votes: Votes, is_seen: BoolArray) -> Watched:
+    kept = is_seen[votes.contested]
+    position = np.cumsum(is_seen) - 1
+    return Watched(entropies, traced, position[votes.contested[kept]], votes.predictions[:, kept])

@@ -1,0 +1,51 @@
+"""Predictions and steps together: what measuring a store with traced runs gives."""
+
+from dataclasses import replace
+
+from seedproof.measurement.dynamics.measure import measure_dynamics
+from seedproof.measurement.dynamics.reading import read_traces, read_votes
+from seedproof.measurement.result import Measurement
+from seedproof.records.reader import StoreShards
+from seedproof.typing import Progress
+
+
+def with_dynamics(
+    measurement: Measurement,
+    source: StoreShards,
+    *,
+    skip_damaged: bool = False,
+    progress: Progress | None = None,
+) -> Measurement:
+    """A measurement of predictions with the dynamics of the same runs, of all or some of them.
+
+    Args:
+        measurement: What the predictions gave.
+        source: The predictions.
+        skip_damaged: Whether what is damaged is left out.
+        progress: Told how many shards of the predictions are read.
+
+    Returns:
+        The same, with dynamics as far as they are of these examples, and a note where they are
+        not; itself if no run was traced.
+    """
+    paths = [part.path.split("/") for run in source.manifests for part in run.parts]
+    splits = sorted({path[1] for path in paths if path[0] == "dynamics"})
+    if not splits:
+        return measurement
+    if source.split not in splits:
+        others = " and ".join(map(repr, splits))
+        note = (
+            f"Dynamics are left out. They are of the split {others}, and {source.split!r} is "
+            "measured."
+        )
+        return replace(measurement, notes=(*measurement.notes, note))
+    votes = read_votes(source, skip_damaged=skip_damaged, progress=progress)
+    traces = read_traces(source, votes, skip_damaged=skip_damaged)
+    if traces is None:
+        note = (
+            f"Dynamics are left out. No measured example of {source.split!r} was looked at in "
+            "every traced run. Give sp.Dynamics the ids of the predictions."
+        )
+        return replace(measurement, notes=(*measurement.notes, note))
+    found = measure_dynamics(traces, source.runs, n_measured=measurement.n_examples)
+    return replace(measurement, dynamics=found)

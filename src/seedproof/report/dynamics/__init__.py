@@ -1,0 +1,1 @@
+"""Can one run stand in for many? What a report says of runs over their steps."""

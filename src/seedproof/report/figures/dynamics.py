@@ -1,0 +1,147 @@
+"""One run against many, and one run over its steps."""
+
+from typing import Any
+
+import numpy as np
+
+from seedproof.measurement.dynamics.pictures import N_CELLS, EntropyMap
+from seedproof.measurement.dynamics.result import DynamicsMeasurement
+from seedproof.measurement.intervals import NORMAL
+from seedproof.report.figures.base import Figure
+
+# A table of more steps helps nobody.
+MAX_STEPS = 24
+# Share of its last value from which on a curve counts as level.
+LEVEL = 0.95
+
+
+def one_run_map(found: DynamicsMeasurement) -> tuple[Figure, ...]:
+    """Entropy over the other runs by entropy within one: counts in cells, and the mean."""
+    drawn = found.entropy_map
+    if drawn is None:
+        return ()
+    line = _line(drawn)
+    width = drawn.within_top / N_CELLS
+    first, last = line[0], line[-1]
+    return (
+        Figure(
+            name="one_run_map",
+            section="Dynamics",
+            title="Entropy over the other runs, by entropy within one run",
+            takeaway=(
+                f"Where a run hardly wavers the others’ entropy is {first['mean']:.2f} nats; where "
+                f"it wavers most, {last['mean']:.2f}."
+            ),
+            reading=(
+                "Stronger color: more examples, on a logarithmic scale. Bars: 95 % over examples."
+                + (" An example counts once for each traced run." if len(found.runs) > 1 else "")
+            ),
+            rows=[*_cells(drawn), *line],
+            facts={
+                "x": "label entropy within one run, over its steps (nats)",
+                "y": f"over {found.n_others} other runs",
+                "x_top": drawn.within_top,
+                "y_top": drawn.over_top,
+            },
+            legend=[
+                ("band", "r3", "examples"),
+                ("line", "alert-mark", "mean over the other runs"),
+            ],
+            header=("within one run", "over the others, mean", "95 % over examples", "examples"),
+            numbers=[
+                (
+                    f"{row['x'] - width / 2:.2f}–{row['x'] + width / 2:.2f}",
+                    f"{row['mean']:.3f}",
+                    "–" if row["low"] is None else f"{row['low']:.3f}–{row['high']:.3f}",
+                    f"{row['count'] / len(found.runs):,.1f}",
+                )
+                for row in line
+            ],
+        ),
+    )
+
+
+def _cells(drawn: EntropyMap) -> list[dict[str, Any]]:
+    width, height = drawn.within_top / N_CELLS, drawn.over_top / N_CELLS
+    top = max(float(drawn.counts.max()), 2.0)
+    return [
+        {
+            "kind": "cell",
+            "x": column * width,
+            "x2": (column + 1) * width,
+            "y": row * height,
+            "y2": (row + 1) * height,
+            "count": int(drawn.counts[row, column]),
+            # Six shades, by the logarithm of the count.
+            "step": round(5 * float(np.log(drawn.counts[row, column]) / np.log(top))),
+        }
+        for row, column in np.argwhere(drawn.counts > 0)
+    ]
+
+
+def _line(drawn: EntropyMap) -> list[dict[str, Any]]:
+    width, found = drawn.within_top / N_CELLS, []
+    for i, count in enumerate(drawn.counts.sum(axis=0)):
+        if count == 0:
+            continue
+        mean, reach = float(drawn.means[i]), NORMAL * float(drawn.errors[i])
+        is_known = not np.isnan(reach)
+        found.append(
+            {
+                "kind": "mean",
+                "x": (i + 0.5) * width,
+                "mean": mean,
+                "low": max(mean - reach, 0.0) if is_known else None,
+                "high": mean + reach if is_known else None,
+                "count": int(count),
+            }
+        )
+    return found
+
+
+def cumulative_entropy(found: DynamicsMeasurement) -> tuple[Figure, ...]:
+    """Mean entropy of the labels so far, over the steps."""
+    curve = found.curve
+    if curve is None:
+        return ()
+    several = len(found.runs) > 1
+    rows = [
+        {"step": float(step), "mean": float(mean), "low": float(low), "high": float(high)}
+        for step, mean, low, high in zip(
+            curve.steps, curve.mean, curve.low, curve.high, strict=True
+        )
+    ]
+    chosen = sorted({int(i) for i in np.linspace(0, len(rows) - 1, min(len(rows), MAX_STEPS))})
+    return (
+        Figure(
+            name="cumulative_entropy",
+            section="Dynamics",
+            title="Label entropy so far, over the steps",
+            takeaway=_takeaway(rows),
+            reading="Mean over examples"
+            + (" and traced runs; shaded: the runs between which it lies." if several else "."),
+            rows=rows,
+            facts={"x": "updates of the recorder", "y": "mean label entropy (nats)"},
+            header=("updates", "mean", "lowest run", "highest run"),
+            numbers=[
+                (
+                    f"{rows[i]['step']:,.0f}",
+                    f"{rows[i]['mean']:.3f}",
+                    f"{rows[i]['low']:.3f}",
+                    f"{rows[i]['high']:.3f}",
+                )
+                for i in chosen
+            ],
+        ),
+    )
+
+
+def _takeaway(rows: list[dict[str, Any]]) -> str:
+    """Where most of the wavering lies: at the start, if the entropy falls from its peak."""
+    last, peak = rows[-1], max(rows, key=lambda row: row["mean"])
+    if peak["mean"] > 0 and last["mean"] < LEVEL * peak["mean"]:
+        return (
+            f"Runs waver most early on: {peak['mean']:.2f} nats after {peak['step']:,.0f} updates, "
+            f"{last['mean']:.2f} in the end."
+        )
+    return f"In the end it is {last['mean']:.2f} nats, after {last['step']:,.0f} updates."

@@ -1,0 +1,287 @@
+"""Dynamics are measured beside predictions, and whatever is left out is told."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import seedproof as sp
+from seedproof.errors import DamagedStoreError, UnknownNameError
+from seedproof.measurement.saved import load_saved
+from seedproof.metrics.dynamics import DYNAMICS_NAMES
+from seedproof.records.location import Location
+
+N = 60
+MANY = 20_000  # classes, so that 52 examples fill a row group
+IDS = np.arange(N)
+TRUTH = np.random.default_rng(0)
+LABELS = TRUTH.integers(0, 3, N)
+MARGIN = np.where(TRUTH.random(N) < 0.4, 4.0, TRUTH.normal(0.8, 1.0, N))
+
+
+def log(run, *, split="dev", ids=IDS, n_steps=20, is_traced=True):
+    """Predictions of "dev", and what led to them."""
+    rng = np.random.default_rng(int(run.name))
+    place = np.asarray(ids)
+    dynamics = sp.Dynamics(n_classes=3, ids=place, labels=LABELS[place])
+    own = rng.normal(size=N)
+    for _ in range(n_steps):
+        is_right = MARGIN + 0.7 * own + 0.7 * rng.normal(size=N) > 0
+        predicted = np.where(is_right, LABELS, (LABELS + 1) % 3)
+        probs = np.full((N, 3), 0.1)
+        probs[IDS, predicted] = 0.8
+        dynamics.update(probs[place])
+    run.log_predictions("dev", ids=IDS, probs=probs, labels=LABELS)
+    if is_traced:
+        run.log_dynamics(split, dynamics)
+
+
+@pytest.fixture
+def study(tmp_path):
+    """Makes a study whose runs log this way."""
+
+    def make(train, seeds=3):
+        study = sp.Study("small", train, seeds=seeds, store=tmp_path / "store")
+        study.run("serial", progress=False)
+        return study
+
+    return make
+
+
+def test_traced_runs_are_measured(study):
+    """Every figure, with an interval over runs × examples where there are enough runs."""
+    report = study(log, 8).measure()
+
+    found = report.dynamics
+    assert tuple(found.metrics) == DYNAMICS_NAMES
+    assert (found.n_runs, len(found.runs), found.n_examples, found.n_steps) == (8, 8, N, (20, 20))
+    assert all(found.metrics[name].over == "runs × examples" for name in DYNAMICS_NAMES[:-1])
+    assert found.notes == ()
+    assert report.measurement.notes == ()
+    whole = report.examples.column("label_entropy").to_numpy()
+    assert found.examples.column("label_entropy").to_numpy() == pytest.approx(whole, abs=1e-12)
+    within = found.examples.column("single_run_entropy").to_numpy()
+    assert within.mean() == pytest.approx(found.metrics["single_run_entropy"].value)
+    right = found.examples.column("correctness").to_numpy()
+    assert right[within == 0] == pytest.approx(np.round(right[within == 0]))
+
+
+def test_some_traced_runs_are_enough(study):
+    """One of four was traced: it is held against the other three."""
+    found = study(lambda run: log(run, is_traced=run.name == "2"), 4).measure().dynamics
+
+    assert found.runs == ("2",)
+    assert found.n_others == 3
+    assert found.metrics["single_run_pearson"].over == "examples"
+    assert found.metrics["single_run_entropy"].over == "examples"
+    assert "other_runs_pearson" not in found.metrics
+
+
+def test_without_dynamics_nothing_is_said(study):
+    """Neither in the summary nor on the page."""
+    report = study(lambda run: log(run, is_traced=False)).measure()
+
+    assert report.dynamics is None
+    assert "dynamics" not in report.summary()
+    assert "dynamics" not in str(report).lower()
+    assert 'id="dynamics"' not in report.to_html()
+
+
+def test_dynamics_of_another_split_are_told_of(study):
+    """They do not go with these predictions."""
+    report = study(lambda run: log(run, split="train")).measure()
+
+    assert report.dynamics is None
+    assert report.measurement.notes == (
+        "Dynamics are left out. They are of the split 'train', and 'dev' is measured.",
+    )
+
+
+def test_a_part_of_the_examples_is_told_of(study):
+    """What every traced run was looked at on counts."""
+    found = study(lambda run: log(run, ids=IDS[10:50])).measure().dynamics
+
+    assert found.n_examples == 40
+    assert found.notes == (
+        "Every traced run was looked at on 40 of 60 examples; the rest is left out here.",
+    )
+    assert found.examples.column("example").to_pylist() == [str(i) for i in range(10, 50)]
+
+
+def test_numbers_among_ids_of_text_are_found(study):
+    """A few ids that look like numbers are numbers on their own, and text among others."""
+    names = np.array([*map(str, range(N - 1)), "x"])
+
+    def train(run):
+        rng = np.random.default_rng(int(run.name))
+        dynamics = sp.Dynamics(n_classes=2, ids=names[:40])
+        for _ in range(3):
+            predicted = rng.integers(0, 2, N)
+            dynamics.update(predicted[:40])
+        run.log_predictions("dev", ids=names, predictions=predicted, classes=["a", "b"])
+        run.log_dynamics("dev", dynamics)
+
+    seen = []
+    report = sp.measure(study(train).store, progress=lambda done, total: seen.append((done, total)))
+
+    assert report.dynamics.n_examples == 40
+    assert set(report.dynamics.examples.column("example").to_pylist()) == set(names[:40])
+    assert seen[-1] == (1, 1)
+
+
+def test_runs_that_were_looked_at_unequally_often_are_told_of(study):
+    """Entropy grows with the number of looks."""
+    found = study(lambda run: log(run, n_steps=10 + 5 * int(run.name))).measure().dynamics
+
+    assert found.n_steps == (10, 20)
+    assert "Examples were looked at 10 to 20 times." in found.notes[0]
+    assert found.curve.steps[-1] == 10
+
+
+def test_no_common_example_is_told_of(study):
+    """Each run was traced on examples of its own."""
+    cut = np.array_split(IDS, 3)
+    report = study(lambda run: log(run, ids=cut[int(run.name)])).measure()
+
+    assert report.dynamics is None
+    assert "No measured example of 'dev' was looked at in every traced run." in str(
+        report.measurement.notes
+    )
+
+
+def test_two_runs_have_no_others_that_could_disagree(study):
+    """The entropy within a run is all there is."""
+    found = study(log, 2).measure().dynamics
+
+    assert tuple(found.metrics) == ("single_run_entropy",)
+    assert found.entropy_map is None
+    assert found.notes == ("Whether one run tells of others needs at least 3 runs.",)
+
+
+def test_a_saved_report_has_the_same_dynamics(study, tmp_path):
+    """All but the examples."""
+    report = study(log, 8).measure()
+    report.save(tmp_path / "out")
+
+    again = load_saved(Location.of(tmp_path / "out"))
+
+    assert again.to_json() == report.to_json()
+    assert again.dynamics.curve.mean == pytest.approx(report.dynamics.curve.mean)
+    assert sp.Report(again).to_png("one_run_map").startswith(b"\x89PNG")
+
+
+def test_dynamics_are_measured_only_if_asked_for(study):
+    """Other metrics need no second reading."""
+    made = study(log)
+
+    assert sp.measure(made.store, metrics=["flip_rate"]).dynamics is None
+    asked = sp.measure(made.store, metrics=["single_run_pearson"])
+    assert "single_run_pearson" in asked.dynamics.metrics
+    with pytest.raises(UnknownNameError, match=r"report\.dynamics\.metrics has it"):
+        asked["single_run_pearson"]
+
+
+def damage(part):
+    """Overwrite some bytes in the middle of a file."""
+    content = part.read_bytes()
+    middle = len(content) // 2
+    part.write_bytes(content[:middle] + b"\0" * 8 + content[middle + 8 :])
+
+
+def test_damaged_dynamics_are_refused_or_left_out(study):
+    """By name of the run; the rest is measured."""
+    made = study(log, 4)
+    damage(next(Path(made.store).rglob("dynamics/*/*.parquet")))
+
+    with pytest.raises(DamagedStoreError):
+        sp.measure(made.store)
+    found = sp.measure(made.store, skip_damaged=True).dynamics
+
+    assert len(found.runs) == 3
+    assert "are left out" in found.notes[0]
+    assert str(made.store) not in found.notes[0]
+
+
+def test_no_readable_dynamics_are_told_of(study):
+    """Where those of every run are damaged, predictions alone are measured."""
+    made = study(log)
+    for part in Path(made.store).rglob("dynamics/*/*.parquet"):
+        damage(part)
+
+    report = sp.measure(made.store, skip_damaged=True)
+
+    assert report.dynamics is None
+    assert "Dynamics are left out." in report.measurement.notes[-1]
+
+
+def test_a_damaged_shard_of_predictions_is_left_out_here_too(tmp_path):
+    """Dynamics speak of the examples whose predictions can be read, and say how many these are."""
+
+    def train(run):
+        rng = np.random.default_rng(int(run.name))
+        dynamics = sp.Dynamics(n_classes=MANY, ids=IDS, labels=LABELS)
+        for _ in range(4):
+            predicted = rng.integers(0, 3, N)
+            dynamics.update(predicted)
+        probs = np.full((N, MANY), 0.5 / MANY, dtype=np.float32)
+        probs[IDS, predicted] += 0.5
+        run.log_predictions("dev", ids=IDS, probs=probs, labels=LABELS)
+        run.log_dynamics("dev", dynamics)
+
+    study = sp.Study("wide", train, seeds=3, store=tmp_path / "store")
+    study.run("serial", progress=False)
+    part = next(Path(study.store).rglob("predictions/*/*.parquet"))
+    group = pq.read_metadata(part).row_group(1)
+    columns = {group.column(i).path_in_schema: group.column(i) for i in range(group.num_columns)}
+    content = bytearray(part.read_bytes())
+    content[columns["prediction"].data_page_offset + 20] ^= 255  # in its page, not in the footer
+    part.write_bytes(content)
+
+    with pytest.raises(DamagedStoreError):
+        sp.measure(study.store)
+    found = sp.measure(study.store, skip_damaged=True).dynamics
+
+    assert 0 < found.n_examples == N - group.num_rows < N
+    assert found.notes[0].startswith(f"Every traced run was looked at on {found.n_examples} of 60")
+
+
+def test_ranks_that_were_merged_have_no_curve(study):
+    """Updates of two ranks have no common order; all else is measured."""
+
+    def train(run):
+        ranks = [sp.Dynamics(n_classes=3, ids=IDS, labels=LABELS) for _ in range(2)]
+        rng = np.random.default_rng(int(run.name))
+        for rank in ranks:
+            predicted = np.where(MARGIN + rng.normal(size=N) > 0, LABELS, (LABELS + 1) % 3)
+            rank.update(predicted)
+        ranks[0].merge(ranks[1])
+        run.log_predictions("dev", ids=IDS, predictions=predicted, labels=LABELS, classes="abc")
+        run.log_dynamics("dev", ranks[0])
+
+    report = study(train).measure()
+
+    assert report.dynamics.curve is None
+    assert report.dynamics.examples.column("confidence").null_count == N
+    assert report.dynamics.examples.column("correctness").null_count == 0
+    assert "cumulative_entropy" not in report.to_html()
+
+
+def test_a_tenth_of_few_examples_is_none(tmp_path):
+    """Nine examples say how much runs waver, and no more."""
+
+    def train(run):
+        rng = np.random.default_rng(int(run.name))
+        dynamics = sp.Dynamics(n_classes=2, ids=np.arange(9))
+        dynamics.update(rng.integers(0, 2, 9))
+        predicted = rng.integers(0, 2, 9)
+        dynamics.update(predicted)
+        run.log_predictions("dev", ids=np.arange(9), predictions=predicted, classes=["a", "b"])
+        run.log_dynamics("dev", dynamics)
+
+    study = sp.Study("few", train, seeds=3, store=tmp_path / "store")
+    study.run("serial", progress=False)
+    found = study.measure().dynamics
+
+    assert tuple(found.metrics) == ("single_run_entropy",)
+    assert found.notes == ("Whether one run tells of others needs at least 10 examples.",)

@@ -1,0 +1,158 @@
+"""What is said of one run against the others, and no more than the figures bear."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from seedproof.measurement.dynamics.pictures import CumulativeCurve, EntropyMap
+from seedproof.measurement.dynamics.result import EXAMPLES, DynamicsMeasurement
+from seedproof.measurement.intervals import Estimate
+from seedproof.report import charts
+from seedproof.report.dynamics.words import (
+    paragraphs,
+    reading,
+    section_title,
+    sentence,
+    title,
+)
+from seedproof.report.figures.dynamics import cumulative_entropy, one_run_map
+
+NB = "\N{NO-BREAK SPACE}"
+BOTH = "runs × examples"
+FOUND = DynamicsMeasurement(
+    runs=("0", "1", "2"),
+    n_runs=50,
+    n_examples=1200,
+    n_steps=(100, 100),
+    metrics={
+        "single_run_entropy": Estimate(0.21, 0.2, 0.22, BOTH),
+        "single_run_pearson": Estimate(0.78, 0.74, 0.81, BOTH),
+        "single_run_spearman": Estimate(0.7, 0.66, 0.74, BOTH),
+        "single_run_precision": Estimate(0.62, 0.58, 0.66, BOTH),
+        "other_runs_pearson": Estimate(0.97),
+    },
+    by_run={
+        "single_run_entropy": np.array([0.2, 0.21, 0.22]),
+        "single_run_pearson": np.array([0.75, 0.78, 0.81]),
+    },
+    entropy_map=EntropyMap(
+        1.0,
+        0.5,
+        np.diag(np.arange(20)),
+        np.where(np.arange(20) > 0, np.arange(20) / 40, np.nan),
+        np.where(np.arange(20) > 5, 0.01, np.nan),
+    ),
+    curve=CumulativeCurve(
+        np.array([1.0, 2.0, 4.0]),
+        np.array([0.0, 0.5, 0.2]),
+        np.array([0.0, 0.4, 0.1]),
+        np.array([0.0, 0.6, 0.3]),
+    ),
+    examples=EXAMPLES.empty_table(),
+)
+
+
+def other(**metrics):
+    """The same with other figures; None leaves one out."""
+    changed = {**FOUND.metrics, **metrics}
+    return replace(FOUND, metrics={n: value for n, value in changed.items() if value is not None})
+
+
+def test_the_sentence_in_full():
+    """One run against the others, what others would tell, and what one run finds."""
+    assert sentence(FOUND).replace(NB, " ") == (
+        "What one run wavers on tells r = 0.78 [0.74, 0.81] of what the 49 others disagree on; 49 "
+        "further runs would tell 0.97. Of the least stable tenth of the examples it finds 62.0 % "
+        "[58.0, 66.0]; chance would find 10 %."
+    )
+    assert sentence(None) is None
+
+
+def test_an_interval_that_holds_zero_shows_nothing():
+    """Nothing is called a relation unless its interval supports it."""
+    weak = other(single_run_pearson=Estimate(0.05, -0.02, 0.12, BOTH))
+
+    assert sentence(weak).replace(NB, " ") == (
+        "What one run wavers on is not shown to go with what the 49 others disagree on: r = 0.05 "
+        "[−0.02, 0.12]."
+    )
+    assert section_title(weak) == "One run is not shown to tell where runs disagree"
+
+
+def test_what_cannot_be_held_against_others_is_said_so():
+    """Two runs, or runs that never disagree."""
+    names = [name for name in FOUND.metrics if name != "single_run_entropy"]
+    alone = other(**dict.fromkeys(names))
+
+    assert sentence(alone) == (
+        "Within one run the label entropy is 0.210 [0.200, 0.220] nats; these runs cannot say "
+        "whether that tells what others disagree on."
+    )
+    assert section_title(alone) == "How much a run wavers over its steps"
+    assert paragraphs(alone) == ()
+    assert reading(alone) == ""
+
+
+@pytest.mark.parametrize(
+    ("low", "ceiling", "expected"),
+    [
+        (0.74, 0.97, "One run tells a part of what 49 others would"),
+        (0.74, 0.80, "One run tells nearly as much as 49 others would"),
+        (0.74, None, "What one run wavers on, others disagree on"),
+    ],
+)
+def test_the_title_is_no_stronger_than_the_interval(low, ceiling, expected):
+    """Nearly as much: from nine tenths on, at the interval's low end."""
+    found = other(
+        single_run_pearson=Estimate(0.78, low, 0.81, BOTH),
+        other_runs_pearson=None if ceiling is None else Estimate(ceiling),
+    )
+
+    assert section_title(found) == expected
+
+
+def test_words_beside_the_charts():
+    """Why a run is left out, what limits it, and how much single runs differ."""
+    alone, noisy, spread = paragraphs(FOUND)
+
+    assert "its own last step is also its vote" in alone
+    assert "would reach 0.97" in noisy
+    assert spread == "Single runs reach 0.75 to 0.81."
+    assert title(FOUND) == "3 runs traced, 1,200 examples, 100 looks at each"
+    assert title(replace(FOUND, runs=("0",), n_steps=(5, 9))).startswith("1 run traced")
+
+
+def test_intervals_over_examples_alone_are_told():
+    """Another run may tell more or less."""
+    few = other(single_run_pearson=Estimate(0.78, 0.74, 0.81, "examples"))
+
+    assert "intervals are over examples only" in reading(few)
+    assert "examples only" not in reading(FOUND)
+
+
+def test_charts_are_valid_and_aggregated():
+    """As Vega-Lite's schema says; at most a mark a cell and a column, whatever the examples."""
+    (drawn,), (curve,) = one_run_map(FOUND), cumulative_entropy(FOUND)
+
+    for figure in (drawn, curve):
+        charts.spec(figure, validate=True)
+        assert charts.picture(figure, "svg").startswith(b"<svg")
+    assert len([row for row in drawn.rows if row["kind"] == "cell"]) == 19
+    assert [row["count"] for row in drawn.rows if row["kind"] == "mean"] == list(range(1, 20))
+    assert drawn.numbers[0] == ("0.05–0.10", "0.025", "–", "0.3")
+    assert drawn.numbers[-1] == ("0.95–1.00", "0.475", "0.455–0.495", "6.3")
+    assert curve.takeaway == (
+        "Runs waver most early on: 0.50 nats after 2 updates, 0.20 in the end."
+    )
+
+
+def test_a_rising_curve_is_not_called_early():
+    """Where the last value is the largest, it is what is said."""
+    curve = replace(FOUND.curve, mean=np.array([0.0, 0.1, 0.3]))
+
+    (figure,) = cumulative_entropy(replace(FOUND, curve=curve))
+
+    assert figure.takeaway == "In the end it is 0.30 nats, after 4 updates."
+    assert cumulative_entropy(replace(FOUND, curve=None)) == ()
+    assert one_run_map(replace(FOUND, entropy_map=None)) == ()
