@@ -89,7 +89,7 @@ def train(folder, where=None, when=None):
             die_in_the_middle_of_an_update()
         if tgtss.is_due(step):
             with torch.no_grad():
-                tgtss.observe(step, model(EXAMPLES).softmax(dim=1))
+                tgtss.observe(model(EXAMPLES).softmax(dim=1), step=step)
         (folder / "step").write_text(str(step))
         if step % 4 == 0:
             if step == when and where == "snapshot":

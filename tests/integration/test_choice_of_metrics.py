@@ -143,6 +143,8 @@ def test_the_report_of_a_choice_is_written(store, tmp_path):
         ([], "No metric was asked for"),
         ("flip_rate", r"Give a list: \['flip_rate'\]"),
         (["hidden_probability"], "needs top classes"),
+        (["flip_rate", "explanation_kl"], "explanation_kl needs explanations"),
+        (["single_run_pearson"], "run.log_dynamics"),
     ],
 )
 def test_a_choice_that_cannot_be_met_is_refused(store, metrics, message):

@@ -37,7 +37,7 @@ def measure(
     metrics: Annotated[
         str | None,
         typer.Option(
-            help="Measure these alone, such as flip_rate,accuracy; the rest is not even read."
+            help="Measure these, such as flip_rate,accuracy, with flips and entropies; no more."
         ),
     ] = None,
     memory: options.Memory = "2GB",

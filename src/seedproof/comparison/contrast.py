@@ -37,6 +37,7 @@ from seedproof.typing import FloatArray
 
 TOO_FEW_FOR_SPREAD = f"a spread of fewer than {SPREAD_FROM} runs says nothing"
 NO_COUNTERPART = "depends on the number of runs, or has no interval of its own"
+TOO_LITTLE_KEPT = "too few classes were kept to tell"
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,9 @@ def compared(
     if scale_of(metric) == "ratio" and min(values) <= 0.0:
         has_runs = all(_has_runs(one) for one in (base, arm))
         return from_estimates(metric, estimate(base), estimate(arm), tail=tail, has_runs=has_runs)
+    means = [one for one in (base, arm) if isinstance(one, MeanOverExamples) and one.error]
+    if any(one.error >= one.value for one in means):
+        return effect_of(metric, value, None, tail=tail, note=TOO_LITTLE_KEPT)
     found = contrast(base, arm, Pair(metric, is_paired, cross))
     return effect_of(metric, value, found, tail=tail, note="" if found else NO_COUNTERPART)
 
@@ -134,15 +138,25 @@ def _(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> Contrast | N
         center, doubt = _log_ratio(base, arm)
         slopes = 1 / base.value, 1 / arm.value
     examples = _examples(base, arm, slopes, pair)
+    error = _error(base, arm, pair)
     if base.without is None or arm.without is None:
-        return Contrast(center, 0.0, np.inf, examples, over="examples")
+        return Contrast(center, 0.0, np.inf, examples, error=error, over="examples")
     both = [
         _left_out(one, one.without) if pair.is_ratio else one.without
         for one in (base, arm)
         if one.without is not None
     ]
     runs, df = _run_variance(both[0], both[1], pair)
-    return Contrast(center, runs, df, examples, doubt)
+    return Contrast(center, runs, df, examples, doubt, error)
+
+
+def _error(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> float:
+    """The most that the contrast is off by because of what was not kept."""
+    if not pair.is_ratio:
+        return base.error + arm.error
+    shares = base.error / base.value, arm.error / arm.value
+    ends = [np.log1p(one) - np.log1p(-other) for one, other in (shares, shares[::-1])]
+    return float(max(ends))
 
 
 def _log_ratio(base: MeanOverExamples, arm: MeanOverExamples) -> tuple[float, float]:

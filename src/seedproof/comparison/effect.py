@@ -73,6 +73,7 @@ class Contrast:
         df: Degrees of freedom of that variance.
         example_variance: What drawing examples adds.
         doubt: What is unknown beside: it widens the interval, whatever the confidence.
+        error: The most that the center is off by because of what was not kept: added whole.
         over: What both are over.
     """
 
@@ -81,13 +82,14 @@ class Contrast:
     df: float
     example_variance: float = 0.0
     doubt: float = 0.0
+    error: float = 0.0
     over: Over = "runs × examples"
 
     def half_width(self, tail: float) -> float:
         """Half of the interval that leaves out `tail` on each side."""
         student, normal = stdtrit(self.df, 1 - tail), ndtri(1 - tail)
         spread = student**2 * self.run_variance + normal**2 * self.example_variance
-        return float(np.sqrt(spread + self.doubt**2))
+        return float(np.sqrt(spread + self.doubt**2)) + self.error
 
     def detectable(self, tail: float) -> float:
         """The smallest true difference that is shown with a probability of `POWER`."""

@@ -204,7 +204,7 @@ class TgtssCallback(TrainerCallback):
             self._predict(state.global_step, model, device=args.device)
             return
         for probs, rows in self.loss.kept:
-            self.tgtss.observe(state.global_step, probs, rows)
+            self.tgtss.observe(probs, step=state.global_step, rows=rows)
         self.loss.kept.clear()
         self.loss.is_keeping = False
 
@@ -218,7 +218,7 @@ class TgtssCallback(TrainerCallback):
                     moved = {name: one.to(device) for name, one in batch.items()}
                     rows = moved.pop("labels").cpu()[:, 1]
                     probs = model(**moved).logits.float().softmax(dim=-1)
-                    self.tgtss.observe(step, probs, rows, is_extra=True)
+                    self.tgtss.observe(probs, step=step, rows=rows, is_extra=True)
         finally:
             for module, was_training in modes.items():
                 module.training = was_training

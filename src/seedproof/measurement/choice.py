@@ -31,7 +31,25 @@ def checked_metrics(metrics: Collection[str] | None, source: ShardSource) -> tup
     if not metrics:
         raise OptionError("No metric was asked for. Name some, or leave metrics out for all.")
     check_asked(metrics, known(source))
+    for names, folder, call in (
+        (EXPLANATION_NAMES, "explanations", "run.log_explanations"),
+        (DYNAMICS_NAMES, "dynamics", "run.log_dynamics"),
+    ):
+        asked = [metric for metric in metrics if metric in names]
+        if asked and not _has(source, folder):
+            raise OptionError(
+                f"{asked[0]} needs {folder}, and these runs have none on the split that is "
+                f"measured. Log them with {call}, or leave it out."
+            )
     return tuple(dict.fromkeys(metrics))
+
+
+def _has(source: ShardSource, folder: str) -> bool:
+    """Whether some run has records of a kind on the split that is measured."""
+    if not isinstance(source, StoreShards):
+        return False
+    start = f"{folder}/{source.split}/"
+    return any(part.path.startswith(start) for run in source.manifests for part in run.parts)
 
 
 def narrowed(source: ShardSource, asked: Collection[str] | None) -> ShardSource:

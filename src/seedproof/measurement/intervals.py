@@ -88,6 +88,8 @@ def _(statistic: MeanOverExamples) -> Estimate:
         low, high = expit(center - half_width), expit(center + half_width)
     else:
         low, high = _log_interval(statistic)
+    # A bound and no chance: it is added whole.
+    low, high = max(low - statistic.error, 0.0), high + statistic.error
     if largest is not None:
         high = min(high, max(largest, value))
     # Rounding may leave an interval without width beside its value.

@@ -199,6 +199,19 @@ class Batch:
             return np.zeros(self.predictions.shape, dtype=np.bool_)
         return np.asarray((self.top.classes != self.reference[:, None]).all(axis=2))
 
+    @cached_property
+    def reference_error(self) -> FloatArray:
+        """The most by which the sd of `reference_probs` over runs can be wrong: (examples,).
+
+        Where a run hides the class, half of the most that it can have stands for its probability,
+        which is off by no more than that half. A standard deviation over R runs moves by no more
+        than the length of what its values moved by, over sqrt(R-1).
+        """
+        if self.top is None:
+            return np.zeros(self.n_examples)
+        off = np.where(self.reference_is_hidden, self.most_hidden / 2, 0.0)
+        return np.asarray(np.sqrt(np.square(off).sum(axis=0) / (self.n_runs - 1)))
+
     def probs_of(self, classes: IntArray) -> FloatArray:
         """Probability that each run gives to one class an example: (runs, examples), float64.
 

@@ -1,6 +1,7 @@
 """How far does the probability of an answer move between runs?"""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -70,6 +71,7 @@ class Confidence:
         del n_runs
         self._binary = n_classes == 2
         self._spread = ExampleSums()
+        self._error = 0.0
         self._counts = np.zeros(N_BINS, dtype=np.int64)
         self._sums = np.zeros(N_BINS)
         self._squares = np.zeros(N_BINS)
@@ -84,6 +86,7 @@ class Confidence:
         """Add one batch; returns mean and standard deviation over runs of each probability."""
         values = self.values(batch)["probability_sd"]
         self._spread.update(values)
+        self._error += float(batch.reference_error.sum())
         mean = batch.reference_probs.mean(axis=0)
         # With two classes the curve runs over the probability of the second one, as published.
         followed = np.where(batch.reference == 1, mean, 1 - mean) if self._binary else mean
@@ -105,13 +108,15 @@ class Confidence:
         """Add the examples of another part."""
         self._map += other._map
         self._spread.merge(other._spread)
+        self._error += other._error
         self._counts += other._counts
         self._sums += other._sums
         self._squares += other._squares
 
     def result(self) -> Mapping[str, Statistic]:
         """Mean spread over all examples so far."""
-        return {"probability_sd": self._spread.mean_over_examples(largest=LARGEST_SD)}
+        spread = self._spread.mean_over_examples(largest=LARGEST_SD)
+        return {"probability_sd": replace(spread, error=self._error / self._spread.n_examples)}
 
     def detail(self) -> Detail:
         """Where the spread is.

@@ -139,6 +139,7 @@ class MeanOverExamples:
         scale: Where the interval is symmetric.
         largest: The largest value one example can have; None if there is no such bound.
         bias_left: What the truth is expected to exceed the value by because of few runs.
+        error: The most that the value is off by, on either side, because of what was not kept.
         is_count: Whether an example is affected or not, so that half an example is next to none.
     """
 
@@ -150,6 +151,7 @@ class MeanOverExamples:
     scale: Scale = "log"
     largest: float | None = None
     bias_left: float = 0.0
+    error: float = 0.0
     is_count: bool = False
 
 

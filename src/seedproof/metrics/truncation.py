@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-import numpy as np
-
 from seedproof.metrics.accumulator import Detail, Need
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.statistic import ExampleSums, ExampleValues, Figure, Statistic
-from seedproof.typing import BoolArray, FloatArray
+from seedproof.typing import FloatArray
 
 
 def hidden_probability(hidden: FloatArray) -> ExampleValues:
@@ -24,24 +22,6 @@ def hidden_probability(hidden: FloatArray) -> ExampleValues:
     whole = hidden.sum(axis=0)
     without = whole - hidden if n_runs > 2 else None
     return ExampleValues(whole, without, whole_denominator=n_runs, without_denominator=n_runs - 1)
-
-
-def spread_error(most_hidden: FloatArray, is_hidden: BoolArray) -> FloatArray:
-    """The most by which a spread can be wrong, for each example.
-
-    Where a run hides the class that is followed, half of the most that it can have stands for its
-    probability, which is off by no more than that half. A standard deviation over R runs moves by
-    no more than the length of what its values moved by, over sqrt(R-1).
-
-    Args:
-        most_hidden: The most that a class outside of the top can have, axes (runs, examples).
-        is_hidden: Where the class that is followed is outside, axes (runs, examples).
-
-    Returns:
-        Bounds of at least 0; 0 where every run shows the class that is followed.
-    """
-    off = np.where(is_hidden, most_hidden / 2, 0.0)
-    return np.asarray(np.sqrt(np.square(off).sum(axis=0) / (len(off) - 1)))
 
 
 class Truncation:
@@ -64,9 +44,8 @@ class Truncation:
     def update(self, batch: Batch) -> Detail:
         """Add one batch; returns the largest error of each example's spread."""
         self._hidden.update(self.values(batch)["hidden_probability"])
-        error = spread_error(batch.most_hidden, batch.reference_is_hidden)
-        self._error += float(error.sum())
-        return {"probability_sd_error": error}
+        self._error += float(batch.reference_error.sum())
+        return {"probability_sd_error": batch.reference_error}
 
     def merge(self, other: "Truncation") -> None:
         """Add the examples of another part."""

@@ -23,6 +23,11 @@ def check_alike(first: RunReader, other: RunReader) -> None:
         raise InputError(f"The {names} hold {first.kind} and {other.kind}: log one kind.")
     if other.kind is not Kind.LABELS and other.classes != first.classes:
         raise InputError(f"The {names} have different classes: log the same ones.")
+    if other.n_top != first.n_top:
+        raise InputError(
+            f"The {names} keep the top {first.n_top} and the top {other.n_top} classes: log "
+            "equally many."
+        )
     # Digests are of indices: with other classes, names are compared when they are read.
     alike = other.classes == first.classes
     for index, (mine, theirs) in enumerate(zip_longest(first.groups, other.groups)):

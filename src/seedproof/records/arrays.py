@@ -147,7 +147,13 @@ class ArrayShards:
         for run_idx, (indices, values) in enumerate(zip(classes, probs, strict=True)):
             where = self._where(run_idx, ids)
             check_classes(indices, len(self.classes), where)
-            check_top(indices, values, where, tolerance=self.tolerance)
+            check_top(
+                indices,
+                values,
+                where,
+                n_classes=len(self.classes),
+                tolerance=self.tolerance,
+            )
         if self._class_order is not None:
             classes = _renumbered(classes, self._class_order)
         return TopProbs(classes.astype(np.int32, copy=False), probs)

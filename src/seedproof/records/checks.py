@@ -59,12 +59,15 @@ def check_probs(probs: FloatArray, where: Where, *, tolerance: float = SUM_TOLER
     )
 
 
-def check_top(classes: IntArray, probs: FloatArray, where: Where, *, tolerance: float) -> None:
+def check_top(
+    classes: IntArray, probs: FloatArray, where: Where, *, n_classes: int, tolerance: float
+) -> None:
     """Accept the most probable classes of each row with their probabilities.
 
     Args:
         classes: Class indices, axes (rows, top).
         probs: Their probabilities, axes (rows, top).
+        n_classes: How many classes there are.
         where: Names a row for the message.
         tolerance: How far above one a row may sum to.
 
@@ -80,6 +83,17 @@ def check_top(classes: IntArray, probs: FloatArray, where: Where, *, tolerance: 
         raise ProbabilityError(
             f"{where(row)} has the top classes {classes[row].tolist()} with the probabilities "
             f"{probs[row].tolist()}. Give different classes whose probabilities sum to 1 at most."
+        )
+    # What is missing must fit into the other classes, none of which is above the least of these.
+    missing = 1.0 - probs.sum(axis=1, dtype=np.float64)
+    room = (n_classes - classes.shape[1]) * probs.min(axis=1).astype(np.float64)
+    fits = missing <= room + tolerance
+    if not fits.all():
+        row = int(np.flatnonzero(~fits)[0])
+        raise ProbabilityError(
+            f"{where(row)} has top classes with the probabilities {probs[row].tolist()}, and the "
+            f"{n_classes - classes.shape[1]} others cannot hold the rest, {missing[row]:.3g}, "
+            "without being among them. Give the most probable classes, after the softmax."
         )
 
 

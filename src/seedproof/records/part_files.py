@@ -48,6 +48,10 @@ class PartFiles:
         """Names of all columns."""
         return list(self._open(0).schema_arrow.names)
 
+    def width_of(self, column: str) -> int:
+        """Bytes of a value in a column of fixed-size binary."""
+        return int(self._open(0).schema_arrow.field(column).type.byte_width)
+
     def file_of(self, group_idx: int) -> Location:
         """The file that holds a row group, for messages."""
         return self._folder / self._parts[self._place[group_idx][0]].path

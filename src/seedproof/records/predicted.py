@@ -31,7 +31,9 @@ def most_probable(probs: FloatArray) -> IntArray:
 
 
 def most_probable_of_top(classes: IntArray, probs: FloatArray) -> IntArray:
-    """The class with the largest probability among those kept, the first one among equals.
+    """The class with the largest probability among those kept, the smallest among equals.
+
+    The order in which a run lists its classes means nothing.
 
     Args:
         classes: Class indices, axes (..., top).
@@ -40,5 +42,6 @@ def most_probable_of_top(classes: IntArray, probs: FloatArray) -> IntArray:
     Returns:
         Class indices, axes (...).
     """
-    place = most_probable(probs)
-    return np.take_along_axis(classes, place[..., None], axis=-1)[..., 0]
+    largest = probs.max(axis=-1, keepdims=True)
+    among = np.where(probs == largest, classes, np.iinfo(np.int32).max)
+    return np.asarray(among.min(axis=-1).astype(np.int32))

@@ -328,12 +328,6 @@ class StoreShards:
 
     def _top(self, index: int) -> TopProbs:
         found = [reader.top(index) for reader in self._readers]
-        widths = sorted({classes.shape[1] for classes, _ in found})
-        if len(widths) > 1:
-            raise InputError(
-                f"Some runs keep the top {widths[0]} classes, others the top {widths[-1]}. "
-                "Log equally many in every run."
-            )
         return TopProbs(*(np.stack(values) for values in zip(*found, strict=True)))
 
     def _labels(self, facts: pa.Table, reader: RunReader) -> IntArray:

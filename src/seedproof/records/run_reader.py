@@ -88,6 +88,13 @@ class RunReader:
             return most_probable_of_top(*self.top(group_idx))
         return most_probable(self.probs(group_idx))
 
+    @cached_property
+    def n_top(self) -> int:
+        """How many classes are kept of each example, for `Kind.TOP`; 0 otherwise."""
+        if self.kind is not Kind.TOP:
+            return 0
+        return self._files.width_of("top_classes") // 4
+
     def probs(self, group_idx: int) -> FloatArray:
         """Probabilities of one row group, (rows, classes), in the precision of the file."""
         column = self.read(group_idx, ["probs"]).column("probs")

@@ -112,7 +112,9 @@ class PredictionsWriter:
             predicted = values[0] if isinstance(values, tuple) else values
             check_classes(np.asarray(predicted), n_classes, where)
             if isinstance(values, tuple):
-                check_top(values[0], values[1], where, tolerance=self._tolerance)
+                check_top(
+                    values[0], values[1], where, n_classes=n_classes, tolerance=self._tolerance
+                )
         self._last_id = ids[-1].as_py()
         self._waiting.append(self._layout.table(ids, labels, values, extras))
         self._n_waiting += len(ids)

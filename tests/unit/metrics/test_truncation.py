@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from seedproof.measurement.intervals import estimate
 from seedproof.metrics import FAMILIES, Batch
 from seedproof.metrics.confidence import probability_sd
-from seedproof.metrics.truncation import Truncation, hidden_probability, spread_error
+from seedproof.metrics.truncation import Truncation, hidden_probability
 from seedproof.records.shards import TopProbs
 from seedproof.testing import oracles
 
@@ -64,9 +64,11 @@ def test_a_hidden_class_has_no_more_than_the_least_of_the_top_and_no_more_than_t
 
 def test_the_error_of_a_spread_by_hand():
     """Two of three runs hide the class, by up to 0.1 and 0.02: sqrt((0.05² + 0.01²) / 2)."""
-    error = spread_error(np.array([[0.1], [0.3], [0.02]]), np.array([[True], [False], [True]]))
+    classes = np.array([[[0, 1]], [[2, 0]], [[0, 1]]])
+    probs = np.array([[[0.8, 0.1]], [[0.4, 0.3]], [[0.96, 0.02]]])
+    batch = Batch.from_top(TopProbs(classes, probs), n_classes=9, labels=np.array([2]))
 
-    assert error == pytest.approx([math.sqrt((0.05**2 + 0.01**2) / 2)])
+    assert batch.reference_error == pytest.approx([math.sqrt((0.05**2 + 0.01**2) / 2)])
 
 
 @given(seed=st.integers(0, 10**6), n_top=st.integers(1, 12), n_runs=st.integers(2, 7))
@@ -93,7 +95,7 @@ def test_the_bound_is_no_empty_one():
     labels = np.array([2])
     batch = Batch.from_top(truncated(probs, 2), 5, labels)
 
-    error = spread_error(batch.most_hidden, batch.reference_is_hidden)
+    error = batch.reference_error
 
     exact = Batch.from_probs(probs, labels).reference_probs.std(axis=0, ddof=1)
     shown = batch.reference_probs.std(axis=0, ddof=1)

@@ -641,6 +641,61 @@ def test_arms_with_top_classes_are_compared(tmp_path):
     assert "predictive_kl" not in found.effects
 
 
+def test_what_truncation_hides_is_no_difference_between_arms(tmp_path):
+    """The same models, kept by their top ten and by their top two: nothing is shown."""
+    rng = np.random.default_rng(2)
+    usual = rng.normal(0, 1.5, (100, 40))
+    labels = rng.integers(0, 40, 100)
+
+    def train(run):
+        raised = np.exp(usual + run.rng("init").normal(size=usual.shape))
+        probs = raised / raised.sum(axis=1, keepdims=True)
+        top = np.argsort(-probs, axis=1)[:, : 10 if run.arm == "none" else 2]
+        given = {"top_classes": top, "top_probs": np.take_along_axis(probs, top, axis=1)}
+        run.log_predictions("test", labels=labels, classes=range(40), **given)
+
+    arms = ("none", "two")
+    sp.Study("top", train, seeds=8, arms=arms, store=tmp_path / "store").run(
+        "serial", progress=False
+    )
+
+    found = sp.compare(tmp_path / "store").arms[0]
+    measured = sp.measure(tmp_path / "store", arm="two")
+
+    assert not found.effects["probability_sd"].is_shown
+    spread, error = measured["probability_sd"], measured["probability_sd_error"].value
+    assert spread.high - spread.low >= min(spread.value, error) + error
+    assert found.effects["flip_rate"].value == pytest.approx(1.0)
+
+
+def test_equal_top_classes_are_no_flip(tmp_path):
+    """Whatever the order in which a run lists them: the smallest index counts."""
+
+    def train(run):
+        order = [[3, 1]] if run.name == "0" else [[1, 3]]
+        run.log_predictions("test", top_classes=order, top_probs=[[0.4, 0.4]], classes=range(5))
+
+    sp.Study("top", train, seeds=2, store=tmp_path / "store").run("serial", progress=False)
+
+    assert sp.measure(tmp_path / "store")["flip_rate"].value == 0
+    assert sp.measure(tmp_path / "store", metrics=["flip_rate"])["flip_rate"].value == 0
+
+
+def test_runs_that_keep_other_numbers_of_classes_are_refused(tmp_path):
+    """By name."""
+
+    def train(run):
+        n = 2 + int(run.name)
+        run.log_predictions(
+            "test", top_classes=[range(n)], top_probs=[[1 / n] * n], classes=range(5)
+        )
+
+    sp.Study("top", train, seeds=2, store=tmp_path / "store").run("serial", progress=False)
+
+    with pytest.raises(InputError, match="'0' and '1' keep the top 2 and the top 3 classes"):
+        sp.measure(tmp_path / "store")
+
+
 def test_top_classes_follow_the_order_of_class_names(tmp_path):
     """Classes are recorded in canonical order; indices that were given follow them."""
 
@@ -666,6 +721,7 @@ def test_top_classes_follow_the_order_of_class_names(tmp_path):
         ({"top_classes": [[3]], "top_probs": [[1.0]]}, UnknownLabelError, "0 to 2"),
         ({"top_classes": [[1, 1]], "top_probs": [[0.5, 0.5]]}, ProbabilityError, "different"),
         ({"top_classes": [[0, 1]], "top_probs": [[0.7, 0.7]]}, ProbabilityError, "1 at most"),
+        ({"top_classes": [[0, 1]], "top_probs": [[0.05, 0.05]]}, ProbabilityError, "softmax"),
         ({"top_classes": [[0]], "top_probs": [[1.0]], "classes": None}, ClassesError, "names of"),
     ],
 )

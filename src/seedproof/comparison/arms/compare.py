@@ -30,6 +30,9 @@ from seedproof.records.schema import UNLABELED, Kind
 from seedproof.records.shards import ShardSource
 from seedproof.typing import IntArray, Progress
 
+# How many top classes are kept of very many, more or less.
+USUAL_TOP = 20
+
 
 @dataclass(frozen=True, eq=False)
 class Side:
@@ -203,8 +206,9 @@ class CompareShard:
 
 
 def _width(source: ShardSource) -> int:
-    """Values of one example over all runs."""
-    return len(source.runs) * (len(source.classes) if source.kind is Kind.PROBS else 1)
+    """Values of one example over all runs, about."""
+    of_kind = {Kind.PROBS: len(source.classes), Kind.TOP: USUAL_TOP, Kind.LABELS: 1}
+    return len(source.runs) * of_kind[source.kind]
 
 
 def _watched(

@@ -50,7 +50,8 @@ def load() -> IntentData:
 
 def _read(split: str) -> list[dict[str, str]]:
     path = local_file(f"massive/{split}.jsonl") or fetch(PUBLIC[split], folder="massive")
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    with path.open(encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
 
 
 def _domain(row: dict[str, str]) -> str:

@@ -117,11 +117,17 @@ def _linear(n_in: int, n_out: int, generator: torch.Generator) -> nn.Linear:
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A head after its last step, with the average of its weights that it is served with."""
+    """A head after its last step, with the average of its weights that it is served with.
+
+    Args:
+        head: The head.
+        average: Of its weights.
+        n_seen: How many examples it was trained on, each as often as it came.
+    """
 
     head: Head
     average: WeightAverage
-    n_steps: int
+    n_seen: int
 
     def predict(self, features: Tensor) -> Tensor:
         """Probabilities of each example, with the averaged weights if there are any."""
@@ -163,7 +169,7 @@ def train_head(
     weights = [weight for one in heads for weight in one.parameters()]
     optimizer = Adam(weights, lr=setting.learning_rate, weight_decay=arm.weight_decay, fused=True)
     n_epochs = setting.epochs * arm.epochs
-    n_steps = n_epochs * -(-len(split) // setting.batch_size)
+    n_steps = steps_of(split, arm, setting)
     average = stabilize.build(arm.average, head, optimizer, policy=_policy(arm, n_epochs))
     step = 0
     for _ in range(n_epochs):
@@ -183,7 +189,12 @@ def train_head(
             if on_step is not None:
                 on_step(step, head)
         average.end_epoch()
-    return Trained(head, average, n_steps)
+    return Trained(head, average, n_epochs * len(split))
+
+
+def steps_of(split: Split, arm: Arm, setting: Setting) -> int:
+    """How many steps a training has."""
+    return setting.epochs * arm.epochs * -(-len(split) // setting.batch_size)
 
 
 def _loss(logits: list[Tensor], labels: Tensor, targets: Tensor | None) -> Tensor:

@@ -7,10 +7,10 @@ from typing import Any
 from seedproof.errors import OptionError
 from seedproof.typing import is_count
 
-DATASETS, TRACKS = ("clinc150", "massive"), ("head", "finetune")
+DATASETS, TRACKS = ("clinc150", "massive"), ("head",)
 # From which step on the teacher's predictions count: the paper's, for 5 epochs of 256 utterances.
 TEACHER_STARTS = {"clinc150": 200, "massive": 180}
-LEARNING_RATES = {"head": 1e-3, "finetune": 1e-4}
+LEARNING_RATES = {"head": 1e-3}
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Setting:
 
     Args:
         dataset: `clinc150` or `massive`.
-        track: `head` trains a head on frozen features, `finetune` the whole encoder.
+        track: `head` trains a head on frozen features.
         epochs: How often all utterances are seen.
         batch_size: Utterances a step.
         dropout: Of the hidden layer.
@@ -50,24 +50,32 @@ class Setting:
         for name in ("epochs", "batch_size"):
             if not is_count(getattr(self, name), least=1):
                 raise OptionError(f"{name} is {getattr(self, name)!r}. Give 1 or more.")
+        for name in ("n_train", "n_test"):
+            value = getattr(self, name)
+            if value is not None and not is_count(value, least=2):
+                raise OptionError(f"{name} is {value!r}. Give 2 or more, or leave it out.")
+        if not 0 <= self.dropout < 1:
+            raise OptionError(f"dropout is {self.dropout!r}. Give a share below 1.")
+        if not is_count(self.n_traced, least=0):
+            raise OptionError(f"n_traced is {self.n_traced!r}. Give 0 or more.")
 
     @property
     def learning_rate(self) -> float:
         """Of Adam."""
         return LEARNING_RATES[self.track]
 
-    def teacher_start(self, n_train: int) -> int:
+    def teacher_start(self, n_steps: int) -> int:
         """From which step on a teacher's predictions count: at the same share of the training.
 
         Args:
-            n_train: Utterances that are trained on.
+            n_steps: How many steps the teacher trains for.
 
         Returns:
-            A step, counted from 0.
+            A step, counted from 1.
         """
         whole = {"clinc150": 15_000, "massive": 11_514}[self.dataset]
         published = TEACHER_STARTS[self.dataset] / (5 * -(-whole // 256))
-        return round(published * self.epochs * -(-n_train // self.batch_size))
+        return max(1, round(published * n_steps))
 
     @property
     def name(self) -> str:

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from seedproof.papers.findings2023.arms import Arm, SoftLabels, arm_of
 from seedproof.papers.findings2023.data import Prepared, prepare
-from seedproof.papers.findings2023.head import Head, OnStep, Sources, Trained, train_head
+from seedproof.papers.findings2023.head import Head, OnStep, Sources, Trained, steps_of, train_head
 from seedproof.papers.findings2023.settings import Setting
 from seedproof.runs.dynamics import Dynamics
 from seedproof.runs.run import Run
@@ -32,9 +32,9 @@ class Cost:
     forward: float = 0.0
     backward: float = 0.0
 
-    def add_training(self, trained: Trained, setting: Setting, n_heads: int = 1) -> None:
+    def add_training(self, trained: Trained, n_heads: int = 1) -> None:
         """Add a training: every example of every batch, forward and back."""
-        passed = float(trained.n_steps * setting.batch_size * n_heads)
+        passed = float(trained.n_seen * n_heads)
         self.forward += passed * trained.head.n_multiplied
         self.backward += 2 * passed * trained.head.n_multiplied
 
@@ -85,7 +85,7 @@ def log_head(run: Run, prepared: Prepared, setting: Setting, arm: Arm) -> None:
         for _ in range(arm.n_heads)
     ]
     for one in heads:
-        cost.add_training(one, setting, n_heads=2 if arm.codistilled else 1)
+        cost.add_training(one, n_heads=2 if arm.codistilled else 1)
     seconds = time.perf_counter() - began
     test, training = (
         torch.stack([one.predict(split.features) for one in heads]).mean(dim=0)
@@ -107,9 +107,10 @@ def log_head(run: Run, prepared: Prepared, setting: Setting, arm: Arm) -> None:
         "head_multiplications": cost.total,
         "served_multiplications": sum(float(one.head.n_multiplied) for one in heads),
         "n_train": len(prepared.train),
-        # Those that are traced after every step take longer, for reasons of ours.
-        "seconds": seconds if dynamics is None else 0.0,
     }
+    if dynamics is None:
+        # Those that are traced after every step take longer, for reasons of ours.
+        scalars["seconds"] = seconds
     for name, value in scalars.items():
         run.log_scalar(name, value)
 
@@ -142,7 +143,7 @@ def soft_targets(
         found, spent = _shared(setting, teaching, arm.soft)
     else:
         spent = Cost()
-        fresh = [Sources.of(run, fixed_init=arm.fixed_init)] * arm.soft.n_teachers
+        fresh = [Sources.of(run, fixed_init=arm.fixed_init) for _ in range(arm.soft.n_teachers)]
         found = _taught(_Teaching(prepared, setting, teaching, arm.soft), fresh, spent)
     cost.forward += spent.forward
     cost.backward += spent.backward
@@ -183,7 +184,7 @@ class _Teaching:
         """What a teacher says of the training split in the end."""
         train = self.prepared.train
         teacher = train_head(train, self.prepared.data.n_classes, self.arm, self.setting, sources)
-        cost.add_training(teacher, self.setting)
+        cost.add_training(teacher)
         cost.add_prediction(teacher.head, len(train))
         return teacher.predict(train.features)
 
@@ -196,18 +197,17 @@ def _taught(teaching: _Teaching, sources: list[Sources], cost: Cost) -> Tensor:
         return ensemble(said, power=soft.power).float()
     n_train, n_classes = len(prepared.train), prepared.data.n_classes
     every = soft.every if soft.kind == "tgtss" else 1
-    tgtss = Tgtss(
-        n_train, n_classes, start=setting.teacher_start(n_train), every=every, power=soft.power
-    )
+    start = setting.teacher_start(steps_of(prepared.train, teaching.arm, setting))
+    tgtss = Tgtss(n_train, n_classes, start=start, every=every, power=soft.power)
 
     def watch(step: int, head: Head) -> None:
         if tgtss.is_due(step):
-            tgtss.observe(step, head.predict(prepared.train.features))
+            tgtss.observe(head.predict(prepared.train.features), step=step)
             cost.add_prediction(head, n_train)
 
     def collect(step: int, rows: Tensor, logits: Tensor) -> None:
         if tgtss.is_due(step):
-            tgtss.observe(step, functional.softmax(logits, dim=1), rows=rows)
+            tgtss.observe(functional.softmax(logits, dim=1), step=step, rows=rows)
 
     is_free = soft.kind == "tgtss-free"
     teacher = train_head(
@@ -219,7 +219,7 @@ def _taught(teaching: _Teaching, sources: list[Sources], cost: Cost) -> Tensor:
         on_step=None if is_free else watch,
         on_batch=collect if is_free else None,
     )
-    cost.add_training(teacher, setting)
+    cost.add_training(teacher)
     return tgtss.targets(gold=prepared.train.labels).float()
 
 

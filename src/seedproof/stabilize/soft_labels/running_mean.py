@@ -56,12 +56,18 @@ class RunningMean:
             self._file = MappedRows(path, n_examples=n_examples, n_classes=n_classes)
             self._sums, self._counts = self._file.sums, self._file.counts
 
-    def update(self, rows: Any, probs: Any) -> None:  # noqa: ANN401 - tensors, arrays, lists
+    def update(
+        self,
+        probs: Any,  # noqa: ANN401 - tensors, arrays, lists
+        *,
+        rows: Any = None,  # noqa: ANN401 - as above
+    ) -> None:
         """Take in probabilities of some examples; nothing is taken in if one of them is refused.
 
         Args:
-            rows: Which examples; one that is there twice counts twice. None for all, in order.
-            probs: Their probabilities, axes (examples, classes).
+            probs: Probabilities, axes (examples, classes).
+            rows: Which examples they are of, one that is there twice counts twice; all of them, in
+                order, without it.
 
         Raises:
             OptionError: A row is of no example.

@@ -115,17 +115,17 @@ class Tgtss:
 
     def observe(
         self,
-        step: int,
         probs: Any,  # noqa: ANN401 - tensors, arrays, lists
-        rows: Any = None,  # noqa: ANN401 - as above
         *,
+        step: int,
+        rows: Any = None,  # noqa: ANN401 - as above
         is_extra: bool | None = None,
     ) -> None:
         """Take in what the teacher predicts at a step.
 
         Args:
-            step: How many optimizer steps were made.
             probs: Probabilities, axes (examples, classes).
+            step: How many optimizer steps were made.
             rows: Which examples they are of; all of the training set, in order, without them.
             is_extra: Whether they were predicted for this alone, which is what `n_predicted`
                 counts: if not given, yes for the whole training set, and no with rows, which are
@@ -137,7 +137,7 @@ class Tgtss:
             ProbabilityError: A row of probabilities is no distribution.
         """
         self._check(step, is_whole=rows is None)
-        self.running_mean.update(rows, probs)
+        self.running_mean.update(probs, rows=rows)
         self._last_step = step
         if rows is None if is_extra is None else is_extra:
             self._n_predicted += self.running_mean.n_examples if rows is None else len(rows)

@@ -14,20 +14,29 @@ def test_a_setting_names_itself_and_comes_back():
 
 
 @pytest.mark.parametrize(
-    ("dataset", "n_train", "start"), [("clinc150", 15_000, 200), ("massive", 11_514, 180)]
+    ("dataset", "n_steps", "start"), [("clinc150", 295, 200), ("massive", 225, 180)]
 )
-def test_a_teacher_begins_where_the_papers_did(dataset, n_train, start):
-    """With as many utterances, epochs and batches as it had."""
-    assert Setting(dataset).teacher_start(n_train) == start
+def test_a_teacher_begins_where_the_papers_did(dataset, n_steps, start):
+    """With as many steps as it had: 5 epochs of 59 and of 45 batches."""
+    assert Setting(dataset).teacher_start(n_steps) == start
 
 
-def test_a_shorter_training_begins_at_the_same_share():
-    """Two of three batches of two epochs come before: 200 of 295 steps are 68 %."""
-    assert Setting("clinc150", epochs=2).teacher_start(600) == 4
+def test_another_training_begins_at_the_same_share():
+    """200 of 295 steps are 68 %: four of six."""
+    assert Setting("clinc150").teacher_start(6) == 4
 
 
 @pytest.mark.parametrize(
-    "given", [{"dataset": "sst"}, {"track": "frozen"}, {"epochs": 0}, {"batch_size": -1}]
+    "given",
+    [
+        {"dataset": "sst"},
+        {"track": "finetune"},
+        {"dropout": 1.0},
+        {"n_train": 1},
+        {"n_traced": -1},
+        {"epochs": 0},
+        {"batch_size": -1},
+    ],
 )
 def test_what_is_not_possible_is_refused(given):
     """With what is."""

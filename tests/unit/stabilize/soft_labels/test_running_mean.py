@@ -50,7 +50,7 @@ def make(tmp_path, *, on_disk, name="mean"):
 def feed(mean, batches):
     """Take in all batches."""
     for rows, probs in batches:
-        mean.update(rows, probs)
+        mean.update(probs, rows=rows)
     return mean
 
 
@@ -71,14 +71,14 @@ def test_it_equals_a_brute_force_mean_by_row(tmp_path, on_disk, replace):
 
 @PLACES
 def test_all_rows_at_once_are_all_rows_by_number(tmp_path, on_disk):
-    """None stands for every example, in order."""
+    """Without rows, all examples in order."""
     rng = np.random.default_rng(1)
     whole = make(tmp_path, on_disk=on_disk)
     numbered = make(tmp_path, on_disk=on_disk, name="other")
     for _ in range(5):
         probs = rng.dirichlet(np.ones(N_CLASSES), size=N_EXAMPLES)
-        whole.update(None, probs)
-        numbered.update(torch.arange(N_EXAMPLES), torch.from_numpy(probs))
+        whole.update(probs)
+        numbered.update(torch.from_numpy(probs), rows=torch.arange(N_EXAMPLES))
 
     assert torch.equal(whole.mean(), numbered.mean())
     assert whole.counts.tolist() == [5] * N_EXAMPLES
@@ -136,7 +136,7 @@ def test_what_is_refused_changes_nothing(tmp_path, on_disk):
         ([0], [[0.5, 0.5, float("nan")]], ProbabilityError, "nan is no probability"),
     ):
         with pytest.raises(error, match=message):
-            mean.update(rows, probs)
+            mean.update(probs, rows=rows)
 
     np.testing.assert_array_equal(mean.mean(), before)
 

@@ -50,7 +50,7 @@ def teach(tgtss):
         del rows, logits
         if tgtss.is_due(step):
             stored.append(predict(model))
-            tgtss.observe(step, stored[-1])
+            tgtss.observe(stored[-1], step=step)
 
     train(look)
     return torch.stack(stored).numpy()
@@ -83,7 +83,7 @@ def test_the_free_variant_equals_a_brute_force_mean_by_row():
         del model
         if tgtss.is_due(step):
             probs = logits.detach().softmax(dim=1)
-            tgtss.observe(step, probs, rows)
+            tgtss.observe(probs, step=step, rows=rows)
             for row, one in zip(rows.tolist(), probs.double().numpy(), strict=True):
                 came[row].append(one)
 
@@ -105,9 +105,9 @@ def test_pieces_of_the_training_set_are_the_whole():
     probs = predict(Net())
 
     for step in (1, 2):
-        whole.observe(step, probs)
+        whole.observe(probs, step=step)
         for rows in torch.arange(N_EXAMPLES).split(7):
-            pieces.observe(step, probs[rows], rows, is_extra=True)
+            pieces.observe(probs[rows], step=step, rows=rows, is_extra=True)
 
     assert torch.equal(pieces.targets(), whole.targets())
     assert pieces.n_predicted == whole.n_predicted == 2 * N_EXAMPLES
@@ -136,7 +136,7 @@ def test_a_resumed_teacher_equals_an_uninterrupted_one(tmp_path, on_disk):
 
     def go_on(tgtss, first, last=n_observed):
         for index in range(first, last):
-            tgtss.observe(2 + 2 * index, stored[index])
+            tgtss.observe(stored[index], step=2 + 2 * index)
 
     expected = make("whole")
     go_on(expected, 0)
@@ -160,7 +160,7 @@ def test_a_resumed_teacher_equals_an_uninterrupted_one(tmp_path, on_disk):
 def test_examples_that_were_never_seen_are_named():
     """How many, and what to do; with gold labels they get these, and the others what was seen."""
     tgtss = Tgtss(4, 2, start=1)
-    tgtss.observe(1, [[0.64, 0.36], [0.1, 0.9]], [2, 0])
+    tgtss.observe([[0.64, 0.36], [0.1, 0.9]], step=1, rows=[2, 0])
 
     with pytest.raises(MissingExampleError, match=r"2 of 4 example\(s\).*earlier start.*as gold"):
         tgtss.targets()
@@ -188,12 +188,12 @@ def test_steps_that_are_not_due_or_go_back_are_refused():
     probs = [[0.5, 0.5], [0.5, 0.5]]
 
     with pytest.raises(OptionError, match=r"Step 5 is not due.*start=4, every=2"):
-        tgtss.observe(5, probs)
-    tgtss.observe(6, probs)
+        tgtss.observe(probs, step=5)
+    tgtss.observe(probs, step=6)
     with pytest.raises(OptionError, match=r"Step 4 was observed after step 6.*load the state"):
-        tgtss.observe(4, probs)
+        tgtss.observe(probs, step=4)
     with pytest.raises(OptionError, match="Step 6 was observed after step 6"):
-        tgtss.observe(6, probs)
+        tgtss.observe(probs, step=6)
 
     assert tgtss.running_mean.counts.tolist() == [1, 1]
 

@@ -33,6 +33,7 @@ It does not if the whole interval lies on the other.
 "Almost no loss" is a loss of less than half a point.
 A value holds if it is in an interval that is known to a factor of two, and a range if it contains \
 the interval; neither holds if the interval lies outside.
+A published sd is an estimate from ten seeds, too, which is allowed for before it does not hold.
 With two runs an interval is over texts alone, and says nothing of a value or a range.
 That tokens "differ" is judged by the Jaccard distance: of the words that either of two seeds \
 names, the share that only one of them names.
