@@ -65,7 +65,7 @@ class ArrayShards:
         alone: bool = False,
     ) -> None:
         array = _as_array(values, least_runs=1 if alone else 2)
-        gold = None if labels is None else _as_labels(labels, array.shape[1])
+        gold = None if labels is None else as_labels(labels, array.shape[1])
         usual = HALF_SUM_TOLERANCE if array.dtype == np.float16 else SUM_TOLERANCE
         self.tolerance = usual if tolerance is None else tolerance
         self._top_classes = None if top_classes is None else _as_top(top_classes, array)
@@ -73,11 +73,11 @@ class ArrayShards:
             self.kind = Kind.PROBS if top_classes is None else Kind.TOP
             self._values = array
             self.classes = (
-                _class_names(classes, array.shape[2])
+                class_names(classes, array.shape[2])
                 if top_classes is None
                 else _names_of_all(classes)
             )
-            self._labels = None if gold is None else _label_indices(gold, self.classes)
+            self._labels = None if gold is None else label_indices(gold, self.classes)
         else:
             self.kind = Kind.LABELS
             self.classes, self._values, self._labels = _encode(
@@ -88,7 +88,7 @@ class ArrayShards:
         if self._class_order is not None and self._labels is not None:
             self._labels = _renumbered(self._labels, self._class_order)
         self._ids = as_ids(ids, array.shape[1])
-        self._order = None if ids is None else _sorting(self._ids)
+        self._order = None if ids is None else canonical_rows(self._ids)
         self.n_top = 0 if top_classes is None else array.shape[2]
         self.rows_per_shard = Layout(self.kind, self.classes, n_top=self.n_top).rows_per_group
 
@@ -180,7 +180,7 @@ def _names_of_all(classes: Sequence[str] | None) -> tuple[str, ...]:
             "Nobody can tell from the top classes how many there are. Give the names of all: "
             "classes=…, or range(100_000) where they have none."
         )
-    return _unique(classes, len(classes), "class", ClassesError)
+    return unique_names(classes, len(classes), "class", ClassesError)
 
 
 def _in_canonical_order(names: tuple[str, ...]) -> tuple[tuple[str, ...], IntArray | None]:
@@ -258,105 +258,8 @@ def _check_axes(array: npt.NDArray[np.generic]) -> None:
     )
 
 
-def _column(values: npt.ArrayLike) -> npt.NDArray[np.generic]:
-    """One value an example; numpy would turn a list of texts and NaN into texts alone."""
-    if isinstance(values, np.ma.MaskedArray):
-        column = values.data.astype(object)
-        column[np.ma.getmaskarray(values)] = None
-        return column
-    return np.asarray(values, dtype=object if isinstance(values, list | tuple) else None)
-
-
-def _as_labels(labels: npt.ArrayLike, n_examples: int) -> npt.NDArray[np.generic]:
-    gold = _column(labels)
-    if gold.shape != (n_examples,):
-        raise ShapeError(
-            f"Labels have shape {gold.shape}, but there are {n_examples} examples. "
-            f"Give one label an example, shape ({n_examples},)."
-        )
-    return gold
-
-
-def _name(value: object) -> str | None:
-    """A class or id as text; whole floats lose their ".0", and what is missing becomes None."""
-    # pandas has its own NA, which is neither; we never import pandas.
-    if value is None or type(value).__name__ == "NAType" or value != value:  # noqa: PLR0124
-        return None
-    if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
-        value = int(value)
-    return str(value)
-
-
-def _label_names(gold: npt.NDArray[np.generic], classes: Collection[str]) -> list[str | None]:
-    """Labels as text; None where unknown, which a negative number says if it is no class."""
-
-    def one(value: object) -> str | None:
-        name = _name(value)
-        negative = isinstance(value, int | float) and value < 0
-        return None if negative and name not in classes else name
-
-    return [one(value) for value in gold.tolist()]
-
-
-def _places(classes: Sequence[str]) -> dict[str, int]:
-    """Index of each class, by its name; by its index as well, unless names are numbers, too."""
-    by_name = {name: i for i, name in enumerate(classes)}
-    if any(is_integer(name) for name in classes):
-        return by_name
-    return {str(i): i for i in range(len(classes))} | by_name
-
-
-def _class_names(classes: Sequence[str] | None, n_classes: int) -> tuple[str, ...]:
-    if n_classes < 2:
-        raise ClassesError(
-            f"There is {n_classes} class. Probabilities need at least two: for a binary model give "
-            "both, np.stack([1 - p, p], axis=-1)."
-        )
-    return _unique(
-        range(n_classes) if classes is None else classes, n_classes, "class", ClassesError
-    )
-
-
 def _run_names(runs: Sequence[str] | None, n_runs: int) -> tuple[str, ...]:
-    return _unique(range(n_runs) if runs is None else runs, n_runs, "run", ShapeError)
-
-
-def _unique(given: Sequence[object], n: int, noun: str, error: type[Exception]) -> tuple[str, ...]:
-    names = tuple(map(str, given))
-    if len(names) != n or len(set(names)) != n:
-        raise error(
-            f"{len(set(names))} different {noun} names were given, and {n} are needed. "
-            "Give one name for each."
-        )
-    _check_text(names)
-    return names
-
-
-def _check_text(names: Collection[str]) -> None:
-    """Accept names that a file can hold."""
-    if not is_unicode("".join(names)):
-        broken = next(name for name in names if not is_unicode(name))
-        raise DtypeError(
-            f"{broken!r} is no text: it holds half of a character, which UTF-8 cannot write. "
-            "Rename it."
-        )
-
-
-def _label_indices(gold: npt.NDArray[np.generic], classes: tuple[str, ...]) -> IntArray:
-    plain = classes == tuple(map(str, range(len(classes))))
-    if plain and np.issubdtype(gold.dtype, np.integer) and gold.max(initial=0) < len(classes):
-        return np.where(np.less(gold, 0), UNLABELED, gold).astype(np.int32)
-    place = _places(classes)
-    names = _label_names(gold, place)
-    unknown = next((name for name in names if name is not None and name not in place), None)
-    if unknown is not None:
-        shown = ", ".join(classes[:5]) + (", …" if len(classes) > 5 else "")
-        raise UnknownLabelError(
-            f"The label {unknown!r} is none of the {len(classes)} classes ({shown}). "
-            "Give class indices, or names that are in `classes`."
-        )
-    codes = [UNLABELED if name is None else place[name] for name in names]
-    return np.array(codes, dtype=np.int32)
+    return unique_names(range(n_runs) if runs is None else runs, n_runs, "run", ShapeError)
 
 
 def _encode(
@@ -368,16 +271,16 @@ def _encode(
 ) -> tuple[tuple[str, ...], IntArray, IntArray | None]:
     """Predicted classes as indices into the sorted class names."""
     found, positions = np.unique(array, return_inverse=True)
-    names = [str(_name(value)) for value in found.tolist()]
-    gold_names = [] if gold is None else _label_names(gold, {*names, *map(str, classes or ())})
+    names = [str(as_text(value)) for value in found.tolist()]
+    gold_names = [] if gold is None else label_names(gold, {*names, *map(str, classes or ())})
     known = sorted({name for name in gold_names if name is not None})
-    _check_text([*names, *known])
+    check_text([*names, *known])
     if classes is None:
         everything = tuple(canonical_order(sorted({*known, *names})))
         place = {name: i for i, name in enumerate(everything)}
     else:
-        everything = _unique(classes, len(classes), "class", ClassesError)
-        place = _places(everything)
+        everything = unique_names(classes, len(classes), "class", ClassesError)
+        place = class_places(everything)
     for name in (*names, *known):
         if name not in place:
             raise UnknownLabelError(
@@ -398,38 +301,3 @@ def _encode(
     return everything, predictions, np.array(labels, dtype=np.int32)
 
 
-def as_ids(ids: npt.ArrayLike | None, n_examples: int) -> pa.Array:
-    """Ids as they are recorded: int64 if all are integers, else text; positions without them."""
-    if ids is None:
-        return pa.array(np.arange(n_examples, dtype=np.int64))
-    given = _column(ids)
-    if given.shape != (n_examples,):
-        raise ShapeError(
-            f"Ids have shape {given.shape}, but there are {n_examples} examples. "
-            f"Give one id an example, shape ({n_examples},)."
-        )
-    if np.issubdtype(given.dtype, np.signedinteger):
-        return pa.array(given.astype(np.int64))
-    names = [_name(value) for value in given.tolist()]
-    if None in names:
-        raise MissingValueError(
-            f"The id of example {names.index(None)} is missing. "
-            "Give every example an id, or leave `ids` out."
-        )
-    texts = [str(name) for name in names]
-    if all(is_integer(text) for text in texts):
-        return pa.array([int(text) for text in texts], pa.int64())
-    _check_text(texts)
-    return pa.array(texts, pa.string())
-
-
-def _sorting(ids: pa.Array) -> IntArray:
-    import pyarrow.compute as pc
-
-    order = pc.sort_indices(ids)
-    ranked = ids.take(order)
-    same = pc.equal(ranked[:-1], ranked[1:]).to_numpy(zero_copy_only=False)
-    if same.any():
-        twice = ranked[int(np.flatnonzero(same)[0])].as_py()
-        raise DuplicateExampleError(f"The id {twice!r} comes twice. Give every example its own id.")
-    return np.asarray(order.to_numpy())

@@ -96,7 +96,7 @@ class RunReader:
         return self._files.width_of("top_classes") // 4
 
     def probs(self, group_idx: int) -> FloatArray:
-        """Probabilities of one row group, (rows, classes), in the precision of the file."""
+        """Probabilities of one row group, (rows, classes), float32."""
         column = self.read(group_idx, ["probs"]).column("probs")
         return probs_from_binary(column, len(self.classes))
 

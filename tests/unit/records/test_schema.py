@@ -19,6 +19,7 @@ from seedproof.records.schema import (
     ids_digest,
     integers_from_binary,
     labels_digest,
+    probs_from_binary,
     version_text,
 )
 
@@ -189,3 +190,16 @@ def test_other_versions_are_refused(text):
     """Newer, of another major number, or not a version at all."""
     with pytest.raises(SchemaVersionError, match=r"store/run\.json has schema version .* Upgrade"):
         check_version(text, "store/run.json")
+
+
+def test_half_precision_is_widened_exactly():
+    """Also below 6e-5, where half precision has numbers of fewer digits."""
+    few = [0.0, 6e-8, 1e-7, 3e-5, 6.1e-5, 0.1, 0.5, 1.0]
+    kept = np.array(few, dtype=np.float16).reshape(4, 2)
+    layout = Layout(Kind.PROBS, ("no", "yes"), half=True)
+    rows = layout.table(pa.array(range(4)), np.zeros(4, dtype=int), kept)
+
+    found = probs_from_binary(rows.column("probs"), 2)
+
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, kept.astype(np.float32))

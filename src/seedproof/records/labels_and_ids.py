@@ -1,0 +1,159 @@
+"""Names of classes, gold labels and ids of examples, as people write them, in one form."""
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from seedproof.errors import (
+    ClassesError,
+    DtypeError,
+    DuplicateExampleError,
+    MissingValueError,
+    ShapeError,
+    UnknownLabelError,
+)
+from seedproof.records.location import is_unicode
+from seedproof.records.schema import UNLABELED
+from seedproof.records.shards import is_integer
+from seedproof.typing import IntArray
+
+
+def column(values: npt.ArrayLike) -> npt.NDArray[np.generic]:
+    """One value an example; numpy would turn a list of texts and NaN into texts alone."""
+    if isinstance(values, np.ma.MaskedArray):
+        column = values.data.astype(object)
+        column[np.ma.getmaskarray(values)] = None
+        return column
+    return np.asarray(values, dtype=object if isinstance(values, list | tuple) else None)
+
+
+def as_text(value: object) -> str | None:
+    """A class or id as text; whole floats lose their ".0", and what is missing becomes None."""
+    # pandas has its own NA, which is neither; we never import pandas.
+    if value is None or type(value).__name__ == "NAType" or value != value:  # noqa: PLR0124
+        return None
+    if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
+        value = int(value)
+    return str(value)
+
+
+def as_ids(ids: npt.ArrayLike | None, n_examples: int) -> pa.Array:
+    """Ids as they are recorded: int64 if all are integers, else text; positions without them."""
+    if ids is None:
+        return pa.array(np.arange(n_examples, dtype=np.int64))
+    given = column(ids)
+    if given.shape != (n_examples,):
+        raise ShapeError(
+            f"Ids have shape {given.shape}, but there are {n_examples} examples. "
+            f"Give one id an example, shape ({n_examples},)."
+        )
+    if np.issubdtype(given.dtype, np.signedinteger):
+        return pa.array(given.astype(np.int64))
+    names = [as_text(value) for value in given.tolist()]
+    if None in names:
+        raise MissingValueError(
+            f"The id of example {names.index(None)} is missing. "
+            "Give every example an id, or leave `ids` out."
+        )
+    texts = [str(name) for name in names]
+    if all(is_integer(text) for text in texts):
+        return pa.array([int(text) for text in texts], pa.int64())
+    check_text(texts)
+    return pa.array(texts, pa.string())
+
+
+def canonical_rows(ids: pa.Array) -> IntArray:
+    """Where each example of a record, which has ids in order, is among some; refuses equals."""
+    import pyarrow.compute as pc
+
+    order = pc.sort_indices(ids)
+    ranked = ids.take(order)
+    same = pc.equal(ranked[:-1], ranked[1:]).to_numpy(zero_copy_only=False)
+    if same.any():
+        twice = ranked[int(np.flatnonzero(same)[0])].as_py()
+        raise DuplicateExampleError(f"The id {twice!r} comes twice. Give every example its own id.")
+    return np.asarray(order.to_numpy())
+
+
+def class_names(classes: Sequence[str] | None, n_classes: int) -> tuple[str, ...]:
+    """Names of all classes, their indices without them; refuses equal ones."""
+    if n_classes < 2:
+        raise ClassesError(
+            f"There is {n_classes} class. Probabilities need at least two: for a binary model give "
+            "both, np.stack([1 - p, p], axis=-1)."
+        )
+    return unique_names(
+        range(n_classes) if classes is None else classes, n_classes, "class", ClassesError
+    )
+
+
+def unique_names(given: Sequence[object], n: int, noun: str, error: type[Exception]) -> tuple[str, ...]:
+    """Names as text, as many as are needed and all different."""
+    names = tuple(map(str, given))
+    if len(names) != n or len(set(names)) != n:
+        raise error(
+            f"{len(set(names))} different {noun} names were given, and {n} are needed. "
+            "Give one name for each."
+        )
+    check_text(names)
+    return names
+
+
+def check_text(names: Collection[str]) -> None:
+    """Accept names that a file can hold."""
+    if not is_unicode("".join(names)):
+        broken = next(name for name in names if not is_unicode(name))
+        raise DtypeError(
+            f"{broken!r} is no text: it holds half of a character, which UTF-8 cannot write. "
+            "Rename it."
+        )
+
+
+def as_labels(labels: npt.ArrayLike, n_examples: int) -> npt.NDArray[np.generic]:
+    """Gold labels, one an example, as they were given."""
+    gold = column(labels)
+    if gold.shape != (n_examples,):
+        raise ShapeError(
+            f"Labels have shape {gold.shape}, but there are {n_examples} examples. "
+            f"Give one label an example, shape ({n_examples},)."
+        )
+    return gold
+
+
+def label_names(gold: npt.NDArray[np.generic], classes: Collection[str]) -> list[str | None]:
+    """Labels as text; None where unknown, which a negative number says if it is no class."""
+
+    def one(value: object) -> str | None:
+        name = as_text(value)
+        negative = isinstance(value, int | float) and value < 0
+        return None if negative and name not in classes else name
+
+    return [one(value) for value in gold.tolist()]
+
+
+def class_places(classes: Sequence[str]) -> dict[str, int]:
+    """Index of each class, by its name; by its index as well, unless names are numbers, too."""
+    by_name = {name: i for i, name in enumerate(classes)}
+    if any(is_integer(name) for name in classes):
+        return by_name
+    return {str(i): i for i in range(len(classes))} | by_name
+
+
+def label_indices(gold: npt.NDArray[np.generic], classes: tuple[str, ...]) -> IntArray:
+    """Gold labels as class indices; numbers are names where some class has a number for its name."""
+    plain = classes == tuple(map(str, range(len(classes))))
+    if plain and np.issubdtype(gold.dtype, np.integer) and gold.max(initial=0) < len(classes):
+        return np.where(np.less(gold, 0), UNLABELED, gold).astype(np.int32)
+    place = class_places(classes)
+    names = label_names(gold, place)
+    unknown = next((name for name in names if name is not None and name not in place), None)
+    if unknown is not None:
+        shown = ", ".join(classes[:5]) + (", …" if len(classes) > 5 else "")
+        raise UnknownLabelError(
+            f"The label {unknown!r} is none of the {len(classes)} classes ({shown}). "
+            "Give class indices, or names that are in `classes`."
+        )
+    codes = [UNLABELED if name is None else place[name] for name in names]
+    return np.array(codes, dtype=np.int32)
