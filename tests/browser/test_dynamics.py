@@ -39,6 +39,6 @@ def test_dynamics_are_drawn_quietly_and_accessibly(traced, open_page, serious, w
     assert opened.messages == []
     assert len(opened.requests) == 1  # the file itself
     assert page.locator("#dynamics .plot svg").count() == 2
-    assert page.locator("#dynamics details.row").count() == 5
+    assert page.locator("#dynamics details.row").count() == 4
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert serious(page) == []

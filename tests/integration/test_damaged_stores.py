@@ -146,7 +146,7 @@ def test_a_row_group_that_cannot_be_read_is_refused_or_left_out(store, damage):
     assert found.measurement.n_examples == found.measurement.n_labeled == len(rest)
     assert found.examples.column("example").to_pylist() == rest.tolist()
     assert [note.split(".")[0] for note in found.measurement.notes] == [
-        f"Shard {index} is left out of all runs" for index in lost
+        f"20 examples, row group {index}, are left out of all runs" for index in lost
     ]
     assert found["flip_rate"].value == pytest.approx(
         sp.measure(store.probs[:, rest], labels=store.labels[rest])["flip_rate"].value
@@ -265,9 +265,9 @@ def test_a_damaged_row_group_is_left_out_of_all_arms(two_arms):
         expected = sp.measure(values[:, :4])
         assert measurement.n_examples == 4
         assert measurement.metrics["flip_rate"].value == pytest.approx(expected["flip_rate"].value)
-    (note,) = (n for n in found.comparison.notes if n.startswith("Shard"))
+    (note,) = (n for n in found.comparison.notes if "row group 1," in n)
     assert note.startswith(
-        "Shard 1 is left out of all runs. Row group 1 of runs/calm-2/predictions/"
+        "4 examples, row group 1, are left out of all runs. Row group 1 of runs/calm-2/predictions/"
     )
 
 
@@ -277,7 +277,7 @@ def test_all_row_groups_damaged_leave_nothing(two_arms):
     for group in (0, 1):
         change_a_group(part_of(store, "calm-2"), 2, group)
 
-    with pytest.raises(EmptyInputError, match=r"no examples .* Shard 1 is left out"):
+    with pytest.raises(EmptyInputError, match=r"no examples .* row group 1, are left out"):
         sp.compare(store, skip_damaged=True)
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -204,3 +205,18 @@ def test_every_format_gives_what_measuring_it_gives(study, tmp_path, ending):
     directly = summary(path, tmp_path / "a")
 
     assert summary(Path(str(store.location)), tmp_path / "b") == directly
+
+
+def test_a_run_that_is_lost_from_the_store_is_missed(tmp_path):
+    """An incomplete copy is no study of fewer runs."""
+    rows = "".join(f"{run},{i},{(run + i) % 2}\n" for run in range(4) for i in range(5))
+    (tmp_path / "t.csv").write_text("run,example,prediction\n" + rows, encoding="utf-8")
+    store = ingest_tables([tmp_path / "t.csv"], tmp_path / "store", memory=10**9)
+    assert sp.measure(tmp_path / "store").measurement.notes == ()
+    lost = next(run for run in store.runs if run.name == "2")
+
+    shutil.rmtree(tmp_path / "store" / "runs" / lost.run_id)
+
+    found = sp.measure(tmp_path / "store").measurement
+    assert found.n_runs == 3
+    assert found.notes[0].startswith("1 of 4 runs that were ingested is missing: '2'.")

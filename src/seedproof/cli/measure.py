@@ -2,12 +2,14 @@
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from seedproof.cli import options
-from seedproof.errors import OptionError
+
+if TYPE_CHECKING:
+    from seedproof.report.side_by_side import SideBySide
 
 
 def measure(
@@ -35,7 +37,7 @@ def measure(
     arm: options.Arm = None,
     split: options.Split = None,
     metrics: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             help="Measure these, such as flip_rate,accuracy, with flips and entropies; no more."
         ),
@@ -62,16 +64,29 @@ def measure(
     """
     from rich.console import Console
 
+    from seedproof.cli.progress import watching
     from seedproof.records.location import Location
+    from seedproof.report.api import measure_arms
+    from seedproof.report.files import check_folder
     from seedproof.report.text import as_text, render
 
     columns = (run, example, label, prediction, probs)
+    asked = None if not metrics else [name.strip() for one in metrics for name in one.split(",")]
+    if out is not None:
+        check_folder(out)
     if arm is None and options.n_arms(targets, skip_damaged=skip_damaged) > 1:
-        if engine != "serial" or skip_damaged or metrics is not None:
-            raise OptionError(
-                "--engine, --metrics and --skip-damaged go with one arm. Choose it with --arm."
+        with watching(Console(stderr=True)) as progress:
+            reports = measure_arms(
+                targets[0],
+                split=split,
+                metrics=asked,
+                engine=engine,
+                workers=workers,
+                address=address,
+                skip_damaged=skip_damaged,
+                progress=progress,
             )
-        _measure_arms(targets[0], out=out, as_json=as_json, show=show or (), split=split)
+        _show_arms(reports, out=out, as_json=as_json, show=show or ())
         return
     report = options.measured(
         targets,
@@ -79,7 +94,7 @@ def measure(
         arm=arm,
         split=split,
         memory=memory,
-        metrics=None if metrics is None else [name.strip() for name in metrics.split(",")],
+        metrics=asked,
         engine=engine,
         workers=workers,
         address=address,
@@ -103,16 +118,11 @@ def measure(
         typer.echo(f"Written to {where}: report.html, summary.json, examples.parquet", err=True)
 
 
-def _measure_arms(
-    store: str, *, out: str | None, as_json: bool, show: Sequence[str], split: str | None
+def _show_arms(
+    reports: "SideBySide", *, out: str | None, as_json: bool, show: Sequence[str]
 ) -> None:
     from rich.console import Console
 
-    from seedproof.cli.progress import watching
-    from seedproof.report.api import measure_arms
-
-    with watching(Console(stderr=True)) as progress:
-        reports = measure_arms(store, split=split, progress=progress)
     if out is not None:
         reports.save(out, show=show, command=options.command_line())
     if as_json:

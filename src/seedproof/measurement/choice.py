@@ -4,25 +4,25 @@ from collections.abc import Collection
 
 from seedproof.errors import OptionError
 from seedproof.measurement.measure import known
-from seedproof.metrics.choice import check_asked, needs_of
+from seedproof.metrics.choice import check_name, check_needs, needs_of
 from seedproof.metrics.dynamics import DYNAMICS_NAMES
 from seedproof.metrics.explanations import EXPLANATION_NAMES
 from seedproof.records.reader import StoreShards
 from seedproof.records.shards import ShardSource
 
 
-def checked_metrics(metrics: Collection[str] | None, source: ShardSource) -> tuple[str, ...] | None:
-    """Names of metrics that these predictions allow; others are refused.
+def known_metrics(metrics: Collection[str] | None) -> tuple[str, ...] | None:
+    """Names of metrics that there are, each once; others are refused before anything is read.
 
     Args:
         metrics: What somebody asked for; None for everything.
-        source: Aligned runs.
 
     Returns:
-        The names, each once.
+        The names.
 
     Raises:
-        OptionError: There are none, or one needs what is not known.
+        OptionError: There are none.
+        UnknownNameError: One is no metric.
     """
     if metrics is None:
         return None
@@ -30,7 +30,24 @@ def checked_metrics(metrics: Collection[str] | None, source: ShardSource) -> tup
         raise OptionError(f"metrics is the text {metrics!r}. Give a list: [{metrics!r}].")
     if not metrics:
         raise OptionError("No metric was asked for. Name some, or leave metrics out for all.")
-    check_asked(metrics, known(source))
+    for metric in metrics:
+        check_name(metric)
+    return tuple(dict.fromkeys(metrics))
+
+
+def check_allowed(metrics: Collection[str] | None, source: ShardSource) -> None:
+    """Refuse metrics that these predictions do not allow.
+
+    Args:
+        metrics: What somebody asked for; None for everything.
+        source: Aligned runs.
+
+    Raises:
+        OptionError: One needs what is not known.
+    """
+    if metrics is None:
+        return
+    check_needs(metrics, known(source))
     for names, folder, call in (
         (EXPLANATION_NAMES, "explanations", "run.log_explanations"),
         (DYNAMICS_NAMES, "dynamics", "run.log_dynamics"),
@@ -41,7 +58,6 @@ def checked_metrics(metrics: Collection[str] | None, source: ShardSource) -> tup
                 f"{asked[0]} needs {folder}, and these runs have none on the split that is "
                 f"measured. Log them with {call}, or leave it out."
             )
-    return tuple(dict.fromkeys(metrics))
 
 
 def _has(source: ShardSource, folder: str) -> bool:

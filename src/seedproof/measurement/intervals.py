@@ -176,7 +176,11 @@ def _(statistic: MeanOverRuns) -> Estimate:
 def _(statistic: SpreadOverRuns) -> Estimate:
     value = _spread(statistic.values)
     interval = _spread_interval(statistic.values)
-    return Estimate(value) if interval is None else Estimate(value, *interval, "runs")
+    if interval is None:
+        return Estimate(value)
+    low, high = interval
+    # Half of all at one end and half at the other is as far apart as values can be.
+    return Estimate(value, low, min(high, max(statistic.largest / 2, value)), "runs")
 
 
 @estimate.register

@@ -220,10 +220,25 @@ class _Whole:
 
     def _notes(self) -> Iterator[str]:
         for part in self.left_out:
-            reason = part.left_out
-            if isinstance(self._source, StoreShards):
-                reason = below(self._source.location, reason)
-            yield f"Shard {part.index} is left out of all runs. {reason}"
+            yield note_on_left_out(self._source, part.index, part.left_out)
+
+
+def note_on_left_out(source: ShardSource, index: int, reason: str) -> str:
+    """What a person should know of a shard that is in no figure.
+
+    Args:
+        source: Where it is.
+        index: Which shard.
+        reason: Why.
+
+    Returns:
+        A note with the number of its examples.
+    """
+    size = source.rows_per_shard
+    n_rows = min(size, source.n_examples - index * size)
+    if isinstance(source, StoreShards):
+        reason = below(source.location, reason)
+    return f"{n_rows:,} examples, row group {index}, are left out of all runs. {reason}"
 
 
 def measured(
@@ -263,4 +278,5 @@ def measured(
         worst=tally.worst,
         examples_file=examples_file,
         notes=notes,
+        left_out=tuple(left_out),
     )

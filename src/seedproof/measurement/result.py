@@ -55,6 +55,8 @@ class Measurement:
             records of them.
         dynamics: How much single runs waver over their steps, and how well one tells of all; None
             if no run was traced.
+        left_out: Shards that are in no figure because they are damaged; the summary tells of them
+            in its notes alone.
     """
 
     runs: tuple[str, ...]
@@ -69,6 +71,7 @@ class Measurement:
     notes: tuple[str, ...] = ()
     explanations: Mapping[str, ExplanationMeasurement] = field(default_factory=dict)
     dynamics: DynamicsMeasurement | None = None
+    left_out: tuple[int, ...] = ()
 
     @property
     def n_runs(self) -> int:

@@ -39,7 +39,9 @@ def with_dynamics(
             "measured."
         )
         return replace(measurement, notes=(*measurement.notes, note))
-    votes = read_votes(source, skip_damaged=skip_damaged, progress=progress)
+    votes = read_votes(
+        source, left_out=measurement.left_out, skip_damaged=skip_damaged, progress=progress
+    )
     traces = read_traces(source, votes, skip_damaged=skip_damaged)
     if traces is None:
         note = (

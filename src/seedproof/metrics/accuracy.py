@@ -120,7 +120,7 @@ class Accuracy:
             "accuracy": self._accuracy.mean_over_examples(
                 scale="logit", largest=1.0, is_count=True
             ),
-            "accuracy_sd": SpreadOverRuns(by_run),
+            "accuracy_sd": SpreadOverRuns(by_run, largest=1.0),
             "accuracy_sd_independent": RootOfMean(independent, divisor=n_examples),
             "accuracy_sd_excess": ExcessSpread(
                 by_run, known=(independent.value / n_examples) ** 0.5

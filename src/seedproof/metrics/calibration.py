@@ -95,9 +95,9 @@ class Calibration:
         by_run = self._by_run()
         return {
             "ece": MeanOverRuns(by_run["ece"], largest=1.0),
-            "ece_sd": SpreadOverRuns(by_run["ece"]),
+            "ece_sd": SpreadOverRuns(by_run["ece"], largest=1.0),
             "mce": MeanOverRuns(by_run["mce"], largest=1.0),
-            "mce_sd": SpreadOverRuns(by_run["mce"]),
+            "mce_sd": SpreadOverRuns(by_run["mce"], largest=1.0),
         }
 
     def detail(self) -> Detail:

@@ -1,6 +1,7 @@
 """Which families are measured: what the data allows, and what somebody asked for."""
 
 from collections.abc import Collection
+from difflib import get_close_matches
 
 from seedproof.errors import OptionError, UnknownNameError
 from seedproof.metrics import FAMILIES, METRIC_NAMES, Accumulator
@@ -9,6 +10,7 @@ from seedproof.metrics.dynamics import DYNAMICS_NAMES
 from seedproof.metrics.entropy import Entropy
 from seedproof.metrics.explanations import EXPLANATION_NAMES
 from seedproof.metrics.flips import Flips
+from seedproof.metrics.truncation import Truncation
 
 # Every report begins with them, and predictions are all they need.
 ALWAYS: tuple[type[Accumulator], ...] = (Flips, Entropy)
@@ -35,30 +37,42 @@ def chosen_families(
     Returns:
         The families of these metrics, and those of flips and entropies.
     """
+    wanted = set(asked or ())
+    if "probability_sd" in wanted:
+        # What is not known of it belongs to it.
+        wanted.update(Truncation.figures)
     return tuple(
         family
         for family in FAMILIES
         if family.needs <= has
-        and (asked is None or family in ALWAYS or not set(asked).isdisjoint(family.figures))
+        and (asked is None or family in ALWAYS or not wanted.isdisjoint(family.figures))
     )
 
 
-def check_asked(asked: Collection[str], has: frozenset[Need]) -> None:
-    """Refuse metrics that do not exist or that the data does not allow.
+def check_name(metric: str) -> None:
+    """Refuse what is no metric.
+
+    Args:
+        metric: A name.
+
+    Raises:
+        UnknownNameError: There is no such metric; the message has the nearest one.
+    """
+    if metric not in (*METRIC_NAMES, *BESIDE_PREDICTIONS):
+        raise unknown(metric, BESIDE_PREDICTIONS)
+
+
+def check_needs(asked: Collection[str], has: frozenset[Need]) -> None:
+    """Refuse metrics that the data does not allow.
 
     Args:
         asked: Names of metrics.
         has: What is known beside predictions.
 
     Raises:
-        UnknownNameError: There is no such metric.
-        OptionError: It needs something that is not known.
+        OptionError: One needs something that is not known.
     """
     for metric in asked:
-        if metric in BESIDE_PREDICTIONS:
-            continue
-        if metric not in METRIC_NAMES:
-            raise unknown(metric, BESIDE_PREDICTIONS)
         if not needs_of([metric]) <= has:
             raise OptionError(
                 f"{metric} needs {needs_in_words(metric)}, and these predictions lack some of "
@@ -79,6 +93,8 @@ def needs_in_words(metric: str) -> str:
 
 
 def unknown(metric: str, further: Collection[str] = ()) -> UnknownNameError:
-    """The error that lists the known metrics."""
-    known = ", ".join((*METRIC_NAMES, *further))
-    return UnknownNameError(f"There is no metric {metric!r}. Known: {known}.")
+    """The error that names the nearest metric, and lists the known ones."""
+    names = (*METRIC_NAMES, *further)
+    near = get_close_matches(metric.lower().replace("-", "_"), names, n=1)
+    meant = f" Did you mean {near[0]}?" if near else ""
+    return UnknownNameError(f"There is no metric {metric!r}.{meant} Known: {', '.join(names)}.")

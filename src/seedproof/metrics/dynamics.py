@@ -14,7 +14,6 @@ from seedproof.typing import FloatArray, IntArray
 DYNAMICS_NAMES: tuple[str, ...] = (
     "single_run_entropy",
     "single_run_pearson",
-    "single_run_spearman",
     "single_run_precision",
     "other_runs_pearson",
 )
@@ -54,34 +53,6 @@ def mean_step_entropy(counts: IntArray, offsets: IntArray) -> float:
     """
     seen = np.diff(offsets) > 0
     return float(step_entropy(counts, offsets)[seen].mean()) if seen.any() else float("nan")
-
-
-def cumulative_entropy(predictions: IntArray) -> FloatArray:
-    """Entropy of the labels up to each step, where the predictions of all steps were kept.
-
-    Args:
-        predictions: Predicted classes, axes (steps, examples).
-
-    Returns:
-        Nats, axes (steps, examples): the last row is `step_entropy`.
-    """
-    n_steps, n_examples = predictions.shape
-    by_example = predictions.T
-    order = np.argsort(by_example, axis=1, kind="stable")
-    ranked = np.take_along_axis(by_example, order, axis=1)
-    place = np.broadcast_to(np.arange(n_steps), ranked.shape)
-    begins = np.ones(ranked.shape, dtype=np.bool_)
-    begins[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
-    nth = np.empty(ranked.shape, dtype=np.int64)  # the how manieth prediction of its class
-    starts = np.maximum.accumulate(np.where(begins, place, 0), axis=1)
-    np.put_along_axis(nth, order, place - starts + 1, axis=1)
-    # With S = sum over classes of n ln n, the entropy is ln N - S/N; each step adds to one class.
-    n = np.arange(n_steps + 1, dtype=np.float64)
-    added = np.diff(n * np.log(np.maximum(n, 1.0)), prepend=0.0)
-    steps = n[1:]
-    entropy = np.log(steps) - np.cumsum(added[nth], axis=1) / steps
-    # The smallest entropy that is not 0 is about ln(N)/N; below lies only rounding.
-    return np.where(entropy < 1e-9, 0.0, entropy).T.reshape(n_steps, n_examples)
 
 
 class Cartography(NamedTuple):

@@ -107,7 +107,7 @@ class Scores:
             "nll": self._nll.mean_over_examples(),
             "nll_sd": SpreadOverRuns(by_run["nll"]),
             "brier": self._brier.mean_over_examples(largest=2.0),
-            "brier_sd": SpreadOverRuns(by_run["brier"]),
+            "brier_sd": SpreadOverRuns(by_run["brier"], largest=2.0),
         }
 
     def detail(self) -> Detail:

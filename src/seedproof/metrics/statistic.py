@@ -173,9 +173,10 @@ class MeanOverRuns:
 
 @dataclass(frozen=True, eq=False)
 class SpreadOverRuns:
-    """The standard deviation of one value a run."""
+    """The standard deviation of one value a run, none below 0 or above `largest`."""
 
     values: FloatArray
+    largest: float = np.inf
 
 
 @dataclass(frozen=True, eq=False)

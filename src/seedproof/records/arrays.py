@@ -1,6 +1,6 @@
 """Runs that are in memory already, as shards."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +9,6 @@ import pyarrow as pa
 from seedproof.errors import (
     ClassesError,
     DtypeError,
-    DuplicateExampleError,
     EmptyInputError,
     MissingValueError,
     ShapeError,
@@ -24,10 +23,21 @@ from seedproof.records.checks import (
     check_probs,
     check_top,
 )
-from seedproof.records.location import is_unicode
+from seedproof.records.labels_and_ids import (
+    as_ids,
+    as_labels,
+    as_text,
+    canonical_rows,
+    check_text,
+    class_names,
+    class_places,
+    label_indices,
+    label_names,
+    unique_names,
+)
 from seedproof.records.predicted import most_probable_of_top
 from seedproof.records.schema import UNLABELED, Kind, Layout
-from seedproof.records.shards import Shard, TopProbs, canonical_order, is_integer
+from seedproof.records.shards import Shard, TopProbs, canonical_order
 from seedproof.typing import FloatArray, IntArray
 
 
@@ -299,5 +309,3 @@ def _encode(
         return everything, predictions, None
     labels = [UNLABELED if name is None else place[name] for name in gold_names]
     return everything, predictions, np.array(labels, dtype=np.int32)
-
-

@@ -67,8 +67,8 @@ def check_top(
     Args:
         classes: Class indices, axes (rows, top).
         probs: Their probabilities, axes (rows, top).
-        n_classes: How many classes there are.
         where: Names a row for the message.
+        n_classes: How many classes there are.
         tolerance: How far above one a row may sum to.
 
     Raises:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from seedproof.errors import DtypeError, DuplicateExampleError, EmptyInputError, InputError
-from seedproof.records.arrays import as_ids
+from seedproof.records.labels_and_ids import as_ids
 from seedproof.records.location import Location
 from seedproof.records.manifest import Part
 from seedproof.records.schema import MAX_GROUP_ROWS, Group, ids_digest

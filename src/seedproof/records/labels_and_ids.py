@@ -23,9 +23,9 @@ from seedproof.typing import IntArray
 def column(values: npt.ArrayLike) -> npt.NDArray[np.generic]:
     """One value an example; numpy would turn a list of texts and NaN into texts alone."""
     if isinstance(values, np.ma.MaskedArray):
-        column = values.data.astype(object)
-        column[np.ma.getmaskarray(values)] = None
-        return column
+        found = values.data.astype(object)
+        found[np.ma.getmaskarray(values)] = None
+        return found
     return np.asarray(values, dtype=object if isinstance(values, list | tuple) else None)
 
 
@@ -89,7 +89,9 @@ def class_names(classes: Sequence[str] | None, n_classes: int) -> tuple[str, ...
     )
 
 
-def unique_names(given: Sequence[object], n: int, noun: str, error: type[Exception]) -> tuple[str, ...]:
+def unique_names(
+    given: Sequence[object], n: int, noun: str, error: type[Exception]
+) -> tuple[str, ...]:
     """Names as text, as many as are needed and all different."""
     names = tuple(map(str, given))
     if len(names) != n or len(set(names)) != n:
@@ -142,7 +144,7 @@ def class_places(classes: Sequence[str]) -> dict[str, int]:
 
 
 def label_indices(gold: npt.NDArray[np.generic], classes: tuple[str, ...]) -> IntArray:
-    """Gold labels as class indices; numbers are names where some class has a number for its name."""
+    """Gold labels as class indices; numbers are names where a class has a number for its name."""
     plain = classes == tuple(map(str, range(len(classes))))
     if plain and np.issubdtype(gold.dtype, np.integer) and gold.max(initial=0) < len(classes):
         return np.where(np.less(gold, 0), UNLABELED, gold).astype(np.int32)

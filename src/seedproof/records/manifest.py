@@ -1,7 +1,7 @@
 """The JSON files of a store: `study.json`, `run.json` as a run's commit, `failure.json`."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -133,19 +133,27 @@ class StudyManifest:
         rows_per_group: Rows of every row group but the last, the same for all runs; None if each
             layout has its own size, `Layout.rows_per_group`.
         plan: Seeds, arms, target and settings; None where the runs came from elsewhere.
+        runs: Names of all runs, where they came from elsewhere: one that is lost is missed.
     """
 
     name: str
     rows_per_group: int | None = None
     plan: Mapping[str, Any] | None = None
+    runs: Sequence[str] = ()
 
     def write(self, store: Location) -> None:
         """Write `study.json`, which must not exist yet."""
-        (store / "study.json").create(_sealed(asdict(self)))
+        (store / "study.json").create(_sealed(self._content()))
 
     def replace(self, store: Location) -> None:
         """Write `study.json` in place of the earlier one, when a study grows."""
-        (store / "study.json").replace(_sealed(asdict(self)))
+        (store / "study.json").replace(_sealed(self._content()))
+
+    def _content(self) -> dict[str, Any]:
+        content = asdict(self)
+        if not self.runs:
+            del content["runs"]
+        return content
 
     @classmethod
     def load(cls, store: Location) -> "StudyManifest":

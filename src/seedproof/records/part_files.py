@@ -13,6 +13,9 @@ from seedproof.records.manifest import Part, RunManifest
 from seedproof.records.schema import Group, check_version, digest, ids_digest
 from seedproof.records.writer import FOOTER_KEY
 
+# How advice on damage ends, unless it was taken already.
+OR_SKIP = ", make the run again, or leave it out with --skip-damaged."
+
 
 class PartFiles:
     """Row groups of some parts of a run, counted over all of them.
@@ -94,7 +97,7 @@ class PartFiles:
         name = self.name_of(group_idx)
         return DamagedStoreError(
             f"{name[0].upper()}{name[1:]} differs from what was committed. "
-            "Restore the file from a copy, make the run again, or measure with --skip-damaged."
+            f"Restore the file from a copy{OR_SKIP}"
         )
 
     def _footer(self, part_idx: int) -> dict[str, Any]:
@@ -123,7 +126,7 @@ class PartFiles:
         if not place.is_file():
             raise DamagedStoreError(
                 f"{place} is missing, but run {self.run.name!r} lists it. "
-                "Restore it from a copy, make the run again, or measure with --skip-damaged."
+                f"Restore it from a copy{OR_SKIP}"
             )
         size = place.size()
         if (
@@ -132,6 +135,5 @@ class PartFiles:
         ):
             raise DamagedStoreError(
                 f"{place} of run {self.run.name!r} differs from what was committed, so that none "
-                "of its row groups can be trusted. Restore it from a copy, make the run again, or "
-                "measure with --skip-damaged."
+                f"of its row groups can be trusted. Restore it from a copy{OR_SKIP}"
             )

@@ -18,6 +18,7 @@ from seedproof.errors import (
 from seedproof.records.alignment import check_alike, label_conflict, largest_alike
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
+from seedproof.records.part_files import OR_SKIP
 from seedproof.records.predicted import most_probable_of_top
 from seedproof.records.run_reader import RunReader
 from seedproof.records.schema import (
@@ -141,6 +142,14 @@ class Store:
 
     def _unfinished(self, arm: str) -> list[str]:
         """A note on the runs that are planned for an arm and are not there, if there are any."""
+        if self.study.runs and not self._n_unreadable:
+            there = {run.name for run in self.runs}
+            lost = [name for name in self.study.runs if name not in there]
+            if lost:
+                verb = "is" if len(lost) == 1 else "are"
+                count = f"{len(lost)} of {len(self.study.runs)} runs that were ingested"
+                advice = "Restore the folder from a copy, or ingest again."
+                return [f"{count} {verb} missing: {listed(lost)}. {advice}"]
         plan = self.study.plan or {}
         # Who cannot be read has no name here, and was told of already.
         if "seeds" not in plan or arm not in plan["arms"] or self._n_unreadable:
@@ -188,8 +197,8 @@ class Store:
 
 
 def below(store: Location, text: str) -> str:
-    """A message with the paths of a store's files as they are below its folder, for notes."""
-    return text.replace(f"{store}/", "")
+    """A message as a note: paths below the store's folder, and no advice that was taken."""
+    return text.replace(f"{store}/", "").replace(OR_SKIP, " or make the run again.")
 
 
 def listed(names: Sequence[str]) -> str:

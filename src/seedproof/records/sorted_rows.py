@@ -228,7 +228,7 @@ class SortedRows:
             self._tell("sorting", done)
             self._tell("writing", done)
         if not (store / "study.json").is_file():
-            StudyManifest("ingested", layout.rows_per_group).write(store)
+            StudyManifest("ingested", layout.rows_per_group, runs=list(self._runs)).write(store)
 
     def _index(self, name: str) -> int:
         return self._gathered.names["r"].index(name)

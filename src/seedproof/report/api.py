@@ -22,7 +22,8 @@ from seedproof.errors import OptionError, SeedproofError
 from seedproof.measurement.choice import (
     asks_for_dynamics,
     asks_for_explanations,
-    checked_metrics,
+    check_allowed,
+    known_metrics,
     narrowed,
 )
 from seedproof.measurement.engines import measuring_workers
@@ -100,6 +101,7 @@ def measure(
         InputError: The predictions cannot be measured; the message says why and what to do.
     """
     columns, limit = checked_columns(columns), parse_memory(memory)
+    asked = known_metrics(metrics)
     scratch = Path(mkdtemp(prefix="seedproof-"))
     try:
         with _printable_errors(), TemporaryDirectory(prefix="seedproof-") as working:
@@ -116,7 +118,7 @@ def measure(
             if isinstance(source, StoreShards):
                 shared = note_on_shared_seeds([run.seeds for run in source.manifests])
                 notes = (*notes, shared) if shared else notes
-            asked = checked_metrics(metrics, source)
+            check_allowed(asked, source)
             if asked is not None:
                 notes = (*notes, f"Measured as asked: {', '.join(asked)}. The rest is left out.")
             read = narrowed(source, asked)
@@ -171,6 +173,11 @@ def measure_arms(
     store: str | os.PathLike[str] | Location,
     *,
     split: str | None = None,
+    metrics: Sequence[str] | None = None,
+    engine: str | Engine = "serial",
+    workers: int | None = None,
+    address: str | None = None,
+    skip_damaged: bool = False,
     progress: Progress | None = None,
 ) -> SideBySide:
     """The reports of all arms of a store, side by side.
@@ -178,6 +185,11 @@ def measure_arms(
     Args:
         store: The folder or URL of a study's store.
         split: Which split; may be left out if there is only one.
+        metrics: Names of the metrics to measure; everything without them.
+        engine: Where it is measured: `serial`, `processes`, or `ray`.
+        workers: How many shards at a time, with processes or ray.
+        address: An existing Ray cluster, such as "auto".
+        skip_damaged: Whether to leave out what is damaged, with a note.
         progress: Called as the work goes on.
 
     Returns:
@@ -187,12 +199,26 @@ def measure_arms(
         TooFewRunsError: No run is finished.
     """
     place = Location.of(store)
-    arms = Store(place).arms()
+    opened = Store(place, skip_damaged=skip_damaged)
+    arms = opened.arms()
     if not arms:
-        raise Store(place).no_finished_run()
-    n_runs = Counter(run.arm for run in Store(place).runs if run.status == "finished")
+        raise opened.no_finished_run()
+    n_runs = Counter(run.arm for run in opened.runs if run.status == "finished")
     enough = [arm for arm in arms if n_runs[arm] >= 2] or arms
-    reports = {arm: measure(place, arm=arm, split=split, progress=progress) for arm in enough}
+    reports = {
+        arm: measure(
+            place,
+            arm=arm,
+            split=split,
+            metrics=metrics,
+            engine=engine,
+            workers=workers,
+            address=address,
+            skip_damaged=skip_damaged,
+            progress=progress,
+        )
+        for arm in enough
+    }
     return SideBySide(reports, left_out=[arm for arm in arms if arm not in enough])
 
 

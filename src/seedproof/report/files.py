@@ -11,6 +11,7 @@ import pyarrow.fs
 from seedproof.errors import OptionError, first_line
 from seedproof.measurement.examples import clear_examples
 from seedproof.records.location import Location
+from seedproof.records.reader import Store
 
 
 def write_file(path: str | os.PathLike[str], content: bytes) -> None:
@@ -19,6 +20,26 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
     place.parent.make_folder()
     with place.open_write() as file:
         file.write(content)
+
+
+def check_folder(folder: str | os.PathLike[str]) -> None:
+    """See that a folder can be made or written to, before there is something to write.
+
+    Args:
+        folder: Where a report will go.
+
+    Raises:
+        OptionError: It is a file, a store, or cannot be made.
+    """
+    place = Location.of(folder)
+    if Store.is_at(place):
+        raise OptionError(f"{str(folder)!r} is a store. Give the report a folder of its own.")
+    try:
+        place.make_folder()
+    except OSError as error:
+        raise OptionError(
+            f"{str(folder)!r} cannot be written to ({first_line(error)}). Give a folder."
+        ) from error
 
 
 def save_files(

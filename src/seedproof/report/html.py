@@ -144,9 +144,11 @@ def _made(measurement: Measurement, command: str | None) -> list[tuple[str, str]
     runs = ", ".join(measurement.runs[:20]) + (", …" if measurement.n_runs > 20 else "")
     found = [("Command", command)] if command else []
     choices = (
-        f"ECE: {N_BINS} bins of equal width. High entropy: above {HIGH_ENTROPY}. KL and JS: "
-        f"{EPSILON:g} added to each probability. Equal probabilities: the first class wins."
+        f"ECE: {N_BINS} bins of equal width. High entropy: above {HIGH_ENTROPY}. "
+        "Equal probabilities: the first class wins."
     )
+    if "predictive_kl" in measurement.metrics:
+        choices += f" KL and JS: {EPSILON:g} added to each probability."
     if measurement.explanations:
         choices += (
             f" Top words: {PAPER_TOP} % of the tokens with the largest scores, rounded up; signs "
@@ -154,8 +156,9 @@ def _made(measurement: Measurement, command: str | None) -> list[tuple[str, str]
         )
     if measurement.dynamics is not None:
         choices += (
-            " Dynamics: each traced run is held against the others without itself; the least "
-            "stable tenth is by label entropy, and equals at its limit count in part."
+            " Dynamics: each traced run is held against the others without itself; least stable is "
+            "a tenth by label entropy, or all on which the others differ if these are fewer, and "
+            "equals at its limit count in part."
         )
     return [
         *found,

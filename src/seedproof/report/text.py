@@ -12,7 +12,7 @@ from rich.text import Text
 from seedproof.report.numbers import NO_BREAK
 from seedproof.report.reasons.heat import HeatMap
 from seedproof.report.reasons.view import Reasons
-from seedproof.report.view import Dynamics, Row, View
+from seedproof.report.view import DynamicsView, Row, View
 
 PLAIN_WIDTH = 80
 N_UNSTABLE = 5
@@ -63,7 +63,7 @@ def _figures(name: str, rows: Sequence[Row]) -> Table:
     return table
 
 
-def _dynamics_parts(dynamics: Dynamics) -> list[RenderableType]:
+def _dynamics_parts(dynamics: DynamicsView) -> list[RenderableType]:
     """Figures of traced runs, and how to read them."""
     table = _figures("one run over its steps", dynamics.rows)
     notes = [Prose(f"Note: {note}", style="dim") for note in dynamics.notes]

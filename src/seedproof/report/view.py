@@ -36,7 +36,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Dynamics:
+class DynamicsView:
     """What single runs do over their steps.
 
     Args:
@@ -130,7 +130,7 @@ class View:
     key_figures: tuple[KeyFigure, ...]
     rows: tuple[Row, ...]
     reasons: tuple[Reasons, ...]
-    dynamics: Dynamics | None
+    dynamics: DynamicsView | None
     unstable: tuple[Unstable, ...]
     notes: tuple[str, ...]
 
@@ -167,11 +167,11 @@ def build_view(measurement: Measurement, *, show: Sequence[str] = ()) -> View:
     )
 
 
-def _dynamics(measurement: Measurement) -> Dynamics | None:
+def _dynamics(measurement: Measurement) -> DynamicsView | None:
     found = measurement.dynamics
     if found is None:
         return None
-    return Dynamics(
+    return DynamicsView(
         title=dynamics_words.title(found),
         rows=tuple(_row(name, value) for name, value in found.metrics.items()),
         reading=dynamics_words.reading(found),

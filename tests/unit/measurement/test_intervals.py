@@ -724,3 +724,14 @@ def test_a_two_way_bootstrap_agrees_from_many_runs_on(run_sd):
     found = estimate_of(Flips, "flip_rate", batch)
     half_width = math.log(found.high / found.low) / 2
     assert half_width == pytest.approx(1.96 * np.std(np.log(draws)), rel=0.15)
+
+
+def test_a_spread_of_shares_is_at_most_a_half():
+    """One run far from four others: the jackknife alone would say hundreds."""
+    values = np.array([0.1, 0.1001, 0.1002, 0.1, 0.9])
+
+    found = estimate(SpreadOverRuns(values, largest=1.0))
+
+    assert estimate(SpreadOverRuns(values)).high > 1
+    assert found.high == 0.5
+    assert found.low < found.value < found.high

@@ -56,7 +56,8 @@ def test_traced_runs_are_measured(study):
     found = report.dynamics
     assert tuple(found.metrics) == DYNAMICS_NAMES
     assert (found.n_runs, len(found.runs), found.n_examples, found.n_steps) == (8, 8, N, (20, 20))
-    assert all(found.metrics[name].over == "runs × examples" for name in DYNAMICS_NAMES[:-1])
+    assert all(found.metrics[name].over == "runs × examples" for name in DYNAMICS_NAMES)
+    assert found.least_stable == pytest.approx(0.1)
     assert found.notes == ()
     assert report.measurement.notes == ()
     whole = report.examples.column("label_entropy").to_numpy()
@@ -159,6 +160,24 @@ def test_two_runs_have_no_others_that_could_disagree(study):
     assert found.notes == ("Whether one run tells of others needs at least 3 runs.",)
 
 
+def test_runs_that_never_disagree_have_nothing_to_tell(study):
+    """They waver on their way, and end alike: there are no correlations, and a note says why."""
+
+    def train(run):
+        rng = np.random.default_rng(int(run.name))
+        dynamics = sp.Dynamics(n_classes=3, ids=IDS)
+        dynamics.update(rng.integers(0, 3, N))
+        dynamics.update(LABELS)
+        run.log_predictions("dev", ids=IDS, predictions=LABELS, classes="abc")
+        run.log_dynamics("dev", dynamics)
+
+    found = study(train).measure().dynamics
+
+    assert tuple(found.metrics) == ("single_run_entropy",)
+    assert found.least_stable is None
+    assert found.notes == ("No run disagrees with another, so there is nothing to tell.",)
+
+
 def test_a_saved_report_has_the_same_dynamics(study, tmp_path):
     """All but the examples."""
     report = study(log, 8).measure()
@@ -215,8 +234,8 @@ def test_no_readable_dynamics_are_told_of(study):
     assert "Dynamics are left out." in report.measurement.notes[-1]
 
 
-def test_a_damaged_shard_of_predictions_is_left_out_here_too(tmp_path):
-    """Dynamics speak of the examples whose predictions can be read, and say how many these are."""
+def wide_study(tmp_path):
+    """Three runs of many classes, so that their predictions fill two row groups."""
 
     def train(run):
         rng = np.random.default_rng(int(run.name))
@@ -231,19 +250,44 @@ def test_a_damaged_shard_of_predictions_is_left_out_here_too(tmp_path):
 
     study = sp.Study("wide", train, seeds=3, store=tmp_path / "store")
     study.run("serial", progress=False)
+    return study
+
+
+def damage_column(study, starts):
+    """Damage a page of the second row group of one run; gives how many examples it has."""
     part = next(Path(study.store).rglob("predictions/*/*.parquet"))
     group = pq.read_metadata(part).row_group(1)
-    columns = {group.column(i).path_in_schema: group.column(i) for i in range(group.num_columns)}
+    columns = [group.column(i) for i in range(group.num_columns)]
+    column = next(one for one in columns if one.path_in_schema.startswith(starts))
     content = bytearray(part.read_bytes())
-    content[columns["prediction"].data_page_offset + 20] ^= 255  # in its page, not in the footer
+    content[column.data_page_offset + 20] ^= 255  # in its page, not in the footer
     part.write_bytes(content)
+    return group.num_rows
+
+
+def test_a_damaged_shard_of_predictions_is_left_out_here_too(tmp_path):
+    """Dynamics speak of the examples whose predictions can be read, and say how many these are."""
+    study = wide_study(tmp_path)
+    n_lost = damage_column(study, "prediction")
 
     with pytest.raises(DamagedStoreError):
         sp.measure(study.store)
     found = sp.measure(study.store, skip_damaged=True).dynamics
 
-    assert 0 < found.n_examples == N - group.num_rows < N
+    assert 0 < found.n_examples == N - n_lost < N
     assert found.notes[0].startswith(f"Every traced run was looked at on {found.n_examples} of 60")
+
+
+def test_a_shard_that_is_in_no_other_figure_is_in_none_here(tmp_path):
+    """Its probabilities are damaged; its predictions could be read, and are not."""
+    study = wide_study(tmp_path)
+    n_lost = damage_column(study, "prob")
+
+    report = sp.measure(study.store, skip_damaged=True)
+
+    assert report.measurement.left_out == (1,)
+    assert report.measurement.n_examples == report.dynamics.n_examples == N - n_lost
+    assert report.dynamics.notes == ()
 
 
 def test_ranks_that_were_merged_have_no_curve(study):

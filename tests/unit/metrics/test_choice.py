@@ -5,9 +5,17 @@ import pytest
 from seedproof.errors import OptionError, UnknownNameError
 from seedproof.metrics import FAMILIES, METRIC_NAMES
 from seedproof.metrics.accuracy import Accuracy
-from seedproof.metrics.choice import check_asked, chosen_families, needs_in_words, needs_of
+from seedproof.metrics.choice import (
+    check_name,
+    check_needs,
+    chosen_families,
+    needs_in_words,
+    needs_of,
+)
+from seedproof.metrics.confidence import Confidence
 from seedproof.metrics.entropy import Entropy
 from seedproof.metrics.flips import Flips
+from seedproof.metrics.truncation import Truncation
 
 ALL = frozenset({"labels", "confidence", "probs"})
 
@@ -43,13 +51,22 @@ def test_what_metrics_need():
 
 def test_an_unknown_metric_is_refused_with_the_known_ones():
     """Those of explanations are known, too."""
-    check_asked(["flip_rate", "explanation_kl"], ALL)
+    for name in ("flip_rate", "explanation_kl"):
+        check_name(name)
 
-    with pytest.raises(UnknownNameError, match=r"no metric 'flips'. Known: flip_rate.*_kl"):
-        check_asked(["flips"], ALL)
+    for typo in ("flip_rat", "flip-rate", "FLIP_RATE"):
+        with pytest.raises(UnknownNameError, match=r"mean flip_rate\? Known: flip_rate.*_kl"):
+            check_name(typo)
+
+
+def test_the_error_of_truncation_goes_with_the_spread():
+    """Whoever asks for one gets both."""
+    families = chosen_families(frozenset({"confidence", "truncated"}), ["probability_sd"])
+
+    assert families == (Flips, Entropy, Confidence, Truncation)
 
 
 def test_a_metric_that_the_data_does_not_allow_is_refused():
     """Top classes give no divergences."""
     with pytest.raises(OptionError, match="brier needs gold labels and probabilities of all"):
-        check_asked(["brier"], frozenset({"labels", "confidence", "truncated"}))
+        check_needs(["brier"], frozenset({"labels", "confidence", "truncated"}))

@@ -2,19 +2,16 @@
 
 import math
 import statistics
-from collections import Counter
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as arrays
 from scipy.stats import entropy as scipy_entropy
 
 from seedproof.metrics.dynamics import (
     Moments,
     correctness,
-    cumulative_entropy,
     mean_step_entropy,
     merged_moments,
     step_entropy,
@@ -60,33 +57,6 @@ def test_the_mean_is_over_the_examples_that_were_seen():
     """(0.562 + 0) / 2, where a third example was never looked at."""
     assert mean_step_entropy(*ragged([75, 25], [], [3])) == pytest.approx(0.5623 / 2, abs=1e-4)
     assert math.isnan(mean_step_entropy(*ragged([], [])))
-
-
-def test_cumulative_entropy_of_a_hand_computed_course():
-    """0 0 1 0: after the third step 2:1, after the fourth 3:1; the other example never moves."""
-    found = cumulative_entropy(np.array([[0, 5], [0, 5], [1, 5], [0, 5]]))
-
-    two_to_one = -(2 / 3) * math.log(2 / 3) - (1 / 3) * math.log(1 / 3)
-    three_to_one = -0.75 * math.log(0.75) - 0.25 * math.log(0.25)
-    assert found[:, 0] == pytest.approx([0.0, 0.0, two_to_one, three_to_one])
-    assert found[:, 1].tolist() == [0.0] * 4
-
-
-@given(
-    arrays.arrays(
-        np.int64,
-        st.tuples(st.integers(1, 12), st.integers(1, 4)),
-        elements=st.integers(0, 3),
-    )
-)
-def test_cumulative_entropy_is_that_of_every_beginning(predictions):
-    """Counted anew up to each step."""
-    found = cumulative_entropy(predictions)
-
-    for step in range(len(predictions)):
-        for example, labels in enumerate(predictions[: step + 1].T):
-            counts = list(Counter(labels.tolist()).values())
-            assert found[step, example] == pytest.approx(scipy_entropy(counts), abs=1e-12)
 
 
 def test_correctness_is_the_share_of_steps_with_the_gold_label():

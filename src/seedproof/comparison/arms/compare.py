@@ -18,7 +18,7 @@ from seedproof.comparison.cross import Cross, add_crosses, crosses
 from seedproof.comparison.effect import Effect, each_tail
 from seedproof.engines import SerialEngine, in_order
 from seedproof.errors import DamagedStoreError, LabelConflictError, OptionError
-from seedproof.measurement.measure import known, measured
+from seedproof.measurement.measure import known, measured, note_on_left_out
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.tally import Tally, batch_rows, batches
 from seedproof.metrics.batch import Batch
@@ -265,7 +265,7 @@ def compare_sides(
         Reasons(side.name, side.source, is_paired)
         for side, is_paired in zip(sides, (False, *paired), strict=True)
     ]
-    lost = [f"Shard {index} is left out of all runs. {why}" for index, why in whole.left_out]
+    lost = [note_on_left_out(sides[0].source, index, why) for index, why in whole.left_out]
     for source in aligned.sources:
         if isinstance(source, StoreShards):
             lost = [below(source.location, note) for note in lost]

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
+from seedproof.measurement.dynamics.association import TOP_SHARE, Pearson, Precision
 from seedproof.measurement.dynamics.pictures import CumulativeCurve, EntropyMap
 from seedproof.measurement.dynamics.reading import Traces
+from seedproof.measurement.dynamics.reference import told_by_other_runs
 from seedproof.measurement.dynamics.result import EXAMPLES, DynamicsMeasurement
-from seedproof.measurement.dynamics.scores import Pearson, Precision, Spearman
-from seedproof.measurement.dynamics.stand_in import MIN_RUNS, stand_in, told_by_other_runs
+from seedproof.measurement.dynamics.stand_in import MIN_RUNS, stand_in
 from seedproof.measurement.dynamics.watched import Watched
 from seedproof.measurement.intervals import Estimate, estimate
 from seedproof.metrics.entropy import label_entropy
@@ -20,7 +21,6 @@ from seedproof.typing import FloatArray
 MIN_EXAMPLES = 10
 STAND_IN = {
     "single_run_pearson": Pearson(),
-    "single_run_spearman": Spearman(),
     "single_run_precision": Precision(),
 }
 
@@ -44,12 +44,12 @@ def measure_dynamics(
     by_run = {"single_run_entropy": watched.entropies.mean(axis=1)}
     is_held = _can_be_held(watched)
     if is_held:
-        for name, scores in STAND_IN.items():
-            found = stand_in(watched, scores)
+        for name, association in STAND_IN.items():
+            found = stand_in(watched, association)
             metrics[name], by_run[name] = found.mean, found.by_run
-        ceiling = told_by_other_runs(watched)
-        if ceiling is not None:
-            metrics["other_runs_pearson"] = Estimate(ceiling)
+        reference = told_by_other_runs(watched)
+        if reference is not None:
+            metrics["other_runs_pearson"] = reference
     return DynamicsMeasurement(
         runs=tuple(runs[i] for i in watched.traced),
         n_runs=len(runs),
@@ -57,6 +57,7 @@ def measure_dynamics(
         n_steps=traces.n_steps,
         metrics=metrics,
         by_run=by_run,
+        least_stable=_least_stable(watched) if is_held else None,
         entropy_map=EntropyMap.of(watched) if is_held else None,
         curve=CumulativeCurve.of(traces.curves),
         examples=_examples(traces),
@@ -70,6 +71,12 @@ def _can_be_held(watched: Watched) -> bool:
         and watched.n_examples >= MIN_EXAMPLES
         and len(watched.contested) > 0
     )
+
+
+def _least_stable(watched: Watched) -> float:
+    """The share of the examples that counts as least stable, mean over traced runs."""
+    shares = [watched.n_contested_without(int(i)) / watched.n_examples for i in watched.traced]
+    return float(np.minimum(shares, TOP_SHARE).mean())
 
 
 def _mean_entropy(entropies: FloatArray) -> Estimate:
@@ -116,3 +123,5 @@ def _notes(traces: Traces, n_measured: int) -> Iterator[str]:
         yield "Whether one run tells of others needs at least 3 runs."
     elif watched.n_examples < MIN_EXAMPLES:
         yield f"Whether one run tells of others needs at least {MIN_EXAMPLES} examples."
+    elif not len(watched.contested):
+        yield "No run disagrees with another, so there is nothing to tell."

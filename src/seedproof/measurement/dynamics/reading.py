@@ -1,5 +1,6 @@
 """What was recorded of runs over their steps, laid beside what all runs predicted."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,12 +35,17 @@ class Votes:
 
 
 def read_votes(
-    source: StoreShards, *, skip_damaged: bool = False, progress: Progress | None = None
+    source: StoreShards,
+    *,
+    left_out: Collection[int] = (),
+    skip_damaged: bool = False,
+    progress: Progress | None = None,
 ) -> Votes:
     """What all runs predict; one shard in memory at a time, and what is kept of it.
 
     Args:
         source: Predictions of all runs.
+        left_out: Shards that are left out, however their predictions are.
         skip_damaged: Whether shards that are damaged are left out.
         progress: Told how many shards are read.
 
@@ -49,6 +55,8 @@ def read_votes(
     alone = source.predictions_alone()
     ids, contested, predictions, n = [], [], [], 0
     for index in range(source.n_shards):
+        if index in left_out:
+            continue
         try:
             shard = alone.shard(index)
         except DamagedStoreError:
@@ -62,6 +70,8 @@ def read_votes(
         n += len(shard)
         if progress is not None:
             progress(index + 1, source.n_shards)
+    if not ids:
+        return Votes(pa.array([], pa.int64()), np.empty(0, np.int64), np.empty((0, 0), np.int32))
     return Votes(
         pa.concat_arrays(ids),
         np.concatenate(contested),

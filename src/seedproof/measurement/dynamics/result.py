@@ -34,6 +34,8 @@ class DynamicsMeasurement:
         n_steps: How often an example was looked at, at least and at most.
         metrics: Value and interval of each figure.
         by_run: The same of each traced run: (traced).
+        least_stable: The share of the examples that counts as least stable: a tenth, or on how many
+            the others differ where these are fewer; None where they cannot disagree.
         entropy_map: Entropies within a run against those over the other runs; None where the
             others cannot disagree.
         curve: Mean entropy of the labels so far; None where no run has one.
@@ -48,6 +50,7 @@ class DynamicsMeasurement:
     n_steps: tuple[int, int]
     metrics: Mapping[str, Estimate]
     by_run: Mapping[str, FloatArray]
+    least_stable: float | None
     entropy_map: EntropyMap | None
     curve: CumulativeCurve | None
     examples: pa.Table
@@ -67,6 +70,7 @@ class DynamicsMeasurement:
             "n_steps": list(self.n_steps),
             "metrics": {name: asdict(value) for name, value in self.metrics.items()},
             "by_run": {name: values.tolist() for name, values in self.by_run.items()},
+            "least_stable": self.least_stable,
             "map": None if self.entropy_map is None else self.entropy_map.summary(),
             "curve": None if self.curve is None else self.curve.summary(),
             "notes": list(self.notes),
@@ -91,6 +95,7 @@ class DynamicsMeasurement:
             n_steps=(low, high),
             metrics={name: Estimate(**value) for name, value in summary["metrics"].items()},
             by_run={name: np.array(values) for name, values in summary["by_run"].items()},
+            least_stable=summary["least_stable"],
             entropy_map=None if entropy_map is None else EntropyMap.from_summary(entropy_map),
             curve=None if curve is None else CumulativeCurve.from_summary(curve),
             examples=EXAMPLES.empty_table(),

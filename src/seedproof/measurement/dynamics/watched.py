@@ -45,6 +45,12 @@ class Watched:
         n_classes = int(self.predictions.max(initial=0)) + 1
         return Batch(self.predictions, n_classes=n_classes).contested_agreement
 
+    def n_contested_without(self, run_idx: int) -> int:
+        """On how many examples the runs other than `run_idx` differ."""
+        is_alone = self.agreement[run_idx] == 1
+        others_agree = (self.agreement == self.n_runs - 1).any(axis=0)
+        return int((~(is_alone & others_agree)).sum())
+
     def entropies_without(self, run_idx: int) -> FloatArray:
         """Label entropy over runs (LE_m) without run `run_idx` and one more.
 

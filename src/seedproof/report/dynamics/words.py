@@ -1,13 +1,14 @@
 """What is said about single runs over their steps. Every sentence has a condition."""
 
+from seedproof.measurement.dynamics.association import TOP_SHARE
 from seedproof.measurement.dynamics.result import DynamicsMeasurement
-from seedproof.measurement.dynamics.scores import TOP_SHARE
 from seedproof.measurement.intervals import Estimate
 from seedproof.report.numbers import MINUS, NO_BREAK, bracketed
 
 PEARSON, PRECISION = "single_run_pearson", "single_run_precision"
-CEILING = "other_runs_pearson"
-# One run tells nearly as much as others would if even the low end of its interval reaches so far.
+REFERENCE = "other_runs_pearson"
+# One run tells nearly as much as others would if even the low end of its interval reaches so much
+# of the high end of theirs.
 NEARLY = 0.9
 
 
@@ -30,16 +31,29 @@ def sentence(found: DynamicsMeasurement | None) -> str | None:
         )
     return (
         f"What one run wavers on tells r{NO_BREAK}={NO_BREAK}{_correlation(r)} of {others}"
-        f"{_ceiling(found)}. Of the least stable tenth of the examples it finds "
-        f"{bracketed(found.metrics[PRECISION], 'percent')}; chance would find "
-        f"{100 * TOP_SHARE:.0f}{NO_BREAK}%."
+        f"{_reference(found)}. {_found(found)}"
     )
 
 
-def _ceiling(found: DynamicsMeasurement) -> str:
-    if CEILING not in found.metrics:
+def _reference(found: DynamicsMeasurement) -> str:
+    if REFERENCE not in found.metrics:
         return ""
-    return f"; {found.n_others} further runs would tell {_two(found.metrics[CEILING].value)}"
+    told = _correlation(found.metrics[REFERENCE])
+    return f"; {found.n_others} further runs would tell about {told}"
+
+
+def _found(found: DynamicsMeasurement) -> str:
+    """How many of the least stable examples one run finds, and chance beside it."""
+    share = TOP_SHARE if found.least_stable is None else found.least_stable
+    if share > TOP_SHARE - 5e-4:  # on the page it is a tenth
+        which, chance = "tenth of the examples", f"10{NO_BREAK}%"
+    else:
+        chance = f"{100 * share:.2g}{NO_BREAK}%"
+        which = f"{chance} of the examples (the others disagree on no more)"
+    return (
+        f"Of the least stable {which} it finds {bracketed(found.metrics[PRECISION], 'percent')}; "
+        f"chance would find {chance}."
+    )
 
 
 def section_title(found: DynamicsMeasurement) -> str:
@@ -49,12 +63,15 @@ def section_title(found: DynamicsMeasurement) -> str:
     r = found.metrics[PEARSON]
     if not _is_shown(r):
         return "One run is not shown to tell where runs disagree"
-    if CEILING not in found.metrics:
-        return "What one run wavers on, others disagree on"
-    ceiling = found.metrics[CEILING].value
-    if r.low is not None and r.low >= NEARLY * ceiling:
+    if REFERENCE not in found.metrics:
+        return "What one run wavers on goes with what others disagree on"
+    low, high = _ends(r)
+    other_low, other_high = _ends(found.metrics[REFERENCE])
+    if low >= NEARLY * other_high:
         return f"One run tells nearly as much as {found.n_others} others would"
-    return f"One run tells a part of what {found.n_others} others would"
+    if high < other_low:
+        return f"One run tells a part of what {found.n_others} others would"
+    return f"What one run tells is not told apart from what {found.n_others} others would"
 
 
 def paragraphs(found: DynamicsMeasurement) -> tuple[str, ...]:
@@ -67,12 +84,12 @@ def paragraphs(found: DynamicsMeasurement) -> tuple[str, ...]:
         "and would make the two look more alike than they are."
     )
     said = [alone]
-    if CEILING in found.metrics:
-        ceiling = _two(found.metrics[CEILING].value)
+    if REFERENCE in found.metrics:
+        told = _correlation(found.metrics[REFERENCE])
         said.append(
             f"The entropy over {n_others} runs is noisy itself, so that nothing goes with it "
-            f"perfectly: that over {n_others} further runs would reach {ceiling}, as far as halves "
-            "of these runs tell."
+            f"perfectly. For reference: that over {n_others} further runs would reach about "
+            f"{told}, as far as halves of these runs tell."
         )
     values = found.by_run[PEARSON]
     if len(values) > 1:
@@ -104,6 +121,11 @@ def reading(found: DynamicsMeasurement) -> str:
 
 def _is_shown(r: Estimate) -> bool:
     return r.low is not None and r.low > 0
+
+
+def _ends(r: Estimate) -> tuple[float, float]:
+    """Both ends of an interval; the value where there is none."""
+    return (r.value, r.value) if r.low is None or r.high is None else (r.low, r.high)
 
 
 def _correlation(r: Estimate) -> str:

@@ -22,16 +22,12 @@ def one_run_map(found: DynamicsMeasurement) -> tuple[Figure, ...]:
         return ()
     line = _line(drawn)
     width = drawn.within_top / N_CELLS
-    first, last = line[0], line[-1]
     return (
         Figure(
             name="one_run_map",
             section="Dynamics",
             title="Entropy over the other runs, by entropy within one run",
-            takeaway=(
-                f"Where a run hardly wavers the others’ entropy is {first['mean']:.2f} nats; where "
-                f"it wavers most, {last['mean']:.2f}."
-            ),
+            takeaway=_steeper(line),
             reading=(
                 "Stronger color: more examples, on a logarithmic scale. Bars: 95 % over examples."
                 + (" An example counts once for each traced run." if len(found.runs) > 1 else "")
@@ -97,6 +93,20 @@ def _line(drawn: EntropyMap) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def _steeper(line: list[dict[str, Any]]) -> str:
+    """Where a run wavers least and most, of the columns whose mean is known well enough."""
+    known = [row for row in line if row["low"] is not None]
+    if len(known) < 2:
+        return "Too few examples to say how the two go together."
+    first, last = known[0], known[-1]
+    said = (
+        f"Where a run hardly wavers the others’ entropy is {first['mean']:.2f} nats; where it "
+        f"wavers most, {last['mean']:.2f}"
+    )
+    are_apart = first["high"] < last["low"] or last["high"] < first["low"]
+    return f"{said}." if are_apart else f"{said}: no difference shown."
 
 
 def cumulative_entropy(found: DynamicsMeasurement) -> tuple[Figure, ...]:

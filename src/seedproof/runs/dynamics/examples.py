@@ -2,25 +2,29 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from seedproof.errors import (
     ClassesError,
     DtypeError,
-    DuplicateExampleError,
     EmptyInputError,
     InputError,
     OptionError,
     ShapeError,
-    UnknownLabelError,
 )
-from seedproof.records.arrays import as_ids
+from seedproof.records.labels_and_ids import (
+    as_ids,
+    as_labels,
+    canonical_rows,
+    class_names,
+    column,
+    label_indices,
+)
 from seedproof.records.schema import UNLABELED, digest, ids_digest
-from seedproof.records.shards import canonical_order, is_integer
+from seedproof.records.shards import canonical_order
 from seedproof.runs.logbook import as_array
 from seedproof.typing import IntArray, is_count
 
@@ -49,21 +53,25 @@ class DynamicsExamples:
         labels: npt.ArrayLike | None,
         classes: Sequence[str] | None,
     ) -> None:
-        given = next((column for column in (ids, labels) if column is not None), None)
+        if not is_count(n_classes, 2):
+            raise ClassesError(f"n_classes is {n_classes!r}. Give a whole number of at least 2.")
+        ids, labels = _off_device(ids), _off_device(labels)
+        given = labels if ids is None else ids
         if given is None:
             raise OptionError(
                 "Nobody can tell how many examples there are. Give ids=…, or labels=…; "
                 "ids=range(10_000) where they have neither."
             )
-        n_examples = as_array(given).size
+        n_examples = column(given).size
         if not n_examples:
             raise EmptyInputError("There are no examples to follow. Give the ids of some.")
-        self.class_names = _class_names(classes, n_classes)
-        self.ids: pa.Array = as_ids(None if ids is None else as_array(ids), n_examples)
+        self.class_names = class_names(classes, n_classes)
+        self.ids = as_ids(ids, n_examples)
         self.labels = np.full(n_examples, UNLABELED, dtype=np.int32)
         if labels is not None:
-            self.labels = _label_indices(as_array(labels), self.class_names, n_examples)
-        self.order = _canonical_rows(self.ids)
+            gold = as_labels(labels, n_examples)
+            self.labels = label_indices(gold, self.class_names).astype(np.int32)
+        self.order = canonical_rows(self.ids)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -127,64 +135,6 @@ class DynamicsExamples:
         return positions
 
 
-def _class_names(classes: Sequence[str] | None, n_classes: int) -> tuple[str, ...]:
-    if not is_count(n_classes, 2):
-        raise ClassesError(f"n_classes is {n_classes!r}. Give a whole number of at least 2.")
-    names = tuple(map(str, range(n_classes) if classes is None else classes))
-    if len(names) != n_classes or len(set(names)) != n_classes:
-        raise ClassesError(
-            f"{len(set(names))} different class names were given, and {n_classes} are needed. "
-            "Give one name for each class."
-        )
-    return names
-
-
-def _label_indices(
-    labels: npt.NDArray[np.generic], names: tuple[str, ...], n_examples: int
-) -> npt.NDArray[np.int32]:
-    """Labels as class indices; numbers are names where some class has a number for its name."""
-    if labels.shape != (n_examples,):
-        raise ShapeError(
-            f"Labels have shape {labels.shape}, but there are {n_examples} examples. "
-            f"Give one label an example, shape ({n_examples},)."
-        )
-    places = {name: index for index, name in enumerate(names)}
-    if not any(is_integer(name) for name in names):
-        places |= {str(index): index for index in range(len(names))}
-    if not np.issubdtype(labels.dtype, np.integer):
-        labels = np.array([_as_text(label) for label in labels.tolist()], dtype=np.str_)
-    values, inverse = np.unique(labels, return_inverse=True)
-    found = [_place(str(value), places) for value in values.tolist()]
-    return np.array(found, dtype=np.int32)[inverse]
-
-
-def _as_text(label: object) -> str:
-    """A label as it is written; whole floats lose their ".0", and what is missing is empty."""
-    if label is None or label != label:  # noqa: PLR0124 - NaN
-        return ""
-    if isinstance(label, bool) or (isinstance(label, float) and label.is_integer()):
-        label = int(label)
-    return str(label)
-
-
-def _place(label: str, places: dict[str, int]) -> int:
-    if label in places:
-        return places[label]
-    if not label or (label[0] == "-" and is_integer(label)):
-        return UNLABELED
-    shown = ", ".join(list(places)[:5]) + (", …" if len(places) > 5 else "")
-    raise UnknownLabelError(
-        f"The label {label!r} is none of the classes ({shown}). "
-        "Give class indices, or names that are in `classes`."
-    )
-
-
-def _canonical_rows(ids: pa.Array) -> IntArray:
-    """Where each example of the record is among the user's."""
-    order = pc.sort_indices(ids)
-    ranked = ids.take(order)
-    same = pc.equal(ranked[:-1], ranked[1:]).to_numpy(zero_copy_only=False)
-    if same.any():
-        twice = ranked[int(np.flatnonzero(same)[0])].as_py()
-        raise DuplicateExampleError(f"The id {twice!r} comes twice. Give every example its own id.")
-    return np.asarray(order.to_numpy())
+def _off_device(values: Any) -> Any:  # noqa: ANN401 - arrays, tensors, lists
+    """Tensors as arrays, all else as it is: numpy would turn a list of texts and NaN into texts."""
+    return as_array(values) if hasattr(values, "detach") else values

@@ -14,10 +14,8 @@ from seedproof.errors import (
     ShapeError,
     UnknownLabelError,
 )
+from seedproof.records.checks import HALF_SUM_TOLERANCE, SUM_TOLERANCE
 from seedproof.typing import is_count
-
-# Half precision has three digits; records allow as much.
-SUM_TOLERANCE = 1e-2
 
 
 def as_doubles(values: Any) -> Tensor:  # noqa: ANN401 - tensors, arrays, lists
@@ -64,13 +62,34 @@ def as_weights(values: Any) -> Tensor:  # noqa: ANN401 - as above
     return weights
 
 
-def as_probs(values: Any, *, n_examples: int, n_classes: int) -> Tensor:  # noqa: ANN401 - as above
+def sum_tolerance(values: Any) -> float:  # noqa: ANN401 - as above
+    """How far from one a row may sum to, as records allow it: more in half precision.
+
+    Args:
+        values: A tensor, an array or nested lists, before they become float64.
+
+    Returns:
+        A distance.
+    """
+    # Both kinds of half precision; numpy knows only one.
+    is_half = "float16" in str(getattr(values, "dtype", ""))
+    return HALF_SUM_TOLERANCE if is_half else SUM_TOLERANCE
+
+
+def as_probs(
+    values: Any,  # noqa: ANN401 - as above
+    *,
+    n_examples: int,
+    n_classes: int,
+    tolerance: float | None = None,
+) -> Tensor:
     """Probabilities as float64 on the CPU, axes (examples, classes).
 
     Args:
         values: A tensor, an array or nested lists.
         n_examples: How many rows there must be.
         n_classes: How many columns there must be.
+        tolerance: How far from one a row may sum to; by the type of the values without it.
 
     Returns:
         A tensor, which may share memory with what was given.
@@ -86,10 +105,12 @@ def as_probs(values: Any, *, n_examples: int, n_classes: int) -> Tensor:  # noqa
             f"and {n_classes} classes. Give the shape ({n_examples}, {n_classes})."
         )
     sums = probs.sum(dim=1)
-    is_off = (sums - 1.0).abs() > SUM_TOLERANCE
+    allowed = sum_tolerance(values) if tolerance is None else tolerance
+    is_off = (sums - 1.0).abs() > allowed
     if is_off.any():
         raise ProbabilityError(
-            f"The probabilities of an example sum to {float(sums[is_off][0]):.4g}, and not to 1. "
+            f"The probabilities of an example sum to {float(sums[is_off][0]):.4g}, and not to 1 "
+            f"(±{allowed:g}). "
             "Give what a softmax over all classes returns."
         )
     return probs
@@ -116,7 +137,8 @@ def as_labels(values: Any, *, n_classes: int) -> Tensor:  # noqa: ANN401 - as ab
     is_bad = (labels < 0) | (labels >= n_classes)
     if is_bad.any():
         raise UnknownLabelError(
-            f"The label {int(labels[is_bad][0])} is none of the classes 0 to {n_classes - 1}."
+            f"The label {int(labels[is_bad][0])} is none of the classes 0 to {n_classes - 1}. "
+            "Give class indices that count from 0, or all classes as n_classes."
         )
     return labels
 
@@ -140,7 +162,8 @@ def as_rows(values: Any, *, n_examples: int) -> Tensor:  # noqa: ANN401 - as abo
     is_bad = (rows < 0) | (rows >= n_examples)
     if is_bad.any():
         raise OptionError(
-            f"Row {int(rows[is_bad][0])} is of no example: rows go from 0 to {n_examples - 1}."
+            f"Row {int(rows[is_bad][0])} is of no example: rows go from 0 to {n_examples - 1}. "
+            "Give positions in the training set, and not ids."
         )
     return rows
 

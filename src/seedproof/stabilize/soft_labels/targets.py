@@ -17,6 +17,7 @@ from seedproof.stabilize.soft_labels.checks import (
     as_probs,
     as_weights,
     check_share,
+    sum_tolerance,
 )
 
 
@@ -119,7 +120,8 @@ def ensemble(probs_of_models: Iterable[Any], *, power: float = 0.5) -> Tensor:
                 "Give the same examples and classes, in the same order, for each."
             )
         n_examples, n_classes = weights.shape
-        probs = as_probs(weights, n_examples=n_examples, n_classes=n_classes)
+        tolerance = sum_tolerance(given)
+        probs = as_probs(weights, n_examples=n_examples, n_classes=n_classes, tolerance=tolerance)
         # A clone: what was given may share its memory.
         total = total.add_(probs) if n_models else probs.clone()
         n_models += 1
@@ -154,5 +156,7 @@ def mixed(labels: Any, probs: Any, *, weight: float) -> Tensor:  # noqa: ANN401 
     check_share(weight, "weight")
     weights = as_weights(probs)
     gold = one_hot(labels, n_classes=weights.shape[-1])
-    model = as_probs(weights, n_examples=gold.shape[0], n_classes=gold.shape[1])
+    n_examples, n_classes = gold.shape
+    tolerance = sum_tolerance(probs)
+    model = as_probs(weights, n_examples=n_examples, n_classes=n_classes, tolerance=tolerance)
     return (1.0 - weight) * gold + weight * model

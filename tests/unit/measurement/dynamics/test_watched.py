@@ -34,3 +34,12 @@ def test_three_against_one_is_the_published_threshold(watched_of):
     assert watched.entropies_without(4)[4] == [0.0]
     assert watched.entropies_without(0)[0] == pytest.approx([0.5623351446], abs=1e-9)
     assert watched.entropies_without(0)[1] == pytest.approx([0.6365141683], abs=1e-9)  # 2 to 1
+
+
+def test_where_the_others_differ(watched_of):
+    """Without run 0, which is alone on example 0, the others agree there; on 1 and 2 they do not."""
+    predictions = np.array([[1, 0, 1], [0, 1, 2], [0, 0, 0], [0, 1, 0]])
+
+    watched = watched_of(np.zeros((1, 3)), predictions, [0])
+
+    assert [watched.n_contested_without(run) for run in range(4)] == [2, 3, 3, 3]

@@ -28,14 +28,14 @@ FOUND = DynamicsMeasurement(
     metrics={
         "single_run_entropy": Estimate(0.21, 0.2, 0.22, BOTH),
         "single_run_pearson": Estimate(0.78, 0.74, 0.81, BOTH),
-        "single_run_spearman": Estimate(0.7, 0.66, 0.74, BOTH),
         "single_run_precision": Estimate(0.62, 0.58, 0.66, BOTH),
-        "other_runs_pearson": Estimate(0.97),
+        "other_runs_pearson": Estimate(0.97, 0.95, 0.98, BOTH),
     },
     by_run={
         "single_run_entropy": np.array([0.2, 0.21, 0.22]),
         "single_run_pearson": np.array([0.75, 0.78, 0.81]),
     },
+    least_stable=0.1,
     entropy_map=EntropyMap(
         1.0,
         0.5,
@@ -63,7 +63,7 @@ def test_the_sentence_in_full():
     """One run against the others, what others would tell, and what one run finds."""
     assert sentence(FOUND).replace(NB, " ") == (
         "What one run wavers on tells r = 0.78 [0.74, 0.81] of what the 49 others disagree on; 49 "
-        "further runs would tell 0.97. Of the least stable tenth of the examples it finds 62.0 % "
+        "further runs would tell about 0.97 [0.95, 0.98]. Of the least stable tenth of the examples it finds 62.0 % "
         "[58.0, 66.0]; chance would find 10 %."
     )
     assert sentence(None) is None
@@ -94,22 +94,40 @@ def test_what_cannot_be_held_against_others_is_said_so():
     assert reading(alone) == ""
 
 
+PART = "One run tells a part of what 49 others would"
+NEARLY = "One run tells nearly as much as 49 others would"
+NOT_APART = "What one run tells is not told apart from what 49 others would"
+
+
 @pytest.mark.parametrize(
-    ("low", "ceiling", "expected"),
+    ("reference", "expected"),
     [
-        (0.74, 0.97, "One run tells a part of what 49 others would"),
-        (0.74, 0.80, "One run tells nearly as much as 49 others would"),
-        (0.74, None, "What one run wavers on, others disagree on"),
+        (Estimate(0.97, 0.95, 0.98, BOTH), PART),
+        (Estimate(0.83, 0.82, 0.84, BOTH), PART),
+        (Estimate(0.83, 0.80, 0.86, BOTH), NOT_APART),  # 0.74 is less than 0.9 of 0.86
+        (Estimate(0.80, 0.78, 0.82, BOTH), NEARLY),  # 0.74 is at least 0.9 of 0.82
+        (Estimate(0.80, 0.60, 0.92, BOTH), NOT_APART),
+        (Estimate(0.97), PART),
+        (None, "What one run wavers on goes with what others disagree on"),
     ],
 )
-def test_the_title_is_no_stronger_than_the_interval(low, ceiling, expected):
-    """Nearly as much: from nine tenths on, at the interval's low end."""
-    found = other(
-        single_run_pearson=Estimate(0.78, low, 0.81, BOTH),
-        other_runs_pearson=None if ceiling is None else Estimate(ceiling),
-    )
+def test_the_title_is_no_stronger_than_the_intervals(reference, expected):
+    """Nearly as much: from nine tenths on. A part: where the intervals do not meet."""
+    assert section_title(other(other_runs_pearson=reference)) == expected
 
-    assert section_title(found) == expected
+
+def test_fewer_than_a_tenth_are_told():
+    """Where others disagree on 3.2 % of the examples, so many count, and chance finds as many."""
+    found = replace(FOUND, least_stable=0.0321)
+
+    assert (
+        sentence(found)
+        .replace(NB, " ")
+        .endswith(
+            "Of the least stable 3.2 % of the examples (the others disagree on no more) it finds "
+            "62.0 % [58.0, 66.0]; chance would find 3.2 %."
+        )
+    )
 
 
 def test_words_beside_the_charts():
@@ -117,7 +135,7 @@ def test_words_beside_the_charts():
     alone, noisy, spread = paragraphs(FOUND)
 
     assert "its own last step is also its vote" in alone
-    assert "would reach 0.97" in noisy
+    assert "For reference: that over 49 further runs would reach about 0.97 [0.95, 0.98]" in noisy
     assert spread == "Single runs reach 0.75 to 0.81."
     assert title(FOUND) == "3 runs traced, 1,200 examples, 100 looks at each"
     assert title(replace(FOUND, runs=("0",), n_steps=(5, 9))).startswith("1 run traced")
@@ -145,6 +163,35 @@ def test_charts_are_valid_and_aggregated():
     assert curve.takeaway == (
         "Runs waver most early on: 0.50 nats after 2 updates, 0.20 in the end."
     )
+
+
+@pytest.mark.parametrize(
+    ("means", "errors", "expected"),
+    [
+        # The last column has one example, and no known error: the one before it speaks.
+        ({0: 0.1, 9: 0.4, 19: 0.9}, {0: 0.01, 9: 0.02}, "0.10 nats; where it wavers most, 0.40."),
+        (
+            {0: 0.1, 9: 0.12},
+            {0: 0.01, 9: 0.02},
+            "0.10 nats; where it wavers most, 0.12: no difference shown.",
+        ),
+        ({0: 0.1, 19: 0.9}, {0: 0.01}, "Too few examples to say how the two go together."),
+    ],
+)
+def test_the_map_says_only_what_is_known(means, errors, expected):
+    """Columns with a known error alone, and no difference where their bars meet."""
+    columns = np.arange(20)
+    drawn = EntropyMap(
+        1.0,
+        0.5,
+        np.diag([1 if i in means else 0 for i in columns]),
+        np.array([means.get(i, np.nan) for i in columns]),
+        np.array([errors.get(i, np.nan) for i in columns]),
+    )
+
+    (figure,) = one_run_map(replace(FOUND, entropy_map=drawn))
+
+    assert figure.takeaway.endswith(expected)
 
 
 def test_a_rising_curve_is_not_called_early():

@@ -39,6 +39,9 @@ NAN = float("nan")
         ([-1, 5, 0, -2], ["-1", "0", "5"]),
         ([True, False, True, True], None),
         (torch.tensor([2, 1, 0, -1]), None),
+        (["dog", NAN, "cat", "fox"], ["fox", "dog", "cat"]),
+        (("dog", NAN, None, "fox"), ["fox", "dog", "cat"]),
+        (np.ma.masked_array([0, 2, 1, 1], [False, True, False, False]), None),
     ],
 )
 def test_labels_and_classes_are_those_of_predictions(labels, classes):
@@ -64,7 +67,7 @@ def test_labels_that_are_no_class_are_refused_as_in_predictions(labels, classes)
     with pytest.raises(UnknownLabelError):
         ArrayShards(np.full((1, 4, 3), 1 / 3), labels=labels, classes=classes, alone=True)
 
-    with pytest.raises(UnknownLabelError, match=r"is none of the classes \("):
+    with pytest.raises(UnknownLabelError, match=r"is none of the 3 classes \("):
         examples(labels=labels, classes=classes)
 
 

@@ -6,12 +6,13 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.special import expit, logit
 
+from seedproof.measurement.intervals import TAIL
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
-# The share of the examples that counts as least stable.
+# The share of the examples that counts as least stable, unless runs differ on fewer.
 TOP_SHARE = 0.1
-# The share of the examples that counts as being at its limit.
-NEAR = 0.05
+# Half as many examples as count are at their limit.
+NEAR = 0.5
 # Entropies over runs are ranked on a grid of so many steps up to the largest: equal ones may differ
 # in their last bit, as sums of logarithms in another order do.
 N_LEVELS = 4096
@@ -33,26 +34,39 @@ class Totals(NamedTuple):
         return self._replace(y=self.y[chosen], yy=self.yy[chosen], xy=self.xy[chosen])
 
 
-class Scores(ABC):
+class Association(ABC):
     """A way to hold entropies within a run (x) against entropies over runs (y)."""
 
     # Whether what an example counts changes little with little of its entropy.
     is_smooth: ClassVar[bool] = True
 
     @abstractmethod
-    def of_one_run(self, entropies: FloatArray) -> FloatArray:
-        """What the entropies within a run count: (examples)."""
-
-    @abstractmethod
-    def over_runs(self, entropies: FloatArray, n_zeros: int) -> tuple[FloatArray, FloatArray]:
+    def over_runs(self, entropies: FloatArray, n_examples: int) -> FloatArray:
         """What entropies over runs count, in each row on its own.
 
         Args:
-            entropies: Axes (rows, examples).
-            n_zeros: How many more examples there are, with entropy 0.
+            entropies: Of the examples on which runs differ, axes (rows, contested).
+            n_examples: How many examples there are; all others have entropy 0, and count 0.
 
         Returns:
-            Scores, axes (rows, examples), and the score of an entropy of 0, axes (rows).
+            Scores, axes (rows, contested).
+        """
+
+    @abstractmethod
+    def within_run(
+        self, entropies: FloatArray, y: FloatArray, own: int, is_contested: BoolArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """What the entropies within a run count.
+
+        Args:
+            entropies: Axes (examples).
+            y: What those over runs count: (rows, contested).
+            own: The row in which the run is held against all others.
+            is_contested: On which examples runs differ.
+
+        Returns:
+            Scores of all examples in row `own`, axes (examples), and of the contested ones in each
+            row, axes (rows, contested), or (1, contested) where rows are the same.
         """
 
     @abstractmethod
@@ -107,21 +121,35 @@ class Scores(ABC):
     def slope(self, value: float, n_examples: int) -> float:
         """How much `bent` grows with the value, there."""
 
+    def reach(self, value: float, n_least: float) -> float:  # noqa: ARG002
+        """How far the truth may be from a value at the end of its scale; 0 where it has none.
 
-class Pearson(Scores):
+        Args:
+            value: What was found.
+            n_least: How many examples count as least stable.
+
+        Returns:
+            A distance.
+        """
+        return 0.0
+
+
+class Pearson(Association):
     """Correlation of the entropies themselves."""
 
-    def of_one_run(self, entropies: FloatArray) -> FloatArray:
+    def over_runs(self, entropies: FloatArray, n_examples: int) -> FloatArray:  # noqa: ARG002
         """The entropies."""
         return entropies
 
-    def over_runs(
+    def within_run(
         self,
         entropies: FloatArray,
-        n_zeros: int,  # noqa: ARG002 - an entropy of 0 counts 0
+        y: FloatArray,  # noqa: ARG002
+        own: int,  # noqa: ARG002
+        is_contested: BoolArray,
     ) -> tuple[FloatArray, FloatArray]:
         """The entropies."""
-        return entropies, np.zeros(len(entropies))
+        return entropies, entropies[is_contested][None, :]
 
     def value(self, totals: Totals) -> FloatArray:
         """Pearson's r; 0 where one of the two is the same for all examples."""
@@ -153,56 +181,58 @@ class Pearson(Scores):
         return 1 / max(1 - value**2, EDGE)
 
 
-class Spearman(Pearson):
-    """Correlation of the ranks."""
+class Precision(Association):
+    """Of the examples that are least stable over runs, the share that is so within one run, too.
 
-    def of_one_run(self, entropies: FloatArray) -> FloatArray:
-        """Ranks from 0 to 1; equals share the middle one."""
-        place, counts = _groups(entropies)
-        return np.asarray(_middle_ranks(counts[None, :])[0][place])
-
-    def over_runs(self, entropies: FloatArray, n_zeros: int) -> tuple[FloatArray, FloatArray]:
-        """Ranks from 0 to 1; equals share the middle one."""
-        levels, counts = _levels(entropies, n_zeros)
-        ranks = _middle_ranks(counts)
-        return np.take_along_axis(ranks, levels, axis=1), ranks[:, 0]
-
-
-class Precision(Scores):
-    """Of the tenth that is least stable over runs, the share that is so within one run, too.
-
-    Where the limit falls among equals, all of them count in part.
+    A tenth of the examples counts as least stable, or all on which runs differ where these are
+    fewer: nobody could tell which of those that never change should fill the tenth. As many count
+    within the run. Where a limit falls among equals, all of them count in part.
     """
 
     is_smooth = False
 
-    def of_one_run(self, entropies: FloatArray) -> FloatArray:
-        """1 for the tenth with the largest entropies, 0 for the rest."""
-        place, counts = _groups(entropies)
-        return np.asarray(_top_weights(counts[None, :])[0][place])
+    def over_runs(self, entropies: FloatArray, n_examples: int) -> FloatArray:
+        """1 for the least stable, 0 for the rest."""
+        levels, counts = _levels(entropies)
+        n_top = np.minimum(TOP_SHARE * n_examples, counts.sum(axis=1))
+        above = counts.sum(axis=1)[:, None] - counts.cumsum(axis=1)
+        weights = _top_weights(n_top, above, counts)
+        return np.take_along_axis(weights, levels, axis=1)
 
-    def over_runs(self, entropies: FloatArray, n_zeros: int) -> tuple[FloatArray, FloatArray]:
-        """1 for the tenth with the largest entropies, 0 for the rest."""
-        levels, counts = _levels(entropies, n_zeros)
-        weights = _top_weights(counts)
-        return np.take_along_axis(weights, levels, axis=1), weights[:, 0]
+    def within_run(
+        self, entropies: FloatArray, y: FloatArray, own: int, is_contested: BoolArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """1 for as many of the largest entropies as count over runs, 0 for the rest."""
+        _, place, counts = np.unique(entropies.round(9), return_inverse=True, return_counts=True)
+        above = len(entropies) - counts.cumsum()
+        n_top = y.sum(axis=1)
+        whole = _top_weights(n_top[[own]], above[None, place], counts[None, place])
+        place = place[is_contested]
+        return whole[0], _top_weights(n_top, above[None, place], counts[None, place])
 
     def value(self, totals: Totals) -> FloatArray:
-        """A share."""
-        return np.asarray(totals.xy / totals.y)
+        """A share; 0 where nobody disagrees."""
+        return np.where(totals.y > 0, totals.xy / np.maximum(totals.y, EDGE), 0.0)
 
     def influence(
         self, x: FloatArray, y: FloatArray, totals: Totals, value: FloatArray
     ) -> FloatArray:
         """Whether an example is among the least stable and found, less the share of those."""
-        return np.asarray(y * x * (totals.n / totals.y)[:, None] - value[:, None])
+        return np.asarray(y * x * (totals.n / np.maximum(totals.y, EDGE))[:, None] - value[:, None])
 
     def at_limits(
         self, within: FloatArray, over: FloatArray, x: FloatArray, y: FloatArray
     ) -> FloatArray:
-        """One more example in a tenth pushes another one out, found as often as at its limit."""
-        found, kept = x[_near_limit(over)].mean(), y[_near_limit(within)].mean()
-        return np.asarray(found * (y - TOP_SHARE) + kept * (x - TOP_SHARE)) / TOP_SHARE
+        """One more example at the top pushes another one out, found as often as at its limit."""
+        share = float(y.mean())
+        if share == 0.0:
+            return np.zeros(len(x))
+        kept = y[_near_limit(within, share)].mean()
+        if y.sum() < (over > 0).sum() - EDGE:
+            found = x[_near_limit(over, share)].mean()
+        else:  # all that are contested count: one more pushes none out, and the run names one more
+            found = x @ y / y.sum() - kept
+        return np.asarray(found * (y - share) + kept * (x - share)) / share
 
     def bent(self, values: FloatArray, n_examples: int) -> FloatArray:
         """The logit, of half an example at least."""
@@ -217,6 +247,11 @@ class Precision(Scores):
         """That of the logit."""
         return 1 / max(value * (1 - value), 0.5 / n_examples)
 
+    def reach(self, value: float, n_least: float) -> float:
+        """The exact one-sided bound where all of the least stable were found, or none."""
+        is_at_end = min(value, 1 - value) < EDGE
+        return float(1 - TAIL ** (1 / max(n_least, 1.0))) if is_at_end else 0.0
+
 
 def _standard(totals: Totals) -> tuple[float, float, FloatArray, FloatArray]:
     """Means and standard deviations; those that are only rounding are 0."""
@@ -228,40 +263,29 @@ def _standard(totals: Totals) -> tuple[float, float, FloatArray, FloatArray]:
     return mean_x, sd_x, mean_y, sd_y
 
 
-def _groups(values: FloatArray) -> tuple[IntArray, IntArray]:
-    """The group of equals that each value is in, in ascending order, and the groups' sizes."""
-    _, place, counts = np.unique(values.round(9), return_inverse=True, return_counts=True)
-    return place, counts
-
-
-def _levels(entropies: FloatArray, n_zeros: int) -> tuple[IntArray, IntArray]:
-    """Entropies on a grid, and in each row how many there are on each level."""
+def _levels(entropies: FloatArray) -> tuple[IntArray, IntArray]:
+    """Entropies on a grid, and in each row how many there are on each level above 0."""
     top = float(entropies.max(initial=0.0)) or 1.0
     levels = np.rint(entropies * ((N_LEVELS - 1) / top)).astype(np.int64)
+    levels = np.where(entropies > 0, np.maximum(levels, 1), 0)
     rows = np.arange(len(levels))[:, None] * N_LEVELS
     counts = np.bincount((rows + levels).ravel(), minlength=len(levels) * N_LEVELS)
     counts = counts.reshape(len(levels), N_LEVELS)
-    counts[:, 0] += n_zeros
+    counts[:, 0] = 0
     return levels, counts
 
 
-def _middle_ranks(counts: IntArray) -> FloatArray:
-    upto = counts.cumsum(axis=1)
-    return np.asarray((upto - counts / 2) / upto[:, -1:])
-
-
-def _near_limit(values: FloatArray) -> BoolArray:
-    """The examples at the limit of the largest tenth: equals, or neighbors if these are few."""
-    limit = np.quantile(values, 1 - TOP_SHARE)
+def _near_limit(values: FloatArray, share: float) -> BoolArray:
+    """The examples at the limit of the largest ones: equals, or neighbors if these are few."""
+    limit = np.quantile(values, 1 - share)
     is_equal = np.abs(values - limit) < 1e-9
-    if is_equal.mean() >= NEAR:
+    near = NEAR * share
+    if is_equal.mean() >= near:
         return np.asarray(is_equal)
-    low, high = np.quantile(values, [1 - TOP_SHARE - NEAR / 2, 1 - TOP_SHARE + NEAR / 2])
+    low, high = np.quantile(values, [max(1 - share - near / 2, 0.0), 1 - share + near / 2])
     return np.asarray((values >= low) & (values <= high))
 
 
-def _top_weights(counts: IntArray) -> FloatArray:
-    upto = counts.cumsum(axis=1)
-    above = upto[:, -1:] - upto
-    weights = (TOP_SHARE * upto[:, -1:] - above) / np.maximum(counts, 1)
-    return np.asarray(np.clip(weights, 0.0, 1.0))
+def _top_weights(n_top: FloatArray, above: IntArray, equal: IntArray) -> FloatArray:
+    """What each counts if so many count in each row: those above it first, equals in part."""
+    return np.asarray(np.clip((n_top[:, None] - above) / np.maximum(equal, 1), 0.0, 1.0))

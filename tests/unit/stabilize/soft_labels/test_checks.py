@@ -1,0 +1,37 @@
+"""What is taken as probabilities, labels and rows, and what a refusal tells to do."""
+
+import numpy as np
+import pytest
+import torch
+
+from seedproof.errors import OptionError, ProbabilityError, UnknownLabelError
+from seedproof.stabilize.soft_labels import RunningMean, ensemble, mixed
+from seedproof.stabilize.soft_labels.checks import as_labels, as_probs, as_rows
+
+OFF = [[0.498, 0.497]]  # sums to 0.995
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_may_be_off_by_more(dtype):
+    """A row that sums to 0.995 is one in half precision, and none in any other, as in records."""
+    half = torch.tensor(OFF, dtype=dtype)
+    # bfloat16 rounds 0.498 to 0.498047 and 0.497 to 0.496094.
+    assert as_probs(half, n_examples=1, n_classes=2).sum().item() == pytest.approx(0.995, abs=2e-3)
+    assert ensemble([half], power=1).shape == mixed([0], half, weight=1.0).shape == (1, 2)
+    for values in (OFF, np.array(OFF, dtype=np.float32), half.double()):
+        with pytest.raises(ProbabilityError, match=r"sum to 0\.99\d+, and not to 1 \(±0\.001\)"):
+            as_probs(values, n_examples=1, n_classes=2)
+        with pytest.raises(ProbabilityError, match="softmax over all classes"):
+            RunningMean(1, 2).update(values)
+        with pytest.raises(ProbabilityError):
+            ensemble([values])
+        with pytest.raises(ProbabilityError):
+            mixed([0], values, weight=0.5)
+
+
+def test_a_refusal_tells_what_to_do():
+    """Not only what is wrong."""
+    with pytest.raises(UnknownLabelError, match=r"classes 0 to 2\. Give class indices that count"):
+        as_labels([3], n_classes=3)
+    with pytest.raises(OptionError, match=r"rows go from 0 to 8\. Give positions in the training"):
+        as_rows([9], n_examples=9)
