@@ -8,6 +8,7 @@ import pytest
 from seedproof.measurement.intervals import Estimate, estimate
 from seedproof.metrics import FAMILIES, METRIC_NAMES, Batch
 from seedproof.metrics.card import card
+from seedproof.records.shards import TopProbs
 
 
 def study(needs=frozenset({"labels", "probs"}), *, seed=0, n_runs=4, n_examples=20, n_classes=3):
@@ -17,6 +18,10 @@ def study(needs=frozenset({"labels", "probs"}), *, seed=0, n_runs=4, n_examples=
     labels = rng.integers(0, n_classes, n_examples) if "labels" in needs else None
     if "probs" in needs:
         return Batch.from_probs(probs, labels)
+    if needs & {"confidence", "truncated"}:
+        classes = np.argsort(-probs, axis=2)[:, :, :2].astype(np.int32)
+        top = TopProbs(classes, np.take_along_axis(probs, classes, axis=2))
+        return Batch.from_top(top, n_classes, labels)
     return Batch(probs.argmax(axis=2), n_classes=n_classes, labels=labels)
 
 
@@ -55,7 +60,7 @@ class TestAccumulator:
 
     def test_it_declares_what_it_needs_and_how_much_it_keeps(self, family):
         """The measuring pass chooses families by their needs."""
-        assert family.needs <= {"labels", "probs"}
+        assert family.needs <= {"labels", "confidence", "probs", "truncated"}
         assert family.memory
         assert "examples" not in family.memory
 
@@ -100,11 +105,14 @@ class TestAccumulator:
         for values in said(family, study(n_examples=13)).values():
             assert values.shape == (13,)
 
-    @pytest.mark.parametrize("needs", [frozenset({"probs"}), frozenset({"probs", "labels"})])
+    @pytest.mark.parametrize(
+        "needs",
+        [frozenset({"probs", "confidence"}), frozenset({"probs", "confidence", "labels"})],
+    )
     def test_columns_do_not_depend_on_the_batch(self, family, needs):
         """Each example is described by its own predictions."""
         if not family.needs <= needs:
-            pytest.skip("this family needs labels")
+            pytest.skip("this family needs something else")
         batch = study(needs)
         labels = batch.labels
         halves = [

@@ -36,7 +36,7 @@ each_family = pytest.mark.parametrize("family", FAMILIES, ids=lambda family: fam
 def batches_for(family, **limits):
     """Batches with all that a family needs, and sometimes more."""
     kinds = ["some", "all"] if "labels" in family.needs else ["none", "some", "all"]
-    with_probs = True if "probs" in family.needs else None
+    with_probs = True if family.needs - {"labels"} else None
     return st.one_of([batches(known=kind, with_probs=with_probs, **limits) for kind in kinds])
 
 
