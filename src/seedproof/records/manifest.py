@@ -141,6 +141,9 @@ class StudyManifest:
     plan: Mapping[str, Any] | None = None
     runs: Sequence[str] = ()
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "runs", tuple(self.runs))  # JSON has lists
+
     def write(self, store: Location) -> None:
         """Write `study.json`, which must not exist yet."""
         (store / "study.json").create(_sealed(self._content()))
