@@ -65,7 +65,7 @@ TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 PARQUET_SUFFIXES = (".parquet", ".pq")
 PACKED_SUFFIXES = (".gz", ".zst")
-INTERRUPTS = ("Query interrupted", "INTERRUPT Error: ")
+INTERRUPTS = ("Query interrupted", "INTERRUPT Error: ", "KeyboardInterrupt")
 CSV_CAUSES = (
     ("Expected Number of Columns", "has more or fewer fields than the header"),
     ("Value with unterminated quote", "has a quote that does not close"),
@@ -415,8 +415,12 @@ def _in_plain_words(tables: Sequence[Path | ArrowStream]) -> Iterator[None]:
 
 def _is_interrupt(error: Exception) -> bool:
     """Whether this is what DuckDB or Arrow make of Ctrl-C."""
-    said = str(error)
-    return isinstance(error, pa.ArrowCancelled) or any(sign in said for sign in INTERRUPTS)
+    before: BaseException | None = error
+    while before is not None:
+        if isinstance(before, KeyboardInterrupt | pa.ArrowCancelled):
+            return True
+        before = before.__cause__ or before.__context__
+    return any(sign in str(error) for sign in INTERRUPTS)
 
 
 def may_pass(error: BaseException) -> bool:
