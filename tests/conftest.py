@@ -18,6 +18,8 @@ pytest.register_assert_rewrite(
 TRACED = (
     "golden/",
     "integration/test_bad_input.py",
+    "integration/test_choice_of_metrics.py",
+    "integration/test_damaged_stores.py",
     "integration/test_inputs.py",
     "unit/comparison/arms/",
     "unit/measurement/",
