@@ -72,6 +72,7 @@ def main() -> None:
             chosen = dict(settings)
             if chosen.get("n_traced") == -1:
                 chosen["n_traced"] = n_runs - 1
+            # Numbers of two types, each for the argument of its name.
             simulation = DynamicsSimulation(n_runs, N_EXAMPLES, **chosen)  # type: ignore[arg-type]
             for between in options.between:
                 # The same studies for each, so that a sweep compares nothing else.

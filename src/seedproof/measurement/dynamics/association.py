@@ -91,10 +91,10 @@ class Association(ABC):
 
     def at_limits(
         self,
-        within: FloatArray,  # noqa: ARG002
-        over: FloatArray,  # noqa: ARG002
+        within: FloatArray,
+        over: FloatArray,
         x: FloatArray,
-        y: FloatArray,  # noqa: ARG002
+        y: FloatArray,
     ) -> FloatArray:
         """What an example moves less because limits move with it; nothing without limits.
 
@@ -107,6 +107,7 @@ class Association(ABC):
         Returns:
             To be taken off the influence of each example.
         """
+        del within, over, y
         return np.zeros(len(x))
 
     @abstractmethod
@@ -121,7 +122,7 @@ class Association(ABC):
     def slope(self, value: float, n_examples: int) -> float:
         """How much `bent` grows with the value, there."""
 
-    def reach(self, value: float, n_least: float) -> float:  # noqa: ARG002
+    def reach(self, value: float, n_least: float) -> float:
         """How far the truth may be from a value at the end of its scale; 0 where it has none.
 
         Args:
@@ -131,24 +132,27 @@ class Association(ABC):
         Returns:
             A distance.
         """
+        del value, n_least
         return 0.0
 
 
 class Pearson(Association):
     """Correlation of the entropies themselves."""
 
-    def over_runs(self, entropies: FloatArray, n_examples: int) -> FloatArray:  # noqa: ARG002
+    def over_runs(self, entropies: FloatArray, n_examples: int) -> FloatArray:
         """The entropies."""
+        del n_examples
         return entropies
 
     def within_run(
         self,
         entropies: FloatArray,
-        y: FloatArray,  # noqa: ARG002
-        own: int,  # noqa: ARG002
+        y: FloatArray,
+        own: int,
         is_contested: BoolArray,
     ) -> tuple[FloatArray, FloatArray]:
         """The entropies."""
+        del y, own
         return entropies, entropies[is_contested][None, :]
 
     def value(self, totals: Totals) -> FloatArray:
@@ -168,16 +172,18 @@ class Pearson(Association):
         v = (y - mean_y[:, None]) / np.where(sd_y > 0, sd_y, 1.0)[:, None]
         return np.asarray(u * v - value[:, None] / 2 * (u**2 + v**2))
 
-    def bent(self, values: FloatArray, n_examples: int) -> FloatArray:  # noqa: ARG002
+    def bent(self, values: FloatArray, n_examples: int) -> FloatArray:
         """Fisher's z."""
+        del n_examples
         return np.asarray(np.arctanh(np.clip(values, EDGE - 1, 1 - EDGE)))
 
     def straight(self, values: FloatArray) -> FloatArray:
         """The correlation of a z."""
         return np.asarray(np.tanh(values))
 
-    def slope(self, value: float, n_examples: int) -> float:  # noqa: ARG002
+    def slope(self, value: float, n_examples: int) -> float:
         """That of Fisher's z."""
+        del n_examples
         return 1 / max(1 - value**2, EDGE)
 
 

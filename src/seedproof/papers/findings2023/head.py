@@ -82,13 +82,12 @@ class Head(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         """Logits of each example."""
-        if self.hidden is None:
-            return self.last(features)  # type: ignore[no-any-return]
-        units = functional.relu(self.hidden(features))
-        if self.training and self._dropout:
+        units = features if self.hidden is None else functional.relu(self.hidden(features))
+        if self.hidden is not None and self.training and self._dropout:
             kept = torch.rand(units.shape, generator=self._generator) >= self._dropout
             units = units * kept / (1 - self._dropout)
-        return self.last(units)  # type: ignore[no-any-return]
+        logits: Tensor = self.last(units)
+        return logits
 
     @torch.no_grad()
     def predict(self, features: Tensor) -> Tensor:
@@ -107,7 +106,7 @@ class Head(nn.Module):
 
 def _linear(n_in: int, n_out: int, generator: torch.Generator) -> nn.Linear:
     """A layer with torch's usual first weights, drawn from one generator."""
-    layer: nn.Linear = skip_init(nn.Linear, n_in, n_out)  # type: ignore[no-untyped-call]
+    layer: nn.Linear = skip_init(nn.Linear, n_in, n_out)  # type: ignore[no-untyped-call] # torch's
     bound = 1 / math.sqrt(n_in)
     with torch.no_grad():
         layer.weight.uniform_(-bound, bound, generator=generator)
@@ -181,7 +180,7 @@ def train_head(
             logits = [one(split.features[batch]) for one in heads]
             loss = _loss(logits, split.labels[batch], None if targets is None else targets[batch])
             optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            torch.autograd.backward(loss)
             optimizer.step()
             step += 1
             if on_batch is not None:

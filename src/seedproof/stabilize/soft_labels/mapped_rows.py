@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seedproof.errors import DamagedStoreError, NotFoundError, RunError, UnreadableError
+from seedproof.records.unfinished import lock
 
 # A page, so that what is flushed first shares none with what is flushed later.
 HEADER_BYTES = 4096
@@ -107,7 +108,7 @@ class MappedRows:
         """Lock the file, unless somebody else has it, or something of value is in it."""
         file = self.path.open("rb")
         refusal = None
-        if not _lock(file):
+        if not lock(file):
             refusal = "is being changed by another process. Give each training its own path."
         elif not anew and self.mark != FLUSHED:
             refusal = HALF_WRITTEN
@@ -264,18 +265,3 @@ def _check(path: Path, numbers: tuple[int, ...], n_bytes: int) -> None:
             f"{path} holds {found[1]} examples and {found[2]} classes, and {numbers[1]} and "
             f"{numbers[2]} are asked for. Give another path, or delete the file."
         )
-
-
-def _lock(file: BinaryIO) -> bool:
-    """Lock a file until it is closed, or its process ends; False if somebody else holds it."""
-    try:
-        import fcntl
-    except ModuleNotFoundError:  # not on Windows
-        return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a filesystem without locks
-        return True
-    return True
