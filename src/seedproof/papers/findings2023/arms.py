@@ -47,6 +47,8 @@ class Arm:
         fixed_init: Whether all runs begin with the same weights.
         n_heads: How many are trained on the same features and averaged when they predict.
         codistilled: Whether a second head learns beside it, and both from each other.
+        draw: Which draw of what all runs share, a teacher or the first weights: one draw says
+            little of the next.
     """
 
     soft: SoftLabels | None = None
@@ -59,6 +61,7 @@ class Arm:
     fixed_init: bool = False
     n_heads: int = 1
     codistilled: bool = False
+    draw: int = 0
 
     @property
     def teacher(self) -> Teacher | None:
@@ -91,6 +94,7 @@ CHEAPER: dict[str, Arm] = {
     "tgtss-free": Arm(_FREE),
     "tgtss-free-shared": Arm(replace(_FREE, teacher="shared")),
     "tgtss-power-1": Arm(replace(_TGTSS, power=1.0)),
+    "deployed-shared": Arm(SoftLabels("ensemble", power=1.0, teacher="shared")),
     "ensemble-10": Arm(SoftLabels("ensemble", n_teachers=10)),
     "knn": Arm(SoftLabels("knn", alpha=0.5)),
     "codistillation": Arm(codistilled=True),
@@ -119,7 +123,14 @@ COMBINED: dict[str, Arm] = {
     "wide-decay-zero-tgtss": replace(_WIDE, soft=_TGTSS),
     "wide-decay-zero-smooth-heads-4": replace(_WIDE, soft=_SMOOTH, n_heads=4),
 }
-ARMS: dict[str, Arm] = PAPER | CHEAPER | AVERAGES | LEVERS | COMBINED
+# What all runs share was drawn once; drawn again, it is another arm.
+REDRAWN: dict[str, Arm] = {
+    f"{name}-draw-{draw + 1}": replace(arm, draw=draw)
+    for name, arm in (PAPER | CHEAPER | LEVERS).items()
+    if name in {"tgtss-shared", "deployed-shared", "fixed-init", "fixed-init-decay"}
+    for draw in (1, 2)
+}
+ARMS: dict[str, Arm] = PAPER | CHEAPER | AVERAGES | LEVERS | COMBINED | REDRAWN
 
 
 def arm_of(name: str) -> Arm:

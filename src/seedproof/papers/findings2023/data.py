@@ -10,8 +10,8 @@ from torch import Tensor
 from seedproof.papers.datasets import clinc150, massive
 from seedproof.papers.datasets.intents import IntentData, Utterances
 from seedproof.papers.findings2023.settings import Setting
-from seedproof.papers.minilm import sentence_features
-from seedproof.typing import FloatArray
+from seedproof.papers.minilm import encode
+from seedproof.typing import FloatArray, IntArray
 
 LOADERS = {"clinc150": clinc150.load, "massive": massive.load}
 # Which part a smaller study takes.
@@ -26,11 +26,13 @@ class Split:
         utterances: What they are.
         features: Axes (utterances, features).
         labels: Gold class of each.
+        n_tokens: How many tokens the encoder read of each.
     """
 
     utterances: Utterances
     features: Tensor
     labels: Tensor
+    n_tokens: IntArray
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -69,15 +71,16 @@ def prepare(setting: Setting) -> Prepared:
     data = LOADERS[setting.dataset]()
     train = data.train.smaller(setting.n_train, seed=PART_SEED)
     test = data.test.smaller(setting.n_test, seed=PART_SEED)
-    features = [sentence_features(split.texts) for split in (train, test)]
-    mean, scale = _standard(features[0])
+    encoded = [encode(split.texts) for split in (train, test)]
+    mean, scale = _standard(encoded[0].features)
     splits = [
         Split(
             utterances,
-            torch.from_numpy((values - mean) / scale),
+            torch.from_numpy((found.features - mean) / scale),
             torch.from_numpy(utterances.labels.astype(np.int64)),
+            found.n_tokens,
         )
-        for utterances, values in zip((train, test), features, strict=True)
+        for utterances, found in zip((train, test), encoded, strict=True)
     ]
     return Prepared(data, splits[0], splits[1])
 

@@ -37,23 +37,31 @@ class Sources:
     dropout: torch.Generator
 
     @classmethod
-    def of(cls, run: Run, *, fixed_init: bool = False) -> "Sources":
+    def of(cls, run: Run, arm: Arm) -> "Sources":
         """Those of a run, which go on: a second model of the run draws other numbers.
 
         Args:
             run: The run.
-            fixed_init: Whether the first weights are the same in all runs.
+            arm: Whether the first weights are the same in all runs, and which.
 
         Returns:
             Its sources.
         """
-        init = cls.shared(0).init if fixed_init else run.torch_generator("init")
+        init = cls.shared(0, arm.draw).init if arm.fixed_init else run.torch_generator("init")
         return cls(init, run.torch_generator("order"), run.torch_generator("dropout"))
 
     @classmethod
-    def shared(cls, index: int) -> "Sources":
-        """Those of a model that all runs share, such as a common teacher."""
-        children = np.random.SeedSequence([SHARED, index]).spawn(3)
+    def shared(cls, index: int, draw: int = 0) -> "Sources":
+        """Those of a model that all runs share, such as a common teacher.
+
+        Args:
+            index: Which of several.
+            draw: Which draw of all of them.
+
+        Returns:
+            The same numbers at every call.
+        """
+        children = np.random.SeedSequence([SHARED, draw, index]).spawn(3)
         return cls(*(torch_generator(child, "cpu") for child in children))
 
 

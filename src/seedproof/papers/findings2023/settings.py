@@ -26,6 +26,7 @@ class Setting:
         n_train: Utterances to train on, a fixed random part; None is all.
         n_test: Utterances to test on.
         n_traced: So many runs of each arm tell what they predict after every step.
+        n_traced_control: So many runs of the control do.
 
     Raises:
         OptionError: A value that is not possible.
@@ -38,7 +39,8 @@ class Setting:
     dropout: float = 0.3
     n_train: int | None = None
     n_test: int | None = None
-    n_traced: int = 5
+    n_traced: int = 3
+    n_traced_control: int = 10
 
     def __post_init__(self) -> None:
         for noun, value, known in (
@@ -56,8 +58,9 @@ class Setting:
                 raise OptionError(f"{name} is {value!r}. Give 2 or more, or leave it out.")
         if not 0 <= self.dropout < 1:
             raise OptionError(f"dropout is {self.dropout!r}. Give a share below 1.")
-        if not is_count(self.n_traced, least=0):
-            raise OptionError(f"n_traced is {self.n_traced!r}. Give 0 or more.")
+        for name in ("n_traced", "n_traced_control"):
+            if not is_count(getattr(self, name), least=0):
+                raise OptionError(f"{name} is {getattr(self, name)!r}. Give 0 or more.")
 
     @property
     def learning_rate(self) -> float:
@@ -94,7 +97,7 @@ class Setting:
 
     def smoke(self) -> "Setting":
         """The same in a few seconds, to see that everything works."""
-        return replace(self, epochs=2, n_train=600, n_test=300, n_traced=2)
+        return replace(self, epochs=2, n_train=600, n_test=300, n_traced=2, n_traced_control=2)
 
     def as_arguments(self) -> tuple[str, ...]:
         """What a run is called with; defaults are left out, so that a new one changes no run."""

@@ -8,10 +8,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from seedproof.papers.findings2023.arms import Arm, SoftLabels, arm_of
+from seedproof.papers.findings2023.arms import CONTROL, Arm, SoftLabels, arm_of
 from seedproof.papers.findings2023.data import Prepared, prepare
-from seedproof.papers.findings2023.head import Head, OnStep, Sources, Trained, steps_of, train_head
+from seedproof.papers.findings2023.head import Head, Sources, Trained, steps_of, train_head
 from seedproof.papers.findings2023.settings import Setting
+from seedproof.papers.minilm import multiplications
 from seedproof.runs.dynamics import Dynamics
 from seedproof.runs.run import Run
 from seedproof.stabilize.soft_labels import Tgtss, ensemble, knn_smoothed, smoothed
@@ -70,17 +71,17 @@ def log_head(run: Run, prepared: Prepared, setting: Setting, arm: Arm) -> None:
     began = time.perf_counter()
     cost = Cost()
     targets = soft_targets(run, prepared, setting, arm, cost)
-    is_traced = int(run.name) < setting.n_traced and arm.n_heads == 1
-    dynamics = _recorder(prepared) if is_traced else None
+    n_traced = setting.n_traced_control if arm == CONTROL else setting.n_traced
+    trace = _Trace(prepared) if int(run.name) < n_traced else None
     heads = [
         train_head(
             prepared.train,
             prepared.data.n_classes,
             arm,
             setting,
-            Sources.of(run, fixed_init=arm.fixed_init),
+            Sources.of(run, arm),
             targets=targets,
-            on_step=None if dynamics is None else _watch(prepared, dynamics),
+            on_step=None if trace is None else trace.after,
         )
         for _ in range(arm.n_heads)
     ]
@@ -99,16 +100,16 @@ def log_head(run: Run, prepared: Prepared, setting: Setting, arm: Arm) -> None:
         labels=utterances.labels,
         classes=prepared.data.classes,
     )
-    if dynamics is not None:
-        run.log_dynamics("test", dynamics)
+    if trace is not None:
+        run.log_dynamics("test", trace.dynamics())
     scalars = {
         "test_accuracy": _accuracy(test, prepared.test.labels),
         "train_accuracy": _accuracy(training, prepared.train.labels),
         "head_multiplications": cost.total,
-        "served_multiplications": sum(float(one.head.n_multiplied) for one in heads),
         "n_train": len(prepared.train),
     }
-    if dynamics is None:
+    scalars |= _costs(prepared, cost, [one.head for one in heads])
+    if trace is None:
         # Those that are traced after every step take longer, for reasons of ours.
         scalars["seconds"] = seconds
     for name, value in scalars.items():
@@ -143,7 +144,7 @@ def soft_targets(
         found, spent = _shared(setting, teaching, arm.soft)
     else:
         spent = Cost()
-        fresh = [Sources.of(run, fixed_init=arm.fixed_init) for _ in range(arm.soft.n_teachers)]
+        fresh = [Sources.of(run, arm) for _ in range(arm.soft.n_teachers)]
         found = _taught(_Teaching(prepared, setting, teaching, arm.soft), fresh, spent)
     cost.forward += spent.forward
     cost.backward += spent.backward
@@ -154,7 +155,7 @@ def soft_targets(
 def _shared(setting: Setting, teaching: Arm, soft: SoftLabels) -> tuple[Tensor, Cost]:
     """Soft labels of the teachers that all runs share, made once in a process."""
     cost = Cost()
-    sources = [Sources.shared(1 + index) for index in range(soft.n_teachers)]
+    sources = [Sources.shared(1 + index, teaching.draw) for index in range(soft.n_teachers)]
     return _taught(_Teaching(prepare(setting), setting, teaching, soft), sources, cost), cost
 
 
@@ -223,17 +224,42 @@ def _taught(teaching: _Teaching, sources: list[Sources], cost: Cost) -> Tensor:
     return tgtss.targets(gold=prepared.train.labels).float()
 
 
-def _recorder(prepared: Prepared) -> Dynamics:
-    utterances = prepared.test.utterances
-    return Dynamics(n_classes=prepared.data.n_classes, ids=utterances.ids, labels=utterances.labels)
+class _Trace:
+    """What a run says of the test split after every step; of several heads, their mean."""
+
+    def __init__(self, prepared: Prepared) -> None:
+        self._test = prepared.test
+        self._n_classes = prepared.data.n_classes
+        self._sums: dict[int, Tensor] = {}
+
+    def after(self, step: int, head: Head) -> None:
+        """Take what a head says after a step."""
+        said = head.predict(self._test.features)
+        self._sums[step] = self._sums[step] + said if step in self._sums else said
+
+    def dynamics(self) -> Dynamics:
+        """What was predicted, counted."""
+        utterances = self._test.utterances
+        found = Dynamics(n_classes=self._n_classes, ids=utterances.ids, labels=utterances.labels)
+        while self._sums:
+            step = min(self._sums)
+            probs = self._sums.pop(step)
+            found.update(probs / probs.sum(dim=1, keepdim=True))
+        return found
 
 
-def _watch(prepared: Prepared, dynamics: Dynamics) -> OnStep:
-    def after(step: int, head: Head) -> None:
-        del step
-        dynamics.update(head.predict(prepared.test.features))
-
-    return after
+def _costs(prepared: Prepared, cost: Cost, heads: list[Head]) -> dict[str, float]:
+    """What training and serving take, with the encoder, in passes through a control model."""
+    n_train, n_test = len(prepared.train), len(prepared.test)
+    encoding = multiplications(prepared.train.n_tokens)
+    control = CONTROL.width * (prepared.n_features + prepared.data.n_classes)
+    encoding_served = multiplications(prepared.test.n_tokens) / n_test
+    served = sum(float(head.n_multiplied) for head in heads)
+    return {
+        "encoder_multiplications": encoding,
+        "forward_passes": (encoding + cost.total) / (encoding / n_train + control),
+        "serving_multiplier": (encoding_served + served) / (encoding_served + control),
+    }
 
 
 def _accuracy(probs: Tensor, labels: Tensor) -> float:

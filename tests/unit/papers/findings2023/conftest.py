@@ -13,7 +13,7 @@ from seedproof.papers.findings2023.settings import Setting
 @pytest.fixture
 def setting():
     """Two epochs of four batches."""
-    return Setting("clinc150", epochs=2, batch_size=64, n_traced=1)
+    return Setting("clinc150", epochs=2, batch_size=64, n_traced=1, n_traced_control=1)
 
 
 @pytest.fixture
@@ -28,7 +28,10 @@ def prepared(monkeypatch):
         ids = np.arange(start, start + n)
         utterances = Utterances(ids, tuple(map(str, ids)), labels)
         return Split(
-            utterances, torch.from_numpy(features.astype(np.float32)), torch.from_numpy(labels)
+            utterances,
+            torch.from_numpy(features.astype(np.float32)),
+            torch.from_numpy(labels),
+            n_tokens=np.full(n, 10),
         )
 
     train, test = made(250, 0), made(100, 250)
