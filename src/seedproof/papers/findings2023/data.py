@@ -1,4 +1,4 @@
-"""What every run of a setting shares: features of the utterances, standardized, and labels."""
+"""What every run of a setting shares: utterances as its models read them, and labels."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,7 +10,7 @@ from torch import Tensor
 from seedproof.papers.datasets import clinc150, massive
 from seedproof.papers.datasets.intents import IntentData, Utterances
 from seedproof.papers.findings2023.settings import Setting
-from seedproof.papers.minilm import encode
+from seedproof.papers.minilm import FEATURES, encode, tokenize
 from seedproof.typing import FloatArray, IntArray
 
 LOADERS = {"clinc150": clinc150.load, "massive": massive.load}
@@ -20,17 +20,17 @@ PART_SEED = 2023
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Utterances as a head sees them.
+    """Utterances as a model sees them.
 
     Args:
         utterances: What they are.
-        features: Axes (utterances, features).
+        inputs: Axes (utterances, features), standardized; or the numbers of their tokens.
         labels: Gold class of each.
-        n_tokens: How many tokens the encoder read of each.
+        n_tokens: How many tokens the encoder reads of each.
     """
 
     utterances: Utterances
-    features: Tensor
+    inputs: Tensor
     labels: Tensor
     n_tokens: IntArray
 
@@ -46,16 +46,13 @@ class Prepared:
         data: The utterances.
         train: What is trained on.
         test: What is measured.
+        n_features: Numbers that the encoder makes of an utterance.
     """
 
     data: IntentData
     train: Split
     test: Split
-
-    @property
-    def n_features(self) -> int:
-        """Numbers an utterance."""
-        return int(self.train.features.shape[1])
+    n_features: int = FEATURES
 
 
 @lru_cache(maxsize=1)
@@ -63,7 +60,7 @@ def prepare(setting: Setting) -> Prepared:
     """Read a data set, and compute the features of its utterances once.
 
     Args:
-        setting: Which data set, and which part of it.
+        setting: Which data set, which part of it, and for which track.
 
     Returns:
         What every run shares; the same object for the same setting.
@@ -72,20 +69,22 @@ def prepare(setting: Setting) -> Prepared:
     train = data.train.smaller(setting.n_train, seed=PART_SEED)
     test = data.test.smaller(setting.n_test, seed=PART_SEED)
     encoded = [encode(split.texts) for split in (train, test)]
-    mean, scale = _standard(encoded[0].features)
+    inputs = (
+        [tokenize(split.texts) for split in (train, test)]
+        if setting.track == "finetune"
+        else _standardized(*(one.features for one in encoded))
+    )
     splits = [
-        Split(
-            utterances,
-            torch.from_numpy((found.features - mean) / scale),
-            torch.from_numpy(utterances.labels.astype(np.int64)),
-            found.n_tokens,
+        Split(utterances, values, torch.from_numpy(utterances.labels.astype(np.int64)), n_tokens)
+        for utterances, values, n_tokens in zip(
+            (train, test), inputs, (one.n_tokens for one in encoded), strict=True
         )
-        for utterances, found in zip((train, test), encoded, strict=True)
     ]
     return Prepared(data, splits[0], splits[1])
 
 
-def _standard(features: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation of each feature over what is trained on."""
-    scale = features.std(axis=0)
-    return features.mean(axis=0), np.where(scale > 0, scale, 1.0)
+def _standardized(train: FloatArray, test: FloatArray) -> list[Tensor]:
+    """Features with mean 0 and standard deviation 1 over what is trained on."""
+    center, spread = train.mean(axis=0), train.std(axis=0)
+    scale = np.where(spread > 0, spread, 1.0)
+    return [torch.from_numpy((features - center) / scale) for features in (train, test)]

@@ -7,10 +7,12 @@ from typing import Any
 from seedproof.errors import OptionError
 from seedproof.typing import is_count
 
-DATASETS, TRACKS = ("clinc150", "massive"), ("head",)
+DATASETS, TRACKS = ("clinc150", "massive"), ("head", "finetune")
 # From which step on the teacher's predictions count: the paper's, for 5 epochs of 256 utterances.
 TEACHER_STARTS = {"clinc150": 200, "massive": 180}
-LEARNING_RATES = {"head": 1e-3}
+LEARNING_RATES = {"head": 1e-3, "finetune": 1e-4}
+# What a model predicts is looked at after every so many steps.
+TRACED_STEPS = {"head": 1, "finetune": 10}
 
 
 @dataclass(frozen=True)
@@ -19,13 +21,13 @@ class Setting:
 
     Args:
         dataset: `clinc150` or `massive`.
-        track: `head` trains a head on frozen features.
+        track: `head` trains a head on frozen features, `finetune` encoder and head together.
         epochs: How often all utterances are seen.
         batch_size: Utterances a step.
         dropout: Of the hidden layer.
         n_train: Utterances to train on, a fixed random part; None is all.
         n_test: Utterances to test on.
-        n_traced: So many runs of each arm tell what they predict after every step.
+        n_traced: So many runs of each arm tell what they predict while they train.
         n_traced_control: So many runs of the control do.
 
     Raises:
@@ -66,6 +68,11 @@ class Setting:
     def learning_rate(self) -> float:
         """Of Adam."""
         return LEARNING_RATES[self.track]
+
+    @property
+    def trace_every(self) -> int:
+        """After how many steps a traced run tells what it predicts."""
+        return TRACED_STEPS[self.track]
 
     def teacher_start(self, n_steps: int) -> int:
         """From which step on a teacher's predictions count: at the same share of the training.

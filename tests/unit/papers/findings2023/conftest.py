@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from seedproof.papers.datasets.intents import IntentData, Utterances
-from seedproof.papers.findings2023 import training
+from seedproof.papers.findings2023 import teaching
 from seedproof.papers.findings2023.data import Prepared, Split
 from seedproof.papers.findings2023.settings import Setting
 
@@ -37,9 +37,9 @@ def prepared(monkeypatch):
     train, test = made(250, 0), made(100, 250)
     classes = tuple("abcde")
     data = IntentData("made", classes, train.utterances, test.utterances, test.utterances)
-    found = Prepared(data, train, test)
+    found = Prepared(data, train, test, n_features=12)
     # Shared teachers read the data by their setting.
-    monkeypatch.setattr(training, "prepare", lambda _: found)
-    training._shared.cache_clear()
-    training._neighbors.cache_clear()
+    monkeypatch.setattr(teaching, "prepare", lambda _: found)
+    teaching._shared.cache_clear()
+    teaching._neighbors.cache_clear()
     return found

@@ -30,7 +30,7 @@ def test_another_training_begins_at_the_same_share():
     "given",
     [
         {"dataset": "sst"},
-        {"track": "finetune"},
+        {"track": "both"},
         {"dropout": 1.0},
         {"n_train": 1},
         {"n_traced": -1},

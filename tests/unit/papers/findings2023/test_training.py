@@ -9,8 +9,12 @@ import torch
 import seedproof as sp
 from seedproof.errors import UnknownNameError
 from seedproof.papers.findings2023.arms import ARMS, CONTROL, SoftLabels, arm_of
-from seedproof.papers.findings2023.head import Sources, train_head
-from seedproof.papers.findings2023.training import Cost, log_head, soft_targets
+from seedproof.papers.findings2023.costs import Cost
+from seedproof.papers.findings2023.fitting import fit
+from seedproof.papers.findings2023.sources import Sources
+from seedproof.papers.findings2023.teaching import soft_targets
+from seedproof.papers.findings2023.traces import Trace
+from seedproof.papers.findings2023.training import log_run
 from seedproof.records.dynamics import dynamics_of
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
@@ -18,8 +22,8 @@ from seedproof.records.reader import Store
 
 def trained(prepared, setting, arm=CONTROL, index=0, **given):
     """What a head says of the test split."""
-    head = train_head(prepared.train, 5, arm, setting, Sources.shared(index), **given)
-    return head.predict(prepared.test.features)
+    found = fit(prepared, arm, setting, Sources.shared(index), **given)
+    return found.predict(prepared.test.inputs, arm.average)
 
 
 def study(tmp_path, prepared, setting, arms, seeds=3):
@@ -30,7 +34,7 @@ def study(tmp_path, prepared, setting, arms, seeds=3):
         arm = arm_of(run.arm)
         if arm.soft is not None and few:
             arm = replace(arm, soft=replace(arm.soft, **few))
-        log_head(run, prepared, setting, arm)
+        log_run(run, prepared, setting, arm)
 
     made = sp.Study("made", train, seeds=seeds, arms=arms, store=tmp_path / "store")
     status = made.run("serial", progress=False)
@@ -50,7 +54,7 @@ def test_the_same_sources_give_the_same_bits(prepared, setting):
 def test_a_linear_head_without_luck_at_the_start_differs_by_order_alone(prepared, setting):
     """No hidden layer, no dropout, zeros at first."""
     arm = ARMS["linear"]
-    head = train_head(prepared.train, 5, arm, setting, Sources.shared(0)).head
+    head = fit(prepared, arm, setting, Sources.shared(0)).model
 
     assert head.hidden is None
     assert head.n_multiplied == 12 * 5
@@ -132,22 +136,28 @@ def test_an_unknown_arm_is_refused():
         arm_of("magic")
 
 
-def test_several_heads_are_traced_by_their_mean(tmp_path, prepared, setting):
-    """After every step the class with the highest mean probability counts, once."""
-    store = study(tmp_path, prepared, setting, ["heads-4"], seeds=1)
+def test_several_heads_are_traced_by_their_mean(prepared, setting):
+    """After a step the class with the highest mean probability counts."""
+    seen, trace = [], Trace(prepared)
 
-    record = dynamics_of(store.location, store.runs[0], "test")
-    final = store.shards(split="test", alone=True).shard(0).probs[0]
+    def after(step, model):
+        trace.after_step(step, model)
+        seen.append(model.predict(prepared.test.inputs))
 
-    assert set(record.n_steps.tolist()) == {8}
-    assert final.shape == (100, 5)
+    for index in range(2):
+        fit(prepared, CONTROL, setting, Sources.shared(index), on_step=after)
+
+    means = torch.stack(seen[:8]) + torch.stack(seen[8:])
+    counts = torch.nn.functional.one_hot(means.argmax(dim=2), 5).sum(dim=0) / 8
+    expected = -(counts * counts.clamp(min=1e-30).log()).sum(dim=1)
+    np.testing.assert_allclose(trace.dynamics().label_entropy(), expected, atol=1e-6)
 
 
 def test_another_draw_of_what_runs_share_is_another_model(prepared, setting):
     """And the same draw is the same one."""
     first, again, other = (
-        train_head(prepared.train, 5, CONTROL, setting, Sources.shared(0, draw)).predict(
-            prepared.test.features
+        fit(prepared, CONTROL, setting, Sources.shared(0, draw)).predict(
+            prepared.test.inputs, "none"
         )
         for draw in (0, 0, 1)
     )
