@@ -162,7 +162,15 @@ def test_own_copies_are_asked_for_once_and_first(seedproof, tmp_path, monkeypatc
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("conll2020",), "Known: conll2019"),
+        (("conll2020",), "Known: conll2019, findings2023"),
+        (("conll2019", "--track", "head"), "--track goes with findings2023, not with conll2019"),
+        (("findings2023", "--explain"), "--explain goes with conll2019"),
+        (("findings2023", "--lime-samples", 10), "--lime-samples goes with conll2019"),
+        (("findings2023", "--dataset", "sst"), "Known: clinc150, massive"),
+        (("findings2023", "--track", "heads"), "Known: head, finetune"),
+        (("findings2023", "--arms", "none,awsa"), "There is no arm 'awsa'"),
+        (("findings2023", "--track", "finetune", "--arms", "knn"), "has no arm 'knn'"),
+        (("findings2023", "--epochs", 0), "epochs is 0"),
         (("conll2019", "--dataset", "sts"), "Known: sst, imdb"),
         (("conll2019", "--arms", "none,awsa"), "There is no stabilizer 'awsa'"),
         (("conll2019", "--seeds", 0), "0"),

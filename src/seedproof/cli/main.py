@@ -13,7 +13,7 @@ from seedproof.cli.ingest import ingest
 from seedproof.cli.measure import measure
 from seedproof.cli.plan import plan
 from seedproof.cli.report import report
-from seedproof.cli.reproduce import reproduce
+from seedproof.cli.reproduce.command import reproduce
 from seedproof.cli.run import run
 from seedproof.cli.status import status
 from seedproof.errors import SeedproofError

@@ -111,7 +111,7 @@ def load_encoder() -> "nn.Module":
     from transformers import AutoModel
     from transformers.utils import logging
 
-    logging.disable_progress_bar()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call] # transformers'
     found: nn.Module = AutoModel.from_pretrained(model_folder(), local_files_only=True)
     return found
 
@@ -142,7 +142,7 @@ def _compute(texts: Sequence[str]) -> Encoded:
     features = torch.empty((len(texts), FEATURES))
     with torch.no_grad():
         # Texts of like length go together, which saves padding.
-        for rows in n_tokens.argsort(stable=True).split(BATCH):
+        for rows in torch.split(n_tokens.argsort(stable=True), BATCH):
             features[rows] = mean_state(encoder, tokens[rows])
     return Encoded(features.numpy(), n_tokens.numpy())
 

@@ -9,18 +9,13 @@ with the store.
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from seedproof.comparison.arms.compare import Side, compare_sides
 from seedproof.comparison.arms.result import ComparedArm
-from seedproof.comparison.sides import Reading, open_sides
 from seedproof.papers.conll2019.names import BASELINE, PAPER_ARMS
-from seedproof.records.columns import Columns
+from seedproof.papers.sides import sides_of
 from seedproof.records.location import Location
-
-# No table is read here, so that nothing is sorted in it.
-MEMORY = 10**9
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +45,7 @@ def open_arms(store: str | os.PathLike[str], arms: Sequence[str], *, split: str)
     """
     if BASELINE not in arms or len(arms) < 2:
         return []
-    with TemporaryDirectory(prefix="seedproof-") as working:
-        reading = Reading(columns=Columns(), working=Path(working), memory=MEMORY, split=split)
-        return open_sides([os.fspath(store)], BASELINE, reading)
+    return sides_of(store, baseline=BASELINE, split=split)
 
 
 def compared_families(sides: Sequence[Side]) -> Families:

@@ -1,21 +1,15 @@
-"""Figures, effects and curves as plain data of few digits."""
+"""Explanations, and runs whose threshold was moved, as plain data."""
 
-import math
 from collections.abc import Mapping
 from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from seedproof.comparison.arms.result import ComparedArm
 from seedproof.comparison.effect import Effect
 from seedproof.measurement.explanations import Curves, ExplanationMeasurement
-from seedproof.measurement.intervals import Estimate
 from seedproof.papers.conll2019.names import JACCARD, KL
+from seedproof.papers.plain import plain_array, plain_effects, plain_figures, short
 from seedproof.report.words import drift
 
-# As many digits as anybody reads; the records have all of them.
-DIGITS = 6
 # The curves that the paper draws: Figures 4, 5 and 7 to 10.
 CURVES = (KL, JACCARD)
 # What is kept of runs whose threshold was moved.
@@ -85,43 +79,3 @@ def plain_matched(arm: ComparedArm, among_all: ComparedArm | None) -> dict[str, 
         "effects": some(arm),
         "of_all": None if among_all is None else some(among_all),
     }
-
-
-def plain_effects(effects: Mapping[str, Effect]) -> dict[str, dict[str, Any]]:
-    """What `Effect` takes beside the metric's name, for each metric."""
-    return {
-        name: {
-            "scale": one.scale,
-            "value": short(one.value),
-            "low": short(one.low),
-            "high": short(one.high),
-            "over": one.over,
-            "detectable": short(one.detectable),
-            "verdict": one.verdict,
-        }
-        for name, one in effects.items()
-    }
-
-
-def plain_figures(estimates: Mapping[str, Estimate]) -> dict[str, list[float | None]]:
-    """Value, low and high of each; a figure without an interval has its value alone."""
-    return {
-        name: [short(value) for value in (one.value, one.low, one.high)]
-        if one.low is not None
-        else [short(one.value)]
-        for name, one in estimates.items()
-    }
-
-
-def plain_array(values: npt.NDArray[Any]) -> Any:  # noqa: ANN401 - nested lists
-    """Lists of short numbers; None is not a number."""
-    if values.ndim > 1:
-        return [plain_array(row) for row in values]
-    if values.dtype.kind == "i":
-        return values.tolist()
-    return [None if np.isnan(value) else short(float(value)) for value in values]
-
-
-def short(value: float | None) -> float | None:
-    """A number with few digits; None for what no number says."""
-    return None if value is None or not math.isfinite(value) else float(f"{value:.{DIGITS}g}")

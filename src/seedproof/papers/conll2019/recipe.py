@@ -2,21 +2,21 @@
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from seedproof._optional import require
-from seedproof.errors import RunError, UnknownNameError
+from seedproof.errors import UnknownNameError
 from seedproof.papers.conll2019.names import BASELINE, PAPER_ARMS
 from seedproof.papers.conll2019.results import collect
 from seedproof.papers.conll2019.settings import ARMS, Setting
 from seedproof.papers.datasets.catalog import load
+from seedproof.papers.making import make_runs
 from seedproof.papers.word_vectors import find_vectors
 from seedproof.runs.run import Run
 from seedproof.study.study import Study
 
 USUAL_ARMS = (BASELINE, *PAPER_ARMS)
-# Engines whose runs read the data where they are planned.
-LOCAL_ENGINES = ("serial", "processes")
 
 
 def train(run: Run) -> None:
@@ -129,16 +129,13 @@ def made(
 
     Returns:
         What `collect` gives.
-
-    Raises:
-        RunError: A run failed.
     """
-    if engine in LOCAL_ENGINES and not study.status().is_done:
-        check_data(setting)
-    status = study.run(engine, workers=workers, progress=progress, follow=follow)
-    if status.failed:
-        raise RunError(
-            f"{len(status.failed)} run(s) failed. See why with: seedproof status "
-            f"{study.store} --tracebacks. The same command tries them again."
-        )
+    make_runs(
+        study,
+        check=partial(check_data, setting),
+        engine=engine,
+        workers=workers,
+        progress=progress,
+        follow=follow,
+    )
     return collect(study.store)

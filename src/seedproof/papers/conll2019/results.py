@@ -1,13 +1,8 @@
 """What came out, small enough to be kept in the repository."""
 
-import json
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
-from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from seedproof.comparison.arms.result import ComparedArm
@@ -20,18 +15,13 @@ from seedproof.papers.conll2019.families import (
     open_arms,
 )
 from seedproof.papers.conll2019.matched import matched_sides
-from seedproof.papers.conll2019.plain import (
-    plain_array,
-    plain_changes,
-    plain_effects,
-    plain_explanations,
-    plain_figures,
-    plain_matched,
-    short,
-)
+from seedproof.papers.conll2019.plain import plain_changes, plain_explanations, plain_matched
 from seedproof.papers.conll2019.published import published_accuracy
 from seedproof.papers.conll2019.settings import EXPLAIN, Setting
 from seedproof.papers.datasets.catalog import load
+from seedproof.papers.keeping import shared_versions
+from seedproof.papers.keeping import stored_results as kept_results
+from seedproof.papers.plain import plain_array, plain_effects, plain_figures, short
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
 from seedproof.records.reader import Store
@@ -39,6 +29,7 @@ from seedproof.report.api import measure_arms
 from seedproof.report.words import drift, spread_cause
 
 FORMAT = 2
+RECIPE = "seedproof.papers.conll2019"
 SPLIT = "test"
 MISSING = "–"
 
@@ -79,7 +70,7 @@ def collect(store: str | os.PathLike[str]) -> dict[str, Any]:
         "n_examples": first.n_examples,
         "sizes": _sizes(finished, setting, first.n_examples),
         "classes": list(first.classes),
-        "versions": _versions(finished),
+        "versions": shared_versions(finished),
         "arms": {
             arm: _arm([run for run in finished if run.arm == arm], one, found.asked.get(arm))
             | _beside(arm, found, matched)
@@ -143,47 +134,6 @@ def _explaining(arguments: Sequence[str]) -> dict[str, int] | None:
     return {name: int(value) for name, value in pairs if value != "None"} or None
 
 
-def _versions(runs: tuple[RunManifest, ...]) -> dict[str, str]:
-    """Versions that all runs share; one that differs is left out."""
-    found = [run.facts.get("versions", {}) for run in runs]
-    return {
-        name: value
-        for name, value in (found[0] if found else {}).items()
-        if name in {"python", "torch", "numpy", "seedproof"}
-        and all(other.get(name) == value for other in found)
-    }
-
-
-def as_text(results: Mapping[str, Any]) -> str:
-    """Results as JSON with a line for each list and effect: a change is easy to see."""
-    text = json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False)
-    for start, content, end in (("[", "", "]"), ("{", '"scale"', "}")):
-        flat = re.compile(rf"\{start}\s+({content}[^\[\]{{}}]*?)\s+\{end}")
-        text = flat.sub(partial(_on_one_line, start, end), text)
-    return text + "\n"
-
-
-def _on_one_line(start: str, end: str, found: re.Match[str]) -> str:
-    return start + re.sub(r",\s+", ", ", found[1]) + end
-
-
-def write_results(results: Mapping[str, Any], folder: str | os.PathLike[str]) -> Path:
-    """Write the results of one setting into a folder, in place of earlier ones.
-
-    Args:
-        results: What `collect` gave.
-        folder: Where to; it is made if need be.
-
-    Returns:
-        The file, `<name of the setting>.json`.
-    """
-    place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
-    path = place / f"{results['name']}.json"
-    path.write_text(as_text(results), encoding="utf-8")
-    return path
-
-
 def stored_results(folder: str | os.PathLike[str] | None = None) -> list[dict[str, Any]]:
     """Results of several settings, by their names.
 
@@ -192,24 +142,8 @@ def stored_results(folder: str | os.PathLike[str] | None = None) -> list[dict[st
 
     Returns:
         What `collect` gave, one for each file.
-
-    Raises:
-        OptionError: A file was written by another version.
     """
-    place = files("seedproof.papers.conll2019") / "results" if folder is None else Path(folder)
-    if not place.is_dir():
-        return []
-    found = {
-        one.name.removesuffix(".json"): one for one in place.iterdir() if one.name.endswith(".json")
-    }
-    results = {name: json.loads(one.read_text("utf-8")) for name, one in sorted(found.items())}
-    for name, one in results.items():
-        if one["format"] != FORMAT:
-            raise OptionError(
-                f"{name}.json has the format {one['format']} of another version; this one reads "
-                f"{FORMAT}. Make it again from its store with --results."
-            )
-    return list(results.values())
+    return kept_results(RECIPE, folder, version=FORMAT)
 
 
 def accuracy_table(results: Mapping[str, Any]) -> list[tuple[str, str, str]]:

@@ -39,7 +39,9 @@ class FineTuned(Classifier):
         order = (inputs != PADDING).sum(dim=1).argsort(stable=True)
         together = TRAINED_TOGETHER if self.training else PREDICTED_TOGETHER
         with self._dropped.followed(), torch.autocast("cpu", torch.bfloat16):
-            states = [mean_state(self.encoder, inputs[rows]) for rows in order.split(together)]
+            states = [
+                mean_state(self.encoder, inputs[rows]) for rows in torch.split(order, together)
+            ]
         logits: Tensor = self.head(torch.cat(states)[order.argsort()])
         return logits
 

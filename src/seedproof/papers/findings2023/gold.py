@@ -13,7 +13,7 @@ from seedproof.papers.findings2023.arms import ARMS, Arm, SoftLabels
 from seedproof.papers.findings2023.classifier import Classifier
 from seedproof.papers.findings2023.costs import Cost
 from seedproof.papers.findings2023.data import Prepared
-from seedproof.papers.findings2023.fitting import Trained, fit
+from seedproof.papers.findings2023.fitting import Trained, fit, steps_of
 from seedproof.papers.findings2023.listening import Listener
 from seedproof.papers.findings2023.settings import Setting
 from seedproof.papers.findings2023.sources import Sources
@@ -72,7 +72,7 @@ def on_gold(prepared: Prepared, setting: Setting, arm: Arm, sources: Sources) ->
 def _made(prepared: Prepared, setting: Setting, arm: Arm, sources: Sources) -> Gold:
     heard = {soft: Cost() for soft in TEACHERS}
     listeners = {soft: Listener(prepared, setting, arm, soft, cost) for soft, cost in heard.items()}
-    trace = Trace(prepared, every=setting.trace_every)
+    trace = Trace(prepared, every=setting.trace_every(steps_of(prepared, arm, setting)))
 
     def after_step(step: int, model: Classifier) -> None:
         trace.after_step(step, model)

@@ -2,12 +2,15 @@
 
 import os
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 from seedproof._optional import require
 from seedproof.errors import OptionError
 from seedproof.papers.findings2023.arms import ARMS, arm_of
+from seedproof.papers.findings2023.results import collect
 from seedproof.papers.findings2023.settings import Setting
-from seedproof.papers.findings2023.training import train
+from seedproof.papers.making import make_runs
 from seedproof.study.study import Study
 
 ARMS_OF_TRACK: dict[str, tuple[str, ...]] = {
@@ -46,6 +49,8 @@ def study(
                 f"The track {setting.track!r} has no arm {arm!r}. Known: {', '.join(known)}."
             )
     require("torch", extra="papers", feature="Reproducing a paper")
+    from seedproof.papers.findings2023.training import train
+
     return Study(
         setting.name,
         train,
@@ -55,3 +60,46 @@ def study(
         arguments=setting.as_arguments(),
         threads_per_run=1,
     )
+
+
+def reproduce(
+    setting: Setting,
+    *,
+    store: str | os.PathLike[str],
+    seeds: int = 50,
+    arms: Sequence[str] | None = None,
+    engine: str = "processes",
+    workers: int | None = None,
+    progress: bool = True,
+) -> dict[str, Any]:
+    """Make every run that is missing, and collect what came out.
+
+    Args:
+        setting: Data set and track.
+        store: Where records go; a second call goes on from there.
+        seeds: How many seeds, which all arms share.
+        arms: Names of arms; all of the track without them.
+        engine: Where runs are made.
+        workers: How many runs at a time.
+        progress: Whether to show on standard error how far it is.
+
+    Returns:
+        What `collect` gives.
+    """
+    ours = study(setting, store=store, seeds=seeds, arms=arms)
+    make_runs(
+        ours,
+        check=partial(_check_data, setting),
+        engine=engine,
+        workers=workers,
+        progress=progress,
+        follow="test_accuracy",
+    )
+    return collect(ours.store)
+
+
+def _check_data(setting: Setting) -> None:
+    """Read the data, and compute the features that all runs share."""
+    from seedproof.papers.findings2023.data import prepare
+
+    prepare(setting)

@@ -14,6 +14,8 @@ LEARNING_RATES = {"head": 1e-3, "finetune": 1e-4}
 # What a model predicts is looked at after every so many steps.
 TRACED_STEPS = {"head": 1, "finetune": 10}
 
+SMOKE_SIZES = {"head": (600, 300), "finetune": (96, 60)}
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -69,10 +71,16 @@ class Setting:
         """Of Adam."""
         return LEARNING_RATES[self.track]
 
-    @property
-    def trace_every(self) -> int:
-        """After how many steps a traced run tells what it predicts."""
-        return TRACED_STEPS[self.track]
+    def trace_every(self, n_steps: int) -> int:
+        """After how many steps a traced run tells what it predicts: at least once.
+
+        Args:
+            n_steps: How many steps it trains for.
+
+        Returns:
+            A number of steps.
+        """
+        return min(TRACED_STEPS[self.track], n_steps)
 
     def teacher_start(self, n_steps: int) -> int:
         """From which step on a teacher's predictions count: at the same share of the training.
@@ -89,9 +97,13 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """What the study is called: data set, track, and whatever is not the paper's."""
+        """What the study is called: data set, track, and what is trained otherwise than usual."""
         parts = [self.dataset, self.track]
-        parts += [f"{name}-{value}".replace("_", "-") for name, value in self._unusual().items()]
+        parts += [
+            f"{name}-{value}".replace("_", "-")
+            for name, value in self._unusual().items()
+            if "traced" not in name
+        ]
         return "-".join(parts)
 
     def _unusual(self) -> dict[str, Any]:
@@ -104,7 +116,16 @@ class Setting:
 
     def smoke(self) -> "Setting":
         """The same in a few seconds, to see that everything works."""
-        return replace(self, epochs=2, n_train=600, n_test=300, n_traced=2, n_traced_control=2)
+        n_train, n_test = SMOKE_SIZES[self.track]
+        return replace(
+            self,
+            epochs=2,
+            batch_size=32,
+            n_train=n_train,
+            n_test=n_test,
+            n_traced=2,
+            n_traced_control=2,
+        )
 
     def as_arguments(self) -> tuple[str, ...]:
         """What a run is called with; defaults are left out, so that a new one changes no run."""

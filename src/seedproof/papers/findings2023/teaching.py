@@ -52,7 +52,7 @@ def soft_targets(
     else:
         spent = Cost()
         fresh = [Sources.of(run, arm) for _ in range(arm.soft.n_teachers)]
-        found = _Teaching(prepared, setting, teaching, arm.soft).labels(fresh, spent)
+        found = Teaching(prepared, setting, teaching, arm.soft).labels(fresh, spent)
     cost.add(spent)
     return found
 
@@ -62,7 +62,7 @@ def _shared(setting: Setting, teaching: Arm, soft: SoftLabels) -> tuple[Tensor, 
     """Soft labels of the teachers that all runs share, made once in a process."""
     cost = Cost()
     sources = [Sources.shared(1 + index, teaching.draw) for index in range(soft.n_teachers)]
-    return _Teaching(prepare(setting), setting, teaching, soft).labels(sources, cost), cost
+    return Teaching(prepare(setting), setting, teaching, soft).labels(sources, cost), cost
 
 
 @lru_cache(maxsize=2)
@@ -79,8 +79,15 @@ def _neighbors(setting: Setting, alpha: float) -> Tensor:
 
 
 @dataclass(frozen=True, eq=False)
-class _Teaching:
-    """How teachers are trained, and what is made of what they say."""
+class Teaching:
+    """How teachers are trained, and what is made of what they say.
+
+    Args:
+        prepared: What they are trained on.
+        setting: How.
+        arm: How otherwise.
+        soft: What is made of it.
+    """
 
     prepared: Prepared
     setting: Setting

@@ -8,7 +8,7 @@ from torch import Tensor
 from seedproof.papers.findings2023.arms import CONTROL, Arm, arm_of
 from seedproof.papers.findings2023.costs import Cost, cost_scalars
 from seedproof.papers.findings2023.data import Prepared, prepare
-from seedproof.papers.findings2023.fitting import Trained, fit
+from seedproof.papers.findings2023.fitting import Trained, fit, steps_of
 from seedproof.papers.findings2023.gold import AVERAGES, on_gold
 from seedproof.papers.findings2023.settings import Setting
 from seedproof.papers.findings2023.sources import Sources
@@ -78,7 +78,7 @@ def _trained(
         cost.add(gold.cost)
         return [gold.trained], gold.trace
     targets = soft_targets(run, prepared, setting, arm, cost)
-    trace = Trace(prepared, every=setting.trace_every)
+    trace = Trace(prepared, every=setting.trace_every(steps_of(prepared, arm, setting)))
     models = [
         fit(
             prepared,

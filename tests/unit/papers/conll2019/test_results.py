@@ -10,13 +10,12 @@ from seedproof.errors import OptionError
 from seedproof.papers.conll2019.recipe import reproduce
 from seedproof.papers.conll2019.results import (
     accuracy_table,
-    as_text,
     collect,
     explanation_table,
     stored_results,
-    write_results,
 )
 from seedproof.papers.conll2019.settings import Setting
+from seedproof.papers.keeping import as_text, write_results
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
 from seedproof.records.reader import Store
@@ -226,11 +225,6 @@ def test_top_words_are_beside_the_noise_of_the_explainer():
         ("none", "gradient", "35.1 % [30.0, 40.0]", "–"),
         ("none", "lime", "50.0 %", "20.0 % [10.0, 30.0]"),
     ]
-
-
-def test_a_folder_that_is_not_there_has_no_results(tmp_path):
-    """And is no error."""
-    assert stored_results(tmp_path / "none") == []
 
 
 def test_what_comes_with_the_package_can_be_shown():

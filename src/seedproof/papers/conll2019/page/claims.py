@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from seedproof.comparison.effect import Effect
 from seedproof.papers.conll2019.names import (
@@ -15,90 +15,20 @@ from seedproof.papers.conll2019.names import (
 )
 from seedproof.papers.conll2019.page.departures import printed
 from seedproof.papers.conll2019.page.reading import SettingResults
-from seedproof.papers.conll2019.page.verdicts import (
-    FAILS,
-    HOLDS,
-    OPEN,
-    SIZE_OPEN,
+from seedproof.papers.conll2019.page.verdicts import judge_value
+from seedproof.papers.conll2019.published import published, published_accuracy
+from seedproof.papers.page.claims import Check, CheckedClaim, Claim
+from seedproof.papers.page.verdicts import (
     Verdict,
     judge_cut,
     judge_direction,
     judge_loss,
     judge_range,
-    judge_value,
 )
-from seedproof.papers.conll2019.page.words import changed, figure, in_all, listed, table
-from seedproof.papers.conll2019.published import published, published_accuracy
+from seedproof.papers.page.words import changed, figure, listed
 from seedproof.report.numbers import MINUS, NO_BREAK
 
-Claim: TypeAlias = Mapping[str, Any]
 Settings: TypeAlias = Sequence[SettingResults]
-VERDICTS = (HOLDS, FAILS, SIZE_OPEN, OPEN)
-
-
-@dataclass(frozen=True)
-class Check:
-    """A claim beside one result of ours.
-
-    Args:
-        dataset: Which data set, by its name in code.
-        where: Setting, and arm or method.
-        published: What the paper says there.
-        ours: What we found, with its interval.
-        verdict: What follows.
-    """
-
-    dataset: str
-    where: str
-    published: str
-    ours: str
-    verdict: Verdict
-
-
-@dataclass(frozen=True)
-class CheckedClaim:
-    """A claim with all of its checks.
-
-    Args:
-        claim: As in `published.toml`.
-        checks: One for each result that it is about.
-    """
-
-    claim: Claim
-    checks: tuple[Check, ...]
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """Data sets that it is about and that were not run, for people."""
-        covered = {check.dataset for check in self.checks}
-        return tuple(DATASETS[name] for name in self.claim["datasets"] if name not in covered)
-
-    @property
-    def verdicts(self) -> tuple[Verdict, ...]:
-        """The verdict of each check."""
-        return tuple(check.verdict for check in self.checks)
-
-    @property
-    def says(self) -> str:
-        """What the paper says, with what its tables give where that is another number."""
-        given = self.claim.get("from_tables")
-        if given is None:
-            return str(self.claim["says"])
-        values = [
-            f"{value}{NO_BREAK}{self.claim['unit']} ({ARMS[a]})" for a, value in given.items()
-        ]
-        return f"{self.claim['says']} The tables give {listed(values)}."
-
-    @property
-    def summary(self) -> str:
-        """All verdicts in one line."""
-        verdicts = self.verdicts
-        counts = {one: verdicts.count(one) for one in VERDICTS if one in verdicts}
-        if not counts:
-            return "not covered by our runs"
-        if len(counts) == 1:
-            return f"{verdicts[0]}{in_all(len(verdicts))}"
-        return "; ".join(f"{one} in {count} of {len(verdicts)}" for one, count in counts.items())
 
 
 def checked_claims(settings: Settings) -> tuple[CheckedClaim, ...]:
@@ -110,28 +40,23 @@ def checked_claims(settings: Settings) -> tuple[CheckedClaim, ...]:
     Returns:
         In the order of `published.toml`.
     """
-    return tuple(
-        CheckedClaim(claim, tuple(CHECKS[claim["name"]](_about(settings, claim), claim)))
-        for claim in published()["claims"]
-    )
+    return tuple(_checked(settings, claim) for claim in published()["claims"])
 
 
-def tally(claims: Sequence[CheckedClaim]) -> str:
-    """How many claims hold, as a small table in Markdown."""
-    n_missing = sum(not one.checks for one in claims)
-    n_failed = sum(FAILS in one.verdicts for one in claims)
-    n_held = sum(set(one.verdicts) == {HOLDS} for one in claims)
-    n_open = len(claims) - n_missing - n_failed - n_held
-    counts = {
-        "holds here in every comparison": n_held,
-        "does not hold here in at least one": n_failed,
-        "is open in at least one, and fails in none": n_open,
-        "is not covered by our runs": n_missing,
-    }
-    return table(
-        (f"of {len(claims)} claims of the paper", "how many"),
-        [(words, str(count)) for words, count in counts.items()],
-    )
+def _checked(settings: Settings, claim: Claim) -> CheckedClaim:
+    checks = tuple(CHECKS[claim["name"]](_about(settings, claim), claim))
+    covered = {check.dataset for check in checks}
+    missing = tuple(DATASETS[name] for name in claim["datasets"] if name not in covered)
+    return CheckedClaim(claim, checks, _from_tables(claim), missing)
+
+
+def _from_tables(claim: Claim) -> str:
+    """What the tables give, where that is another number than the text's."""
+    given = claim.get("from_tables")
+    if given is None:
+        return ""
+    values = [f"{value}{NO_BREAK}{claim['unit']} ({ARMS[a]})" for a, value in given.items()]
+    return f"The tables give {listed(values)}."
 
 
 def _about(settings: Settings, claim: Claim) -> list[SettingResults]:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from seedproof.papers.conll2019.page.reading import SettingResults
-from seedproof.papers.conll2019.page.words import listed
 from seedproof.papers.conll2019.published import published
+from seedproof.papers.page.words import listed
 
 TITLE = "Not the paper's setting:"
 # Beside a published figure.

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from seedproof.papers.conll2019.names import BASELINE, DATASETS
 from seedproof.papers.conll2019.page.departures import published_size
 from seedproof.papers.conll2019.page.reading import SettingResults
-from seedproof.papers.conll2019.page.words import listed, paragraphs, table
 from seedproof.papers.conll2019.published import published
+from seedproof.papers.page.words import listed, paragraphs, table
 
 VECTORS = {"glove-100d": "GloVe, 100 dimensions"}
 GRADIENTS = (

@@ -2,14 +2,12 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from textwrap import indent
 from typing import Any
 
 from seedproof.errors import EmptyInputError
 from seedproof.papers.conll2019.names import DATASETS
-from seedproof.papers.conll2019.page.claims import CheckedClaim, checked_claims, tally
+from seedproof.papers.conll2019.page.claims import checked_claims
 from seedproof.papers.conll2019.page.departures import banner
 from seedproof.papers.conll2019.page.differences import differences
 from seedproof.papers.conll2019.page.figures import READING, drawn_figures
@@ -19,8 +17,16 @@ from seedproof.papers.conll2019.page.made import COMMAND, how_made
 from seedproof.papers.conll2019.page.reading import SettingResults, by_setting
 from seedproof.papers.conll2019.page.tables import accuracy_tables, flip_table, matched_table
 from seedproof.papers.conll2019.page.top_words import other_readings
-from seedproof.papers.conll2019.page.words import UNTOLD_MEANS, listed, paragraphs, table
 from seedproof.papers.conll2019.published import published
+from seedproof.papers.page.claims import (
+    CheckedClaim,
+    checks_table,
+    claims_table,
+    tally,
+    unfolded,
+)
+from seedproof.papers.page.document import Page, write_files
+from seedproof.papers.page.words import UNTOLD_MEANS, listed, paragraphs
 
 RULES = """\
 A verdict follows from an interval by a rule, never by hand.
@@ -43,19 +49,6 @@ Everything else is *not shown here*: the interval tells how much is still possib
 
 # The claim that can be read in several ways.
 DIFFER = "top-tokens-differ"
-
-
-@dataclass(frozen=True)
-class Page:
-    """A page with its images.
-
-    Args:
-        text: Markdown.
-        images: Content of each image, by the name of its file.
-    """
-
-    text: str
-    images: Mapping[str, str]
 
 
 def build_page(results: Sequence[Mapping[str, Any]], *, folder: str = "conll2019") -> Page:
@@ -108,16 +101,7 @@ def write_page(
     Returns:
         All files that were written, the page first.
     """
-    place = Path(path)
-    page = build_page(results, folder=place.stem)
-    images = place.with_suffix("")
-    images.mkdir(parents=True, exist_ok=True)
-    place.write_text(page.text, encoding="utf-8")
-    written = [place]
-    for name, content in page.images.items():
-        (images / name).write_text(content, encoding="utf-8")
-        written.append(images / name)
-    return tuple(written)
+    return write_files(build_page(results, folder=Path(path).stem), path)
 
 
 def _about(settings: Sequence[SettingResults]) -> str:
@@ -141,10 +125,7 @@ def _claims(claims: Sequence[CheckedClaim], settings: Sequence[SettingResults]) 
     nowhere = [title for name, title in DATASETS.items() if name not in covered]
     return paragraphs(
         (
-            table(
-                ("the paper says", "where", "verdict"),
-                [(one.says, one.claim["where"], one.summary) for one in claims],
-            ),
+            claims_table(claims),
             RULES,
             f"{listed(nowhere)} are covered nowhere on this page." if nowhere else "",
             "The comparisons behind each verdict:",
@@ -158,15 +139,12 @@ def _claim(one: CheckedClaim, nowhere: Sequence[str], settings: Sequence[Setting
     missing = [title for title in one.missing if title not in nowhere]
     content = paragraphs(
         (
-            table(
-                ("", "published", "ours", "verdict"),
-                [(check.where, check.published, check.ours, check.verdict) for check in one.checks],
-            ),
+            checks_table(one.checks),
             f"Not covered: {listed(missing)}." if missing else "",
             other_readings(settings, *one.claim["value"]) if one.claim["name"] == DIFFER else "",
         )
     )
-    return f'??? quote "{one.claim["says"]}"\n\n{indent(content, " " * 4)}'
+    return unfolded(one.claim["says"], content)
 
 
 def _accuracy(settings: Sequence[SettingResults]) -> str:

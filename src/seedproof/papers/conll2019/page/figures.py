@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from seedproof.papers.conll2019.names import ARMS, BASELINE, JACCARD, KL, PAPER_ARMS
 from seedproof.papers.conll2019.page.reading import Curve, SettingResults
 from seedproof.papers.conll2019.page.svg import Chart, Panel, draw, points
-from seedproof.papers.conll2019.page.words import figure, in_all, judged, listed, paragraphs, table
+from seedproof.papers.page.words import figure, in_all, judged, listed, paragraphs, table
 
 DRAWN = (BASELINE, *PAPER_ARMS)
 X_TITLE = "mean predicted probability, over runs, of the class that is named above"

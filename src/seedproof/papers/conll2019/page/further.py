@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from seedproof.comparison.effect import Effect
 from seedproof.papers.conll2019.names import ARMS, BASELINE, JACCARD, KL, PAPER_ARMS
 from seedproof.papers.conll2019.page.reading import SettingResults
-from seedproof.papers.conll2019.page.words import (
+from seedproof.papers.page.words import (
     MISSING,
     epochs,
     figure,

@@ -6,7 +6,7 @@ from statistics import median
 from seedproof.papers.conll2019.names import ARMS, BASELINE, JACCARD, KL, METHODS, OVERLAP
 from seedproof.papers.conll2019.page.reading import SettingResults
 from seedproof.papers.conll2019.page.same_share import DEFINITION, same_share
-from seedproof.papers.conll2019.page.words import (
+from seedproof.papers.page.words import (
     changed,
     clauses,
     figure,
@@ -88,7 +88,7 @@ def _cautions(found: SettingResults) -> str:
 def _changes(found: SettingResults, metric: str, method: str | None = None) -> str:
     pairs = [(arm, found.effect(arm, metric, method)) for arm in found.paper_arms]
     # Only some arms were explained by gradients and LIME.
-    return clauses((arm, one) for arm, one in pairs if method is None or one is not None)
+    return clauses((ARMS[arm], one) for arm, one in pairs if method is None or one is not None)
 
 
 def _answers(found: SettingResults) -> Iterator[str]:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from seedproof.papers.conll2019.page.reading import SettingResults
-from seedproof.papers.conll2019.page.words import listed, paragraphs
+from seedproof.papers.page.versions import shared_versions
+from seedproof.papers.page.words import listed, paragraphs
 
 COMMAND = "seedproof reproduce conll2019 --from-results --page docs/results/conll2019.md"
 # What the command line takes without being told.
@@ -20,7 +21,8 @@ def how_made(settings: Sequence[SettingResults]) -> str:
     Returns:
         Markdown without a heading.
     """
-    versions = listed([f"{name} {value}" for name, value in _versions(settings).items()])
+    shared = shared_versions([one.own for one in settings])
+    versions = listed([f"{name} {value}" for name, value in shared.items()])
     commands = "\n".join(_command(one) for one in settings)
     about = (
         f"Each run had one thread, with {versions}.\n"
@@ -37,16 +39,6 @@ def how_made(settings: Sequence[SettingResults]) -> str:
         "[what the figures mean](../reference/metrics.md)."
     )
     return paragraphs((about, f"```sh\n{commands}\n```", rebuild, f"```sh\n{COMMAND}\n```", more))
-
-
-def _versions(settings: Sequence[SettingResults]) -> dict[str, str]:
-    """Versions that all settings share."""
-    first, *others = (one.own["versions"] for one in settings)
-    return {
-        name: value
-        for name, value in first.items()
-        if all(other.get(name) == value for other in others)
-    }
 
 
 def _command(one: SettingResults) -> str:

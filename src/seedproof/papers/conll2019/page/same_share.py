@@ -1,8 +1,8 @@
 """What averaging does beyond holding the share of positive answers still."""
 
-from seedproof.papers.conll2019.names import BASELINE
+from seedproof.papers.conll2019.names import ARMS, BASELINE
 from seedproof.papers.conll2019.page.reading import SettingResults
-from seedproof.papers.conll2019.page.words import clauses, figure, listed
+from seedproof.papers.page.words import clauses, figure, listed
 
 MATCHED = {"accuracy_sd": "the sd of accuracy", "flip_rate": "the flip rate"}
 DEFINITION = (
@@ -39,8 +39,8 @@ def _left(found: SettingResults, metric: str, words: str) -> str:
         figure(metric, one)
         for one in (found.estimate(BASELINE, metric), found.matched(BASELINE, metric))
     )
-    changes = clauses((arm, found.matched_effect(arm, metric)) for arm in found.paper_arms)
-    return f"Without averaging {words} is then {after} in place of {before}. {changes}"
+    effects = [(ARMS[arm], found.matched_effect(arm, metric)) for arm in found.paper_arms]
+    return f"Without averaging {words} is then {after} in place of {before}. {clauses(effects)}"
 
 
 def _conclusion(found: SettingResults) -> str:

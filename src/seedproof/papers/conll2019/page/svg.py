@@ -1,35 +1,19 @@
-"""Curves by predicted probability as SVG, written by hand.
-
-The page is compared byte for byte, and the next version of a drawing library draws other bytes.
-"""
+"""Curves by predicted probability as SVG."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 
 from seedproof.measurement.intervals import NORMAL
 from seedproof.papers.conll2019.page.reading import Curve
+from seedproof.papers.page.svg import GRID, INK, Style, image, line, mark, step, text, ticks
 
 # As in the charts of the report, whose bins have the same bound.
 LEAST_EXAMPLES = 10
-INK, GRID, GROUND = "#474f59", "#e4e1da", "#ffffff"
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 COLUMNS = 2
 PANEL_WIDTH, PLOT_LEFT, PLOT_WIDTH, PLOT_HEIGHT = 350, 48, 290, 130
 TITLE_HEIGHT, AXIS_HEIGHT, ROW_HEIGHT, LEGEND_HEIGHT, FOOT_HEIGHT = 26, 18, 12, 44, 24
-MAX_TICKS = 4
 FLOOR = "one model, explained twice"
-
-
-@dataclass(frozen=True)
-class Style:
-    """How the curve of an arm is drawn: color, mark and dashes each tell it from the others."""
-
-    color: str
-    mark: str
-    dashes: str = ""
-
 
 STYLES = {
     "none": Style("#666e78", "circle"),
@@ -104,46 +88,40 @@ def draw(chart: Chart) -> str:
     width = PANEL_WIDTH * min(COLUMNS, len(chart.panels))
     height = LEGEND_HEIGHT + n_rows * panel_height + FOOT_HEIGHT
     top = _top(chart)
-    size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{FONT}">',
-        f"<title>{escape(chart.title)}</title>",
-        f'<rect width="{width}" height="{height}" fill="{GROUND}"/>',
-        *_legend(chart),
-    ]
+    parts = list(_legend(chart))
     for place, panel in enumerate(chart.panels):
         x = PANEL_WIDTH * (place % COLUMNS)
         y = LEGEND_HEIGHT + panel_height * (place // COLUMNS)
         parts += [f'<g transform="translate({x} {y})">', *_panel(chart, panel, top), "</g>"]
-    parts += [_text(width / 2, height - 8, chart.x_title, anchor="middle"), "</svg>"]
-    return "\n".join(parts) + "\n"
+    parts.append(text(width / 2, height - 8, chart.x_title, anchor="middle"))
+    return image(width, height, chart.title, parts)
 
 
 def _legend(chart: Chart) -> Iterator[str]:
-    yield _text(12, 16, chart.y_title)
+    yield text(12, 16, chart.y_title)
     x = 12.0
     for arm in chart.arms:
         style = STYLES[arm]
-        yield _line([(x, 32), (x + 24, 32)], style)
-        yield _mark(x + 12, 32, style)
-        yield _text(x + 30, 36, chart.names[arm])
+        yield line([(x, 32), (x + 24, 32)], style)
+        yield mark(x + 12, 32, style)
+        yield text(x + 30, 36, chart.names[arm])
         x += 44 + 7 * len(chart.names[arm])
 
 
 def _panel(chart: Chart, panel: Panel, top: float) -> Iterator[str]:
-    yield _text(PLOT_LEFT, 16, panel.title, weight=600)
-    for tick in _ticks(top):
+    yield text(PLOT_LEFT, 16, panel.title, weight=600)
+    for tick in ticks(top):
         y = _height(tick, top)
         yield f'<path d="M{PLOT_LEFT} {y:.1f}h{PLOT_WIDTH}" stroke="{GRID}"/>'
-        yield _text(PLOT_LEFT - 6, y + 4, f"{tick:g}", anchor="end")
+        yield text(PLOT_LEFT - 6, y + 4, f"{tick:g}", anchor="end")
     base = TITLE_HEIGHT + PLOT_HEIGHT
     for place in range(0, 11, 2):
         x = PLOT_LEFT + PLOT_WIDTH * place / 10
-        yield _text(x, base + 14, f"{place / 10:g}", anchor="middle")
+        yield text(x, base + 14, f"{place / 10:g}", anchor="middle")
     if panel.floor is not None:
         y = _height(chart.factor * panel.floor, top)
         yield f'<path d="M{PLOT_LEFT} {y:.1f}h{PLOT_WIDTH}" stroke="{INK}" stroke-dasharray="1 3"/>'
-        yield _text(PLOT_LEFT + 4, y - 4, FLOOR, size=9)
+        yield text(PLOT_LEFT + 4, y - 4, FLOOR, size=9)
     for row, arm in enumerate(chart.arms):
         if arm not in panel.curves:
             continue
@@ -154,18 +132,18 @@ def _panel(chart: Chart, panel: Panel, top: float) -> Iterator[str]:
 
 def _curve(curve: Curve, style: Style, factor: float, top: float) -> Iterator[str]:
     found = [(_middle(place), factor * mean, factor * half) for place, mean, half in points(curve)]
-    yield _line([(x, _height(mean, top)) for x, mean, _ in found], style)
+    yield line([(x, _height(mean, top)) for x, mean, _ in found], style)
     for x, mean, half in found:
         low, high = (_height(max(end, 0.0), top) for end in (mean - half, mean + half))
         yield f'<path d="M{x:.1f} {low:.1f}V{high:.1f}" stroke="{style.color}"/>'
-        yield _mark(x, _height(mean, top), style)
+        yield mark(x, _height(mean, top), style)
 
 
 def _counts(curve: Curve, style: Style, y: float) -> Iterator[str]:
     """Examples in each bin, below it, in the color of the curve."""
-    yield _text(PLOT_LEFT - 6, y, "n", anchor="end", color=style.color, size=9)
+    yield text(PLOT_LEFT - 6, y, "n", anchor="end", color=style.color, size=9)
     for place, count in enumerate(curve.counts):
-        yield _text(_middle(place), y, f"{count}", anchor="middle", color=style.color, size=9)
+        yield text(_middle(place), y, f"{count}", anchor="middle", color=style.color, size=9)
 
 
 def _middle(place: int) -> float:
@@ -186,47 +164,5 @@ def _top(chart: Chart) -> float:
     ]
     ends += [chart.factor * one.floor for one in chart.panels if one.floor is not None]
     highest = max(ends, default=1.0) or 1.0
-    step = _step(highest)
-    return step * math.ceil(highest / step - 1e-9)
-
-
-def _step(highest: float) -> float:
-    """A round distance between ticks, so that there are at most `MAX_TICKS` above 0."""
-    unit = 10.0 ** math.floor(math.log10(highest / MAX_TICKS))
-    return next(
-        unit * size for size in (1, 2, 2.5, 5, 10, 20) if highest <= MAX_TICKS * unit * size
-    )
-
-
-def _ticks(top: float) -> list[float]:
-    step = _step(top)
-    return [round(step * place, 10) for place in range(round(top / step) + 1)]
-
-
-def _line(path: Sequence[tuple[float, float]], style: Style) -> str:
-    found = " ".join(f"{x:.1f},{y:.1f}" for x, y in path)
-    dashes = f' stroke-dasharray="{style.dashes}"' if style.dashes else ""
-    return f'<polyline points="{found}" fill="none" stroke="{style.color}"{dashes}/>'
-
-
-def _mark(x: float, y: float, style: Style) -> str:
-    if style.mark == "circle":
-        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{style.color}"/>'
-    shape = {"square": "m-3 -3h6v6h-6z", "triangle": "m0 -4l3.5 6.5h-7z"}[style.mark]
-    return f'<path d="M{x:.1f} {y:.1f}{shape}" fill="{style.color}"/>'
-
-
-def _text(
-    x: float,
-    y: float,
-    text: str,
-    *,
-    anchor: str = "start",
-    color: str = INK,
-    weight: int = 400,
-    size: int = 11,
-) -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{color}" '
-        f'font-weight="{weight}" font-size="{size}">{escape(text)}</text>'
-    )
+    apart = step(highest)
+    return apart * math.ceil(highest / apart - 1e-9)

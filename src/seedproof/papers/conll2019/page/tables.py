@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from seedproof.papers.conll2019.names import ARMS, BASELINE, ENCODERS
 from seedproof.papers.conll2019.page.departures import printed
 from seedproof.papers.conll2019.page.reading import SettingResults
-from seedproof.papers.conll2019.page.words import MISSING, figure, judged, paragraphs, table
 from seedproof.papers.conll2019.published import published_accuracy
+from seedproof.papers.page.words import MISSING, figure, judged, paragraphs, table
 
 NUMBERS = {"cnn": "Table 2", "lstm": "Table 3"}
 ALONE = "accuracy_sd_independent"

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from seedproof.measurement.intervals import Estimate
 from seedproof.papers.conll2019.names import BASELINE, JACCARD, JACCARD_10, METHODS, OVERLAP
 from seedproof.papers.conll2019.page.reading import SettingResults
-from seedproof.papers.conll2019.page.verdicts import judge_range
-from seedproof.papers.conll2019.page.words import MISSING, figure, paragraphs, table
+from seedproof.papers.page.verdicts import judge_range
+from seedproof.papers.page.words import MISSING, figure, paragraphs, table
 
 ABOUT = """\
 The sentence names no measure.

@@ -1,8 +1,9 @@
 from dataclasses import replace
 
-from seedproof.papers.conll2019.page.claims import CHECKS, CheckedClaim, checked_claims, tally
+from seedproof.papers.conll2019.page.claims import CHECKS, checked_claims
 from seedproof.papers.conll2019.page.reading import SettingResults
-from seedproof.papers.conll2019.page.verdicts import FAILS, HOLDS, OPEN, SIZE_OPEN
+from seedproof.papers.page.claims import CheckedClaim, tally
+from seedproof.papers.page.verdicts import FAILS, HOLDS, OPEN, SIZE_OPEN
 from seedproof.papers.conll2019.published import published
 
 

@@ -2,7 +2,7 @@ import numpy as np
 
 from seedproof.comparison.effect import Effect
 from seedproof.measurement.intervals import Estimate
-from seedproof.papers.conll2019.plain import plain_array, plain_effects, plain_figures, short
+from seedproof.papers.plain import plain_array, plain_effects, plain_figures, short
 
 
 def test_numbers_have_six_digits():

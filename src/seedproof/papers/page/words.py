@@ -1,4 +1,4 @@
-"""How figures and effects are written on the page."""
+"""How figures and effects are written on a page."""
 
 import math
 import re
@@ -8,7 +8,6 @@ from statistics import median
 from seedproof.comparison.effect import Effect
 from seedproof.measurement.intervals import Estimate
 from seedproof.metrics.card import Unit, card
-from seedproof.papers.conll2019.names import ARMS
 from seedproof.report.comparison import amounts
 from seedproof.report.numbers import MINUS, NO_BREAK, bracketed, sign
 
@@ -104,10 +103,17 @@ def judged(effect: Effect | None) -> str:
 
 
 def clauses(effects: Iterable[tuple[str, Effect | None]]) -> str:
-    """What arms do to a figure that was named, in a sentence no stronger than their verdicts."""
+    """What arms do to a figure that was named, in a sentence no stronger than their verdicts.
+
+    Args:
+        effects: Each arm, by the name that people read, and what it changes.
+
+    Returns:
+        A sentence; nothing without an arm.
+    """
     told: dict[str, list[str]] = {}
     for arm, effect in effects:
-        kind, text = _clause(ARMS[arm], effect)
+        kind, text = _clause(arm, effect)
         told.setdefault(kind, []).append(text)
     text = "; ".join(f"{kind} {listed(texts)}" for kind, texts in told.items())
     return f"{text[0].upper()}{text[1:]}." if text else ""

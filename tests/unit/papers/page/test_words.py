@@ -2,7 +2,7 @@ import pytest
 
 from seedproof.comparison.effect import Effect
 from seedproof.measurement.intervals import Estimate
-from seedproof.papers.conll2019.page.words import (
+from seedproof.papers.page.words import (
     changed,
     clauses,
     epochs,
@@ -76,7 +76,7 @@ def test_an_interval_that_allows_everything_is_put_in_words(low, high, is_untold
     found = {changed(effect), judged(effect)}
 
     assert (found == {"cannot be told with so few runs"}) == is_untold
-    assert ("(cannot be told with so few runs)" in clauses([("aswa", effect)])) == is_untold
+    assert ("(cannot be told with so few runs)" in clauses([("ASWA", effect)])) == is_untold
 
 
 def test_the_same_verdict_everywhere_is_counted_as_people_do():
@@ -92,15 +92,15 @@ def test_the_same_verdict_everywhere_is_counted_as_people_do():
     ("effects", "sentence"),
     [
         (
-            [("aswa", CUT), ("naswa", CUT)],
+            [("ASWA", CUT), ("NASWA", CUT)],
             "A cut is shown: 50\xa0% [20, 70] with ASWA and 50\xa0% [20, 70] with NASWA.",
         ),
         (
-            [("aswa", RISE), ("naswa", OPEN)],
+            [("ASWA", RISE), ("NASWA", OPEN)],
             "A rise is shown: 50\xa0% [20, 90] with ASWA; no difference is shown with NASWA "
             + OPEN_CHANGE,
         ),
-        ([("aswa", FEW), ("naswa", None)], "No verdict is possible with ASWA and NASWA."),
+        ([("ASWA", FEW), ("NASWA", None)], "No verdict is possible with ASWA and NASWA."),
         ([], ""),
     ],
 )

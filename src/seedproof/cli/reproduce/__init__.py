@@ -1,0 +1,1 @@
+"""`seedproof reproduce`: a paper's recipe, its results and their page."""

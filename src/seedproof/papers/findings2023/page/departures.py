@@ -1,0 +1,116 @@
+"""Where our settings are not the paper's: told before anything is read."""
+
+from collections.abc import Sequence
+
+from seedproof.papers.findings2023.names import CONTROL
+from seedproof.papers.findings2023.page.reading import SettingResults
+from seedproof.papers.findings2023.published import published
+from seedproof.papers.page.words import listed, paragraphs, table
+
+TITLE = "Not the paper's models:"
+ENCODERS = {
+    "head": "a head trained on frozen features of MiniLM-L6",
+    "finetune": "MiniLM-L6, fine-tuned",
+}
+NOTES = """\
+- **Encoder.** DistilBERT-base has 66 million weights and the paper fine-tunes all of them; \
+MiniLM-L6 has 23 million. On the track *head* it is frozen, its mean-pooled features are \
+standardized, and a head with one hidden layer of 256 and a dropout of 0.3 is trained on them, as \
+many production classifiers are.
+- **Teachers.** They count from the same share of the training on as in the paper: step 200 of 295 \
+on CLINC150, 180 of 225 on MASSIVE. The paper does not say whether its 50 students shared one \
+teacher, so both are run.
+- **Label smoothing.** 0.5 on CLINC150 and 0.1 on MASSIVE in the tables, as published; both are \
+among all arms.
+- **SWA.** The mean of the weights after the last two epochs, as published."""
+
+
+def departures(found: SettingResults) -> tuple[str, ...]:
+    """How a setting differs from the paper's.
+
+    Args:
+        found: Our results.
+
+    Returns:
+        The encoder first; then what there is more or less of, such as "5 of 50 runs".
+    """
+    theirs, setting = published()["training"], found.own["setting"]
+    sizes = published()["sizes"][found.dataset]
+    least = min((int(arm["n_runs"]) for arm in found.own["arms"].values()), default=0)
+    rate = setting["learning_rate"]
+    return (
+        ENCODERS[found.track],
+        *_less("runs", least, theirs["seeds"]),
+        *_less("training utterances", found.own["sizes"]["train"], sizes["train"]),
+        *_other("test utterances", found.own["sizes"]["test"], sizes["test"]),
+        *_other("epochs", setting["epochs"], theirs["epochs"]),
+        *([] if rate == theirs["learning_rate"] else [f"a learning rate of {rate:g}"]),
+    )
+
+
+def _less(noun: str, ours: int, theirs: int) -> tuple[str, ...]:
+    return (f"{ours:,} of {theirs:,} {noun}",) if ours < theirs else ()
+
+
+def _other(noun: str, ours: int, theirs: int) -> tuple[str, ...]:
+    return (f"{ours:,} {noun} in place of {theirs:,}",) if ours != theirs else ()
+
+
+def banner(settings: Sequence[SettingResults]) -> str:
+    """A warning for the top of the page.
+
+    Args:
+        settings: Our results.
+
+    Returns:
+        A quotation in Markdown.
+    """
+    start = (
+        f"> **{TITLE}** it has {published()['training']['encoder']}. What it printed stands beside "
+        "ours so that signs and sizes of changes can be compared, not accuracies; a verdict is "
+        "about our settings."
+    )
+    lines = [f"> - {one.title}: {listed(departures(one))}" for one in settings]
+    return "\n".join([start, ">", *lines])
+
+
+def differences(settings: Sequence[SettingResults]) -> str:
+    """Data and training beside the paper's.
+
+    Args:
+        settings: Our results.
+
+    Returns:
+        Markdown without a heading.
+    """
+    theirs, sizes = published()["training"], published()["sizes"]
+    rows = [
+        (
+            one.title,
+            ENCODERS[one.track],
+            _pair(one.own["sizes"]["train"], sizes[one.dataset]["train"]),
+            _pair(one.own["sizes"]["test"], sizes[one.dataset]["test"]),
+            _pair(one.own["setting"]["epochs"], theirs["epochs"]),
+            _pair(one.own["setting"]["batch_size"], theirs["batch_size"]),
+            f"{one.own['setting']['learning_rate']:g} ({theirs['learning_rate']:g})",
+            f"{one.seeds} ({theirs['seeds']})",
+            f"{one.n_traced(CONTROL)}",
+        )
+        for one in settings
+    ]
+    header = (
+        "",
+        "encoder",
+        "to train on",
+        "to test on",
+        "epochs",
+        "batch",
+        "learning rate",
+        "runs",
+        "traced runs of the control",
+    )
+    return paragraphs(("In brackets what the paper had.", table(header, rows), NOTES))
+
+
+def _pair(ours: int, theirs: int) -> str:
+    return f"{ours:,} ({theirs:,})"

@@ -1,0 +1,132 @@
+"""The whole page: the short answer, the goal, claims, tables, figures, and all arms."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from seedproof.errors import EmptyInputError
+from seedproof.papers.findings2023.page.all_arms import all_arms
+from seedproof.papers.findings2023.page.answers import short_answer
+from seedproof.papers.findings2023.page.claims import RULES, checked_claims
+from seedproof.papers.findings2023.page.decision import build_decision
+from seedproof.papers.findings2023.page.departures import banner, differences
+from seedproof.papers.findings2023.page.figures import READING, drawn_figures
+from seedproof.papers.findings2023.page.goal import goal
+from seedproof.papers.findings2023.page.made import COMMAND, how_made
+from seedproof.papers.findings2023.page.notes import how_counted, limits
+from seedproof.papers.findings2023.page.reading import SettingResults, by_setting
+from seedproof.papers.findings2023.page.redraws import redraws
+from seedproof.papers.findings2023.page.tables import printed_tables
+from seedproof.papers.findings2023.published import published
+from seedproof.papers.page.claims import (
+    CheckedClaim,
+    checks_table,
+    claims_table,
+    tally,
+    unfolded,
+)
+from seedproof.papers.page.document import Page, write_files
+from seedproof.papers.page.words import UNTOLD_MEANS, paragraphs
+
+# The page that helps to choose, beside the one that reports.
+DECISION = "which-mitigation.md"
+
+
+def build_page(results: Sequence[Mapping[str, Any]], *, folder: str = "findings2023") -> Page:
+    """The page of the reproduction; the same bytes from the same results.
+
+    Args:
+        results: What `collect` gave, of all stores.
+        folder: Where the page finds its images.
+
+    Returns:
+        Text and images.
+
+    Raises:
+        EmptyInputError: There are no results.
+    """
+    settings = by_setting(results)
+    if not settings:
+        raise EmptyInputError("There are no results to make a page of. Collect some first.")
+    figures, claims = drawn_figures(settings, folder=folder), checked_claims(settings)
+    sections = {
+        "The short answer": paragraphs((short_answer(settings), tally(claims))),
+        "The goal beyond the paper": goal(settings),
+        "The claims, one by one": _claims(claims),
+        "The paper's tables": printed_tables(settings),
+        "The paper's figures": paragraphs((READING, *(one.text for one in figures)))
+        if figures
+        else "",
+        "What runs share, drawn again": redraws(settings),
+        "All arms": all_arms(settings),
+        "How costs are counted": how_counted(settings),
+        "What limits these figures": limits(settings),
+        "What differs from the paper": differences(settings),
+        "How this was made": how_made(settings),
+    }
+    text = paragraphs(
+        (
+            "# Findings of ACL 2023, reproduced",
+            banner(settings),
+            _about(settings),
+            *(f"## {title}\n\n{content}" for title, content in sections.items() if content),
+            f"<!-- Made by `{COMMAND}`: do not edit. -->",
+        )
+    )
+    return Page(text + "\n", {one.file_name: one.image for one in figures})
+
+
+def write_page(
+    results: Sequence[Mapping[str, Any]], path: str | os.PathLike[str]
+) -> tuple[Path, ...]:
+    """Write the page, the decision page beside it, and their images into a folder.
+
+    Args:
+        results: What `collect` gave, of all stores.
+        path: The page, such as `docs/results/findings2023.md`.
+
+    Returns:
+        All files that were written, the pages first.
+    """
+    place = Path(path)
+    page = build_page(results, folder=place.stem)
+    decision = build_decision(results, folder=place.stem, page=place.name)
+    first, *images = write_files(Page(page.text, {**page.images, **decision.images}), place)
+    beside = place.with_name(DECISION)
+    beside.write_text(decision.text, encoding="utf-8")
+    return first, beside, *images
+
+
+def _about(settings: Sequence[SettingResults]) -> str:
+    paper = published()["paper"]
+    n_settings = "one setting" if len(settings) == 1 else f"{len(settings)} settings"
+    n_runs = sum(arm["n_runs"] for one in settings for arm in one.own["arms"].values())
+    return (
+        f"[*{paper['title']}*]({paper['url']}) ({paper['authors']}, {paper['venue']}) trained "
+        "classifiers of short requests again and again, with nothing but the random seed changed, "
+        "and counted on which requests they disagree.\n"
+        "To make them agree, it trains a student on what a teacher said from step to step: TGTSS.\n"
+        f"We trained {n_runs:,} models in {n_settings}, by its methods and by others, and measured "
+        "them with seedproof.\n"
+        "Here is what the paper printed, what we found, and which of its claims hold.\n"
+        "The *control* is training as usual, an *arm* is one way to train, and *fresh* and "
+        "*shared* tell whether each run trained its own teacher.\n"
+        f"To choose a method for your own model, see [which mitigation should I use?]({DECISION})."
+    )
+
+
+def _claims(claims: Sequence[CheckedClaim]) -> str:
+    return paragraphs(
+        (
+            claims_table(claims),
+            RULES,
+            UNTOLD_MEANS,
+            "The comparisons behind each verdict:",
+            *(
+                unfolded(one.claim["says"], checks_table(one.checks))
+                for one in claims
+                if one.checks
+            ),
+        )
+    )

@@ -1,0 +1,1 @@
+"""What the pages of reproduced papers have in common: words, verdicts, claims, drawing."""

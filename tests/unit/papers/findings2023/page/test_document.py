@@ -1,0 +1,109 @@
+"""The page that is committed is the page that the committed results make."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from seedproof.errors import EmptyInputError
+from seedproof.papers.findings2023.page.document import build_page, write_page
+from seedproof.papers.findings2023.results import stored_results
+
+PAGE = Path(__file__).parents[5] / "docs" / "results" / "findings2023.md"
+SECTIONS = [
+    "## The short answer",
+    "## The goal beyond the paper",
+    "## The claims, one by one",
+    "## The paper's tables",
+    "## The paper's figures",
+    "## What runs share, drawn again",
+    "## All arms",
+    "## How costs are counted",
+    "## What limits these figures",
+    "## What differs from the paper",
+    "## How this was made",
+]
+
+
+def headings(text):
+    """Of the sections."""
+    return [line for line in text.splitlines() if line.startswith("## ")]
+
+
+@pytest.mark.skipif(not stored_results(), reason="no results are committed yet")
+def test_the_committed_pages_are_rebuilt_byte_for_byte(tmp_path):
+    """Text and images; and there are no images that nothing makes any more."""
+    written = write_page(stored_results(), tmp_path / "findings2023.md")
+
+    images = {path.name: path for path in PAGE.with_suffix("").iterdir()}
+    assert {path.name for path in written[2:]} == set(images)
+    committed = [PAGE, PAGE.with_name("which-mitigation.md"), *(images[p.name] for p in written[2:])]
+    for ours, theirs in zip(written, committed, strict=True):
+        assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_a_page_has_every_section_and_image_that_it_names(both, finetuned):
+    """In one order; each image is in the folder that was asked for."""
+    page = build_page([*both, finetuned], folder="images")
+
+    assert headings(page.text) == SECTIONS
+    assert re.findall(r"\]\(images/([^)]+)\)", page.text) == list(page.images)
+    assert "We trained 1,820 models in 3 settings" in page.text
+
+
+def test_both_pages_and_their_images_are_written(both, tmp_path):
+    """The same bytes each time."""
+    first, second = (write_page(both, tmp_path / name / "findings2023.md") for name in "ab")
+
+    names = [path.relative_to(tmp_path / "a").as_posix() for path in first]
+    assert names == [
+        "findings2023.md",
+        "which-mitigation.md",
+        "findings2023/entropy-sigma.svg",
+        "findings2023/one-run-many.svg",
+        "findings2023/confidence-map.svg",
+        "findings2023/which-mitigation.svg",
+    ]
+    for one, other in zip(first, second, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+
+
+def test_the_page_does_not_depend_on_the_order_of_the_files(both, finetuned):
+    """Results are put in order first."""
+    assert build_page([*both, finetuned]) == build_page([finetuned, *reversed(both)])
+
+
+def test_a_page_of_few_results_is_whole(only_control, finetuned):
+    """The control alone, without what a smoke run leaves out; fine-tuned alone."""
+    found = only_control.own
+    found["control"] |= {"stand_in": None, "sigma": None, "pictures": {}, "cumulative": None}
+
+    text = build_page([found]).text
+
+    assert "in one setting" in text
+    assert SECTIONS[1] not in headings(text)
+    assert text.count("| not covered by our runs |") == 14
+    assert headings(build_page([finetuned]).text) == [
+        one for one in SECTIONS if one not in (SECTIONS[1], SECTIONS[5])
+    ]
+
+
+def test_a_study_without_a_control_is_told_without_changes(both):
+    """Nothing is compared, and nothing is claimed."""
+    found = both[0]
+    del found["arms"]["none"]
+    found["control"] = None
+    for arm in found["arms"].values():
+        arm |= {"effects": {}, "of_all": {}, "high": None, "costs": None}
+        arm["single_run_effects"] = {"all": None, "high": None, "high_naive": None}
+
+    text = build_page([found]).text
+
+    assert "no arm does it" in text
+    assert "holds here in every comparison | 0 |" in text
+
+
+def test_without_results_there_is_no_page():
+    """The message says what to do."""
+    with pytest.raises(EmptyInputError, match="Collect some first"):
+        build_page([])

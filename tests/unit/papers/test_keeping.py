@@ -1,0 +1,71 @@
+import json
+
+import pytest
+
+from seedproof.errors import OptionError
+from seedproof.papers.keeping import as_text, shared_versions, stored_results, write_results
+from seedproof.records.manifest import RunManifest
+
+RECIPE = "seedproof.papers.conll2019"
+RESULTS = {
+    "format": 3,
+    "name": "made",
+    "runs": ["0", "1"],
+    "effects": {"flip_rate": {"scale": "ratio", "value": 0.5, "low": None}},
+    "nested": {"counts": [[1, 2], [3, 4]]},
+}
+
+
+def test_each_list_and_effect_has_a_line():
+    """Nested lists have one for each of the innermost; the text says the same."""
+    text = as_text(RESULTS)
+
+    lines = [line.strip() for line in text.splitlines()]
+    assert json.loads(text) == RESULTS
+    assert '"runs": ["0", "1"],' in lines
+    assert '"flip_rate": {"scale": "ratio", "value": 0.5, "low": null}' in lines
+    assert "[1, 2]," in lines
+    assert text.endswith("}\n")
+
+
+def test_what_is_written_is_read_again(tmp_path):
+    """By name, whatever the order of the files; other files are left alone."""
+    for name in ("b", "a"):
+        path = write_results(RESULTS | {"name": name}, tmp_path / "results")
+        assert path.name == f"{name}.json"
+    (tmp_path / "results" / "note.txt").write_text("no results")
+
+    found = stored_results(RECIPE, tmp_path / "results", version=3)
+
+    assert [one["name"] for one in found] == ["a", "b"]
+    assert found[0] == RESULTS | {"name": "a"}
+
+
+def test_results_of_another_version_are_refused(tmp_path):
+    """The message names the file, and what to do."""
+    write_results(RESULTS, tmp_path)
+
+    with pytest.raises(OptionError, match=r"made.json has the format 3 .* reads 4. Make it again"):
+        stored_results(RECIPE, tmp_path, version=4)
+
+
+def test_a_folder_that_is_not_there_has_no_results(tmp_path):
+    """And is no error."""
+    assert stored_results(RECIPE, tmp_path / "none", version=3) == []
+
+
+def test_without_a_folder_the_packages_own_are_read():
+    """The recipe that is named decides."""
+    assert {one["paper"] for one in stored_results(RECIPE, version=2)} == {"conll2019"}
+
+
+def test_versions_that_differ_are_left_out():
+    """And so is what changes no result."""
+
+    def run(torch):
+        versions = {"torch": torch, "numpy": "2", "pip": "9"}
+        return RunManifest("id", "0", facts={"versions": versions})
+
+    assert shared_versions([run("1"), run("1")]) == {"torch": "1", "numpy": "2"}
+    assert shared_versions([run("1"), run("2")]) == {"numpy": "2"}
+    assert shared_versions([]) == {}
