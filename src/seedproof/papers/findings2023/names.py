@@ -43,7 +43,7 @@ ARMS = {
     "heads-16": "16 heads",
     "heads-16-decay-zero-smooth": "16 heads + decay + zero last + smoothing",
     "wide-decay-zero-ema": "width 1,024 + decay + zero last + EMA",
-    "wide-decay-zero-tgtss": "width 1,024 + decay + zero last + TGTSS (fresh)",
+    "wide-decay-zero-tgtss-every-10": "width 1,024 + decay + zero last + TGTSS (fresh)",
     "wide-decay-zero-smooth-heads-4": "4 heads of width 1,024 + decay + zero last + smoothing",
 }
 GROUPS = {

@@ -122,14 +122,20 @@ def _teachers(settings: Sequence[SettingResults]) -> str:
 
 
 def _early_averages(settings: Sequence[SettingResults]) -> str:
-    arms = [arm for arm in FROM_THE_START if _all(settings, arm, "flip_rate", _rises)]
+    """Averages that flip more and lose accuracy everywhere: they hold on to an unfinished model."""
+    arms = [
+        arm
+        for arm in FROM_THE_START
+        if _all(settings, arm, "flip_rate", _rises) and _all(settings, arm, "accuracy", loses)
+    ]
     if not arms:
         return ""
     epochs = max(one.own["setting"]["epochs"] for one in settings)
     return (
-        f"**Averaging from the first step needs more than {epochs} epochs.** "
+        f"**Averaging from the first step needs more than {epochs} epochs.** Here "
         f"{listed([title_of(arm) for arm in arms])} changed the flip rate by "
-        f"{_spans(settings, arms, 'flip_rate')} here: it had not converged."
+        f"{_spans(settings, arms, 'flip_rate')} and accuracy by "
+        f"{_spans(settings, arms, 'accuracy')}."
     )
 
 

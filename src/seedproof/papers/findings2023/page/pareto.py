@@ -181,6 +181,8 @@ def _words(one: Point, scale: _Scale) -> str:
 
 def _legend() -> Iterator[str]:
     yield text(12, 16, "change of the flip rate, where it is cut less (lower is better)", color=INK)
+    yield f'<path d="M430 12h24" stroke="{ACCENT}"/>'
+    yield text(460, 16, "the largest cut for the cost", color=INK)
     x = 18.0
     for words, color, is_honest in (
         ("all trained anew, accuracy kept", ACCENT, True),

@@ -2,9 +2,9 @@ from dataclasses import replace
 
 from seedproof.papers.conll2019.page.claims import CHECKS, checked_claims
 from seedproof.papers.conll2019.page.reading import SettingResults
+from seedproof.papers.conll2019.published import published
 from seedproof.papers.page.claims import CheckedClaim, tally
 from seedproof.papers.page.verdicts import FAILS, HOLDS, OPEN, SIZE_OPEN
-from seedproof.papers.conll2019.published import published
 
 
 def checked(*settings):

@@ -140,7 +140,10 @@ def made_arms():
 
 def made(dataset="clinc150", track="head", arms=None, **setting):
     """Results of a setting."""
-    sizes = {"clinc150": {"train": 15_000, "test": 4500}, "massive": {"train": 11_514, "test": 2974}}
+    sizes = {
+        "clinc150": {"train": 15_000, "test": 4500},
+        "massive": {"train": 11_514, "test": 2974},
+    }
     return {
         "format": 1,
         "paper": "findings2023",

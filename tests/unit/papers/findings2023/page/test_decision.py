@@ -16,7 +16,7 @@ def test_the_page_has_a_picture_sentences_and_choices(both):
     assert "[our own table](findings2023.md#all-arms)" in page.text
 
 
-def test_the_page_stands_also_with_few_results(make, both, finetuned, only_control):
+def test_the_page_stands_also_with_few_results(both, finetuned, only_control):
     """The control alone, no head at all, or one data set: no picture without a point."""
     alone = build_decision([only_control.own])
     assert alone.images == {}

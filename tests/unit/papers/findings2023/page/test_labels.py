@@ -1,4 +1,5 @@
 import re
+from itertools import pairwise
 
 from seedproof.papers.findings2023.page.labels import Label, placed
 
@@ -28,12 +29,12 @@ def test_no_name_covers_another_or_a_mark():
     assert len(found) == 8
     for side in ("start", "end"):
         heights = sorted(y for _, y, anchor in found.values() if anchor == side)
-        assert all(after - before >= 12 for before, after in zip(heights, heights[1:], strict=False))
+        assert all(after - before >= 12 for before, after in pairwise(heights))
 
 
 def test_a_name_that_is_not_needed_is_near_or_nowhere():
     """The needed one goes far, with a line to its mark."""
-    wall = [Label("x" * 30, 200, 100 + 6 * place, "red") for place in range(5)]
+    wall = [Label("x" * 30, 200, 100 + 4 * place, "red") for place in range(9)]
 
     kept = places([*wall, Label("extra", 200, 112, "red", is_needed=False)])
 
