@@ -6,6 +6,7 @@ from seedproof.comparison.effect import Effect, scale_of
 from seedproof.measurement.intervals import Estimate
 from seedproof.papers.findings2023.names import CONTROL, title_of
 from seedproof.papers.findings2023.page.choices import Choice, is_cut
+from seedproof.papers.findings2023.page.goal import Candidate
 from seedproof.papers.findings2023.page.reading import SettingResults
 from seedproof.papers.findings2023.page.redraws import drawn_again
 from seedproof.papers.findings2023.page.rules import loses
@@ -86,9 +87,8 @@ def _heads(settings: Sequence[SettingResults]) -> str:
     arm = next((one for one in HEADS if _all(settings, one, "flip_rate", is_cut)), None)
     if arm is None or not _all(settings, arm, "accuracy", lambda one: not loses(one)):
         return ""
-    costs = [
-        max(one.cost(arm, what) or 0.0 for one in settings) for what in ("training", "serving")
-    ]
+    heads = Candidate(arm, tuple(settings))
+    costs = [heads.cost(what) for what in ("training", "serving")]
     return (
         f"**Frozen encoder? Train several heads on it.** Their mean ({title_of(arm)}) changes the "
         f"flip rate by {_spans(settings, (arm,), 'flip_rate')}, for {multiple(costs[0])} the "
@@ -103,7 +103,7 @@ def _linear(settings: Sequence[SettingResults]) -> str:
     lost = [one.short_title for one in settings if loses(one.effect("linear", "accuracy"))]
     tail = f", with a loss shown on {listed(lost)}" if lost else ", and no loss is shown"
     return (
-        "**A linear head leaves little to chance:** "
+        "**A linear head leaves little to chance** (from zeros, with decay, twice the epochs): "
         f"{_spans(settings, ('linear',), 'flip_rate')} flips, at {price} of accuracy{tail}."
     )
 
@@ -132,7 +132,7 @@ def _early_averages(settings: Sequence[SettingResults]) -> str:
         return ""
     epochs = max(one.own["setting"]["epochs"] for one in settings)
     return (
-        f"**Averaging from the first step needs more than {epochs} epochs.** Here "
+        f"**Averaging from the first step of a short training backfires.** In {epochs} epochs "
         f"{listed([title_of(arm) for arm in arms])} changed the flip rate by "
         f"{_spans(settings, arms, 'flip_rate')} and accuracy by "
         f"{_spans(settings, arms, 'accuracy')}."
@@ -162,7 +162,7 @@ def _calibration(settings: Sequence[SettingResults], chosen: Sequence[Choice]) -
         f"from {_level(one, CONTROL)} to {_level(one, arm)} on {one.short_title}"
         for one in settings
     ]
-    return f"**Look at calibration, too:** the ECE of {title_of(arm)} goes {listed(parts)}."
+    return f"**Look at calibration, too:** with {title_of(arm)} the ECE goes {listed(parts)}."
 
 
 def _is_worse(effect: Effect | None) -> bool:

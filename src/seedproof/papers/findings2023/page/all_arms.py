@@ -27,9 +27,24 @@ ABOUT = """\
 Brackets are 95 % intervals.
 Changes of accuracy, flip rate and LE_m are those of `seedproof compare`: in each column the \
 intervals of all arms of a setting hold together, and are wider for it than those above.
-LE_m above 0.56 is cross-fitted, and each arm is asked alone.
+LE_m grows with the number of runs, so that of arms with unlike numbers only changes compare.
+LE_m above 0.56 is cross-fitted, and each arm is asked alone; utterances are chosen in the \
+control, which favors the arm, as [Table 5](#table-5-label-entropy-over-runs-where-it-is-high) \
+shows.
 LE_s can be compared between arms that train for as many steps.
 Training and serving are multiples of the control's, with the encoder."""
+WORDS = """\
+*Decay* lets the learning rate fall in a line to 0, *zero last* begins with a last layer of zeros, \
+*smoothing* is label smoothing of 0.1, *width* counts hidden units in place of 256, and *fixed \
+init* begins all runs with the same weights.
+*Heads* are trained on the same features, and the mean of their probabilities is served.
+A *linear head* has no hidden layer, and is trained with decay, from zeros, for twice the epochs.
+TGTSS *every 10 steps* asks its teacher after every tenth step, *from batches* takes what the \
+teacher says of its own batches, and *without exponent* does not flatten that.
+A *deployed model* is one teacher that all runs share; *k-NN label smoothing* takes half of each \
+label from the ten nearest utterances, itself among them; with *co-distillation* two heads learn \
+from each other, and one is served.
+SWA is the paper's; other averages are [presets](../how-to/average-weights.md) of their names."""
 
 
 def all_arms(settings: Sequence[SettingResults]) -> str:
@@ -41,7 +56,7 @@ def all_arms(settings: Sequence[SettingResults]) -> str:
     Returns:
         Markdown with a heading for each setting.
     """
-    blocks = [ABOUT]
+    blocks = [ABOUT, WORDS]
     for one in settings:
         blocks += [f"### {one.title}: all arms", _about(one), table(HEADER, _rows(one))]
     return paragraphs(blocks)

@@ -36,7 +36,6 @@ PROTOCOLS = {
     "With one teacher for all runs": SHARED,
     "With a fresh teacher for each run, as a retraining has it": FRESH,
 }
-CATCH = "as many on which one run wavers most find"
 
 
 def short_answer(settings: Sequence[SettingResults]) -> str:
@@ -172,14 +171,15 @@ def _stands_in(settings: Sequence[SettingResults]) -> str:
         for one in known
         if one.stand_in("precision") is not None
     ]
-    verdicts = [judge_strong(one.stand_in("pearson")) for one in known]
+    verdicts = [judge_strong(one.stand_in("pearson"), one.stand_in("reference")) for one in known]
     return joined(
         (
             "**Can one run stand in for many?**",
             verdict(f"a strong relationship, of 0.7 or more: {summed_up(verdicts)}"),
             f"LE_s of one run and LE_m of the others correlate by {found}.",
-            f"As many other runs would correlate by {listed(others)}." if others else "",
-            f"Of the least stable utterances, a tenth of all at most, {CATCH} {listed(caught)}."
+            f"LE_m of as many other runs would correlate by {listed(others)}." if others else "",
+            f"Of the least stable utterances, at most a tenth of all, {listed(caught)} are among "
+            "as many that one run wavers on most."
             if caught
             else "",
         )

@@ -40,15 +40,9 @@ def cuts_everywhere(one: Candidate) -> bool:
     return all(is_cut(found.effect_of_all(one.arm, "flip_rate")) for found in one.settings)
 
 
-def training(one: Candidate) -> float:
-    """What training costs, where it costs most; without end if that is not known."""
-    costs = [found.cost(one.arm, "training") for found in one.settings]
-    return max((float("inf") if cost is None else cost for cost in costs), default=float("inf"))
-
-
 def _loses_little(one: Candidate) -> bool:
-    """Whether a loss of accuracy of two points is excluded."""
-    effects = [found.effect(one.arm, "accuracy") for found in one.settings]
+    """Whether a loss of accuracy of two points is excluded, together with all arms."""
+    effects = [found.effect_of_all(one.arm, "accuracy") for found in one.settings]
     return all(
         effect is not None and effect.low is not None and effect.low >= SMALL_LOSS
         for effect in effects
@@ -69,7 +63,8 @@ def choices(settings: Sequence[SettingResults]) -> tuple[Choice, ...]:
     kept = [one for one in honest if one.keeps_accuracy]
 
     def first(found: Sequence[Candidate], most: float) -> Candidate | None:
-        return next((one for one in found if training(one) <= most), None)
+        known = ((one, one.cost("training")) for one in found)
+        return next((one for one, cost in known if cost is not None and cost <= most), None)
 
     rows = {
         "no more training than now": first(kept, AS_NOW),
@@ -135,14 +130,10 @@ def _row(one: Choice, names: Sequence[str]) -> tuple[str, ...]:
     def cells(write: Callable[[SettingResults], str]) -> list[str]:
         return [MISSING if found is None else write(found) for found in by_name.values()]
 
-    costs = [
-        max((found.cost(arm, what) or 0.0) for found in one.candidate.settings)
-        for what in ("training", "serving")
-    ]
     return (
         one.afford,
         f"**{title_of(arm)}**",
         *cells(lambda found: changed(found.effect_of_all(arm, "flip_rate"))),
-        *cells(lambda found: changed(found.effect(arm, "accuracy"))),
-        *(multiple(cost) for cost in costs),
+        *cells(lambda found: changed(found.effect_of_all(arm, "accuracy"))),
+        *(multiple(one.candidate.cost(what)) for what in ("training", "serving")),
     )

@@ -28,13 +28,13 @@ STYLE = """\
 </style>"""
 RULE = (
     "Each row has, of what one can afford, the arm with the largest cut on the data set where it "
-    "cuts less, by intervals that hold together for all arms. But where a row says otherwise, "
-    "everything is trained anew in each run and no loss of accuracy is shown."
+    "cuts less; intervals hold together for all arms. Unless a row says otherwise, everything is "
+    "trained anew in each run and no loss of accuracy is shown."
 )
 CODE = (
-    "Code: [soft labels](../how-to/soft-labels.md), [averages of weights]"
-    "(../how-to/average-weights.md); width, decay, a last layer of zeros and several heads are "
-    "lines of your own model. Everything else: [the whole page]({page})."
+    "Code: [several heads](../how-to/several-heads.md), [soft labels](../how-to/soft-labels.md), "
+    "[averages of weights](../how-to/average-weights.md); width, decay and a last layer of zeros "
+    "are lines of your own model. Everything else: [the whole page]({page})."
 )
 
 
@@ -59,7 +59,7 @@ def build_decision(
     chosen, points = choices(settings), points_of(settings)
     names = [one.short_title for one in found]
     sentences = advice(found, chosen)
-    seeds = listed(sorted({one.seeds for one in found}))
+    seeds = listed(list(dict.fromkeys(one.seeds for one in found)))
     start = (
         f"From [our own table]({page}#all-arms): heads on a frozen encoder, {listed(names)}, "
         f"{seeds} runs an arm. The *flip rate* is the share of requests on which two trainings "

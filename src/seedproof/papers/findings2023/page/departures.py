@@ -10,16 +10,18 @@ from seedproof.papers.page.words import listed, paragraphs, table
 TITLE = "Not the paper's models:"
 ENCODERS = {
     "head": "a head trained on frozen features of MiniLM-L6",
-    "finetune": "MiniLM-L6, fine-tuned",
+    "finetune": "a fine-tuned MiniLM-L6",
 }
 NOTES = """\
 - **Encoder.** DistilBERT-base has 66 million weights and the paper fine-tunes all of them; \
 MiniLM-L6 has 23 million. On the track *head* it is frozen, its mean-pooled features are \
 standardized, and a head with one hidden layer of 256 and a dropout of 0.3 is trained on them, as \
-many production classifiers are.
+many production classifiers are. On the track *fine-tuned* such a head and the encoder are trained \
+together, the encoder in bfloat16 with weights in float32.
 - **Teachers.** They count from the same share of the training on as in the paper: step 200 of 295 \
 on CLINC150, 180 of 225 on MASSIVE. The paper does not say whether its 50 students shared one \
-teacher, so both are run.
+teacher, so on the track *head* both are run. On the track *fine-tuned* teachers are fresh, and \
+predict after every tenth step: that arm stands for TGTSS.
 - **Label smoothing.** 0.5 on CLINC150 and 0.1 on MASSIVE in the tables, as published; both are \
 among all arms.
 - **SWA.** The mean of the weights after the last two epochs, as published."""

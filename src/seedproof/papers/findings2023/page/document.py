@@ -27,10 +27,11 @@ from seedproof.papers.page.claims import (
     unfolded,
 )
 from seedproof.papers.page.document import Page, write_files
-from seedproof.papers.page.words import UNTOLD_MEANS, paragraphs
+from seedproof.papers.page.words import UNTOLD, UNTOLD_MEANS, paragraphs
 
 # The page that helps to choose, beside the one that reports.
 DECISION = "which-mitigation.md"
+LIMITS = "What limits these figures"
 
 
 def build_page(results: Sequence[Mapping[str, Any]], *, folder: str = "findings2023") -> Page:
@@ -61,10 +62,12 @@ def build_page(results: Sequence[Mapping[str, Any]], *, folder: str = "findings2
         "What runs share, drawn again": redraws(settings),
         "All arms": all_arms(settings),
         "How costs are counted": how_counted(settings),
-        "What limits these figures": limits(settings),
+        LIMITS: limits(settings),
         "What differs from the paper": differences(settings),
         "How this was made": how_made(settings),
     }
+    if any(UNTOLD in content for content in sections.values()):
+        sections[LIMITS] = paragraphs((sections[LIMITS], UNTOLD_MEANS))
     text = paragraphs(
         (
             "# Findings of ACL 2023, reproduced",
@@ -107,8 +110,8 @@ def _about(settings: Sequence[SettingResults]) -> str:
         "classifiers of short requests again and again, with nothing but the random seed changed, "
         "and counted on which requests they disagree.\n"
         "To make them agree, it trains a student on what a teacher said from step to step: TGTSS.\n"
-        f"We trained {n_runs:,} models in {n_settings}, by its methods and by others, and measured "
-        "them with seedproof.\n"
+        f"We made {n_runs:,} runs in {n_settings}, by its methods and by others, and measured them "
+        "with seedproof.\n"
         "Here is what the paper printed, what we found, and which of its claims hold.\n"
         "The *control* is training as usual, an *arm* is one way to train, and *fresh* and "
         "*shared* tell whether each run trained its own teacher.\n"
@@ -121,7 +124,6 @@ def _claims(claims: Sequence[CheckedClaim]) -> str:
         (
             claims_table(claims),
             RULES,
-            UNTOLD_MEANS,
             "The comparisons behind each verdict:",
             *(
                 unfolded(one.claim["says"], checks_table(one.checks))

@@ -79,11 +79,11 @@ class Figure:
         return Drawn(text, file_name, draw_cells(picture))
 
     def _seen(self, settings: Sequence[SettingResults]) -> tuple[str, ...]:
-        known = {one.title: found for one in settings if (found := self.figure(one)) is not None}
+        known = [(one, found) for one in settings if (found := self.figure(one)) is not None]
         if not known:
             return ()
-        told = listed([f"{correlation(found)} for {title}" for title, found in known.items()])
-        verdicts = {judge_strong(found) for found in known.values()}
+        told = listed([f"{correlation(found)} for {one.title}" for one, found in known])
+        verdicts = {judge_strong(found, one.stand_in("reference")) for one, found in known}
         word = (
             {HOLDS: "strong", FAILS: "not strong"}.get(verdicts.pop())
             if len(verdicts) == 1

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 from seedproof.papers.findings2023.names import title_of
 from seedproof.papers.findings2023.page.reading import SettingResults, heads, in_every
@@ -15,7 +16,9 @@ the encoder counted, loses no accuracy, and cuts the flip rate by half or more, 
 that excludes a cut of 40 % or less?
 The flip rate is the share of utterances on which two runs disagree.
 *Loses no accuracy*: the interval of the difference to the control does not lie below 0.
-*Not worse* is more: the interval excludes a loss of half a point.
+*Within 0.5 pts* is another question: the interval excludes a loss of half a point, whether a \
+smaller one is shown or not.
+Costs that differ between the data sets stand in their order.
 *Together* says whether the flip rate is still halved by the wider interval that holds together \
 with those of all arms, which is the one to go by after looking at many."""
 
@@ -37,11 +40,17 @@ class Candidate:
         """Whether its runs share nothing but the recipe and the data."""
         return all(one.shares(self.arm) is None for one in self.settings)
 
+    def cost(self, what: str) -> float | None:
+        """What `training` or `serving` costs, where it costs most; None if that is not known."""
+        costs = [one.cost(self.arm, what) for one in self.settings]
+        known = [cost for cost in costs if cost is not None]
+        return max(known) if known and len(known) == len(costs) else None
+
     @property
     def is_cheap(self) -> bool:
         """Whether it costs at most 1.5 times one training."""
-        costs = [one.cost(self.arm, "training") for one in self.settings]
-        return all(cost is not None and cost <= MOST_TRAINING for cost in costs)
+        cost = self.cost("training")
+        return cost is not None and cost <= MOST_TRAINING
 
     @property
     def keeps_accuracy(self) -> bool:
@@ -123,8 +132,18 @@ def candidates(settings: Sequence[SettingResults]) -> tuple[Candidate, ...]:
 
 
 def closest(found: Sequence[Candidate]) -> Candidate | None:
-    """The arm with the largest cut, where it cuts less, that is cheap and loses no accuracy."""
-    return next((one for one in found if one.is_cheap and one.keeps_accuracy), None)
+    """The arm with the largest cut, where it cuts less, that is cheap and loses no accuracy.
+
+    Args:
+        found: Arms, the largest cuts first.
+
+    Returns:
+        The first of all where each is too dear or loses accuracy; None where flips or costs are
+        not known.
+    """
+    known = [one for one in found if isfinite(one.worst) and one.cost("training") is not None]
+    able = (one for one in known if one.is_cheap and one.keeps_accuracy)
+    return next(able, known[0] if known else None)
 
 
 def goal(settings: Sequence[SettingResults]) -> str:
@@ -183,7 +202,7 @@ def _table(found: Sequence[Candidate]) -> str:
         *(f"accuracy, {name}" for name in names),
         "training",
         "serving",
-        "not worse",
+        "within 0.5 pts",
         "together",
     )
     return table(header, [one.row for one in found])

@@ -1,7 +1,6 @@
 """How costs are counted, and what limits the figures."""
 
 from collections.abc import Iterator, Sequence
-from statistics import median
 
 from seedproof.papers.findings2023.names import CONTROL, title_of
 from seedproof.papers.findings2023.page.reading import SettingResults, heads
@@ -96,10 +95,11 @@ def _traced(settings: Sequence[SettingResults]) -> Iterator[str]:
             if one.wavering(arm) is not None and one.wavering_effect(arm) is None
         ]
         unseen = [title_of(arm) for arm in one.others if not one.n_traced(arm)]
-        followed = f"{one.n_traced(CONTROL)} runs of the control and {median(counts):g} of others"
+        first = one.n_traced(CONTROL)
+        followed = f"{first} runs of the control and up to {max(counts)} of each other arm"
         told = [f"**LE_s on {one.title}.** {followed} were followed over their steps: few."]
         if other:
-            told.append(f"It is not compared for {listed(other)}, which take more or fewer steps.")
+            told.append(f"More or fewer steps, so that LE_s is not compared: {listed(other)}.")
         if unseen:
-            told.append(f"Not followed were {listed(unseen)}.")
+            told.append(f"Not followed: {listed(unseen)}.")
         yield " ".join(told)

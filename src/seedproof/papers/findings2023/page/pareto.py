@@ -1,11 +1,10 @@
 """The Pareto picture: what arms cut against what their training costs."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from seedproof.papers.findings2023.names import title_of
-from seedproof.papers.findings2023.page.choices import training
 from seedproof.papers.findings2023.page.goal import Candidate, candidates
 from seedproof.papers.findings2023.page.labels import LETTER, Label, placed
 from seedproof.papers.findings2023.page.reading import SettingResults
@@ -72,8 +71,8 @@ def points_of(settings: Sequence[SettingResults]) -> tuple[Point, ...]:
 def _point(one: Candidate) -> Point | None:
     effects = [found.effect_of_all(one.arm, "flip_rate") for found in one.settings]
     known = [effect for effect in effects if effect is not None and effect.value is not None]
-    cost = training(one)
-    if len(known) < len(effects) or not math.isfinite(cost):
+    cost = one.cost("training")
+    if len(known) < len(effects) or cost is None:
         return None
     worst = max(known, key=lambda effect: effect.value or 0.0)
     value = worst.value or 0.0
@@ -159,7 +158,7 @@ def draw_pareto(points: Sequence[Point], title: str) -> str:
     theirs = [one for one in points if one.is_published]
     # What nobody beats first: it gets the nearest places.
     named = list(dict.fromkeys((*best, *theirs, points[0], points[-1])))
-    parts = [STYLE, *_legend(), *_axes(scale), *_steps(best, scale)]
+    parts = [STYLE, *_legend(), *_axes(scale), *_steps(best, places)]
     for one in named:
         x, low, high = places[one.arm][0], scale.y(one.low), scale.y(one.high)
         parts.append(
@@ -212,13 +211,12 @@ def _axes(scale: _Scale) -> Iterator[str]:
     yield text((LEFT + RIGHT) / 2, HEIGHT - 8, words, anchor="middle", color=INK)
 
 
-def _steps(best: Sequence[Point], scale: _Scale) -> Iterator[str]:
+def _steps(best: Sequence[Point], places: Mapping[str, tuple[float, float]]) -> Iterator[str]:
     """The front as steps: what one gets for at most so much."""
     if not best:
         return
-    path = f"M{scale.x(best[0].cost):.1f} {scale.y(best[0].change):.1f}"
-    for one in best[1:]:
-        path += f"H{scale.x(one.cost):.1f}V{scale.y(one.change):.1f}"
+    (x, y), *others = (places[one.arm] for one in best)
+    path = f"M{x:.1f} {y:.1f}" + "".join(f"H{x:.1f}V{y:.1f}" for x, y in others)
     yield f'<path d="{path}H{RIGHT}" fill="none" stroke="{ACCENT}" opacity="0.6"/>'
 
 

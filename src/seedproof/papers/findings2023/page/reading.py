@@ -141,11 +141,6 @@ class SettingResults:
         found: Mapping[str, Any] | None = (self._control.get("pictures") or {}).get(name)
         return found
 
-    def cumulative(self) -> Mapping[str, Sequence[float]] | None:
-        """The mean LE_s of the steps so far, over steps, by arm; None if it was not kept."""
-        found: Mapping[str, Sequence[float]] | None = self._control.get("cumulative")
-        return found
-
     def n_traced(self, arm: str = CONTROL) -> int:
         """How many runs of an arm told what they predict while they train."""
         return int(self.of(arm).get("n_traced") or 0)

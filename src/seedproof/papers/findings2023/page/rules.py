@@ -19,18 +19,23 @@ BOTH = float(ndtri(1 - TAIL / 2)) / NORMAL
 MOST_TRAINING, AT_MOST, EXCLUDED = 1.5, 0.5, 0.6
 
 
-def judge_strong(estimate: Estimate | None) -> Verdict:
-    """Whether a correlation is strong: from `STRONG` on.
+def judge_strong(estimate: Estimate | None, reference: Estimate | None) -> Verdict:
+    """Whether a correlation with the entropy over runs is strong: from `STRONG` on.
+
+    The entropy over few runs is noisy, and nothing correlates with it by more than the square root
+    of what as many other runs do: what is short of `STRONG` for that reason alone does not fail.
 
     Args:
         estimate: A correlation with its interval.
+        reference: The correlation of that entropy with the one of as many other runs.
 
     Returns:
-        It holds if the whole interval lies there, and fails if none of it does.
+        It holds if the whole interval lies there, and fails if none of it does once the noise is
+        taken off; open without a reference.
     """
-    if estimate is None or estimate.low is None or estimate.high is None:
+    if estimate is None or estimate.low is None or estimate.high is None or reference is None:
         return OPEN
-    if estimate.high < STRONG:
+    if estimate.high < STRONG * math.sqrt(max(reference.value, 0.0)):
         return FAILS
     return HOLDS if estimate.low >= STRONG else OPEN
 
@@ -38,8 +43,8 @@ def judge_strong(estimate: Estimate | None) -> Verdict:
 def recovered(ours: Effect | None, reference: Effect | None) -> Estimate | None:
     """Our cut as a share of another arm's.
 
-    Both intervals are widened so that they hold together, whatever binds the two arms: that of the
-    share is at least one of 95 %.
+    Both intervals are widened so that they hold together, whatever binds the two arms: with many
+    runs, that of the share is at least one of 95 %.
 
     Args:
         ours: A ratio.

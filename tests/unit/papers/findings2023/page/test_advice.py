@@ -18,10 +18,10 @@ def test_everything_that_the_results_show_is_said(settings):
     assert "−85\xa0% flips, at −1.00\xa0pts of accuracy, with a loss shown" in found["A"]
     assert "no cut is shown (+2\xa0%); −15\xa0% while all runs share one teacher." in found["Do"]
     assert found["Averaging"].endswith(
-        "5 epochs.** Here ASWA changed the flip rate by +100\xa0% and accuracy by −3.00\xa0pts."
+        "In 5 epochs ASWA changed the flip rate by +100\xa0% and accuracy by −3.00\xa0pts."
     )
     assert "Flips change by −40 to −30\xa0% over 3 draws" in found["Fixing"]
-    assert "the ECE of width 1,024 + decay + zero last + smoothing goes from 2.0" in found["Look"]
+    assert "with width 1,024 + decay + zero last + smoothing the ECE goes from 2.0" in found["Look"]
 
 
 @pytest.mark.parametrize(

@@ -85,13 +85,14 @@ def test_where_entropy_is_high_the_arm_chooses_too(settings):
 
 
 def test_few_arms_leave_claims_uncovered(finetuned, only_control):
-    """Every tenth step stands for TGTSS; no ensemble, no share of it."""
+    """Every tenth step stands for TGTSS; no ensemble, no share of it; no L2, nothing to beat."""
     found = checked(by_setting([finetuned]))
 
     assert [check.where for check in found["tgtss-cuts"].checks] == [
         "MASSIVE (fine-tuned): TGTSS every 10 steps (fresh)"
     ]
     assert found["tgtss-recovers"].summary == "not covered by our runs"
+    assert found["tgtss-beats"].checks == ()  # SWA alone is not SWA and L2
     assert found["fraction-of-cost"].checks == found["smoothing-cuts"].checks == ()
     covered = {name for name, one in checked([only_control]).items() if one.checks}
     assert covered == {"one-run-stands-in", "entropy-follows-sd"}

@@ -51,7 +51,7 @@ def test_a_page_has_every_section_and_image_that_it_names(both, finetuned):
 
     assert headings(page.text) == SECTIONS
     assert re.findall(r"\]\(images/([^)]+)\)", page.text) == list(page.images)
-    assert "We trained 1,820 models in 3 settings" in page.text
+    assert "We made 1,820 runs in 3 settings" in page.text
 
 
 def test_both_pages_and_their_images_are_written(both, tmp_path):
@@ -89,6 +89,16 @@ def test_a_page_of_few_results_is_whole(only_control, finetuned):
     assert headings(build_page([finetuned]).text) == [
         one for one in SECTIONS if one not in (SECTIONS[1], SECTIONS[5])
     ]
+
+
+def test_words_that_stand_for_figures_are_explained_where_they_occur(both):
+    """An interval from a tenth to ten times as much; nothing to explain without one."""
+    words = "the interval excludes neither a cut to a fifth"
+    assert words not in build_page(both).text
+
+    both[0]["arms"]["swa"]["effects"]["label_entropy"] |= {"low": 0.1, "high": 10.0}
+
+    assert build_page(both).text.count(words) == 1
 
 
 def test_a_study_without_a_control_is_told_without_changes(both):

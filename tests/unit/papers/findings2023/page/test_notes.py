@@ -13,7 +13,7 @@ def test_the_banner_names_what_is_not_the_papers(both, finetuned):
         "> - CLINC150 (head): a head trained on frozen features of MiniLM-L6, 4,500 test utterances "
         "in place of 3,000 and a learning rate of 0.001"
     )
-    assert lines[4] == "> - MASSIVE (fine-tuned): MiniLM-L6, fine-tuned and 5 of 50 runs"
+    assert lines[4] == "> - MASSIVE (fine-tuned): a fine-tuned MiniLM-L6 and 5 of 50 runs"
 
 
 def test_a_smoke_run_departs_further(make):
@@ -54,8 +54,8 @@ def test_limits_name_arms_whose_steps_differ_or_were_not_followed(settings, only
     text = limits(settings)
 
     assert "There are 17 on CLINC150 (head) and 17 on MASSIVE (head)." in text
-    assert "not compared for linear head, which take more or fewer steps." in text
-    assert "Not followed were ASWA." in text
+    assert "More or fewer steps, so that LE_s is not compared: linear head." in text
+    assert "Not followed: ASWA." in text
     assert "LE_s on" not in limits([only_control])
 
 

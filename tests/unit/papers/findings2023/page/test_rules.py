@@ -40,7 +40,15 @@ def difference(low, high):
 )
 def test_a_relationship_is_strong_from_seven_tenths_on(estimate, verdict):
     """With its whole interval; without one nothing is said."""
-    assert judge_strong(estimate) == verdict
+    assert judge_strong(estimate, Estimate(1.0)) == verdict
+
+
+@pytest.mark.parametrize(
+    ("reference", "verdict"), [(Estimate(0.81), FAILS), (Estimate(0.64), OPEN), (None, OPEN)]
+)
+def test_noise_of_few_runs_does_not_make_a_relationship_weak(reference, verdict):
+    """0.6 is below 0.7 × 0.9, and above 0.7 × 0.8; without eight runs nobody knows."""
+    assert judge_strong(Estimate(0.5, 0.4, 0.6), reference) == verdict
 
 
 def test_a_share_of_a_cut_has_an_interval_of_both_arms():

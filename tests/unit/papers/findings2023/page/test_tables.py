@@ -29,6 +29,7 @@ def test_a_published_rise_has_a_plus(settings):
     l2 = [row for row in rows(settings, "Table 3") if row[0] == "L2"][1]
 
     assert l2[4] == "+2.3\xa0%"
+    assert l2[6] == "−7\xa0%"
 
 
 def test_the_control_is_changed_by_nothing(settings):
