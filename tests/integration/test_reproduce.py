@@ -164,6 +164,7 @@ def test_own_copies_are_asked_for_once_and_first(seedproof, tmp_path, monkeypatc
     [
         (("conll2020",), "Known: conll2019, findings2023"),
         (("conll2019", "--track", "head"), "--track goes with findings2023, not with conll2019"),
+        (("conll2019", "--from-results", "--dataset", "sst"), "--dataset is about training"),
         (("findings2023", "--explain"), "--explain goes with conll2019"),
         (("findings2023", "--lime-samples", 10), "--lime-samples goes with conll2019"),
         (("findings2023", "--dataset", "sst"), "Known: clinc150, massive"),

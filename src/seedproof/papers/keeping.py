@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from seedproof.errors import OptionError
-from seedproof.records.manifest import RunManifest
 
 
 def as_text(results: Mapping[str, Any]) -> str:
@@ -75,16 +74,16 @@ def stored_results(
     return list(results.values())
 
 
-def shared_versions(runs: Iterable[RunManifest]) -> dict[str, str]:
-    """Versions that all runs share; one that differs is left out.
+def shared_versions(versions: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Versions that all runs, or all settings, share; one that differs is left out.
 
     Args:
-        runs: What they were made with.
+        versions: What each of them was made with, such as `python`, by name.
 
     Returns:
         Those that may change results, by their names.
     """
-    found = [run.facts.get("versions", {}) for run in runs]
+    found = list(versions)
     return {
         name: value
         for name, value in (found[0] if found else {}).items()

@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -78,7 +79,8 @@ def encode(texts: Sequence[str]) -> Encoded:
     Returns:
         Features in float32, and numbers of tokens.
     """
-    key = blake2b("\0".join((PACKAGE, *texts)).encode(), digest_size=16).hexdigest()
+    weights = f"{PACKAGE} {version(PACKAGE)}"
+    key = blake2b("\0".join((weights, *texts)).encode(), digest_size=16).hexdigest()
     kept = _cache_folder() / f"minilm-{key}.npz"
     if kept.is_file():
         with np.load(kept) as arrays:

@@ -4,7 +4,6 @@ import pytest
 
 from seedproof.errors import OptionError
 from seedproof.papers.keeping import as_text, shared_versions, stored_results, write_results
-from seedproof.records.manifest import RunManifest
 
 RECIPE = "seedproof.papers.conll2019"
 RESULTS = {
@@ -60,12 +59,15 @@ def test_without_a_folder_the_packages_own_are_read():
 
 
 def test_versions_that_differ_are_left_out():
-    """And so is what changes no result."""
+    """And so is one that somebody does not know, and what changes no result."""
+    first = {"python": "3.11.7", "torch": "2.13.0", "numpy": "2.4.6", "pip": "9"}
+    second = {"python": "3.11.7", "torch": "2.12.0", "pip": "9"}
 
-    def run(torch):
-        versions = {"torch": torch, "numpy": "2", "pip": "9"}
-        return RunManifest("id", "0", facts={"versions": versions})
-
-    assert shared_versions([run("1"), run("1")]) == {"torch": "1", "numpy": "2"}
-    assert shared_versions([run("1"), run("2")]) == {"numpy": "2"}
+    assert shared_versions([first, first]) == {
+        "python": "3.11.7",
+        "torch": "2.13.0",
+        "numpy": "2.4.6",
+    }
+    assert shared_versions([first, second]) == {"python": "3.11.7"}
+    assert shared_versions(iter([second, first])) == {"python": "3.11.7"}
     assert shared_versions([]) == {}

@@ -43,6 +43,21 @@ class Asked:
         sizes = {"epochs": self.epochs, "n_train": self.n_train, "n_test": self.n_test}
         return {name: value for name, value in sizes.items() if value is not None}
 
+    @property
+    def trains(self) -> list[str]:
+        """Options that were given and say what is trained."""
+        given = {
+            "dataset": self.dataset,
+            "arms": self.arms,
+            "seeds": self.seeds,
+            "epochs": self.epochs,
+            "n-train": self.n_train,
+            "n-test": self.n_test,
+            "smoke": self.smoke or None,
+            "store": self.store,
+        }
+        return [name for name, value in given.items() if value is not None]
+
 
 def show_table(rows: list[tuple[str, ...]]) -> None:
     """Print rows of text in columns."""

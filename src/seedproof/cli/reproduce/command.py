@@ -56,7 +56,7 @@ def reproduce(
     ] = None,
     smoke: Annotated[
         bool,
-        typer.Option("--smoke", help="A few hundred examples, 2 epochs, 3 seeds, few arms."),
+        typer.Option("--smoke", help="Few examples, 2 epochs, 2 or 3 seeds, few arms."),
     ] = False,
     explain: Annotated[
         bool,
@@ -102,10 +102,7 @@ def reproduce(
         "lime_samples": lime_samples,
     }
     _refuse_what_has_no_effect(paper, [name for name, value in given.items() if value is not None])
-    if from_results:
-        _show_stored(paper, results, page)
-        return
-    if page is not None:
+    if page is not None and not from_results:
         raise OptionError("A page is made of stored results. Add --from-results, or no --page.")
     if not explain and not (lime_examples is None and lime_samples is None):
         raise OptionError("--lime-examples and --lime-samples go with --explain. Add it.")
@@ -122,18 +119,21 @@ def reproduce(
         engine=engine,
         workers=workers,
     )
+    if from_results:
+        _show_stored(paper, asked, page)
+        return
     try:
         if paper == "findings2023":
             from seedproof.cli.reproduce.findings2023 import make_findings2023
 
-            made = make_findings2023(asked, track=track or "head")
+            made = make_findings2023(asked, track="head" if track is None else track)
         else:
             from seedproof.cli.reproduce.conll2019 import Explained, make_conll2019
 
             made = make_conll2019(
                 asked,
-                encoder=encoder or "cnn",
-                attention=attention or "additive",
+                encoder="cnn" if encoder is None else encoder,
+                attention="additive" if attention is None else attention,
                 explained=Explained(lime_examples, lime_samples) if explain else None,
             )
     except KeyboardInterrupt:
@@ -153,7 +153,13 @@ def _refuse_what_has_no_effect(paper: str, given: list[str]) -> None:
             raise OptionError(f"--{option} goes with {other}, not with {paper}. Leave it out.")
 
 
-def _show_stored(paper: str, folder: str | None, page: str | None) -> None:
+def _show_stored(paper: str, asked: Asked, page: str | None) -> None:
+    if asked.trains:
+        raise OptionError(
+            f"--{asked.trains[0]} is about training, and --from-results trains nothing. Leave one "
+            "of them out."
+        )
+    folder = asked.results
     if paper == "findings2023":
         from seedproof.cli.reproduce.findings2023 import show_findings2023 as show
         from seedproof.papers.findings2023.page.document import write_page

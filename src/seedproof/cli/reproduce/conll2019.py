@@ -60,7 +60,11 @@ def make_conll2019(
     from seedproof.papers.conll2019.recipe import reproduce
     from seedproof.papers.conll2019.settings import Setting
 
-    setting = Setting(dataset=asked.dataset or USUAL_DATASET, encoder=encoder, attention=attention)
+    setting = Setting(
+        dataset=USUAL_DATASET if asked.dataset is None else asked.dataset,
+        encoder=encoder,
+        attention=attention,
+    )
     setting = replace(setting.smoke() if asked.smoke else setting, **asked.sizes())
     store = asked.store or f"runs/conll2019/{setting.name}"
     usual = (SMOKE_SEEDS, SMOKE_ARMS) if asked.smoke else (DEFAULT_SEEDS, DEFAULT_ARMS)

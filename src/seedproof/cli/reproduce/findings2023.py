@@ -31,7 +31,9 @@ def make_findings2023(asked: Asked, *, track: str) -> str:
     from seedproof.papers.findings2023.settings import Setting
     from seedproof.papers.keeping import write_results
 
-    setting = Setting(dataset=asked.dataset or USUAL_DATASET, track=track)
+    setting = Setting(
+        dataset=USUAL_DATASET if asked.dataset is None else asked.dataset, track=track
+    )
     setting = replace(setting.smoke() if asked.smoke else setting, **asked.sizes())
     seeds = SMOKE_SEEDS[track] if asked.smoke else USUAL_SEEDS[track]
     store = asked.store or f"runs/findings2023/{setting.name}"

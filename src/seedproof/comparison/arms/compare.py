@@ -57,6 +57,20 @@ class Side:
         """Whether run r of both was made under the same seeds."""
         return self.seeds is not None and self.seeds == other.seeds
 
+    def partners_in(self, other: "Side") -> tuple[int, ...] | None:
+        """For each run the row of the other side's run with the same seeds, or −1.
+
+        Args:
+            other: The other side.
+
+        Returns:
+            None where one of the sides has no seeds.
+        """
+        if self.seeds is None or other.seeds is None:
+            return None
+        rows = {seeds: row for row, seeds in enumerate(other.seeds)}
+        return tuple(rows.get(seeds, -1) for seeds in self.seeds)
+
 
 @dataclass(eq=False)
 class Beside:
@@ -66,17 +80,19 @@ class Beside:
         n_base: Runs of the baseline.
         n_arm: Runs of the arm.
         is_paired: Whether they share their seeds.
+        partners: Which runs of theirs share their seeds, as `Side.partners_in` has it.
     """
 
     n_base: int
     n_arm: int
     is_paired: bool
+    partners: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         self.crosses: dict[str, Cross] = {}
         self.entropies = ExampleSums(), ExampleSums()
         self.votes: IntArray = np.zeros((len(VOTE_SHARES),) * 2, dtype=np.int64)
-        self.least_sure = LeastSure(self.n_base, self.n_arm, self.is_paired)
+        self.least_sure = LeastSure(self.n_base, self.n_arm, self.partners)
         self.movers = Movers()
 
     def update(
@@ -165,6 +181,7 @@ class CompareShard:
 
     aligned: Aligned
     paired: tuple[bool, ...]
+    partners: tuple[tuple[int, ...] | None, ...]
     skip_damaged: bool = False
 
     def empty(self) -> Part:
@@ -172,8 +189,10 @@ class CompareShard:
         sources = self.aligned.sources
         tallies = [Tally(len(one.runs), len(one.classes), known(one)) for one in sources]
         besides = [
-            Beside(len(sources[0].runs), len(source.runs), is_paired)
-            for source, is_paired in zip(sources[1:], self.paired, strict=True)
+            Beside(len(sources[0].runs), len(source.runs), is_paired, partners)
+            for source, is_paired, partners in zip(
+                sources[1:], self.paired, self.partners, strict=True
+            )
         ]
         return Part(tallies, [], besides)
 
@@ -257,7 +276,8 @@ def compare_sides(
     aligned = Aligned(names, tuple(side.source for side in sides))
     _check_labels(sides)
     paired = tuple(side.is_paired_with(sides[0]) for side in sides[1:])
-    task = CompareShard(aligned, paired, skip_damaged)
+    partners = tuple(side.partners_in(sides[0]) for side in sides[1:])
+    task = CompareShard(aligned, paired, partners, skip_damaged)
     files = [folder / f"{index}.parquet" for index in range(len(sides))]
     whole = _whole(task, files, progress)
     tail = each_tail(len(sides) - 1)

@@ -7,8 +7,9 @@ from seedproof.metrics.batch import Batch
 from seedproof.metrics.entropy import HIGH_ENTROPY, rarefied_entropy
 from seedproof.typing import FloatArray
 
-# A half needs two runs to disagree.
-MIN_RUNS = 4
+# It takes two runs to disagree, in each half.
+ENOUGH = 2
+MIN_RUNS = 2 * ENOUGH
 
 
 def cuts(n_runs: int) -> list[tuple[slice, slice]]:
@@ -26,12 +27,13 @@ class LeastSure:
     Args:
         n_base: How many runs the baseline has.
         n_arm: How many runs the arm has.
-        is_paired: Whether run r of both shares its seeds.
+        partners: For each run of the arm the row of the baseline's run with the same seeds, or −1;
+            None if no seeds are known.
     """
 
     n_base: int
     n_arm: int
-    is_paired: bool = False
+    partners: tuple[int, ...] | None = None
     chosen: int = 0
     before: float = 0.0
     after: float = 0.0
@@ -39,13 +41,15 @@ class LeastSure:
 
     def update(self, base: Batch, arm: Batch) -> None:
         """Add one batch, as both arms see it."""
-        contested = base.predictions[:, base.contested]
+        mine, theirs = (one.predictions[:, base.contested] for one in (base, arm))
         for halves in cuts(self.n_base):
-            parts = [Batch(contested[half], n_classes=base.n_classes) for half in halves]
-            others = [self._unseen(arm, base, half) for half in halves]
-            for choose_on, measure_on, other in zip(parts, parts[::-1], others[::-1], strict=True):
-                chosen = _entropy(choose_on) > HIGH_ENTROPY
+            parts = [Batch(mine[half], n_classes=base.n_classes) for half in halves]
+            for half, choose_on, measure_on in zip(halves, parts, parts[::-1], strict=True):
+                other = Batch(theirs[self._unseen(half)], n_classes=arm.n_classes)
                 n_drawn = min(measure_on.n_runs, other.n_runs)
+                if n_drawn < ENOUGH:
+                    continue
+                chosen = _entropy(choose_on) > HIGH_ENTROPY
                 self.chosen += int(chosen.sum())
                 self.before += float(_entropy(measure_on, n_drawn)[chosen].sum())
                 self.after += float(_entropy(other, n_drawn)[chosen].sum())
@@ -54,11 +58,12 @@ class LeastSure:
         self.published[0] += float(_entropy(base, n_drawn)[high].sum())
         self.published[1] += float(_entropy(arm, n_drawn)[high].sum())
 
-    def _unseen(self, arm: Batch, base: Batch, measure_on: slice) -> Batch:
+    def _unseen(self, choosers: slice) -> list[int]:
         """The arm's runs that share no seed with those on which examples are chosen."""
-        predictions = arm.predictions[:, base.contested]
-        runs = predictions[measure_on] if self.is_paired else predictions
-        return Batch(runs, n_classes=arm.n_classes)
+        if self.partners is None:
+            return list(range(self.n_arm))
+        rows = range(self.n_base)[choosers]
+        return [run for run, partner in enumerate(self.partners) if partner not in rows]
 
     def merge(self, other: "LeastSure") -> None:
         """Add other examples."""
@@ -69,7 +74,8 @@ class LeastSure:
 
     def result(self) -> HighEntropy:
         """Both reductions over all examples so far."""
-        n_ways = max(2 * len(cuts(self.n_base)), 1)
+        ways = [half for halves in cuts(self.n_base) for half in halves]
+        n_ways = max(sum(len(self._unseen(half)) >= ENOUGH for half in ways), 1)
         return HighEntropy(
             reduction=_reduction(self.before, self.after),
             as_published=_reduction(*self.published),

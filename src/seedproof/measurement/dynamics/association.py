@@ -6,6 +6,12 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.special import expit, logit
 
+from seedproof.measurement.dynamics.correlation import (
+    EDGE,
+    fisher_slope,
+    fisher_z,
+    moved_by_each,
+)
 from seedproof.measurement.intervals import TAIL
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
@@ -16,7 +22,6 @@ NEAR = 0.5
 # Entropies over runs are ranked on a grid of so many steps up to the largest: equal ones may differ
 # in their last bit, as sums of logarithms in another order do.
 N_LEVELS = 4096
-EDGE = 1e-9
 
 
 class Totals(NamedTuple):
@@ -170,12 +175,12 @@ class Pearson(Association):
         mean_x, sd_x, mean_y, sd_y = _standard(totals)
         u = (x - mean_x) / (sd_x or 1.0)
         v = (y - mean_y[:, None]) / np.where(sd_y > 0, sd_y, 1.0)[:, None]
-        return np.asarray(u * v - value[:, None] / 2 * (u**2 + v**2))
+        return moved_by_each(u, v, value[:, None])
 
     def bent(self, values: FloatArray, n_examples: int) -> FloatArray:
         """Fisher's z."""
         del n_examples
-        return np.asarray(np.arctanh(np.clip(values, EDGE - 1, 1 - EDGE)))
+        return fisher_z(values)
 
     def straight(self, values: FloatArray) -> FloatArray:
         """The correlation of a z."""
@@ -184,7 +189,7 @@ class Pearson(Association):
     def slope(self, value: float, n_examples: int) -> float:
         """That of Fisher's z."""
         del n_examples
-        return 1 / max(1 - value**2, EDGE)
+        return fisher_slope(value)
 
 
 class Precision(Association):

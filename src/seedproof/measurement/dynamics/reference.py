@@ -5,8 +5,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from seedproof.measurement.dynamics.correlation import (
+    EDGE,
+    fisher_interval,
+    fisher_slope,
+    fisher_z,
+    moved_by_each,
+    standardized,
+)
 from seedproof.measurement.dynamics.watched import Watched
-from seedproof.measurement.intervals import NORMAL, Estimate, jackknife_variance, student
+from seedproof.measurement.intervals import Estimate, jackknife_variance
 from seedproof.metrics.batch import Batch
 from seedproof.typing import FloatArray, IntArray
 
@@ -14,8 +22,6 @@ from seedproof.typing import FloatArray, IntArray
 MAX_HALVINGS = 10
 # Halves of fewer than four runs are too unlike all runs for the formula.
 HALVED_RUNS = 8
-# Fisher's z has no end at 1.
-EDGE = 1e-9
 
 
 class _Halving(NamedTuple):
@@ -57,15 +63,13 @@ def told_by_other_runs(watched: Watched) -> Estimate | None:
     if not found:
         return None
     mean = np.array([one.value for one in found]).mean(keepdims=True)
-    value = _lengthened(mean, (n_runs - 1) / half)
+    told = float(_lengthened(mean, (n_runs - 1) / half)[0])
     # With a run left out, one half has a run less.
     left = np.mean([one.left for one in found], axis=0)
-    runs = jackknife_variance(_bent(_lengthened(left, (n_runs - 2) / (half - 0.5))))
-    width = np.sqrt(student(n_runs) ** 2 * runs + NORMAL**2 * _example_variance(watched, found))
-    low, high = np.tanh(_bent(value) + width * np.array([-1, 1]))
-    told = float(value[0])
-    low, high = min(max(float(low), 0.0), told), max(float(high), told)
-    return Estimate(told, low, high, "runs × examples")
+    runs = jackknife_variance(fisher_z(_lengthened(left, (n_runs - 2) / (half - 0.5))))
+    examples = _example_variance(watched, found)
+    low, high = fisher_interval(told, runs=runs, n_runs=n_runs, examples=examples)
+    return Estimate(told, max(low, 0.0), high, "runs × examples")
 
 
 def _example_variance(watched: Watched, found: Sequence[_Halving]) -> float:
@@ -78,7 +82,7 @@ def _example_variance(watched: Watched, found: Sequence[_Halving]) -> float:
     mean = max(sum(one.value for one in found) / len(found), 0.0)
     value = times * mean / (1 + (times - 1) * mean)
     # Of Fisher's z of Spearman and Brown's formula.
-    slope = times / (1 + (times - 1) * mean) ** 2 / max(1 - value**2, EDGE)
+    slope = times / (1 + (times - 1) * mean) ** 2 * fisher_slope(value)
     n_alike = watched.n_examples - len(moved) + 1
     squares = float(moved[:-1] @ moved[:-1] + n_alike * moved[-1] ** 2)
     return squares * slope**2 / watched.n_examples**2
@@ -94,15 +98,10 @@ def _halved(watched: Watched, first: IntArray, second: IntArray) -> _Halving | N
     left = np.full(watched.n_runs, value)
     left[first] = _correlations(one[1:], other[0], n)
     left[second] = _correlations(other[1:], one[0], n)
-    u, v = _standardized(one[0], n), _standardized(other[0], n)
-    return _Halving(float(value), np.nan_to_num(left), u * v - value / 2 * (u**2 + v**2))
-
-
-def _standardized(entropies: FloatArray, n_examples: int) -> FloatArray:
-    """With mean 0 and variance 1 over all examples; those that are 0 stand at the end."""
-    mean = entropies.sum() / n_examples
-    sd = np.sqrt(entropies @ entropies / n_examples - mean**2)
-    return np.asarray((np.append(entropies, 0.0) - mean) / sd)
+    # Those on which no run differs have entropy 0, and stand at the end.
+    n_each = np.append(np.ones(len(one[0])), n - len(one[0]))
+    u, v = (standardized(np.append(half[0], 0.0), n_each) for half in (one, other))
+    return _Halving(float(value), np.nan_to_num(left), moved_by_each(u, v, value))
 
 
 def _entropies(predictions: IntArray) -> FloatArray:
@@ -135,10 +134,6 @@ def _lengthened(of_halves: FloatArray, times: float) -> FloatArray:
     """Spearman and Brown's formula: what so many times as many runs would reach."""
     least = np.maximum(of_halves, 0.0)
     return np.asarray(times * least / (1 + (times - 1) * least))
-
-
-def _bent(values: FloatArray) -> FloatArray:
-    return np.asarray(np.arctanh(np.minimum(values, 1 - EDGE)))
 
 
 def _starts(n: int) -> Sequence[int]:

@@ -70,7 +70,7 @@ def collect(store: str | os.PathLike[str]) -> dict[str, Any]:
         "n_examples": first.n_examples,
         "sizes": _sizes(finished, setting, first.n_examples),
         "classes": list(first.classes),
-        "versions": shared_versions(finished),
+        "versions": shared_versions(run.facts.get("versions", {}) for run in finished),
         "arms": {
             arm: _arm([run for run in finished if run.arm == arm], one, found.asked.get(arm))
             | _beside(arm, found, matched)

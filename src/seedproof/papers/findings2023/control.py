@@ -1,14 +1,20 @@
 """What the control alone tells: can one run stand in for many, and what the paper draws of it."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from seedproof.measurement.dynamics.correlation import (
+    fisher_interval,
+    fisher_slope,
+    fisher_z,
+    moved_by_each,
+    standardized,
+)
 from seedproof.measurement.dynamics.measure import measure_dynamics
-from seedproof.measurement.dynamics.pictures import CumulativeCurve, EntropyMap
+from seedproof.measurement.dynamics.pictures import EntropyMap
 from seedproof.measurement.dynamics.result import DynamicsMeasurement
-from seedproof.measurement.intervals import NORMAL, Estimate, jackknife_variance, student
+from seedproof.measurement.intervals import Estimate, jackknife_variance
 from seedproof.metrics.confidence import probability_sd
 from seedproof.metrics.statistic import ExampleValues
 from seedproof.papers.findings2023.least_stable import entropies_over
@@ -19,8 +25,6 @@ from seedproof.typing import FloatArray, IntArray
 
 N_CELLS = 20
 MAP_COLUMNS = 40
-# Fisher's z has no end at 1.
-EDGE = 1e-9
 # How well one run tells of the others, and what as many other runs would tell.
 STAND_IN = {
     "pearson": "single_run_pearson",
@@ -29,15 +33,12 @@ STAND_IN = {
 }
 
 
-def plain_control(
-    source: StoreShards, answers: Answers, shown: Mapping[str, Answers]
-) -> dict[str, Any]:
+def plain_control(source: StoreShards, answers: Answers) -> dict[str, Any]:
     """Figures and pictures of the control.
 
     Args:
         source: Its runs.
         answers: What they predict.
-        shown: Arms whose entropies over the steps are kept side by side.
 
     Returns:
         Plain data: counts in cells, never single examples.
@@ -62,7 +63,6 @@ def plain_control(
                 np.linspace(0.0, 1.0, MAP_COLUMNS + 1),
             ),
         },
-        "cumulative": _cumulative(shown),
     }
 
 
@@ -92,27 +92,18 @@ def correlation(x: ExampleValues, y: ExampleValues) -> Estimate | None:
         return None
     if min(np.ptp(x.values), np.ptp(y.values)) == 0.0:
         return None
-    u = _standardized(np.vstack([x.values, x.without]))
-    v = _standardized(np.vstack([y.values, y.without]))
+    u = standardized(np.vstack([x.values, x.without]))
+    v = standardized(np.vstack([y.values, y.without]))
     each = (u * v).mean(axis=1)
     value, n_runs, n = float(each[0]), len(u) - 1, u.shape[1]
-    runs = jackknife_variance(_bent(each[1:]))
-    moved = u[0] * v[0] - value / 2 * (u[0] ** 2 + v[0] ** 2)
-    examples = float(moved @ moved) / (n * max(1 - value**2, EDGE)) ** 2
-    width = np.sqrt(student(n_runs) ** 2 * runs + NORMAL**2 * examples)
-    low, high = np.tanh(_bent(each[:1]) + width * np.array([-1, 1]))
-    return Estimate(value, min(float(low), value), max(float(high), value), "runs × examples")
-
-
-def _standardized(rows: FloatArray) -> FloatArray:
-    """Each row with mean 0 and variance 1; a constant one is 0."""
-    centered = rows - rows.mean(axis=1, keepdims=True)
-    spread = np.sqrt(np.square(centered).mean(axis=1, keepdims=True))
-    return np.asarray(centered / np.where(spread > 0, spread, 1.0))
-
-
-def _bent(values: FloatArray) -> FloatArray:
-    return np.asarray(np.arctanh(np.clip(values, EDGE - 1, 1 - EDGE)))
+    moved = moved_by_each(u[0], v[0], value)
+    low, high = fisher_interval(
+        value,
+        runs=jackknife_variance(fisher_z(each[1:])),
+        n_runs=n_runs,
+        examples=float(moved @ moved) * (fisher_slope(value) / n) ** 2,
+    )
+    return Estimate(value, low, high, "runs × examples")
 
 
 def _stand_in(found: DynamicsMeasurement) -> dict[str, Any]:
@@ -143,19 +134,3 @@ def _of_map(found: EntropyMap) -> dict[str, Any]:
 def _plain_cells(x_edges: FloatArray, y_edges: FloatArray, counts: IntArray) -> dict[str, Any]:
     """Axes of the counts are (rows of y, columns of x)."""
     return {"x": plain_array(x_edges), "y": plain_array(y_edges), "counts": plain_array(counts)}
-
-
-def _cumulative(shown: Mapping[str, Answers]) -> dict[str, Any] | None:
-    """Mean entropy of the labels so far, after the steps of the first arm."""
-    curves = {
-        name: curve
-        for name, one in shown.items()
-        if one.traces is not None and (curve := CumulativeCurve.of(one.traces.curves)) is not None
-    }
-    if not curves:
-        return None
-    steps = next(iter(curves.values())).steps
-    means = {
-        name: plain_array(np.interp(steps, one.steps, one.mean)) for name, one in curves.items()
-    }
-    return {"step": plain_array(steps.astype(np.int64)), **means}

@@ -59,15 +59,17 @@ def cost_scalars(
         `forward_passes` and `serving_multiplier`, which count in passes of one utterance through
         the control's model; on the track `head` also the multiplications of heads and encoder.
     """
-    n_train = len(prepared.train)
     encoding = multiplications(prepared.train.n_tokens)
-    control = encoding / n_train + CONTROL.width * (prepared.n_features + prepared.data.n_classes)
+    once = encoding / len(prepared.train)
+    head = CONTROL.width * (prepared.n_features + prepared.data.n_classes)
     served = sum(model.n_multiplied for model in models)
     if setting.track == "finetune":
+        control = once + head
         return {"forward_passes": cost.total / control, "serving_multiplier": served / control}
+    asked = multiplications(prepared.test.n_tokens) / len(prepared.test)
     return {
         "head_multiplications": cost.total,
         "encoder_multiplications": encoding,
-        "forward_passes": (encoding + cost.total) / control,
-        "serving_multiplier": (encoding / n_train + served) / control,
+        "forward_passes": (encoding + cost.total) / (once + head),
+        "serving_multiplier": (asked + served) / (asked + head),
     }

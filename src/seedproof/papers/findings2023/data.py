@@ -10,8 +10,8 @@ from torch import Tensor
 from seedproof.papers.datasets import clinc150, massive
 from seedproof.papers.datasets.intents import IntentData, Utterances
 from seedproof.papers.findings2023.settings import Setting
-from seedproof.papers.minilm import FEATURES, encode, tokenize
-from seedproof.typing import FloatArray, IntArray
+from seedproof.papers.minilm import FEATURES, PADDING, encode, tokenize
+from seedproof.typing import IntArray
 
 LOADERS = {"clinc150": clinc150.load, "massive": massive.load}
 # Which part a smaller study takes.
@@ -68,23 +68,27 @@ def prepare(setting: Setting) -> Prepared:
     data = LOADERS[setting.dataset]()
     train = data.train.smaller(setting.n_train, seed=PART_SEED)
     test = data.test.smaller(setting.n_test, seed=PART_SEED)
-    encoded = [encode(split.texts) for split in (train, test)]
-    inputs = (
-        [tokenize(split.texts) for split in (train, test)]
-        if setting.track == "finetune"
-        else _standardized(*(one.features for one in encoded))
+    inputs, n_tokens = (
+        _tokens(train, test) if setting.track == "finetune" else _features(train, test)
     )
     splits = [
-        Split(utterances, values, torch.from_numpy(utterances.labels.astype(np.int64)), n_tokens)
-        for utterances, values, n_tokens in zip(
-            (train, test), inputs, (one.n_tokens for one in encoded), strict=True
-        )
+        Split(utterances, values, torch.from_numpy(utterances.labels.astype(np.int64)), lengths)
+        for utterances, values, lengths in zip((train, test), inputs, n_tokens, strict=True)
     ]
     return Prepared(data, splits[0], splits[1])
 
 
-def _standardized(train: FloatArray, test: FloatArray) -> list[Tensor]:
-    """Features with mean 0 and standard deviation 1 over what is trained on."""
-    center, spread = train.mean(axis=0), train.std(axis=0)
+def _tokens(*splits: Utterances) -> tuple[list[Tensor], list[IntArray]]:
+    """Numbers of the tokens of each split, and how many each utterance has."""
+    tokens = [tokenize(split.texts) for split in splits]
+    return tokens, [(one != PADDING).sum(dim=1).numpy() for one in tokens]
+
+
+def _features(train: Utterances, test: Utterances) -> tuple[list[Tensor], list[IntArray]]:
+    """Features with mean 0 and standard deviation 1 over what is trained on, and lengths."""
+    encoded = [encode(split.texts) for split in (train, test)]
+    first = encoded[0].features
+    center, spread = first.mean(axis=0), first.std(axis=0)
     scale = np.where(spread > 0, spread, 1.0)
-    return [torch.from_numpy((features - center) / scale) for features in (train, test)]
+    features = [torch.from_numpy((one.features - center) / scale) for one in encoded]
+    return features, [one.n_tokens for one in encoded]

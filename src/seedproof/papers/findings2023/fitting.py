@@ -81,7 +81,7 @@ def fit(
     n_epochs, n_steps = setting.epochs * arm.epochs, steps_of(prepared, arm, setting)
     kept = {
         name: stabilize.build(name, model, optimizer, policy=_policy(name, n_epochs))
-        for name in averages or (arm.average,)
+        for name in ((arm.average,) if averages is None else averages)
     }
     step = 0
     for _ in range(n_epochs):

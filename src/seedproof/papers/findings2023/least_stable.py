@@ -39,7 +39,8 @@ def entropies_over(predictions: IntArray, n_drawn: int | None = None) -> Example
         Nats, of all runs and with each left out; without the latter with fewer than three runs.
     """
     batch = Batch(predictions, n_classes=int(predictions.max(initial=0)) + 1)
-    found = rarefied_entropy(batch.contested_agreement, n_drawn or len(predictions))
+    n_drawn = len(predictions) if n_drawn is None else n_drawn
+    found = rarefied_entropy(batch.contested_agreement, n_drawn)
     without = None
     if found.without is not None:
         without = np.zeros(predictions.shape)

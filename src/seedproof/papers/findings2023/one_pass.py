@@ -40,7 +40,8 @@ def compare_once(sides: Sequence[Side]) -> dict[str, Figures]:
     sources = tuple(side.source for side in sides)
     aligned = Aligned(tuple(side.name for side in sides), sources)
     paired = tuple(side.is_paired_with(sides[0]) for side in sides[1:])
-    task = CompareShard(aligned, paired)
+    partners = tuple(side.partners_in(sides[0]) for side in sides[1:])
+    task = CompareShard(aligned, paired, partners)
     whole = task.empty()
     for index in range(aligned.n_shards):
         whole.merge(task(index))

@@ -2,10 +2,12 @@
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import median
 from typing import Any
+
+import numpy as np
 
 from seedproof.comparison.arms.compare import Side
 from seedproof.comparison.effect import Effect
@@ -13,7 +15,7 @@ from seedproof.errors import OptionError
 from seedproof.papers.findings2023 import arms as known
 from seedproof.papers.findings2023.control import plain_control
 from seedproof.papers.findings2023.least_stable import cross_fitted, high_in
-from seedproof.papers.findings2023.names import CONTROL
+from seedproof.papers.findings2023.names import BASELINE
 from seedproof.papers.findings2023.one_pass import Figures, compare_once
 from seedproof.papers.findings2023.settings import Setting
 from seedproof.papers.findings2023.single_runs import Answers, mean_wavering, wavering_ratio
@@ -23,18 +25,11 @@ from seedproof.papers.plain import plain_effect, plain_effects, plain_figure, pl
 from seedproof.papers.sides import sides_of
 from seedproof.records.location import Location
 from seedproof.records.reader import Store, StoreShards
+from seedproof.typing import IntArray
 
 FORMAT = 1
 RECIPE = "seedproof.papers.findings2023"
 SPLIT = "test"
-GROUPS: dict[str, Mapping[str, known.Arm]] = {
-    "paper": known.PAPER,
-    "cheaper": known.CHEAPER,
-    "averages": known.AVERAGES,
-    "levers": known.LEVERS,
-    "combined": known.COMBINED,
-    "redrawn": known.REDRAWN,
-}
 METRICS = (
     "accuracy",
     "accuracy_sd",
@@ -72,8 +67,6 @@ SCALARS = (
     "serving_multiplier",
     "seconds",
 )
-# Whose entropies over the steps are kept, where there are such arms.
-CURVES = (CONTROL, "label-smoothing-0.5", "label-smoothing-0.1", "tgtss", "tgtss-shared")
 
 
 def collect(store: str | os.PathLike[str]) -> dict[str, Any]:
@@ -101,7 +94,7 @@ def collect(store: str | os.PathLike[str]) -> dict[str, Any]:
     opened = _opened(store, records)
     first = opened[0].source
     finished = [run for arm in opened for run in arm.source.manifests]
-    control = opened[0] if opened[0].name == CONTROL else None
+    control = opened[0] if opened[0].name == BASELINE else None
     return {
         "format": FORMAT,
         "paper": "findings2023",
@@ -109,15 +102,9 @@ def collect(store: str | os.PathLike[str]) -> dict[str, Any]:
         "setting": asdict(setting) | {"learning_rate": setting.learning_rate},
         "sizes": {"train": int(finished[0].scalars["n_train"]), "test": first.n_examples},
         "n_classes": len(first.classes),
-        "versions": shared_versions(finished),
+        "versions": shared_versions(run.facts.get("versions", {}) for run in finished),
         "arms": {arm.name: _plain_arm(arm, control) for arm in _in_order(opened)},
-        "control": None
-        if control is None
-        else plain_control(
-            control.source,
-            control.answers,
-            {arm.name: arm.answers for arm in opened if arm.name in CURVES},
-        ),
+        "control": None if control is None else plain_control(control.source, control.answers),
     }
 
 
@@ -159,7 +146,7 @@ def _opened(store: str | os.PathLike[str], records: Store) -> list[_Opened]:
     n_runs = Counter(run.arm for run in records.runs if run.status == "finished")
     enough = [arm for arm in records.arms() if n_runs[arm] >= 2]
     if len(enough) > 1:
-        baseline = CONTROL if CONTROL in enough else None
+        baseline = BASELINE if BASELINE in enough else None
         sides = sides_of(store, baseline=baseline, split=SPLIT)
     else:
         # Where no arm has two runs, this says so.
@@ -195,7 +182,7 @@ def _plain_arm(arm: _Opened, control: _Opened | None) -> dict[str, Any]:
         for names, found in ((EFFECTS, arm.figures.effects), (OF_ALL, arm.figures.of_all))
     )
     return {
-        "group": next(group for group, arms in GROUPS.items() if arm.name in arms),
+        "group": next(name for name, one in known.GROUPS.items() if arm.name in one.arms),
         "shares": _shares(arm.arm),
         "n_runs": len(arm.source.runs),
         "n_traced": arm.answers.n_traced,
@@ -240,15 +227,27 @@ def _high(arm: _Opened, control: _Opened) -> dict[str, Any] | None:
     found = arm.figures.high_entropy
     if found is None or found.as_published is None:
         return None
-    base, mine = control.answers.predictions, arm.answers.predictions
-    is_paired = arm.side.is_paired_with(control.side)
+    base, mine, is_paired = _with_the_same_seeds(control, arm)
     return {
-        "n_examples": int(high_in(base).sum()),
+        "n_examples": int(high_in(control.answers.predictions).sum()),
         "n_chosen": short(found.n_chosen),
         "naive": short(1 - found.as_published),
         "cross_fitted": _plain(cross_fitted(base, mine, is_paired=is_paired)),
         "by_arm": _plain(cross_fitted(base, mine, is_paired=is_paired, by_arm=True)),
     }
+
+
+def _with_the_same_seeds(control: _Opened, arm: _Opened) -> tuple[IntArray, IntArray, bool]:
+    """Predictions of the runs whose seeds both have; of all runs if they have none in common.
+
+    Runs with the same seeds may be alike: who chooses examples must not be measured under them.
+    """
+    base, mine = control.answers.predictions, arm.answers.predictions
+    partners = np.array(arm.side.partners_in(control.side) or [-1] * len(mine))
+    has_partner = partners >= 0
+    if not has_partner.any():
+        return base, mine, False
+    return base[partners[has_partner]], mine[has_partner], True
 
 
 def _single_run_effects(arm: _Opened, control: _Opened | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from seedproof.runs.rng import torch_generator
 from seedproof.runs.run import Run
 
 # What all runs share where an arm says so: any number that is no run's.
-SHARED = 20230704
+SHARED_SEED = 20230704
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Sources:
         Returns:
             The same numbers at every call.
         """
-        children = np.random.SeedSequence([SHARED, draw, index]).spawn(3)
+        children = np.random.SeedSequence([SHARED_SEED, draw, index]).spawn(3)
         return cls(*(torch_generator(child, "cpu") for child in children))
 
     @property

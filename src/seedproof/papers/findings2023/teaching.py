@@ -43,6 +43,8 @@ def soft_targets(
         found = smoothed(prepared.train.labels, n_classes=n_classes, alpha=arm.soft.alpha)
         return found.float()
     if arm.soft.kind == "knn":
+        # Every utterance is compared with every other.
+        cost.forward += float(len(prepared.train) ** 2 * prepared.n_features)
         return _neighbors(setting, arm.soft.alpha)
     teaching = replace(arm, soft=None)
     if arm.soft.teacher == "shared":
@@ -57,7 +59,7 @@ def soft_targets(
     return found
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=16)
 def _shared(setting: Setting, teaching: Arm, soft: SoftLabels) -> tuple[Tensor, Cost]:
     """Soft labels of the teachers that all runs share, made once in a process."""
     cost = Cost()

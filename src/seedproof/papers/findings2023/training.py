@@ -39,7 +39,8 @@ def log_run(run: Run, prepared: Prepared, setting: Setting, arm: Arm) -> None:
     began = time.perf_counter()
     cost = Cost()
     n_traced = setting.n_traced_control if arm == CONTROL else setting.n_traced
-    is_traced = int(run.name) < n_traced
+    # What is traced are the weights that train: those of an average are not served before the end.
+    is_traced = int(run.name) < n_traced and arm.average == "none"
     models, trace = _trained(run, prepared, setting, arm, cost, is_traced=is_traced)
     seconds = time.perf_counter() - began
     test, training = (
@@ -78,7 +79,8 @@ def _trained(
         cost.add(gold.cost)
         return [gold.trained], gold.trace
     targets = soft_targets(run, prepared, setting, arm, cost)
-    trace = Trace(prepared, every=setting.trace_every(steps_of(prepared, arm, setting)))
+    every = setting.trace_every(steps_of(prepared, arm, setting))
+    trace = Trace(prepared, every=every, n_models=arm.n_heads)
     models = [
         fit(
             prepared,

@@ -114,6 +114,6 @@ def checks_table(checks: Sequence[Check]) -> str:
     )
 
 
-def unfolded(title: str, content: str) -> str:
+def folded(title: str, content: str) -> str:
     """A part of a page that is closed until somebody opens it."""
     return f'??? quote "{title}"\n\n{indent(content, " " * 4)}'

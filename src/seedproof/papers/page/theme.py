@@ -1,4 +1,8 @@
-"""Colors that follow the reader's choice of light or dark, also inside an image."""
+"""Colors that follow the reader's choice of light or dark, also inside an image.
+
+An image is asked for the scheme of the element that shows it, which MkDocs' theme sets with its
+switch; where nothing sets one, it is the system's.
+"""
 
 INK, FAINT, GRID, GROUND = "var(--ink)", "var(--faint)", "var(--grid)", "var(--ground)"
 ACCENT, WARNING = "var(--accent)", "var(--warning)"

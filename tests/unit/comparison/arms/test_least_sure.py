@@ -32,11 +32,38 @@ def test_an_arm_that_copies_the_baseline_shows_no_reduction():
     """Runs that share their seeds may be alike: those of the choosing half are not measured."""
     rng = np.random.default_rng(10)
     base = votes(rng, rng.beta(0.4, 0.4, 20_000), 10)
-    sums = LeastSure(10, 10, is_paired=True)
+    sums = LeastSure(10, 10, partners=tuple(range(10)))
 
     sums.update(base, Batch(base.predictions.copy(), n_classes=2))
 
     assert sums.result().reduction == 0.0
+
+
+def test_some_copies_of_the_baseline_show_no_reduction():
+    """Runs of the arm whose seeds chose the examples are not measured, whatever their place."""
+    rng = np.random.default_rng(11)
+    base = votes(rng, rng.beta(0.4, 0.4, 20_000), 40)
+    partners = (3, 38, 12, 25, 6, 31, 17, 20, 9, 34, 1, 28)
+    sums, unaware = LeastSure(40, 12, partners=partners), LeastSure(40, 12)
+
+    for one in (sums, unaware):
+        one.update(base, Batch(base.predictions[list(partners)], n_classes=2))
+
+    assert abs(sums.result().reduction) < 0.01
+    # Half of the arm's runs are the very ones that chose: entropy is high where they disagree.
+    assert unaware.result().reduction < -0.02
+
+
+def test_a_half_that_leaves_less_than_two_runs_to_measure_on_is_left_out():
+    """Of four ways to choose, one is left: on the second and fourth run, measured on the others."""
+    rng = np.random.default_rng(12)
+    base = votes(rng, rng.beta(0.4, 0.4, 500), 4)
+    sums = LeastSure(4, 2, partners=(0, 2))
+
+    sums.update(base, Batch(base.predictions[[0, 2]], n_classes=2))
+
+    assert sums.result().reduction == 0.0
+    assert sums.result().n_chosen == (base.predictions[1] != base.predictions[3]).sum()
 
 
 def test_a_planted_reduction_comes_out():

@@ -78,7 +78,7 @@ def test_the_value_is_that_of_compare(is_paired):
     """Whose reduction has no interval."""
     control, arm = two_arms(np.random.default_rng(0), noise=(1.0, 0.6))
     arm = arm if is_paired else arm[:13]
-    oracle = LeastSure(len(control), len(arm), is_paired)
+    oracle = LeastSure(len(control), len(arm), tuple(range(len(arm))) if is_paired else None)
     oracle.update(Batch(control, n_classes=2), Batch(arm, n_classes=2))
 
     found = cross_fitted(control, arm, is_paired=is_paired)

@@ -1,17 +1,13 @@
-from seedproof.papers.findings2023.arms import ARMS, REDRAWN
-from seedproof.papers.findings2023.names import ARMS as TITLES
-from seedproof.papers.findings2023.names import title_of
+from seedproof.papers.findings2023.arms import ARMS, CONTROL
+from seedproof.papers.findings2023.names import BASELINE, title_of
 
 
-def test_every_arm_has_a_title_without_a_comma_between_words():
-    """Several stand in one sentence; only numbers have commas."""
-    assert set(TITLES) == set(ARMS) - set(REDRAWN)
-    titles = [title_of(arm) for arm in ARMS]
-    assert len(set(titles)) == len(ARMS)
-    assert not any(", " in title for title in titles)
-
-
-def test_a_draw_is_named_after_its_arm():
-    """An unknown name stays as it is."""
+def test_a_title_stands_for_a_name():
+    """Also of a draw; an unknown name stays as it is."""
     assert title_of("tgtss-shared-draw-2") == "TGTSS (shared teacher) draw 2"
     assert title_of("something-new") == "something-new"
+
+
+def test_the_baseline_is_the_control():
+    """And no other arm trains as it does."""
+    assert [name for name, arm in ARMS.items() if arm == CONTROL] == [BASELINE]

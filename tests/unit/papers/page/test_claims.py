@@ -1,4 +1,4 @@
-from seedproof.papers.page.claims import Check, CheckedClaim, summed_up, unfolded
+from seedproof.papers.page.claims import Check, CheckedClaim, folded, summed_up
 from seedproof.papers.page.verdicts import FAILS, HOLDS, OPEN
 
 CLAIM = {"name": "a", "says": "It falls.", "where": "1"}
@@ -34,4 +34,4 @@ def test_no_verdict_is_no_coverage():
 
 def test_a_folded_part_is_indented():
     """Or it would not belong to its title."""
-    assert unfolded("Title", "a\nb") == '??? quote "Title"\n\n    a\n    b'
+    assert folded("Title", "a\nb") == '??? quote "Title"\n\n    a\n    b'

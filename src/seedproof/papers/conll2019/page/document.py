@@ -22,8 +22,8 @@ from seedproof.papers.page.claims import (
     CheckedClaim,
     checks_table,
     claims_table,
+    folded,
     tally,
-    unfolded,
 )
 from seedproof.papers.page.document import Page, write_files
 from seedproof.papers.page.words import UNTOLD_MEANS, listed, paragraphs
@@ -144,7 +144,7 @@ def _claim(one: CheckedClaim, nowhere: Sequence[str], settings: Sequence[Setting
             other_readings(settings, *one.claim["value"]) if one.claim["name"] == DIFFER else "",
         )
     )
-    return unfolded(one.claim["says"], content)
+    return folded(one.claim["says"], content)
 
 
 def _accuracy(settings: Sequence[SettingResults]) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from seedproof.papers.conll2019.page.reading import SettingResults
-from seedproof.papers.page.versions import shared_versions
+from seedproof.papers.keeping import shared_versions
 from seedproof.papers.page.words import listed, paragraphs
 
 COMMAND = "seedproof reproduce conll2019 --from-results --page docs/results/conll2019.md"
@@ -21,7 +21,7 @@ def how_made(settings: Sequence[SettingResults]) -> str:
     Returns:
         Markdown without a heading.
     """
-    shared = shared_versions([one.own for one in settings])
+    shared = shared_versions(one.own["versions"] for one in settings)
     versions = listed([f"{name} {value}" for name, value in shared.items()])
     commands = "\n".join(_command(one) for one in settings)
     about = (

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from seedproof.comparison.effect import Effect, scale_of
 from seedproof.measurement.intervals import Estimate
-from seedproof.papers.findings2023.names import CONTROL, title_of
+from seedproof.papers.findings2023.names import BASELINE, title_of
 from seedproof.papers.findings2023.page.choices import Choice, is_cut
 from seedproof.papers.findings2023.page.goal import Candidate
 from seedproof.papers.findings2023.page.reading import SettingResults
@@ -159,10 +159,10 @@ def _calibration(settings: Sequence[SettingResults], chosen: Sequence[Choice]) -
         return ""
     arm = max(worse, key=lambda one: [found.value for found in _known(settings, one)])
     parts = [
-        f"from {_level(one, CONTROL)} to {_level(one, arm)} on {one.short_title}"
+        f"from {_level(one, BASELINE)} to {_level(one, arm)} on {one.short_title}"
         for one in settings
     ]
-    return f"**Look at calibration, too:** with {title_of(arm)} the ECE goes {listed(parts)}."
+    return f"**Look at calibration, too:** with *{title_of(arm)}* the ECE goes {listed(parts)}."
 
 
 def _is_worse(effect: Effect | None) -> bool:

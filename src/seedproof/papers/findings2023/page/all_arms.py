@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from seedproof.papers.findings2023.names import CONTROL, GROUPS, SHARED, title_of
+from seedproof.papers.findings2023.arms import GROUPS
+from seedproof.papers.findings2023.names import BASELINE, IN_COMMON, title_of
 from seedproof.papers.findings2023.page.reading import ENTROPY, WAVERING, SettingResults
 from seedproof.papers.findings2023.page.telling import multiple
 from seedproof.papers.page.words import MISSING, changed, figure, paragraphs, table
@@ -38,13 +39,15 @@ WORDS = """\
 *smoothing* is label smoothing of 0.1, *width* counts hidden units in place of 256, and *fixed \
 init* begins all runs with the same weights.
 *Heads* are trained on the same features, and the mean of their probabilities is served.
-A *linear head* has no hidden layer, and is trained with decay, from zeros, for twice the epochs.
+A *linear head* has no hidden layer, and *2× epochs* are twice as many as the control has.
 TGTSS *every 10 steps* asks its teacher after every tenth step, *from batches* takes what the \
 teacher says of its own batches, and *without exponent* does not flatten that.
 A *deployed model* is one teacher that all runs share; *k-NN label smoothing* takes half of each \
 label from the ten nearest utterances, itself among them; with *co-distillation* two heads learn \
 from each other, and one is served.
 SWA is the paper's; other averages are [presets](../how-to/average-weights.md) of their names."""
+# At the ends of so many epochs, the last ones, LAWA's preset takes the weights.
+WINDOW = 5
 
 
 def all_arms(settings: Sequence[SettingResults]) -> str:
@@ -56,10 +59,19 @@ def all_arms(settings: Sequence[SettingResults]) -> str:
     Returns:
         Markdown with a heading for each setting.
     """
-    blocks = [ABOUT, WORDS]
+    blocks = [ABOUT, "\n".join((WORDS, *_short_window(settings)))]
     for one in settings:
         blocks += [f"### {one.title}: all arms", _about(one), table(HEADER, _rows(one))]
     return paragraphs(blocks)
+
+
+def _short_window(settings: Sequence[SettingResults]) -> Iterator[str]:
+    """That LAWA forgets nothing, where no training is longer than its window."""
+    if settings and max(one.own["setting"]["epochs"] for one in settings) <= WINDOW:
+        yield (
+            f"LAWA's window of {WINDOW} epochs is the whole training here: it is the mean of the "
+            "weights at the ends of all epochs."
+        )
 
 
 def _about(one: SettingResults) -> str:
@@ -72,19 +84,19 @@ def _about(one: SettingResults) -> str:
 
 def _rows(one: SettingResults) -> Iterator[tuple[str, ...]]:
     for group, arms in one.by_group.items():
-        yield f"**{GROUPS[group]}**", *[""] * (len(HEADER) - 1)
+        yield f"**{GROUPS[group].title}**", *[""] * (len(HEADER) - 1)
         for arm in arms:
             yield _row(one, arm)
 
 
 def _row(one: SettingResults, arm: str) -> tuple[str, ...]:
     def change(metric: str) -> str:
-        return "" if arm == CONTROL else changed(one.effect_of_all(arm, metric))
+        return "" if arm == BASELINE else changed(one.effect_of_all(arm, metric))
 
     shares = one.shares(arm)
     return (
         title_of(arm),
-        "" if shares is None else SHARED[shares],
+        "" if shares is None else IN_COMMON[shares],
         str(one.of(arm)["n_runs"]),
         figure("accuracy", one.estimate(arm, "accuracy")),
         change("accuracy"),
@@ -92,7 +104,7 @@ def _row(one: SettingResults, arm: str) -> tuple[str, ...]:
         change("flip_rate"),
         figure(ENTROPY, one.estimate(arm, ENTROPY)),
         change(ENTROPY),
-        "" if arm == CONTROL else changed(one.high(arm)),
+        "" if arm == BASELINE else changed(one.high(arm)),
         figure(WAVERING, one.wavering(arm)),
         figure("ece", one.estimate(arm, "ece")),
         _cost(one, arm, "training"),

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from seedproof.papers.findings2023.names import CONTROL
+from seedproof.papers.findings2023.names import BASELINE
 from seedproof.papers.findings2023.page.beyond import goal_in_short, levers
 from seedproof.papers.findings2023.page.methods import (
     ENSEMBLE,
-    FRESH,
+    FRESH_TEACHER,
     PLAIN_EXPONENT,
-    SHARED,
+    SHARED_TEACHER,
 )
 from seedproof.papers.findings2023.page.phrases import changes, effects_of, pairs, verdict
 from seedproof.papers.findings2023.page.reading import ENTROPY, SettingResults, heads
@@ -33,8 +33,8 @@ from seedproof.papers.page.words import figure, listed, paragraphs
 from seedproof.report.numbers import NO_BREAK
 
 PROTOCOLS = {
-    "With one teacher for all runs": SHARED,
-    "With a fresh teacher for each run, as a retraining has it": FRESH,
+    "With one teacher for all runs": SHARED_TEACHER,
+    "With a fresh teacher for each run, as a retraining has it": FRESH_TEACHER,
 }
 
 
@@ -90,7 +90,7 @@ def _cuts(settings: Sequence[SettingResults]) -> str:
 
 
 def _protocol(arms: Sequence[str]) -> str:
-    return "with a shared teacher" if arms is SHARED else "with fresh teachers"
+    return "with a shared teacher" if arms is SHARED_TEACHER else "with fresh teachers"
 
 
 def _recovers(settings: Sequence[SettingResults]) -> str:
@@ -125,28 +125,28 @@ def _recovers(settings: Sequence[SettingResults]) -> str:
 
 def _price(settings: Sequence[SettingResults]) -> str:
     """What TGTSS takes beside what it gives: accuracy, calibration, computation."""
-    accuracy = changes(settings, FRESH, "accuracy")
+    accuracy = changes(settings, FRESH_TEACHER, "accuracy")
     if not accuracy:
         return ""
     calibration = listed(
         [
-            f"from {figure('ece', one.estimate(CONTROL, 'ece'))} to "
+            f"from {figure('ece', one.estimate(BASELINE, 'ece'))} to "
             f"{figure('ece', one.estimate(arm, 'ece'))} on {one.short_title}"
-            for one, arm in pairs(settings, FRESH)
+            for one, arm in pairs(settings, FRESH_TEACHER)
             if one.estimate(arm, "ece") is not None
         ]
     )
     costs = listed(
         [
             f"{multiple(one.cost(arm, 'training'))} as much on {one.short_title}"
-            for one, arm in pairs(settings, FRESH)
+            for one, arm in pairs(settings, FRESH_TEACHER)
             if one.cost(arm, "training") is not None
         ]
     )
     return joined(
         (
             "**What does TGTSS cost?**",
-            verdict(outcome(effects_of(settings, FRESH, "accuracy"))),
+            verdict(outcome(effects_of(settings, FRESH_TEACHER, "accuracy"))),
             f"With fresh teachers accuracy changes by {accuracy}.",
             f"Calibration, the ECE, goes {calibration}." if calibration else "",
             f"Training takes {costs}, the encoder counted." if costs else "",
@@ -190,14 +190,14 @@ def _exponent(settings: Sequence[SettingResults]) -> str:
     known = [
         one
         for one in settings
-        if one.effect(FRESH[0], ENTROPY) is not None
+        if one.effect(FRESH_TEACHER[0], ENTROPY) is not None
         and one.effect(PLAIN_EXPONENT, ENTROPY) is not None
     ]
     if not known:
         return ""
-    with_it = changes(known, FRESH[:1], ENTROPY)
+    with_it = changes(known, FRESH_TEACHER[:1], ENTROPY)
     verdicts = [
-        judge_below(one.effect(FRESH[0], ENTROPY), [one.effect(PLAIN_EXPONENT, ENTROPY)])
+        judge_below(one.effect(FRESH_TEACHER[0], ENTROPY), [one.effect(PLAIN_EXPONENT, ENTROPY)])
         for one in known
     ]
     return joined(

@@ -9,9 +9,9 @@ from seedproof.measurement.intervals import Estimate
 from seedproof.papers.findings2023.names import title_of
 from seedproof.papers.findings2023.page.methods import (
     ENSEMBLE,
-    FRESH,
+    FRESH_TEACHER,
     PLAIN_EXPONENT,
-    SHARED,
+    SHARED_TEACHER,
     arms_of,
     protocol,
     where,
@@ -101,7 +101,7 @@ def _check(
     found: SettingResults, arm: str, published_here: str, ours: str, verdict: Verdict
 ) -> Check:
     """A check of one arm; those of shared and of fresh teachers are told apart."""
-    group = protocol(found, arm) if arm in (*SHARED, *FRESH) else ""
+    group = protocol(found, arm) if arm in (*SHARED_TEACHER, *FRESH_TEACHER) else ""
     return Check(found.dataset, where(found, arm), published_here, ours, verdict, group)
 
 
@@ -160,7 +160,7 @@ def _better(found: SettingResults, arm: str, methods: Sequence[str]) -> Checks:
 
 def _exponent(found: SettingResults) -> Checks:
     theirs = published()["exponent"].get(found.dataset)
-    arm = found.first_of(FRESH[:1])
+    arm = found.first_of(FRESH_TEACHER[:1])
     if arm is None:
         return
     with_it, without = (found.effect(name, ENTROPY) for name in (arm, PLAIN_EXPONENT))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from seedproof.papers.findings2023.names import CONTROL
+from seedproof.papers.findings2023.names import BASELINE
 from seedproof.papers.findings2023.page.reading import SettingResults
 from seedproof.papers.findings2023.published import published
 from seedproof.papers.page.words import listed, paragraphs, table
@@ -96,7 +96,7 @@ def differences(settings: Sequence[SettingResults]) -> str:
             _pair(one.own["setting"]["batch_size"], theirs["batch_size"]),
             f"{one.own['setting']['learning_rate']:g} ({theirs['learning_rate']:g})",
             f"{one.seeds} ({theirs['seeds']})",
-            f"{one.n_traced(CONTROL)}",
+            f"{one.n_traced(BASELINE)}",
         )
         for one in settings
     ]

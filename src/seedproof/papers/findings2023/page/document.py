@@ -23,8 +23,8 @@ from seedproof.papers.page.claims import (
     CheckedClaim,
     checks_table,
     claims_table,
+    folded,
     tally,
-    unfolded,
 )
 from seedproof.papers.page.document import Page, write_files
 from seedproof.papers.page.words import UNTOLD, UNTOLD_MEANS, paragraphs
@@ -125,10 +125,6 @@ def _claims(claims: Sequence[CheckedClaim]) -> str:
             claims_table(claims),
             RULES,
             "The comparisons behind each verdict:",
-            *(
-                unfolded(one.claim["says"], checks_table(one.checks))
-                for one in claims
-                if one.checks
-            ),
+            *(folded(one.claim["says"], checks_table(one.checks)) for one in claims if one.checks),
         )
     )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from seedproof.papers.findings2023.page.reading import SettingResults
 from seedproof.papers.findings2023.published import published
-from seedproof.papers.page.versions import shared_versions
+from seedproof.papers.keeping import shared_versions
 from seedproof.papers.page.words import listed, paragraphs
 
 COMMAND = "seedproof reproduce findings2023 --from-results --page docs/results/findings2023.md"
@@ -19,7 +19,7 @@ def how_made(settings: Sequence[SettingResults]) -> str:
     Returns:
         Markdown without a heading.
     """
-    found = shared_versions([one.own for one in settings])
+    found = shared_versions(one.own["versions"] for one in settings)
     versions = listed([f"{name} {value}" for name, value in found.items()])
     about = (
         f"Each run had one thread{f', with {versions}' if versions else ''}.\n"

@@ -1,11 +1,11 @@
 """Which of our arms are the methods of the paper's tables."""
 
-from seedproof.papers.findings2023.names import CONTROL, title_of
+from seedproof.papers.findings2023.names import BASELINE, title_of
 from seedproof.papers.findings2023.page.reading import SettingResults
 
 # Where predicting after every step was too much, every tenth stands for it.
-SHARED = ("tgtss-shared", "tgtss-every-10-shared")
-FRESH = ("tgtss", "tgtss-every-10")
+SHARED_TEACHER = ("tgtss-shared", "tgtss-every-10-shared")
+FRESH_TEACHER = ("tgtss", "tgtss-every-10")
 ENSEMBLE, PLAIN_EXPONENT = "ensemble-shared", "tgtss-power-1"
 # As it was chosen on each data set.
 SMOOTHING = {"clinc150": "label-smoothing-0.5", "massive": "label-smoothing-0.1"}
@@ -23,10 +23,10 @@ def arms_of(found: SettingResults, method: str) -> tuple[str, ...]:
         Those that were trained: one, or two of TGTSS, with a shared teacher and with fresh ones.
     """
     known = {
-        "control": (CONTROL,),
+        "control": (BASELINE,),
         "ensemble": (ENSEMBLE,),
         "label-smoothing": (SMOOTHING[found.dataset],),
-        "tgtss": (found.first_of(SHARED) or "", found.first_of(FRESH) or ""),
+        "tgtss": (found.first_of(SHARED_TEACHER) or "", found.first_of(FRESH_TEACHER) or ""),
     }.get(method, (method,))
     return tuple(arm for arm in known if found.of(arm))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from seedproof.papers.findings2023.names import CONTROL, title_of
+from seedproof.papers.findings2023.names import BASELINE, title_of
 from seedproof.papers.findings2023.page.reading import SettingResults, heads
 from seedproof.papers.page.words import listed, paragraphs
 
@@ -43,7 +43,7 @@ def how_counted(settings: Sequence[SettingResults]) -> str:
 
 
 def _head_part(one: SettingResults) -> float | None:
-    found = one.of(CONTROL).get("scalars") or {}
+    found = one.of(BASELINE).get("scalars") or {}
     head, encoder = (found.get(f"{name}_multiplications") for name in ("head", "encoder"))
     return None if head is None or encoder is None else float(head / (head + encoder))
 
@@ -95,7 +95,7 @@ def _traced(settings: Sequence[SettingResults]) -> Iterator[str]:
             if one.wavering(arm) is not None and one.wavering_effect(arm) is None
         ]
         unseen = [title_of(arm) for arm in one.others if not one.n_traced(arm)]
-        first = one.n_traced(CONTROL)
+        first = one.n_traced(BASELINE)
         followed = f"{first} runs of the control and up to {max(counts)} of each other arm"
         told = [f"**LE_s on {one.title}.** {followed} were followed over their steps: few."]
         if other:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from seedproof.comparison.effect import Effect
-from seedproof.papers.findings2023.names import CONTROL
+from seedproof.papers.findings2023.names import BASELINE
 from seedproof.papers.findings2023.page.reading import SettingResults
 from seedproof.papers.page.words import changed, listed
 
@@ -19,7 +19,7 @@ def pairs(
     """Settings that have one of some arms, with the first of them."""
     for one in settings:
         arm = one.first_of(arms)
-        if arm is not None and arm != CONTROL:
+        if arm is not None and arm != BASELINE:
             yield one, arm
 
 

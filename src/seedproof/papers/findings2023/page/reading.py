@@ -6,7 +6,8 @@ from typing import Any
 
 from seedproof.comparison.effect import Effect
 from seedproof.measurement.intervals import Estimate
-from seedproof.papers.findings2023.names import CONTROL, DATASETS, GROUPS, TRACKS
+from seedproof.papers.findings2023.arms import GROUPS
+from seedproof.papers.findings2023.names import BASELINE, DATASETS, TRACKS
 
 ENTROPY, WAVERING = "label_entropy", "single_run_entropy"
 
@@ -50,12 +51,12 @@ class SettingResults:
     def arms(self) -> tuple[str, ...]:
         """Names of all arms, the control first."""
         names = tuple(self.own["arms"])
-        return tuple(sorted(names, key=lambda name: name != CONTROL))
+        return tuple(sorted(names, key=lambda name: name != BASELINE))
 
     @property
     def others(self) -> tuple[str, ...]:
         """All arms but the control."""
-        return tuple(arm for arm in self.arms if arm != CONTROL)
+        return tuple(arm for arm in self.arms if arm != BASELINE)
 
     @property
     def by_group(self) -> dict[str, tuple[str, ...]]:
@@ -141,7 +142,7 @@ class SettingResults:
         found: Mapping[str, Any] | None = (self._control.get("pictures") or {}).get(name)
         return found
 
-    def n_traced(self, arm: str = CONTROL) -> int:
+    def n_traced(self, arm: str = BASELINE) -> int:
         """How many runs of an arm told what they predict while they train."""
         return int(self.of(arm).get("n_traced") or 0)
 

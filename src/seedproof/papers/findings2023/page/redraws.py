@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from seedproof.comparison.effect import Effect
-from seedproof.papers.findings2023.names import DRAW, title_of
+from seedproof.papers.findings2023.arms import DRAW
+from seedproof.papers.findings2023.names import title_of
 from seedproof.papers.findings2023.page.reading import ENTROPY, SettingResults
 from seedproof.papers.findings2023.page.rules import is_below
 from seedproof.papers.page.words import MISSING, changed, paragraphs, table

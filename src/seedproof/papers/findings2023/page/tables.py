@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from seedproof.comparison.effect import Effect
 from seedproof.measurement.intervals import Estimate
-from seedproof.papers.findings2023.names import CONTROL, title_of
+from seedproof.papers.findings2023.names import BASELINE, title_of
 from seedproof.papers.findings2023.page.methods import ENSEMBLE, METHODS, arms_of
 from seedproof.papers.findings2023.page.reading import ENTROPY, SettingResults
 from seedproof.papers.findings2023.page.rules import recovered
@@ -80,18 +80,18 @@ def _entropy(one: SettingResults, method: str, arm: str) -> tuple[str, ...]:
     accuracy = theirs.get("accuracy")
     ours = figure(ENTROPY, one.estimate(arm, ENTROPY))
     part = ""
-    if arm != CONTROL:
+    if arm != BASELINE:
         ours = judged(one.effect(arm, ENTROPY))
         part = share(recovered(one.effect(arm, ENTROPY), one.effect(ENSEMBLE, ENTROPY)))
     return (
-        _name(one, arm, is_first=arm == CONTROL),
+        _name(one, arm, is_first=arm == BASELINE),
         MISSING if accuracy is None else f"{accuracy[0]:.1f} ±{accuracy[1]:.1f}",
         figure("accuracy", one.estimate(arm, "accuracy")),
         figure("accuracy_sd", one.estimate(arm, "accuracy_sd")),
-        "" if arm == CONTROL else _published(theirs.get("cut")),
+        "" if arm == BASELINE else _published(theirs.get("cut")),
         ours,
         share(Estimate(theirs["share"] / 100)) if "share" in theirs else "",
-        "" if arm in (CONTROL, ENSEMBLE) else part,
+        "" if arm in (BASELINE, ENSEMBLE) else part,
     )
 
 
@@ -125,7 +125,7 @@ class Further:
         last = None
         for one, method, arm in _rows(settings):
             cells = [write(one, arm) for write in self.columns.values()]
-            if arm == CONTROL or set(cells) == {MISSING}:
+            if arm == BASELINE or set(cells) == {MISSING}:
                 continue
             theirs = published_cut(self.name, one.dataset, method)
             yield _name(one, arm, is_first=one is not last), _published(theirs), *cells

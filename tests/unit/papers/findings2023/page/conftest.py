@@ -29,7 +29,6 @@ CONTROL = {
         "one_run_many": {**CELLS, "means": [0.02, None], "n_runs": 10},
         "map": CELLS,
     },
-    "cumulative": None,
 }
 
 

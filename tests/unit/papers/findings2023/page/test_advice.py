@@ -21,7 +21,9 @@ def test_everything_that_the_results_show_is_said(settings):
         "In 5 epochs ASWA changed the flip rate by +100\xa0% and accuracy by −3.00\xa0pts."
     )
     assert "Flips change by −40 to −30\xa0% over 3 draws" in found["Fixing"]
-    assert "with width 1,024 + decay + zero last + smoothing the ECE goes from 2.0" in found["Look"]
+    assert (
+        "with *width 1,024 + decay + zero last + smoothing* the ECE goes from 2.0" in found["Look"]
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
-from seedproof.papers.findings2023.page.all_arms import HEADER, all_arms
+from seedproof.papers.findings2023.arms import ARMS
+from seedproof.papers.findings2023.page.all_arms import HEADER, WINDOW, all_arms
 from seedproof.papers.findings2023.page.reading import by_setting
+from seedproof.stabilize.presets import PRESETS
 
 
 def rows(results):
@@ -52,6 +54,16 @@ def test_an_arm_of_two_runs_is_shown_with_what_is_known(both):
         "costs": None,
     }
 
-    row = next(row for row in rows(both[0]) if row[0] == "linear head")
+    row = next(row for row in rows(both[0]) if row[0] == ARMS["linear"].title)
 
     assert row[4] == row[10] == row[12] == "–"
+
+
+def test_a_window_as_long_as_the_training_is_told(both):
+    """LAWA's preset forgets nothing in five epochs; in six it would."""
+    told = "LAWA's window of 5 epochs is the whole training here"
+    assert PRESETS["lawa"].weighing.length == WINDOW
+
+    assert told in all_arms(by_setting(both))
+    both[1]["setting"]["epochs"] = 6
+    assert told not in all_arms(by_setting(both))

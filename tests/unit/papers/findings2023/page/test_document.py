@@ -79,7 +79,7 @@ def test_the_page_does_not_depend_on_the_order_of_the_files(both, finetuned):
 def test_a_page_of_few_results_is_whole(only_control, finetuned):
     """The control alone, without what a smoke run leaves out; fine-tuned alone."""
     found = only_control.own
-    found["control"] |= {"stand_in": None, "sigma": None, "pictures": {}, "cumulative": None}
+    found["control"] |= {"stand_in": None, "sigma": None, "pictures": {}}
 
     text = build_page([found]).text
 

@@ -54,7 +54,10 @@ def test_limits_name_arms_whose_steps_differ_or_were_not_followed(settings, only
     text = limits(settings)
 
     assert "There are 17 on CLINC150 (head) and 17 on MASSIVE (head)." in text
-    assert "More or fewer steps, so that LE_s is not compared: linear head." in text
+    assert (
+        "More or fewer steps, so that LE_s is not compared: linear head + decay + zero last + 2× epochs."
+        in text
+    )
     assert "Not followed: ASWA." in text
     assert "LE_s on" not in limits([only_control])
 
