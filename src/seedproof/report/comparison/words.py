@@ -182,10 +182,9 @@ def _in_a_word(comparison: Comparison, metric: str) -> str:
     verdicts = [arm.effects[metric].verdict for arm in comparison.arms if metric in arm.effects]
     if len(set(verdicts)) == 1:
         return "No verdict." if verdicts[0] == "not tested" else f"{verdicts[0].capitalize()}."
-    shown = [verdict for verdict in verdicts if verdict in GOOD + BAD]
-    counted = max(set(shown), key=shown.count) if shown else "no difference shown"
-    n_arms = len(verdicts)
-    return f"{counted.capitalize()} with {verdicts.count(counted)} of {n_arms} arms."
+    shown = [one for one in GOOD + BAD if one in verdicts] or ["no difference shown"]
+    counted = ", ".join(f"{one} with {verdicts.count(one)}" for one in shown)
+    return f"{counted[0].upper()}{counted[1:]} of {len(verdicts)} arms."
 
 
 def _shown(

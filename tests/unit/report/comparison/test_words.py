@@ -201,3 +201,10 @@ def test_no_text_claims_that_nothing_differs(usual, compare):
     for report in (usual, frozen):
         text = f"{report} {report._repr_html_()} {words.title(report.comparison)}".lower()
         assert not [phrase for phrase in FORBIDDEN if phrase in text]
+
+
+def test_arms_that_go_both_ways_are_both_counted(usual):
+    """In a fixed order: what is good first."""
+    found = _with(usual, "accuracy", _accuracy("worse"), _accuracy("better"), _accuracy("worse"))
+
+    assert _said(found, "Accuracy").verdict == "Better with 1, worse with 2 of 3 arms."
