@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -16,6 +17,9 @@ from seedproof.report.reasons.view import ReasonRow
 from seedproof.report.report import Report
 from seedproof.report.text import plain_text, printable
 from seedproof.report.view import Row, View, can_show, unknown_column
+
+# Columns that no terminal has.
+NEVER_REACHED = 100_000
 
 
 class SideBySide(Mapping[str, Report]):
@@ -88,34 +92,52 @@ class SideBySide(Mapping[str, Report]):
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         views = {arm: report.view() for arm, report in self.items()}
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-        table.add_column("metric", style="bold", no_wrap=True)
         for arm, view in views.items():
-            table.add_column(Text(printable(arm)), justify="right", no_wrap=True)
             yield Text(f"{printable(arm)}: {view.title}", style="dim")
-        yield Text("")
-        rows = {arm: _by_heading(view) for arm, view in views.items()}
-        every = [reasons for view in views.values() for reasons in view.reasons]
-        has_floor = {reasons.title for reasons in every if reasons.has_floor}
-        for heading in dict.fromkeys(name for by_heading in rows.values() for name in by_heading):
-            if heading:
-                table.add_row(Text(f"reasons by {printable(heading)}", style="dim"))
-            of_arms = [by_heading.get(heading, {}) for by_heading in rows.values()]
-            for name in dict.fromkeys(name for by_name in of_arms for name in by_name):
-                cells = [by_name.get(name) for by_name in of_arms]
-                table.add_row(name, *("" if cell is None else cell.value for cell in cells))
-                intervals = ["" if cell is None else cell.interval for cell in cells]
-                if any(intervals):
-                    table.add_row("", *(Text(interval, style="dim") for interval in intervals))
-                if heading in has_floor:
-                    floors = ["" if cell is None else _floor(cell) for cell in cells]
-                    table.add_row(*(Text(text, style="dim") for text in ("  drawn twice", *floors)))
-        yield table
+        left = list(views)
+        while left:
+            yield Text("")
+            n_arms = len(left)
+            while n_arms > 1 and not _fits(_table(views, left[:n_arms]), console, options):
+                n_arms -= 1
+            yield _table(views, left[:n_arms])
+            left = left[n_arms:]
         for arm in self.left_out:
             yield Text(f"Left out: {printable(arm)}, which has one finished run.", style="dim")
 
     def __str__(self) -> str:
         return plain_text(self)
+
+
+def _table(views: Mapping[str, View], arms: Sequence[str]) -> Table:
+    """The figures of some arms, with the rows that any arm has."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("metric", style="bold", no_wrap=True)
+    for arm in arms:
+        table.add_column(Text(printable(arm)), justify="right", no_wrap=True)
+    rows = {arm: _by_heading(view) for arm, view in views.items()}
+    every = [reasons for view in views.values() for reasons in view.reasons]
+    has_floor = {reasons.title for reasons in every if reasons.has_floor}
+    for heading in dict.fromkeys(name for by_heading in rows.values() for name in by_heading):
+        if heading:
+            table.add_row(Text(f"reasons by {printable(heading)}", style="dim"))
+        of_all = [by_heading.get(heading, {}) for by_heading in rows.values()]
+        for name in dict.fromkeys(name for by_name in of_all for name in by_name):
+            cells = [rows[arm].get(heading, {}).get(name) for arm in arms]
+            table.add_row(name, *("" if cell is None else cell.value for cell in cells))
+            intervals = ["" if cell is None else cell.interval for cell in cells]
+            if any(intervals):
+                table.add_row("", *(Text(interval, style="dim") for interval in intervals))
+            if heading in has_floor:
+                floors = ["" if cell is None else _floor(cell) for cell in cells]
+                table.add_row(*(Text(text, style="dim") for text in ("  drawn twice", *floors)))
+    return table
+
+
+def _fits(table: Table, console: Console, options: ConsoleOptions) -> bool:
+    """Whether nothing of a table need be cut off."""
+    unbounded = options.update(width=NEVER_REACHED)
+    return Measurement.get(console, unbounded, table).maximum <= options.max_width
 
 
 def _by_heading(view: View) -> dict[str, dict[str, Row | ReasonRow]]:
