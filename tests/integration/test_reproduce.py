@@ -132,6 +132,50 @@ def test_a_folder_without_results_is_told_of(seedproof):
     assert "'nowhere' holds no results" in err
 
 
+def test_results_of_the_other_paper_are_told_apart(seedproof, tmp_path):
+    """Neither taken for another version nor shown."""
+    (tmp_path / "mixed").mkdir()
+    content = {"format": 1, "paper": "findings2023", "name": "one", "setting": {}, "arms": {}}
+    (tmp_path / "mixed" / "one.json").write_text(json.dumps(content), encoding="utf-8")
+
+    code, out, err = seedproof("reproduce", "conll2019", "--from-results", "--results", "mixed")
+
+    assert (code, out) == (2, "")
+    assert "one.json holds results of another paper, findings2023" in err
+
+
+@pytest.mark.parametrize("paper", ["conll2019", "findings2023"])
+def test_files_and_folders_are_not_taken_for_each_other(seedproof, tmp_path, paper):
+    """A page is a file, a store and results are folders: told first, and nothing is touched."""
+    (tmp_path / "mine.md").mkdir()
+    (tmp_path / "note").write_text("keep me")
+
+    for options, message in (
+        (("--from-results", "--page", "mine.md"), "which is a folder"),
+        (("--store", "note"), "--store is 'note', which is a file. Name a folder."),
+        (("--results", "note"), "--results is 'note', which is a file. Name a folder."),
+    ):
+        code, out, err = seedproof("reproduce", paper, *options)
+
+        assert (code, out) == (2, "")
+        assert message in err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.md", "note"]
+    assert not list((tmp_path / "mine.md").iterdir())
+    assert (tmp_path / "note").read_text() == "keep me"
+
+
+@pytest.mark.parametrize("paper", ["conll2019", "findings2023"])
+def test_one_seed_is_refused_before_it_is_trained(seedproof, tmp_path, paper):
+    """There would be nothing to compare: one line, and no store."""
+    code, out, err = seedproof("reproduce", paper, "--smoke", "--seeds", 1)
+
+    assert (code, out) == (2, "")
+    assert "SP105" in err
+    assert "Give --seeds 2 or more" in err
+    assert len(err.splitlines()) == 1
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.skipif("SEEDPROOF_DATA" not in os.environ, reason="SEEDPROOF_DATA is not set")
 @pytest.mark.parametrize(("dataset", "encoder"), [("sst", "cnn"), ("snli", "lstm")])
 def test_real_data_sets_are_trained_on(seedproof, dataset, encoder):
@@ -176,6 +220,8 @@ def test_own_copies_are_asked_for_once_and_first(seedproof, tmp_path, monkeypatc
         (("conll2019", "--arms", "none,awsa"), "There is no stabilizer 'awsa'"),
         (("conll2019", "--seeds", 0), "0"),
         (("conll2019", "--page", "page.md"), "Add --from-results"),
+        (("conll2019", "--from-results", "--page", "page"), "ends in .md"),
+        (("findings2023", "--from-results", "--page", "page.html"), "ends in .md"),
         (("conll2019", "--lime-samples", 10), "go with --explain"),
     ],
 )

@@ -1,6 +1,7 @@
 """`seedproof reproduce findings2023`: both tracks in a moment, with the real encoder."""
 
 import json
+import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -66,6 +67,13 @@ def test_a_smoke_run_trains_shows_and_goes_on(seedproof, track, n_runs, arms):
     assert lines[0].startswith(f"massive-{track}-epochs-2-batch-size-32-")
     assert [line.split()[0] for line in lines[3 : 3 + len(arms)]] == arms
     assert all(len(line) <= 80 for line in lines)
+    notes = " ".join(lines[3 + len(arms) :])
+    assert "Changes are against none, each arm asked alone" in notes
+    assert "Not the paper's setting: 60 of 11,514 training utterances, 26 of 2,974 test" in notes
+    # Two seeds of the fine-tuned, three of a head.
+    assert ("Two runs of an arm judge nothing" in notes) == (track == "finetune")
+    assert "train.jsonl is not the published file" in err
+    assert "published file" not in again[2]
     kept = list(Path("kept").iterdir())
     assert len(kept) == 1
     results = json.loads(kept[0].read_text(encoding="utf-8"))
@@ -75,3 +83,35 @@ def test_a_smoke_run_trains_shows_and_goes_on(seedproof, track, n_runs, arms):
     # Beside a frozen encoder a teacher is nearly free; fine-tuned, it costs as much again.
     student = "tgtss" if track == "head" else "tgtss-free"
     assert costs[student] == pytest.approx(1 if track == "head" else 2, abs=0.1)
+
+
+def test_a_damaged_copy_is_told_of_in_one_line(seedproof, made_massive):
+    """The part to train on was cut in the middle of a line: its name, and nothing is trained."""
+    path = made_massive / "massive" / "train.jsonl"
+    path.write_bytes(path.read_bytes()[:1000])
+
+    code, out, err = seedproof("reproduce", "findings2023", "--dataset", "massive", "--smoke")
+
+    assert (code, out) == (2, "")
+    assert "error SP102: Line " in err
+    assert "train.jsonl is no JSON" in err
+    assert len(err.splitlines()) == 1
+    assert not Path("runs").exists()
+
+
+@pytest.mark.usefixtures("made_massive")
+def test_an_arm_without_two_runs_is_named(seedproof):
+    """A table without the control says so, and one without an arm of its store."""
+    store = ("--dataset", "massive", "--smoke", "--engine", "serial", "--store", "mine")
+    assert seedproof("reproduce", "findings2023", *store, "--arms", "l2", "--seeds", 2)[0] == 0
+    # As if a first command had been stopped: an arm of the plan has one run.
+    assert seedproof("reproduce", "findings2023", *store, "--arms", "ema", "--seeds", 2)[0] == 0
+    runs = list(Path("mine/runs").iterdir())
+    arms = {path: json.loads((path / "run.json").read_bytes())["arm"] for path in runs}
+    shutil.rmtree(next(path for path, arm in arms.items() if arm == "ema"))
+
+    code, out, err = seedproof("reproduce", "findings2023", *store, "--arms", "l2", "--seeds", 2)
+
+    assert code == 0, err
+    assert "Left out, with fewer than 2 finished runs: ema." in out.splitlines()
+    assert "Nothing to compare with: add none to --arms." in out.splitlines()

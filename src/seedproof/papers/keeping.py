@@ -6,10 +6,14 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import partial
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from seedproof.errors import OptionError
+from seedproof.errors import OptionError, UnreadableError
+
+# What the results of every recipe have.
+NEEDED = ("format", "paper", "name", "setting", "arms")
 
 
 def as_text(results: Mapping[str, Any]) -> str:
@@ -56,7 +60,8 @@ def stored_results(
         What its `collect` gave, one for each file.
 
     Raises:
-        OptionError: A file was written by another version.
+        OptionError: A file was written by another version, or for another paper.
+        UnreadableError: A file holds no results.
     """
     place = files(recipe) / "results" if folder is None else Path(folder)
     if not place.is_dir():
@@ -64,14 +69,37 @@ def stored_results(
     found = {
         one.name.removesuffix(".json"): one for one in place.iterdir() if one.name.endswith(".json")
     }
-    results = {name: json.loads(one.read_text("utf-8")) for name, one in sorted(found.items())}
+    results = {name: _read(one) for name, one in sorted(found.items())}
+    paper = recipe.rpartition(".")[2]
     for name, one in results.items():
+        if one["paper"] != paper:
+            raise OptionError(
+                f"{name}.json holds results of another paper, {one['paper']}, not of {paper}. Give "
+                "each paper a folder of its own."
+            )
         if one["format"] != version:
             raise OptionError(
                 f"{name}.json has the format {one['format']} of another version; this one reads "
                 f"{version}. Make it again from its store with --results."
             )
     return list(results.values())
+
+
+def _read(file: Traversable) -> dict[str, Any]:
+    """The content of a file, if it holds results of some recipe."""
+    try:
+        content = json.loads(file.read_bytes())
+    except ValueError as error:
+        raise UnreadableError(
+            f"{file.name} in the folder of results is no JSON ({error}). Make it again from its "
+            "store with --results, or move it away."
+        ) from error
+    if not isinstance(content, dict) or not content.keys() >= set(NEEDED):
+        raise UnreadableError(
+            f"{file.name} in the folder of results holds none of a recipe. Move it away, or give "
+            "another folder."
+        )
+    return content
 
 
 def shared_versions(versions: Iterable[Mapping[str, str]]) -> dict[str, str]:

@@ -79,6 +79,7 @@ def encode(texts: Sequence[str]) -> Encoded:
     Returns:
         Features in float32, and numbers of tokens.
     """
+    model_folder()  # says what is missing
     weights = f"{PACKAGE} {version(PACKAGE)}"
     key = blake2b("\0".join((weights, *texts)).encode(), digest_size=16).hexdigest()
     kept = _cache_folder() / f"minilm-{key}.npz"
@@ -102,20 +103,22 @@ def tokenize(texts: Sequence[str]) -> "Tensor":
     Returns:
         Axes (texts, tokens of the longest), filled up with `PADDING`.
     """
+    folder = model_folder()
     from transformers import AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(model_folder(), local_files_only=True)
+    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     found: Tensor = tokenizer(list(texts), padding=True, return_tensors="pt")["input_ids"]
     return found
 
 
 def load_encoder() -> "nn.Module":
     """The pretrained encoder, to be trained further or not."""
+    folder = model_folder()
     from transformers import AutoModel
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call] # transformers'
-    found: nn.Module = AutoModel.from_pretrained(model_folder(), local_files_only=True)
+    found: nn.Module = AutoModel.from_pretrained(folder, local_files_only=True)
     return found
 
 

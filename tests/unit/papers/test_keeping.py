@@ -2,13 +2,16 @@ import json
 
 import pytest
 
-from seedproof.errors import OptionError
+from seedproof.errors import OptionError, UnreadableError
 from seedproof.papers.keeping import as_text, shared_versions, stored_results, write_results
 
 RECIPE = "seedproof.papers.conll2019"
 RESULTS = {
     "format": 3,
+    "paper": "conll2019",
     "name": "made",
+    "setting": {"dataset": "sst"},
+    "arms": {"none": {"n_runs": 2}},
     "runs": ["0", "1"],
     "effects": {"flip_rate": {"scale": "ratio", "value": 0.5, "low": None}},
     "nested": {"counts": [[1, 2], [3, 4]]},
@@ -46,6 +49,32 @@ def test_results_of_another_version_are_refused(tmp_path):
 
     with pytest.raises(OptionError, match=r"made.json has the format 3 .* reads 4. Make it again"):
         stored_results(RECIPE, tmp_path, version=4)
+
+
+def test_results_of_another_paper_are_refused_as_such(tmp_path):
+    """Whatever their format is: both papers count their own."""
+    write_results(RESULTS | {"paper": "findings2023"}, tmp_path)
+
+    with pytest.raises(OptionError, match=r"made.json .* another paper, findings2023, not of conl"):
+        stored_results(RECIPE, tmp_path, version=4)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"{", "is no JSON"),
+        (b"\xff\xfe", "is no JSON"),
+        (b"[1]", "holds none of a recipe"),
+        (b'{"format": 3, "paper": "conll2019"}', "holds none of a recipe"),
+    ],
+)
+def test_a_file_without_results_is_told_of(tmp_path, content, message):
+    """By its name, beside good ones."""
+    write_results(RESULTS, tmp_path)
+    (tmp_path / "package.json").write_bytes(content)
+
+    with pytest.raises(UnreadableError, match=f"package.json .*{message}.*[Mm]ove it away"):
+        stored_results(RECIPE, tmp_path, version=3)
 
 
 def test_a_folder_that_is_not_there_has_no_results(tmp_path):

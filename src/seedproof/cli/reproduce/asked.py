@@ -1,11 +1,18 @@
 """What somebody asked for, whichever the paper is."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import typer
 
+from seedproof.errors import OptionError
+
 INTERRUPTED = 130
+WIDTH = 80
+PAGE_SUFFIX = ".md"
 
 
 @dataclass(frozen=True)
@@ -64,3 +71,48 @@ def show_table(rows: list[tuple[str, ...]]) -> None:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         typer.echo("  ".join(text.ljust(w) for text, w in zip(row, widths, strict=True)).rstrip())
+
+
+def show_sentence(text: str) -> None:
+    """Print a sentence in lines that a terminal holds."""
+    typer.echo(fill(text, width=WIDTH, break_on_hyphens=False))
+
+
+def show_left_out(store: str, shown: Collection[str]) -> None:
+    """Tell which arms a table lacks."""
+    from seedproof.papers.making import left_out
+
+    arms = left_out(store, shown)
+    if arms:
+        show_sentence(f"Left out, with fewer than 2 finished runs: {', '.join(arms)}.")
+
+
+def refuse_file(name: str | None, *, option: str) -> None:
+    """Check that what should be a folder is no file, before anything is trained.
+
+    Args:
+        name: What was given; None if nothing was.
+        option: Which option it was given to.
+
+    Raises:
+        OptionError: There is a file of that name.
+    """
+    if name is not None and Path(name).is_file():
+        raise OptionError(f"--{option} is {name!r}, which is a file. Name a folder.")
+
+
+def refuse_other_pages(page: str) -> None:
+    """Check what a page is to be called, before anything is written.
+
+    Args:
+        page: Its name.
+
+    Raises:
+        OptionError: It is no file of Markdown.
+    """
+    if Path(page).suffix != PAGE_SUFFIX or Path(page).is_dir():
+        what = "a folder" if Path(page).is_dir() else "no file of Markdown"
+        raise OptionError(
+            f"--page is {page!r}, which is {what}. Give a name that ends in {PAGE_SUFFIX}, such as "
+            f"results{PAGE_SUFFIX}."
+        )

@@ -4,7 +4,12 @@ from typing import Annotated
 
 import typer
 
-from seedproof.cli.reproduce.asked import INTERRUPTED, Asked
+from seedproof.cli.reproduce.asked import (
+    INTERRUPTED,
+    Asked,
+    refuse_file,
+    refuse_other_pages,
+)
 from seedproof.errors import NotFoundError, OptionError
 
 PAPERS = ("conll2019", "findings2023")
@@ -104,6 +109,10 @@ def reproduce(
     _refuse_what_has_no_effect(paper, [name for name, value in given.items() if value is not None])
     if page is not None and not from_results:
         raise OptionError("A page is made of stored results. Add --from-results, or no --page.")
+    if page is not None:
+        refuse_other_pages(page)
+    refuse_file(store, option="store")
+    refuse_file(results, option="results")
     if not explain and not (lime_examples is None and lime_samples is None):
         raise OptionError("--lime-examples and --lime-samples go with --explain. Add it.")
     asked = Asked(

@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from seedproof.cli.reproduce.asked import Asked, show_table
+from seedproof.cli.reproduce.asked import Asked, show_left_out, show_sentence, show_table
 
 if TYPE_CHECKING:
     from seedproof.papers.conll2019.settings import Setting
@@ -17,7 +16,6 @@ SMOKE_SEEDS, SMOKE_ARMS = 3, ("none", "aswa")
 DEFAULT_SEEDS, DEFAULT_ARMS = 10, ("none", "aswa", "naswa")
 LIME_EXAMPLES, LIME_SAMPLES = 200, 5000
 SMOKE_LIME_EXAMPLES, SMOKE_LIME_SAMPLES = 20, 100
-WIDTH = 80
 
 
 @dataclass(frozen=True)
@@ -79,6 +77,7 @@ def make_conll2019(
         workers=asked.workers,
     )
     show_conll2019(found)
+    show_left_out(store, found["arms"])
     _keep(found, asked)
     if explained is not None:
         _explain(setting, explained, asked, store=store, seeds=seeds, arms=arms)
@@ -145,7 +144,7 @@ def _show_trained(found: Mapping[str, Any]) -> None:
     less = departures(ours)
     if less:
         caution = " What is published cannot be compared with this." if is_elsewhere(ours) else ""
-        typer.echo(fill(f"{TITLE} {listed(less)}.{caution}", width=WIDTH))
+        show_sentence(f"{TITLE} {listed(less)}.{caution}")
 
 
 def _show_explained(found: Mapping[str, Any]) -> None:

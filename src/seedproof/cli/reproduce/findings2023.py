@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from seedproof.cli.reproduce.asked import Asked, show_table
+from seedproof.cli.reproduce.asked import Asked, show_left_out, show_sentence, show_table
 
 USUAL_DATASET = "clinc150"
 USUAL_SEEDS = {"head": 50, "finetune": 5}
@@ -46,6 +46,7 @@ def make_findings2023(asked: Asked, *, track: str) -> str:
         workers=asked.workers,
     )
     show_findings2023(found)
+    show_left_out(store, found["arms"])
     if asked.results is not None:
         typer.echo(f"Written: {write_results(found, asked.results)}", err=True)
     return store
@@ -57,7 +58,7 @@ def show_findings2023(found: Mapping[str, Any]) -> None:
     Args:
         found: What `collect` gave.
     """
-    from seedproof.papers.findings2023.summary import HEADER, summary_table
+    from seedproof.papers.findings2023.summary import HEADER, summary_notes, summary_table
 
     n_runs = max(arm["n_runs"] for arm in found["arms"].values())
     sizes = found["sizes"]
@@ -67,5 +68,5 @@ def show_findings2023(found: Mapping[str, Any]) -> None:
         f"{sizes['test']:,} to test on"
     )
     show_table([HEADER, *summary_table(found)])
-    if any(arm["shares"] for arm in found["arms"].values()):
-        typer.echo("* All runs share a teacher or their first weights: they vary less than yours.")
+    for note in summary_notes(found):
+        show_sentence(note)

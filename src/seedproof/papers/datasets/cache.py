@@ -1,5 +1,6 @@
 """Where data sets are: in the folder that `SEEDPROOF_DATA` names, or fetched once and checked."""
 
+import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,12 +88,34 @@ def own_file(path: str, *, what: str, layout: str) -> Path:
     return found
 
 
-def fetch(source: Source, *, folder: str) -> Path:
+def note_on_bytes(path: Path, source: Source) -> tuple[str, ...]:
+    """What is to be said of a file that is not the published one.
+
+    Args:
+        path: A copy of the user's own, or what `fetch` gave.
+        source: The public file.
+
+    Returns:
+        A sentence; nothing if its bytes are the published ones.
+    """
+    kind, _, published = source.digest.partition(":")
+    with path.open("rb") as file:
+        if hashlib.file_digest(file, kind).hexdigest() == published:
+            return ()
+    note = (
+        f"Caution: {path} is not the published file: its {kind} digest differs. What comes out is "
+        "about your own data."
+    )
+    return (note,)
+
+
+def fetch(source: Source, *, folder: str, local: str | None = None) -> Path:
     """A public file, fetched the first time and checked each time.
 
     Args:
         source: Address and digest.
         folder: Where in the cache it goes, such as `sst`.
+        local: Where a copy of the user's own would be found, such as `sst/sst_dataset.csv`.
 
     Returns:
         The file.
@@ -103,16 +126,22 @@ def fetch(source: Source, *, folder: str) -> Path:
     require("pooch", extra="papers", feature="Fetching a data set")
     import pooch
 
+    cache = pooch.os_cache("seedproof") / folder
     try:
         found = pooch.retrieve(
             source.url,
             known_hash=source.digest,
             fname=source.file_name,
-            path=pooch.os_cache("seedproof") / folder,
+            path=cache,
         )
     except (OSError, ValueError) as error:
+        place = (
+            cache / source.file_name
+            if local is None
+            else f"{local} below the folder that {FOLDER_VARIABLE} names"
+        )
         raise NotFoundError(
             f"{source.url} could not be fetched ({str(error).splitlines()[0]}). Fetch it yourself, "
-            f"and name its folder with {FOLDER_VARIABLE}."
+            f"and put it at {place}."
         ) from error
     return Path(found)

@@ -1,12 +1,16 @@
 """CLINC150: which of 150 intents has a request? Larson et al., 2019."""
 
-import json
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from seedproof.papers.datasets.cache import Source, fetch, local_file
-from seedproof.papers.datasets.intents import IntentData, Utterances
+from seedproof.papers.datasets.cache import Source, fetch, local_file, note_on_bytes
+from seedproof.papers.datasets.intents import (
+    IntentData,
+    Row,
+    intent_data,
+    read_json,
+    unreadable,
+)
 
 LOCAL = "clinc150/data_full.json"
 PUBLIC = Source(
@@ -14,6 +18,9 @@ PUBLIC = Source(
     "828f8093932c8fe6ca7936c3d2e52903b1c523de/data/data_full.json",
     "sha256:36923c3705a59e08fe9c3883d8bc2dd966ef93e22cb78ac41171782a698d56e0",
 )
+# What the file calls the splits.
+SPLITS = {"train": "train", "dev": "val", "test": "test"}
+LAYOUT = "the splits train, val and test, each a list of pairs of a text and its intent"
 
 
 def load() -> IntentData:
@@ -22,18 +29,28 @@ def load() -> IntentData:
     Returns:
         15,000 utterances to train on, 3,000 to choose by and 4,500 to test on.
     """
-    path = local_file(LOCAL) or fetch(PUBLIC, folder="clinc150")
-    content: dict[str, Any] = json.loads(path.read_bytes())
-    classes = tuple(sorted({intent for _, intent in content["train"]}))
-    place = {intent: index for index, intent in enumerate(classes)}
+    path = local_file(LOCAL) or fetch(PUBLIC, folder="clinc150", local=LOCAL)
+    content = read_json(path.read_bytes(), where=str(path))
     # Ids are unique over all splits: the position in the file, one split after the other.
-    splits, start = {}, 0
-    for split in ("train", "val", "test"):
-        rows = content[split]
-        splits[split] = Utterances(
-            ids=np.arange(start, start + len(rows)),
-            texts=tuple(text for text, _ in rows),
-            labels=np.array([place[intent] for _, intent in rows]),
-        )
-        start += len(rows)
-    return IntentData("clinc150", classes, splits["train"], splits["val"], splits["test"])
+    splits: dict[str, list[Row]] = {}
+    start = 0
+    for split, name in SPLITS.items():
+        splits[split] = _rows(content, name, start=start, path=path)
+        start += len(splits[split])
+    return intent_data(
+        "clinc150",
+        splits,
+        places={split: f"The split {name!r} of {path}" for split, name in SPLITS.items()},
+        notes=note_on_bytes(path, PUBLIC),
+    )
+
+
+def _rows(content: Any, name: str, *, start: int, path: Path) -> list[Row]:  # noqa: ANN401 - JSON
+    rows = content.get(name) if isinstance(content, dict) else None
+    if not isinstance(rows, list) or not all(_is_pair(row) for row in rows):
+        raise unreadable(path, LAYOUT)
+    return [(start + place, text, intent) for place, (text, intent) in enumerate(rows)]
+
+
+def _is_pair(row: object) -> bool:
+    return isinstance(row, list) and len(row) == 2 and all(isinstance(one, str) for one in row)

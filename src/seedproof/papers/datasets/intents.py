@@ -1,11 +1,19 @@
 """Short requests and what they ask for: utterances with the intent or domain of each."""
 
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from seedproof.errors import ShapeError
+from seedproof.errors import EmptyInputError, ShapeError, UnknownLabelError, UnreadableError
 from seedproof.typing import IntArray
+
+# Id, text and class of an utterance.
+Row: TypeAlias = tuple[int, str, str]
+REMEDY = "Put the published file in its place, or move it away to have it fetched."
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +73,7 @@ class IntentData:
         train: What is trained on.
         dev: What settings are chosen by.
         test: What is measured.
+        notes: Where it differs from what was published.
     """
 
     name: str
@@ -72,8 +81,86 @@ class IntentData:
     train: Utterances
     dev: Utterances
     test: Utterances
+    notes: tuple[str, ...] = ()
 
     @property
     def n_classes(self) -> int:
         """How many classes there are."""
         return len(self.classes)
+
+
+def read_json(text: bytes, *, where: str) -> Any:  # noqa: ANN401 - whatever the file holds
+    """What a file, or a line of it, says.
+
+    Args:
+        text: JSON.
+        where: What it is called in the message.
+
+    Returns:
+        Plain data.
+
+    Raises:
+        UnreadableError: It is no JSON.
+    """
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise UnreadableError(f"{where} is no JSON ({error}). {REMEDY}") from error
+
+
+def intent_data(
+    name: str,
+    splits: Mapping[str, Sequence[Row]],
+    *,
+    places: Mapping[str, str],
+    notes: tuple[str, ...] = (),
+) -> IntentData:
+    """A data set whose classes are those of its training split, by their names.
+
+    Args:
+        name: What it is called.
+        splits: Rows of `train`, `dev` and `test`.
+        places: What each split is called in messages.
+        notes: Where it differs from what was published.
+
+    Returns:
+        The data set.
+
+    Raises:
+        EmptyInputError: A split has no rows.
+        UnknownLabelError: A split has a class that the training split lacks.
+    """
+    for split, rows in splits.items():
+        if not rows:
+            raise EmptyInputError(f"{places[split]} has no utterances. {REMEDY}")
+    classes = tuple(sorted({kind for _, _, kind in splits["train"]}))
+    indices = {kind: index for index, kind in enumerate(classes)}
+    for split, rows in splits.items():
+        unknown = next((kind for _, _, kind in rows if kind not in indices), None)
+        if unknown is not None:
+            raise UnknownLabelError(
+                f"{places[split]} has the class {unknown!r}, and {places['train']} has not: one of "
+                f"them is damaged or cut short. {REMEDY}"
+            )
+    train, dev, test = (
+        Utterances(
+            ids=np.array([number for number, _, _ in splits[split]]),
+            texts=tuple(text for _, text, _ in splits[split]),
+            labels=np.array([indices[kind] for _, _, kind in splits[split]]),
+        )
+        for split in ("train", "dev", "test")
+    )
+    return IntentData(name, classes, train, dev, test, notes)
+
+
+def unreadable(where: str | Path, layout: str) -> UnreadableError:
+    """The error for a file that is JSON and not what it should be.
+
+    Args:
+        where: The file, or a line of it.
+        layout: What it must look like.
+
+    Returns:
+        An error to raise.
+    """
+    return UnreadableError(f"{where} is not laid out as published: it needs {layout}. {REMEDY}")

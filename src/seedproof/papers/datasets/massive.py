@@ -1,11 +1,15 @@
 """MASSIVE, English: which of 18 domains has a request? FitzGerald et al., 2022."""
 
-import json
+from pathlib import Path
 
-import numpy as np
-
-from seedproof.papers.datasets.cache import Source, fetch, local_file
-from seedproof.papers.datasets.intents import IntentData, Utterances
+from seedproof.papers.datasets.cache import Source, fetch, local_file, note_on_bytes
+from seedproof.papers.datasets.intents import (
+    IntentData,
+    Row,
+    intent_data,
+    read_json,
+    unreadable,
+)
 
 _FOLDER = (
     "https://raw.githubusercontent.com/muaaznoor/IntentClassificationLSTM/"
@@ -25,6 +29,9 @@ PUBLIC = {
         "sha256:946947a0e8de7f120bc643b2892f54638673b9fe97b627a67305ca5f2d93c3c2",
     ),
 }
+# What the files call the splits.
+SPLITS = {"train": "train", "dev": "validation", "test": "test"}
+LAYOUT = "a number as id, and texts as text and label_text, in each line"
 
 
 def load() -> IntentData:
@@ -33,26 +40,34 @@ def load() -> IntentData:
     Returns:
         11,514 utterances to train on, 2,033 to choose by and 2,974 to test on.
     """
-    rows = {split: _read(split) for split in PUBLIC}
-    domains = {split: [_domain(row) for row in found] for split, found in rows.items()}
-    classes = tuple(sorted(set(domains["train"])))
-    place = {domain: index for index, domain in enumerate(classes)}
-    train, dev, test = (
-        Utterances(
-            ids=np.array([int(row["id"]) for row in found]),
-            texts=tuple(row["text"] for row in found),
-            labels=np.array([place[domain] for domain in domains[split]]),
-        )
-        for split, found in rows.items()
+    paths = {split: _path(name) for split, name in SPLITS.items()}
+    notes = [note_on_bytes(path, PUBLIC[SPLITS[split]]) for split, path in paths.items()]
+    return intent_data(
+        "massive",
+        {split: _read(path) for split, path in paths.items()},
+        places={split: str(path) for split, path in paths.items()},
+        notes=tuple(note for found in notes for note in found),
     )
-    return IntentData("massive", classes, train, dev, test)
 
 
-def _read(split: str) -> list[dict[str, str]]:
-    path = local_file(f"massive/{split}.jsonl") or fetch(PUBLIC[split], folder="massive")
-    with path.open(encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
+def _path(name: str) -> Path:
+    local = f"massive/{name}.jsonl"
+    return local_file(local) or fetch(PUBLIC[name], folder="massive", local=local)
 
 
-def _domain(row: dict[str, str]) -> str:
-    return row["label_text"].split("_")[0]
+def _read(path: Path) -> list[Row]:
+    with path.open("rb") as lines:
+        return [
+            _row(line, where=f"Line {place} of {path}") for place, line in enumerate(lines, start=1)
+        ]
+
+
+def _row(line: bytes, *, where: str) -> Row:
+    row = read_json(line, where=where)
+    try:
+        number, text, intent = int(row["id"]), row["text"], row["label_text"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise unreadable(where, LAYOUT) from error
+    if not (isinstance(text, str) and isinstance(intent, str)):
+        raise unreadable(where, LAYOUT)
+    return number, text, intent.split("_")[0]

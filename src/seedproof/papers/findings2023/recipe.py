@@ -10,7 +10,7 @@ from seedproof.errors import OptionError
 from seedproof.papers.findings2023.arms import ARMS, arm_of
 from seedproof.papers.findings2023.results import collect
 from seedproof.papers.findings2023.settings import Setting
-from seedproof.papers.making import make_runs
+from seedproof.papers.making import make_runs, tell
 from seedproof.study.study import Study
 
 ARMS_OF_TRACK: dict[str, tuple[str, ...]] = {
@@ -94,12 +94,25 @@ def reproduce(
         workers=workers,
         progress=progress,
         follow="test_accuracy",
+        slow=_slow(ARMS_OF_TRACK[setting.track] if arms is None else arms),
     )
     return collect(ours.store)
 
 
 def _check_data(setting: Setting) -> None:
-    """Read the data, and compute the features that all runs share."""
+    """Read the data, tell what is odd, and compute the features that all runs share."""
     from seedproof.papers.findings2023.data import prepare
 
-    prepare(setting)
+    for note in prepare(setting).data.notes:
+        tell(note)
+
+
+def _slow(arms: Sequence[str]) -> str:
+    """What some arms train beside one head, such as "some arms train 16 heads or 10 teachers"."""
+    chosen = [arm_of(arm) for arm in arms]
+    n_heads = max((arm.n_heads for arm in chosen), default=1)
+    # A teacher that runs share is trained once.
+    fresh = [arm.soft.n_teachers for arm in chosen if arm.soft and arm.teacher == "fresh"]
+    n_teachers = max(fresh, default=1)
+    parts = [f"{n} {noun}" for n, noun in ((n_heads, "heads"), (n_teachers, "teachers")) if n > 1]
+    return f"some arms train {' or '.join(parts)}" if parts else ""

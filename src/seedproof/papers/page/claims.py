@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from textwrap import indent
 from typing import Any, TypeAlias
 
-from seedproof.papers.page.verdicts import FAILS, HOLDS, OPEN, SIZE_OPEN, Verdict
+from seedproof.papers.page.verdicts import FAILS, HOLDS, OPEN, SHARE_OPEN, SIZE_OPEN, Verdict
 from seedproof.papers.page.words import in_all, table
 
 Claim: TypeAlias = Mapping[str, Any]
-VERDICTS = (HOLDS, FAILS, SIZE_OPEN, OPEN)
+VERDICTS = (HOLDS, FAILS, SIZE_OPEN, SHARE_OPEN, OPEN)
 
 
 @dataclass(frozen=True)

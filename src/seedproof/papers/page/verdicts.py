@@ -9,12 +9,14 @@ Verdict: TypeAlias = Literal[
     "holds here",
     "does not hold here",
     "a cut is shown, its size is open",
+    "its size is open",
     "not shown here",
 ]
 
 HOLDS: Verdict = "holds here"
 FAILS: Verdict = "does not hold here"
 SIZE_OPEN: Verdict = "a cut is shown, its size is open"
+SHARE_OPEN: Verdict = "its size is open"
 OPEN: Verdict = "not shown here"
 # "Almost no loss" of accuracy: what `seedproof gate --no-worse` allows by default.
 MARGIN = 0.005
@@ -62,6 +64,8 @@ def judge_cut(effect: Effect | None, cut: float) -> Verdict:
 def judge_loss(effect: Effect | None) -> Verdict:
     """Whether accuracy falls by no more than `MARGIN`."""
     if effect is None or effect.low is None or effect.high is None:
+        return OPEN
+    if effect.verdict == "too few runs":
         return OPEN
     if effect.high < -MARGIN:
         return FAILS

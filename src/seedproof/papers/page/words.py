@@ -21,8 +21,8 @@ UNTOLD_MEANS = (
 )
 # What `number` gives to each unit.
 DIGITS = {"percent": 1, "points": 2, "probability": 3, "nats": 3, "score": 3}
-# Ends of an interval that are closer than so many units of the last digit get another digit.
-APART, MORE_DIGITS, ROUNDING = 3.0, 3, 1e-9
+# Ends of an interval that are closer than so many units of the last digit get one digit more.
+APART, MORE_DIGITS, ROUNDING = 3.0, 1, 1e-9
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -49,7 +49,7 @@ def figure(metric: str, estimate: Estimate | None) -> str:
 
 
 def _digits(width: float, unit: Unit) -> int:
-    """Digits after the point that an interval of this width needs: the usual, or a few more."""
+    """Digits after the point that an interval of this width needs: the usual, or one more."""
     usual = DIGITS[unit]
     if width <= 0.0:
         return usual
@@ -80,19 +80,14 @@ def _ends(effect: Effect) -> str:
     if effect.low is None or effect.high is None:
         return text
     nothing = 1.0 if effect.scale == "ratio" else 0.0
-    factor = 100.0 if amounts.unit(effect) else 1.0
     both = zip((effect.low, effect.high), text.strip("[]").split(", "), strict=True)
     ends = [
-        found if found.strip("0.") or end == nothing else _tiny(factor * (end - nothing))
+        found
+        if found.strip("0.") or end == nothing
+        else f"{'+' if end > nothing else MINUS}{found}"
         for end, found in both
     ]
     return f"[{', '.join(ends)}]"
-
-
-def _tiny(moved: float) -> str:
-    """A change that usual digits do not show, with its sign and one digit."""
-    digits = -math.floor(math.log10(abs(moved)))
-    return f"{'+' if moved > 0 else MINUS}{abs(moved):.{digits}f}"
 
 
 def judged(effect: Effect | None) -> str:

@@ -4,7 +4,13 @@ import pytest
 
 from seedproof.errors import NotFoundError
 from seedproof.papers.datasets import cache
-from seedproof.papers.datasets.cache import Source, fetch, local_file, own_file
+from seedproof.papers.datasets.cache import (
+    Source,
+    fetch,
+    local_file,
+    note_on_bytes,
+    own_file,
+)
 
 
 def test_without_the_variable_there_is_no_folder(monkeypatch):
@@ -82,8 +88,32 @@ def test_a_file_that_has_changed_is_refused(served):
     """Other bytes are another data set."""
     url, _ = served
 
-    with pytest.raises(NotFoundError, match="could not be fetched"):
-        fetch(Source(url, "sha256:" + "0" * 64), folder="made")
+    other = Source(url, "sha256:" + "0" * 64)
+
+    with pytest.raises(NotFoundError, match=r"could not be fetched .*cache.*made.words\.csv\."):
+        fetch(other, folder="made")
+    with pytest.raises(NotFoundError, match=r"at a/b\.csv below the folder that SEEDPROOF_DATA"):
+        fetch(other, folder="made", local="a/b.csv")
+
+
+@pytest.mark.parametrize(
+    ("digest", "n_notes"),
+    [
+        # Of "abc", from RFC 1321 and FIPS 180-2.
+        ("md5:900150983cd24fb0d6963f7d28e17f72", 0),
+        ("sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", 0),
+        ("md5:900150983cd24fb0d6963f7d28e17f73", 1),
+    ],
+)
+def test_a_copy_is_compared_with_what_was_published(tmp_path, digest, n_notes):
+    """Whichever digest is known of it."""
+    path = tmp_path / "words.csv"
+    path.write_bytes(b"abc")
+
+    notes = note_on_bytes(path, Source("https://example.org/words.csv", digest))
+
+    assert len(notes) == n_notes
+    assert all(str(path) in note and "md5" in note for note in notes)
 
 
 def test_every_public_source_has_a_digest():

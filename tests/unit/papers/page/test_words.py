@@ -42,26 +42,27 @@ def test_figures_and_changes_have_units_and_intervals():
         ("probability_sd", Estimate(0.0139, 0.0135, 0.0143), "0.0139 [0.0135, 0.0143]"),
         ("probability_sd", Estimate(0.014, 0.012, 0.015), "0.014 [0.012, 0.015]"),
         ("accuracy_sd", Estimate(0.00223, 0.00215, 0.0023), "0.223\xa0pts [0.215, 0.230]"),
+        ("ece", Estimate(0.06849, 0.06834, 0.06864), "6.85\xa0% [6.83, 6.86]"),
         ("flip_rate", Estimate(0.1, 0.1, 0.1), "10.0\xa0% [10.0, 10.0]"),
         ("accuracy_sd", Estimate(0.0122), "1.22\xa0pts"),
     ],
 )
 def test_the_ends_of_an_interval_are_told_apart(metric, estimate, text):
-    """At least three units of the last digit lie between them; without width there is nothing."""
+    """By one digit more where they are close; without width there is nothing."""
     assert figure(metric, estimate) == text
 
 
 @pytest.mark.parametrize(
     ("effect", "text"),
     [
-        (Effect("accuracy", "difference", 0.0044, -3.9e-5, 0.0088), "[−0.004, +0.88]"),
-        (Effect("nll", "difference", 0.011, 0.0002, 0.021), "[+0.0002, +0.021]"),
-        (Effect("flip_rate", "ratio", 0.95, 0.9, 0.9997), "[−10, −0.03]"),
+        (Effect("accuracy", "difference", 0.0044, -3.9e-5, 0.0088), "[−0.00, +0.88]"),
+        (Effect("nll", "difference", 0.011, 0.0002, 0.021), "[+0.000, +0.021]"),
+        (Effect("flip_rate", "ratio", 0.95, 0.9, 0.9997), "[−10, −0.0]"),
         (Effect("flip_rate", "ratio", 0.95, 0.9, 1.0), "[−10, 0.0]"),
     ],
 )
 def test_an_end_near_no_change_keeps_its_side(effect, text):
-    """The verdict depends on it; exactly no change has none."""
+    """The verdict depends on it, and no digit more is needed; exactly no change has none."""
     assert changed(effect).endswith(text)
 
 

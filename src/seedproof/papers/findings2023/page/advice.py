@@ -4,48 +4,51 @@ from collections.abc import Callable, Sequence
 
 from seedproof.comparison.effect import Effect, scale_of
 from seedproof.measurement.intervals import Estimate
-from seedproof.papers.findings2023.names import BASELINE, title_of
-from seedproof.papers.findings2023.page.choices import Choice, is_cut
+from seedproof.papers.findings2023.names import BASELINE, DATASETS, title_of
+from seedproof.papers.findings2023.page.choices import ENOUGH, Choice, best_of, has_enough, is_cut
 from seedproof.papers.findings2023.page.goal import Candidate
-from seedproof.papers.findings2023.page.reading import SettingResults
+from seedproof.papers.findings2023.page.reading import SettingResults, heads
 from seedproof.papers.findings2023.page.redraws import drawn_again
 from seedproof.papers.findings2023.page.rules import loses
 from seedproof.papers.findings2023.page.telling import multiple
-from seedproof.papers.page.words import changed, figure, listed
+from seedproof.papers.page.words import MISSING, changed, figure, listed
 from seedproof.report.numbers import NO_BREAK
 
-MOST = 6
+MOST = 7
 HEADS = ("heads-16", "heads-4")
 FROM_THE_START = ("aswa", "naswa")
 FIXED = "fixed-init"
+SOFT_LABELS = ("tgtss", "label-smoothing-0.5", "label-smoothing-0.1")
 
 
 def advice(settings: Sequence[SettingResults], chosen: Sequence[Choice]) -> tuple[str, ...]:
     """What the results say to somebody who has to choose.
 
     Args:
-        settings: Those in which heads were trained.
+        settings: All of them; where no head was trained there is no advice.
         chosen: The rows of the table.
 
     Returns:
-        At most six sentences; one whose condition the results do not meet is left out.
+        At most seven bullets; one whose condition the results do not meet is left out.
     """
-    if not settings:
+    frozen = heads(settings)
+    if not frozen or not any(one.others for one in frozen):
         return ()
     found = (
-        _heads(settings),
-        _linear(settings),
-        _teachers(settings),
-        _early_averages(settings),
-        _fixed(settings),
-        _calibration(settings, chosen),
+        _heads(frozen),
+        _linear(frozen),
+        _teachers(frozen),
+        _early_averages(frozen),
+        _fixed(frozen),
+        _calibration(frozen, chosen),
+        _finetuned([one for one in settings if not one.is_head]),
     )
     return tuple(one for one in found if one)[:MOST]
 
 
 def _effects(settings: Sequence[SettingResults], arm: str, metric: str) -> list[Effect] | None:
-    """What an arm changes on every data set; None if one of them does not know."""
-    found = [one.effect(arm, metric) for one in settings]
+    """What an arm changes on every data set; None if one of them has too few runs of it."""
+    found = [one.effect(arm, metric) if has_enough(one, arm) else None for one in settings]
     return [one for one in found if one is not None] if None not in found else None
 
 
@@ -64,16 +67,25 @@ def _rises(effect: Effect | None) -> bool:
     return effect is not None and effect.verdict == "less steady"
 
 
-def _spans(settings: Sequence[SettingResults], arms: Sequence[str], metric: str) -> str:
-    """The smallest and the largest change over data sets and arms, such as "−75 to −71 %"."""
-    values = [
-        effect.value
-        for arm in arms
-        for effect in _effects(settings, arm, metric) or ()
-        if effect.value is not None
-    ]
-    if not values:
+def _each(settings: Sequence[SettingResults], arms: Sequence[str], metric: str) -> str:
+    """The change on each data set, such as "−75 % / −71 %"; nothing where one is not known."""
+    if any(_effects(settings, arm, metric) is None for arm in arms):
         return ""
+    effects = [[one.effect(arm, metric) for arm in arms] for one in settings]
+    return " / ".join(_span(metric, found) for found in effects)
+
+
+def _where(settings: Sequence[SettingResults]) -> str:
+    """Which data sets figures are of, in their order; nothing for a single one."""
+    names = " / ".join(one.short_title for one in settings)
+    return f" ({names})" if len(settings) > 1 else ""
+
+
+def _span(metric: str, effects: Sequence[Effect | None]) -> str:
+    """The smallest and the largest change of several arms, such as "−75 to −71 %"."""
+    values = [one.value for one in effects if one is not None and one.value is not None]
+    if not values:
+        return MISSING
     ends = [
         changed(Effect(metric, scale_of(metric), value)) for value in (min(values), max(values))
     ]
@@ -87,24 +99,27 @@ def _heads(settings: Sequence[SettingResults]) -> str:
     arm = next((one for one in HEADS if _all(settings, one, "flip_rate", is_cut)), None)
     if arm is None or not _all(settings, arm, "accuracy", lambda one: not loses(one)):
         return ""
-    heads = Candidate(arm, tuple(settings))
-    costs = [heads.cost(what) for what in ("training", "serving")]
+    several = Candidate(arm, tuple(settings))
+    costs = [several.cost(what) for what in ("training", "serving")]
+    cost = several.cost("heads")
+    alone = "" if cost is None else f" With features cached already, that is {cost:.3g}× the head."
     return (
         f"**Frozen encoder? Train several heads on it.** Their mean ({title_of(arm)}) changes the "
-        f"flip rate by {_spans(settings, (arm,), 'flip_rate')}, for {multiple(costs[0])} the "
-        f"training and {multiple(costs[1])} the serving."
+        f"flip rate by {_each(settings, (arm,), 'flip_rate')}{_where(settings)}, for "
+        f"{multiple(costs[0])} the training and {multiple(costs[1])} the serving.{alone}"
     )
 
 
 def _linear(settings: Sequence[SettingResults]) -> str:
     if not _all(settings, "linear", "flip_rate", is_cut):
         return ""
-    price = _spans(settings, ("linear",), "accuracy")
+    price = _each(settings, ("linear",), "accuracy")
     lost = [one.short_title for one in settings if loses(one.effect("linear", "accuracy"))]
     tail = f", with a loss shown on {listed(lost)}" if lost else ", and no loss is shown"
     return (
         "**A linear head leaves little to chance** (from zeros, with decay, twice the epochs): "
-        f"{_spans(settings, ('linear',), 'flip_rate')} flips, at {price} of accuracy{tail}."
+        f"{_each(settings, ('linear',), 'flip_rate')} flips{_where(settings)}, at {price} of "
+        f"accuracy{tail}."
     )
 
 
@@ -113,10 +128,10 @@ def _teachers(settings: Sequence[SettingResults]) -> str:
     fresh = _effects(settings, "tgtss", "flip_rate")
     if not fresh or any(map(is_cut, fresh)):
         return ""
-    shared = _spans(settings, ("tgtss-shared",), "flip_rate")
+    shared = _each(settings, ("tgtss-shared",), "flip_rate")
     return (
         "**Do not count on TGTSS when you retrain.** With a fresh teacher for each run no cut is "
-        f"shown ({_spans(settings, ('tgtss',), 'flip_rate')})"
+        f"shown: {_each(settings, ('tgtss',), 'flip_rate')}{_where(settings)}"
         + (f"; {shared} while all runs share one teacher." if shared else ".")
     )
 
@@ -134,8 +149,8 @@ def _early_averages(settings: Sequence[SettingResults]) -> str:
     return (
         f"**Averaging from the first step of a short training backfires.** In {epochs} epochs "
         f"{listed([title_of(arm) for arm in arms])} changed the flip rate by "
-        f"{_spans(settings, arms, 'flip_rate')} and accuracy by "
-        f"{_spans(settings, arms, 'accuracy')}."
+        f"{_each(settings, arms, 'flip_rate')}{_where(settings)} and accuracy by "
+        f"{_each(settings, arms, 'accuracy')}."
     )
 
 
@@ -147,22 +162,53 @@ def _fixed(settings: Sequence[SettingResults]) -> str:
     over = f" over {len(arms)} draws" if len(arms) > 1 else ""
     return (
         "**Fixing the first weights hides luck.** Flips change by "
-        f"{_spans(settings, arms, 'flip_rate')}{over}, but all runs share the luck of one draw."
+        f"{_each(settings, arms, 'flip_rate')}{over}{_where(settings)}, but all runs share the "
+        "luck of one draw."
     )
 
 
 def _calibration(settings: Sequence[SettingResults], chosen: Sequence[Choice]) -> str:
-    """The choice whose probabilities are shown to be less calibrated, by the most."""
-    arms = [one.candidate.arm for one in chosen]
-    worse = [arm for arm in arms if _all(settings, arm, "ece", _is_worse)]
-    if not worse:
+    """Soft labels, and the choice, whose probabilities are shown to be less calibrated."""
+    others = [one.candidate.arm for one in chosen if one.candidate.arm not in SOFT_LABELS]
+    soft, worse = (
+        [arm for arm in arms if _all(settings, arm, "ece", _is_worse)]
+        for arms in (SOFT_LABELS, others)
+    )
+    # Of the choices, the one that is least calibrated.
+    worse.sort(key=lambda one: [-found.value for found in _known(settings, one)])
+    told = {**{arm: title_of(arm) for arm in soft}, **{arm: f"`{arm}`" for arm in worse[:1]}}
+    parts = [f"to {_levels(settings, arm)} with {name}" for arm, name in told.items()]
+    if not parts:
         return ""
-    arm = max(worse, key=lambda one: [found.value for found in _known(settings, one)])
-    parts = [
-        f"from {_level(one, BASELINE)} to {_level(one, arm)} on {one.short_title}"
-        for one in settings
-    ]
-    return f"**Look at calibration, too:** with *{title_of(arm)}* the ECE goes {listed(parts)}."
+    return (
+        f"**Look at calibration, too:** the ECE goes from {_levels(settings, BASELINE)}"
+        f"{_where(settings)} {listed(parts)}."
+    )
+
+
+def _finetuned(settings: Sequence[SettingResults]) -> str:
+    """What is known where the encoder is trained, too."""
+    start = "**You fine-tune the encoder?**"
+    known = [one for one in settings if any(has_enough(one, arm) for arm in one.others)]
+    if not known:
+        return (
+            f"{start} Not known yet: our fine-tuned runs are too few (below "
+            f"{ENOUGH['finetune']} an arm)."
+        )
+    parts = []
+    for one in known:
+        best, name = best_of(one), DATASETS[one.dataset]
+        if best is None:
+            parts.append(f"on {name} no arm is shown to cut the flip rate ({one.seeds} runs)")
+            continue
+        change = changed(one.effect_of_all(best.arm, "flip_rate"))
+        cost = multiple(best.cost("training"))
+        parts.append(
+            f"on {name} {title_of(best.arm)} changes the flip rate by {change}, for {cost} the "
+            "training"
+        )
+    text = listed(parts)
+    return f"{start} {text[0].upper()}{text[1:]}."
 
 
 def _is_worse(effect: Effect | None) -> bool:
@@ -174,6 +220,22 @@ def _known(settings: Sequence[SettingResults], arm: str) -> list[Estimate]:
     return [one for one in found if one is not None]
 
 
-def _level(one: SettingResults, arm: str) -> str:
-    found = one.estimate(arm, "ece")
-    return figure("ece", None if found is None else Estimate(found.value))
+def _levels(settings: Sequence[SettingResults], arm: str) -> str:
+    """Its ECE on each data set, such as "2.7 % / 1.9 %"."""
+    return levels(settings, arm, "ece")
+
+
+def levels(settings: Sequence[SettingResults], arm: str, metric: str) -> str:
+    """A figure on each data set without its interval, such as "2.7 % / 1.9 %".
+
+    Args:
+        settings: Our results.
+        arm: Whose figure.
+        metric: Which metric.
+
+    Returns:
+        In the order of the settings.
+    """
+    found = [one.estimate(arm, metric) for one in settings]
+    values = [None if one is None else Estimate(one.value) for one in found]
+    return " / ".join(figure(metric, value) for value in values)

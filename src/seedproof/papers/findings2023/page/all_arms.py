@@ -25,6 +25,7 @@ HEADER = (
     "serving",
 )
 ABOUT = """\
+Below the name of each arm is what `--arms` takes.
 Brackets are 95 % intervals.
 Changes of accuracy, flip rate and LE_m are those of `seedproof compare`: in each column the \
 intervals of all arms of a setting hold together, and are wider for it than those above.
@@ -95,7 +96,7 @@ def _row(one: SettingResults, arm: str) -> tuple[str, ...]:
 
     shares = one.shares(arm)
     return (
-        title_of(arm),
+        f"{title_of(arm)}<br>`{arm}`",
         "" if shares is None else IN_COMMON[shares],
         str(one.of(arm)["n_runs"]),
         figure("accuracy", one.estimate(arm, "accuracy")),

@@ -4,15 +4,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from seedproof.comparison.effect import Effect
-from seedproof.papers.findings2023.names import title_of
+from seedproof.papers.findings2023.names import BASELINE, title_of
 from seedproof.papers.findings2023.page.goal import Candidate, candidates
 from seedproof.papers.findings2023.page.reading import SettingResults
+from seedproof.papers.findings2023.page.rules import excludes_loss
 from seedproof.papers.findings2023.page.telling import multiple
 from seedproof.papers.page.words import MISSING, changed, table
 
 AS_NOW, A_TENTH, HALF = 1.02, 1.1, 1.5
 # A loss of accuracy that some can afford.
-SMALL_LOSS = -0.02
+SMALL_LOSS = 0.02
+# Arms with fewer runs are not chosen: fine-tuning takes hours, and has a row of its own.
+ENOUGH = {"head": 8, "finetune": 5}
 DEPLOYED = "deployed-shared"
 MOST = 7
 
@@ -30,22 +33,30 @@ class Choice:
     candidate: Candidate
 
 
+def has_enough(found: SettingResults, arm: str) -> bool:
+    """Whether an arm and the control have runs enough for advice."""
+    runs = [found.of(name).get("n_runs", 0) for name in (arm, BASELINE)]
+    return bool(min(runs) >= ENOUGH[found.track])
+
+
 def is_cut(effect: Effect | None) -> bool:
     """Whether a cut is shown."""
     return effect is not None and effect.verdict == "steadier"
 
 
 def cuts_everywhere(one: Candidate) -> bool:
-    """Whether a cut of the flip rate is shown on every data set, together with all arms."""
-    return all(is_cut(found.effect_of_all(one.arm, "flip_rate")) for found in one.settings)
+    """Whether enough runs show a cut of flips on every data set, together with all arms."""
+    return all(
+        is_cut(found.effect_of_all(one.arm, "flip_rate")) and has_enough(found, one.arm)
+        for found in one.settings
+    )
 
 
 def _loses_little(one: Candidate) -> bool:
     """Whether a loss of accuracy of two points is excluded, together with all arms."""
-    effects = [found.effect_of_all(one.arm, "accuracy") for found in one.settings]
     return all(
-        effect is not None and effect.low is not None and effect.low >= SMALL_LOSS
-        for effect in effects
+        excludes_loss(found.effect_of_all(one.arm, "accuracy"), SMALL_LOSS)
+        for found in one.settings
     )
 
 
@@ -132,7 +143,7 @@ def _row(one: Choice, names: Sequence[str]) -> tuple[str, ...]:
 
     return (
         one.afford,
-        f"**{title_of(arm)}**",
+        f"**{title_of(arm)}** `{arm}`",
         *cells(lambda found: changed(found.effect_of_all(arm, "flip_rate"))),
         *cells(lambda found: changed(found.effect_of_all(arm, "accuracy"))),
         *(multiple(one.candidate.cost(what)) for what in ("training", "serving")),

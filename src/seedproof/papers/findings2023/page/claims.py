@@ -28,7 +28,7 @@ from seedproof.papers.findings2023.page.rules import (
 from seedproof.papers.findings2023.page.telling import correlation, cut, multiple, share
 from seedproof.papers.findings2023.published import published, published_cut, published_row
 from seedproof.papers.page.claims import Check, CheckedClaim
-from seedproof.papers.page.verdicts import FAILS, HOLDS, Verdict, judge_cut
+from seedproof.papers.page.verdicts import FAILS, HOLDS, OPEN, Verdict, judge_cut
 from seedproof.papers.page.words import changed, listed
 
 Checks: TypeAlias = Iterator[Check]
@@ -36,12 +36,13 @@ RULES = """\
 A verdict follows from an interval by a rule, never by hand.
 A cut of a stated size *holds here* if a cut is shown, its interval reaches that size, and both \
 its ends are within a factor of two of the ratio that we found.
-If they are not, *a cut is shown, its size is open*.
+If they are not, *a cut is shown, its size is open*; of a share of another cut, *its size is open*.
 It *does not hold here* if the interval ends short of that size.
 A share of the ensemble's cut is judged in the same way, by an interval made of those of both \
 arms, widened so that they hold together; it is open where no cut of the ensemble is shown.
 Where the label entropy is high, utterances are chosen in the control, as the paper does; what is \
-found where it is high in the arm stands beside it, and may be the contrary.
+found where it is high in the arm stands beside it, and unless a cut is shown there, too, it is \
+*not shown here*.
 One arm is better than another if its whole interval lies below the other's.
 A relationship is strong if the whole interval of its correlation is at 0.7 or above, and is not \
 if all of it is below 0.7 times the square root of what the LE_m of as many other runs would \
@@ -79,12 +80,14 @@ class CutOf:
         table: Which one.
         effect: What we found of an arm.
         beside: What else is to be known of it, in words.
+        other: The same effect by another choice of utterances, which must show a cut, too.
     """
 
     method: str
     table: str
     effect: Callable[[SettingResults, str], Effect | None]
     beside: Callable[[SettingResults, str], str] = lambda _, __: ""
+    other: Callable[[SettingResults, str], Effect | None] = lambda _, __: None
 
     def __call__(self, found: SettingResults) -> Checks:
         """One check for each of our arms of the method."""
@@ -93,6 +96,9 @@ class CutOf:
             effect = self.effect(found, arm)
             if theirs is not None and effect is not None:
                 verdict = judge_cut(effect, theirs)
+                other = self.other(found, arm)
+                if verdict != FAILS and other is not None and other.verdict != "steadier":
+                    verdict = OPEN
                 ours = changed(effect) + self.beside(found, arm)
                 yield _check(found, arm, cut(theirs), ours, verdict)
 
@@ -212,7 +218,13 @@ CHECKS: Mapping[str, Callable[[SettingResults], Checks]] = {
     "tgtss-single-run": CutOf(
         "tgtss", "table4", lambda found, arm: found.wavering_effect(arm, "all")
     ),
-    "tgtss-high": CutOf("tgtss", "table5", lambda found, arm: found.high(arm), _by_arm),
+    "tgtss-high": CutOf(
+        "tgtss",
+        "table5",
+        lambda found, arm: found.high(arm),
+        _by_arm,
+        lambda found, arm: found.high_by_arm(arm),
+    ),
     "tgtss-single-run-high": CutOf(
         "tgtss", "table6", lambda found, arm: found.wavering_effect(arm, "high")
     ),

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from seedproof.papers.findings2023.names import BASELINE
 from seedproof.papers.findings2023.page.reading import SettingResults
 from seedproof.papers.findings2023.published import published
+from seedproof.papers.findings2023.settings import Setting
 from seedproof.papers.page.words import listed, paragraphs, table
 
 TITLE = "Not the paper's models:"
@@ -38,16 +39,23 @@ def departures(found: SettingResults) -> tuple[str, ...]:
     """
     theirs, setting = published()["training"], found.own["setting"]
     sizes = published()["sizes"][found.dataset]
-    least = min((int(arm["n_runs"]) for arm in found.own["arms"].values()), default=0)
     rate = setting["learning_rate"]
     return (
         ENCODERS[found.track],
-        *_less("runs", least, theirs["seeds"]),
+        *_fewer_runs(found, theirs["seeds"]),
         *_less("training utterances", found.own["sizes"]["train"], sizes["train"]),
         *_other("test utterances", found.own["sizes"]["test"], sizes["test"]),
         *_other("epochs", setting["epochs"], theirs["epochs"]),
+        *_other("utterances a batch", setting["batch_size"], theirs["batch_size"]),
         *([] if rate == theirs["learning_rate"] else [f"a learning rate of {rate:g}"]),
     )
+
+
+def _fewer_runs(found: SettingResults, theirs: int) -> tuple[str, ...]:
+    """Such as "5 of 50 runs", or "13 to 50 runs" where arms differ."""
+    if found.seeds == str(found.n_runs):
+        return _less("runs", found.n_runs, theirs)
+    return (f"{found.seeds}{'' if found.n_runs >= theirs else f' of {theirs}'} runs",)
 
 
 def _less(noun: str, ours: int, theirs: int) -> tuple[str, ...]:
@@ -56,6 +64,19 @@ def _less(noun: str, ours: int, theirs: int) -> tuple[str, ...]:
 
 def _other(noun: str, ours: int, theirs: int) -> tuple[str, ...]:
     return (f"{ours:,} {noun} in place of {theirs:,}",) if ours != theirs else ()
+
+
+def is_full(found: SettingResults) -> bool:
+    """Whether a setting is trained as the recipe has it by default, however many runs it has."""
+    setting, usual = found.own["setting"], Setting(found.dataset, found.track)
+    names = ("epochs", "batch_size", "dropout", "n_train", "n_test")
+    return all(setting[name] == getattr(usual, name) for name in names)
+
+
+def in_short(settings: Sequence[SettingResults]) -> str:
+    """A line on settings that are not the recipe's own, such as a smoke run; nothing without."""
+    told = [f"{one.title}: {listed(departures(one)[1:])}" for one in settings if not is_full(one)]
+    return f"> **Not the full settings:** {'; '.join(told)}." if told else ""
 
 
 def banner(settings: Sequence[SettingResults]) -> str:

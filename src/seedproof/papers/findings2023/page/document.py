@@ -13,8 +13,9 @@ from seedproof.papers.findings2023.page.decision import build_decision
 from seedproof.papers.findings2023.page.departures import banner, differences
 from seedproof.papers.findings2023.page.figures import READING, drawn_figures
 from seedproof.papers.findings2023.page.goal import goal
-from seedproof.papers.findings2023.page.made import COMMAND, how_made
+from seedproof.papers.findings2023.page.made import PAGE, decision_name, how_made, rebuild
 from seedproof.papers.findings2023.page.notes import how_counted, limits
+from seedproof.papers.findings2023.page.phrases import without_control
 from seedproof.papers.findings2023.page.reading import SettingResults, by_setting
 from seedproof.papers.findings2023.page.redraws import redraws
 from seedproof.papers.findings2023.page.tables import printed_tables
@@ -29,17 +30,17 @@ from seedproof.papers.page.claims import (
 from seedproof.papers.page.document import Page, write_files
 from seedproof.papers.page.words import UNTOLD, UNTOLD_MEANS, paragraphs
 
-# The page that helps to choose, beside the one that reports.
-DECISION = "which-mitigation.md"
 LIMITS = "What limits these figures"
 
 
-def build_page(results: Sequence[Mapping[str, Any]], *, folder: str = "findings2023") -> Page:
+def build_page(
+    results: Sequence[Mapping[str, Any]], *, path: str | os.PathLike[str] = PAGE
+) -> Page:
     """The page of the reproduction; the same bytes from the same results.
 
     Args:
         results: What `collect` gave, of all stores.
-        folder: Where the page finds its images.
+        path: Where it will be; its images are in a folder beside it of the same name.
 
     Returns:
         Text and images.
@@ -50,21 +51,24 @@ def build_page(results: Sequence[Mapping[str, Any]], *, folder: str = "findings2
     settings = by_setting(results)
     if not settings:
         raise EmptyInputError("There are no results to make a page of. Collect some first.")
-    figures, claims = drawn_figures(settings, folder=folder), checked_claims(settings)
+    compared = [one for one in settings if one.has_control]
+    figures = drawn_figures(compared, folder=Path(path).stem)
+    claims = checked_claims(compared)
+    answers = (short_answer(compared), tally(claims)) if compared else ()
     sections = {
-        "The short answer": paragraphs((short_answer(settings), tally(claims))),
-        "The goal beyond the paper": goal(settings),
-        "The claims, one by one": _claims(claims),
-        "The paper's tables": printed_tables(settings),
+        "The short answer": paragraphs((without_control(settings), *answers)),
+        "The goal beyond the paper": goal(compared),
+        "The claims, one by one": _claims(claims) if compared else "",
+        "The paper's tables": printed_tables(compared) if compared else "",
         "The paper's figures": paragraphs((READING, *(one.text for one in figures)))
         if figures
         else "",
-        "What runs share, drawn again": redraws(settings),
+        "What runs share, drawn again": redraws(compared),
         "All arms": all_arms(settings),
         "How costs are counted": how_counted(settings),
         LIMITS: limits(settings),
         "What differs from the paper": differences(settings),
-        "How this was made": how_made(settings),
+        "How this was made": how_made(settings, path),
     }
     if any(UNTOLD in content for content in sections.values()):
         sections[LIMITS] = paragraphs((sections[LIMITS], UNTOLD_MEANS))
@@ -72,9 +76,9 @@ def build_page(results: Sequence[Mapping[str, Any]], *, folder: str = "findings2
         (
             "# Findings of ACL 2023, reproduced",
             banner(settings),
-            _about(settings),
+            _about(settings, decision_name(path)),
             *(f"## {title}\n\n{content}" for title, content in sections.items() if content),
-            f"<!-- Made by `{COMMAND}`: do not edit. -->",
+            f"<!-- Made by `{rebuild(settings, path)}`: do not edit. -->",
         )
     )
     return Page(text + "\n", {one.file_name: one.image for one in figures})
@@ -93,15 +97,14 @@ def write_page(
         All files that were written, the pages first.
     """
     place = Path(path)
-    page = build_page(results, folder=place.stem)
-    decision = build_decision(results, folder=place.stem, page=place.name)
+    page, decision = (build(results, path=path) for build in (build_page, build_decision))
     first, *images = write_files(Page(page.text, {**page.images, **decision.images}), place)
-    beside = place.with_name(DECISION)
+    beside = place.with_name(decision_name(path))
     beside.write_text(decision.text, encoding="utf-8")
     return first, beside, *images
 
 
-def _about(settings: Sequence[SettingResults]) -> str:
+def _about(settings: Sequence[SettingResults], decision: str) -> str:
     paper = published()["paper"]
     n_settings = "one setting" if len(settings) == 1 else f"{len(settings)} settings"
     n_runs = sum(arm["n_runs"] for one in settings for arm in one.own["arms"].values())
@@ -115,7 +118,7 @@ def _about(settings: Sequence[SettingResults]) -> str:
         "Here is what the paper printed, what we found, and which of its claims hold.\n"
         "The *control* is training as usual, an *arm* is one way to train, and *fresh* and "
         "*shared* tell whether each run trained its own teacher.\n"
-        f"To choose a method for your own model, see [which mitigation should I use?]({DECISION})."
+        f"To choose a method for your own model, see [which mitigation should I use?]({decision})."
     )
 
 

@@ -6,7 +6,14 @@ from math import isfinite
 
 from seedproof.papers.findings2023.names import title_of
 from seedproof.papers.findings2023.page.reading import SettingResults, heads, in_every
-from seedproof.papers.findings2023.page.rules import MOST_TRAINING, halves, is_no_worse, loses
+from seedproof.papers.findings2023.page.rules import (
+    MOST_TRAINING,
+    halves,
+    is_judged,
+    is_no_worse,
+    keeps,
+    loses,
+)
 from seedproof.papers.findings2023.page.telling import multiple
 from seedproof.papers.page.words import changed, listed, paragraphs, table
 
@@ -19,6 +26,7 @@ The flip rate is the share of utterances on which two runs disagree.
 *Within 0.5 pts* is another question: the interval excludes a loss of half a point, whether a \
 smaller one is shown or not.
 Costs that differ between the data sets stand in their order.
+With too few runs for a verdict an arm does none of it.
 *Together* says whether the flip rate is still halved by the wider interval that holds together \
 with those of all arms, which is the one to go by after looking at many."""
 
@@ -54,9 +62,8 @@ class Candidate:
 
     @property
     def keeps_accuracy(self) -> bool:
-        """Whether no loss is shown."""
-        effects = [one.effect(self.arm, "accuracy") for one in self.settings]
-        return all(effect is not None and not loses(effect) for effect in effects)
+        """Whether no loss is shown, with runs enough for a verdict."""
+        return all(keeps(one.effect(self.arm, "accuracy")) for one in self.settings)
 
     @property
     def is_no_worse(self) -> bool:
@@ -102,6 +109,9 @@ class Candidate:
         """What keeps it from the goal."""
         reasons = [] if self.is_cheap else ["it costs more than 1.5 times one training"]
         for one in self.settings:
+            if not is_judged(one.effect(self.arm, "flip_rate")):
+                reasons.append(f"on {one.short_title} there are too few runs for a verdict")
+                continue
             if not halves(one.effect(self.arm, "flip_rate")):
                 found = changed(one.effect(self.arm, "flip_rate"))
                 reasons.append(f"on {one.short_title} the flip rate changes by {found}")

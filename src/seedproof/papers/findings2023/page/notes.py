@@ -19,6 +19,10 @@ Serving is one utterance through the encoder and all heads that are averaged.
 Both are given as multiples of what the control takes."""
 
 
+# From so many arms on, one or the other looks good by chance.
+MANY = 10
+
+
 def how_counted(settings: Sequence[SettingResults]) -> str:
     """How costs are counted, and what that means here.
 
@@ -77,8 +81,9 @@ def _many(settings: Sequence[SettingResults]) -> Iterator[str]:
     if not counts:
         return
     told = listed([f"{len(one.others)} on {one.title}" for one in settings if one.others])
+    chance = " Of so many, some look good by chance." if max(counts) >= MANY else ""
     yield (
-        f"**Many arms.** There are {told}. Of so many, some look good by chance. Where arms are "
+        f"**{'Many' if chance else 'Several'} arms.** There are {told}.{chance} Where arms are "
         "picked by what they show, use the intervals that hold together for all of them; sentences "
         "about a question that was asked beforehand use those of the arm alone."
     )

@@ -1,12 +1,13 @@
 """The Pareto picture: what arms cut against what their training costs."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from seedproof.papers.findings2023.names import title_of
 from seedproof.papers.findings2023.page.goal import Candidate, candidates
-from seedproof.papers.findings2023.page.labels import LETTER, Label, placed
+from seedproof.papers.findings2023.page.labels import LETTER, Box, Label, placed
 from seedproof.papers.findings2023.page.reading import SettingResults
 from seedproof.papers.page.svg import image, text
 from seedproof.papers.page.theme import ACCENT, FAINT, GRID, GROUND, INK, STYLE, WARNING
@@ -18,6 +19,8 @@ NOTHING = 0.005
 GUTTER, BESIDE = 120, 10
 # Rises above this are drawn at the edge, with their number.
 HIGHEST = 0.3
+# Marks without a name, beside the others.
+SMALL = 0.6
 TICKS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 
 
@@ -115,10 +118,12 @@ class _Scale:
     top: float
 
     @classmethod
-    def of(cls, points: Sequence[Point]) -> "_Scale":
+    def of(cls, points: Sequence[Point], named: Sequence[Point]) -> "_Scale":
+        """Up to the largest rise that is no more than `HIGHEST`, with whole intervals."""
         most = max(one.cost for one in points)
-        highest = max(one.change for one in points)
-        return cls(1.3 * max(most, 0.3), min(max(highest, 0.0), HIGHEST) + 0.06)
+        drawn = [one.change for one in points if one.change <= HIGHEST]
+        ends = [one.high for one in named if one.change <= HIGHEST]
+        return cls(1.3 * max(most, 0.3), max(0.0, *drawn, *ends, 0.0) + 0.06)
 
     def x(self, cost: float) -> float:
         if cost <= NOTHING:
@@ -143,34 +148,60 @@ class _Scale:
         return found
 
 
-def draw_pareto(points: Sequence[Point], title: str) -> str:
+def draw_pareto(points: Sequence[Point], title: str, recommended: Collection[str] = ()) -> str:
     """The picture as a file.
 
     Args:
         points: Every arm, at least one.
         title: For those who cannot see it.
+        recommended: Arms that have a name beside them, with the front and the paper's methods;
+            all others are small marks.
 
     Returns:
         SVG that needs nothing from elsewhere.
     """
-    scale, best = _Scale.of(points), front(points)
-    places = scale.places(points)
-    theirs = [one for one in points if one.is_published]
+    best = front(points)
+    others = [one for one in points if one.is_published or one.arm in recommended]
     # What nobody beats first: it gets the nearest places.
-    named = list(dict.fromkeys((*best, *theirs, points[0], points[-1])))
+    named = list(dict.fromkeys((*best, *others)))
+    scale = _Scale.of(points, named)
+    places = scale.places(points)
     parts = [STYLE, *_legend(), *_axes(scale), *_steps(best, places)]
-    for one in named:
-        x, low, high = places[one.arm][0], scale.y(one.low), scale.y(one.high)
-        parts.append(
-            f'<path d="M{x:.1f} {low:.1f}V{high:.1f}" stroke="{one.color}" opacity="0.6"/>'
-        )
-    parts += [_shape(*places[one.arm], one.color, is_honest=one.is_honest) for one in points]
-    labels = [
-        Label(_words(one, scale), *places[one.arm], one.color, is_needed=one in named)
-        for one in (*named, *(other for other in points if other not in named))
+    bars = _bars([one for one in named if one.change <= scale.top], places, scale)
+    parts += [
+        f'<path d="M{x:.1f} {low:.1f}V{high:.1f}" stroke="{color}" opacity="0.6"/>'
+        for color, (x, high, _, low) in bars
     ]
-    parts += placed(labels, within=(LEFT, TOP, RIGHT + 8, BOTTOM))
+    unnamed = [one for one in points if one not in named]
+    parts += [_mark(one, places, size=SMALL) for one in unnamed]
+    parts += [_mark(one, places) for one in named]
+    zero = scale.y(0.0)
+    parts += placed(
+        [Label(_words(one, scale), *places[one.arm], one.color) for one in named],
+        within=(LEFT, TOP, RIGHT + 8, BOTTOM),
+        marks=[places[one.arm] for one in unnamed],
+        lines=[
+            *(box for _, box in bars),
+            *_lines(best, places),
+            (LEFT, zero, RIGHT, zero),
+        ],
+    )
     return image(WIDTH, HEIGHT, title, parts, ground=GROUND)
+
+
+def _bars(
+    points: Sequence[Point], places: Mapping[str, tuple[float, float]], scale: _Scale
+) -> list[tuple[str, Box]]:
+    """The interval of each arm: its color, and where it is."""
+    return [
+        (one.color, (x, scale.y(one.high), x, scale.y(one.low)))
+        for one in points
+        for x in places[one.arm][:1]
+    ]
+
+
+def _mark(one: Point, places: Mapping[str, tuple[float, float]], *, size: float = 1.0) -> str:
+    return _shape(*places[one.arm], one.color, is_honest=one.is_honest, size=size)
 
 
 def _words(one: Point, scale: _Scale) -> str:
@@ -211,6 +242,15 @@ def _axes(scale: _Scale) -> Iterator[str]:
     yield text((LEFT + RIGHT) / 2, HEIGHT - 8, words, anchor="middle", color=INK)
 
 
+def _lines(best: Sequence[Point], places: Mapping[str, tuple[float, float]]) -> Iterator[Box]:
+    """Where the front is level, and where it goes down."""
+    found = [places[one.arm] for one in best]
+    for (x, y), (end, below) in pairwise((*found, (RIGHT, BOTTOM))):
+        yield x, y, end, y
+        if end < RIGHT:
+            yield end, y, end, below
+
+
 def _steps(best: Sequence[Point], places: Mapping[str, tuple[float, float]]) -> Iterator[str]:
     """The front as steps: what one gets for at most so much."""
     if not best:
@@ -220,11 +260,12 @@ def _steps(best: Sequence[Point], places: Mapping[str, tuple[float, float]]) -> 
     yield f'<path d="{path}H{RIGHT}" fill="none" stroke="{ACCENT}" opacity="0.6"/>'
 
 
-def _shape(x: float, y: float, color: str, *, is_honest: bool) -> str:
+def _shape(x: float, y: float, color: str, *, is_honest: bool, size: float = 1.0) -> str:
     """A dot, or an empty diamond where runs share something."""
     if is_honest:
-        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{color}"/>'
+        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{3.5 * size:.1f}" fill="{color}"/>'
+    arm = f"{4.5 * size:.1f}"
     return (
-        f'<path d="M{x:.1f} {y:.1f}m0 -4.5l4.5 4.5l-4.5 4.5l-4.5 -4.5z" fill="{GROUND}" '
-        f'stroke="{color}" stroke-width="1.5"/>'
+        f'<path d="M{x:.1f} {y:.1f}m0 -{arm}l{arm} {arm}l-{arm} {arm}l-{arm} -{arm}z" '
+        f'fill="{GROUND}" stroke="{color}" stroke-width="{1.5 * size:.1f}"/>'
     )

@@ -13,6 +13,18 @@ def verdict(text: str) -> str:
     return f"*{text[0].upper()}{text[1:]}.*" if text else ""
 
 
+def without_control(settings: Sequence[SettingResults]) -> str:
+    """Where nothing can be compared, and what to do; nothing where everything can."""
+    missing = [one.title for one in settings if not one.has_control]
+    if not missing:
+        return ""
+    where = "" if len(missing) == len(settings) else f" on {listed(missing)}"
+    return (
+        f"Nothing to compare with{where}: the control is missing. Train it with `--arms "
+        f"{BASELINE}` in the same store."
+    )
+
+
 def pairs(
     settings: Sequence[SettingResults], arms: Sequence[str]
 ) -> Iterator[tuple[SettingResults, str]]:

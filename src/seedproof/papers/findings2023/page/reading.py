@@ -59,6 +59,11 @@ class SettingResults:
         return tuple(arm for arm in self.arms if arm != BASELINE)
 
     @property
+    def has_control(self) -> bool:
+        """Whether there is something to compare with."""
+        return BASELINE in self.own["arms"]
+
+    @property
     def by_group(self) -> dict[str, tuple[str, ...]]:
         """Arms in groups, the control in the first of them."""
         return {

@@ -7,7 +7,15 @@ from scipy.special import ndtri
 
 from seedproof.comparison.effect import Effect
 from seedproof.measurement.intervals import NORMAL, TAIL, Estimate
-from seedproof.papers.page.verdicts import FAILS, HOLDS, MARGIN, OPEN, SIZE_OPEN, Verdict, is_known
+from seedproof.papers.page.verdicts import (
+    FAILS,
+    HOLDS,
+    MARGIN,
+    OPEN,
+    SHARE_OPEN,
+    Verdict,
+    is_known,
+)
 
 # A correlation from here on counts as strong.
 STRONG = 0.7
@@ -17,6 +25,11 @@ FRACTION = 0.5
 BOTH = float(ndtri(1 - TAIL / 2)) / NORMAL
 # The goal beyond the paper.
 MOST_TRAINING, AT_MOST, EXCLUDED = 1.5, 0.5, 0.6
+
+
+def is_judged(effect: Effect | None) -> bool:
+    """Whether an interval is over runs: with too few of them its ends say nothing of seeds."""
+    return effect is not None and effect.verdict not in {"too few runs", "not tested"}
 
 
 def judge_strong(estimate: Estimate | None, reference: Estimate | None) -> Verdict:
@@ -66,7 +79,7 @@ def _widened(effect: Effect | None) -> tuple[float, float, float] | None:
     """Value, low and high of a ratio, by intervals of 97.5 %."""
     if effect is None or effect.value is None or effect.low is None or effect.high is None:
         return None
-    if min(effect.value, effect.low) <= 0:
+    if not is_judged(effect) or min(effect.value, effect.low) <= 0:
         return None
     ends = [
         effect.value * math.exp(BOTH * math.log(end / effect.value))
@@ -92,12 +105,14 @@ def judge_share(share: Estimate | None, published: float) -> Verdict:
         return FAILS
     if share.low <= 0:
         return OPEN
-    return HOLDS if is_known(share.value, share.low, share.high) else SIZE_OPEN
+    return HOLDS if is_known(share.value, share.low, share.high) else SHARE_OPEN
 
 
 def is_below(one: Effect | None, other: Effect | None) -> bool:
     """Whether an arm's whole interval lies below another's: both are ratios to one control."""
     if one is None or other is None or one.high is None or other.low is None:
+        return False
+    if not (is_judged(one) and is_judged(other)):
         return False
     return one.high < other.low
 
@@ -133,16 +148,28 @@ def judge_accuracy(accuracy: Effect | None) -> Verdict:
 
 def loses(accuracy: Effect | None) -> bool:
     """Whether a loss of accuracy is shown: the interval of the difference lies below 0."""
-    return accuracy is not None and accuracy.high is not None and accuracy.high < 0
+    return accuracy is not None and accuracy.verdict == "worse"
+
+
+def keeps(accuracy: Effect | None) -> bool:
+    """Whether no loss is shown while the runs are enough for a verdict."""
+    return is_judged(accuracy) and not loses(accuracy)
 
 
 def is_no_worse(accuracy: Effect | None) -> bool:
     """Whether a loss of half a point is excluded."""
-    return accuracy is not None and accuracy.low is not None and accuracy.low >= -MARGIN
+    return excludes_loss(accuracy, MARGIN)
+
+
+def excludes_loss(accuracy: Effect | None, loss: float) -> bool:
+    """Whether a loss of so much is excluded, by an interval over runs."""
+    if accuracy is None or accuracy.low is None or not is_judged(accuracy):
+        return False
+    return accuracy.low >= -loss
 
 
 def halves(flips: Effect | None) -> bool:
     """Whether flips are cut by half or more, with an interval that excludes 40 %."""
-    if flips is None or flips.value is None or flips.high is None:
+    if flips is None or flips.value is None or flips.high is None or flips.verdict != "steadier":
         return False
     return flips.value <= AT_MOST and flips.high < EXCLUDED

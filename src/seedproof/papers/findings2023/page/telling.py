@@ -12,6 +12,7 @@ KINDS = {
     "less steady": "a rise is shown",
     "better": "a gain is shown",
     "worse": "a loss is shown",
+    "too few runs": "there are too few runs for a verdict",
 }
 UNSHOWN = "no difference is shown"
 

@@ -5,9 +5,10 @@ from seedproof.stabilize.presets import PRESETS
 
 
 def rows(results):
-    """Rows of the table of one setting, cell by cell."""
+    """Rows of the table of one setting, cell by cell, without the arms' names in code."""
     lines = [line for line in all_arms(by_setting([results])).splitlines() if line[:2] == "| "]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+    return [[row[0].split("<br>")[0], *row[1:]] for row in cells]
 
 
 def test_every_arm_has_a_row_below_its_group(both):
@@ -67,3 +68,8 @@ def test_a_window_as_long_as_the_training_is_told(both):
     assert told in all_arms(by_setting(both))
     both[1]["setting"]["epochs"] = 6
     assert told not in all_arms(by_setting(both))
+
+
+def test_an_arm_has_the_name_that_the_command_takes(both):
+    """Below the one for people."""
+    assert "| 16 heads<br>`heads-16` |" in all_arms(by_setting(both))

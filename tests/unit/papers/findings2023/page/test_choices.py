@@ -67,7 +67,8 @@ def test_fine_tuning_has_a_row_of_its_own(both, finetuned):
 
     table = choices_table(choices(settings), ["CLINC150", "MASSIVE"])
     assert (
-        "| MASSIVE (fine-tuned), any training | **EMA** | – | −50\xa0% [−80,\xa0−20] | – |" in table
+        "| MASSIVE (fine-tuned), any training | **EMA** `ema` | – | −50\xa0% [−80,\xa0−20] | – |"
+        in table
     )
 
     del finetuned["arms"]["ema"]
@@ -79,7 +80,7 @@ def test_a_row_has_changes_and_costs_of_both_data_sets(settings):
     table = choices_table(choices(settings), ["CLINC150", "MASSIVE"])
 
     assert (
-        "| half as much training again | **16 heads** | −75\xa0% [−83,\xa0−67] | −75\xa0% "
+        "| half as much training again | **16 heads** `heads-16` | −75\xa0% [−83,\xa0−67] | −75\xa0% "
         "[−83,\xa0−67] | +0.40\xa0pts [+0.10,\xa0+0.70] | +0.40\xa0pts [+0.10,\xa0+0.70] | 1.25× | "
         "1.02× |"
     ) in table
@@ -89,3 +90,15 @@ def test_without_arms_nothing_is_chosen(only_control):
     """No table either."""
     assert choices([only_control]) == ()
     assert choices_table((), ["CLINC150"]) == ""
+
+
+def test_arms_with_few_runs_are_not_chosen(both, finetuned):
+    """Seven of a head, four of a fine-tuned encoder."""
+    for results in both:
+        results["arms"]["heads-16"]["n_runs"] = 7
+    finetuned["arms"]["ema"]["n_runs"] = 4
+
+    found = chosen(by_setting([*both, finetuned])).values()
+
+    assert "heads-16" not in found
+    assert "ema" not in found

@@ -81,6 +81,7 @@ def test_where_entropy_is_high_the_arm_chooses_too(settings):
     """What is hard for the arm, beside what is hard for the control."""
     check = checked(settings)["tgtss-high"].checks[0]
 
+    assert check.verdict == FAILS  # at most 20 % of 22.4 %
     assert check.ours == "−15\xa0% [−20, −10]; +5\xa0% [0.0, +10] where it is high in the arm"
 
 
@@ -96,3 +97,13 @@ def test_few_arms_leave_claims_uncovered(finetuned, only_control):
     assert found["fraction-of-cost"].checks == found["smoothing-cuts"].checks == ()
     covered = {name for name, one in checked([only_control]).items() if one.checks}
     assert covered == {"one-run-stands-in", "entropy-follows-sd"}
+
+
+def test_a_gain_on_hard_utterances_needs_both_choices(settings):
+    """A cut of 30 % by the control's choice; by the arm's own a rise of 5 %, then a cut."""
+    high = settings[0].own["arms"]["tgtss-shared"]["high"]
+    high["cross_fitted"] = high["cross_fitted"] | {"value": 0.7, "low": 0.6, "high": 0.8}
+    assert checked(settings)["tgtss-high"].checks[0].verdict == OPEN
+
+    high["by_arm"] = high["cross_fitted"]
+    assert checked(settings)["tgtss-high"].checks[0].verdict == HOLDS

@@ -47,7 +47,7 @@ def test_the_committed_pages_are_rebuilt_byte_for_byte(tmp_path):
 
 def test_a_page_has_every_section_and_image_that_it_names(both, finetuned):
     """In one order; each image is in the folder that was asked for."""
-    page = build_page([*both, finetuned], folder="images")
+    page = build_page([*both, finetuned], path="results/images.md")
 
     assert headings(page.text) == SECTIONS
     assert re.findall(r"\]\(images/([^)]+)\)", page.text) == list(page.images)
@@ -56,9 +56,11 @@ def test_a_page_has_every_section_and_image_that_it_names(both, finetuned):
 
 def test_both_pages_and_their_images_are_written(both, tmp_path):
     """The same bytes each time."""
-    first, second = (write_page(both, tmp_path / name / "findings2023.md") for name in "ab")
+    first = write_page(both, tmp_path / "findings2023.md")
+    before = [path.read_bytes() for path in first]
+    second = write_page(both, tmp_path / "findings2023.md")
 
-    names = [path.relative_to(tmp_path / "a").as_posix() for path in first]
+    names = [path.relative_to(tmp_path).as_posix() for path in first]
     assert names == [
         "findings2023.md",
         "which-mitigation.md",
@@ -67,8 +69,27 @@ def test_both_pages_and_their_images_are_written(both, tmp_path):
         "findings2023/confidence-map.svg",
         "findings2023/which-mitigation.svg",
     ]
-    for one, other in zip(first, second, strict=True):
-        assert one.read_bytes() == other.read_bytes()
+    assert [path.read_bytes() for path in second] == before
+
+
+def test_a_page_of_another_name_has_a_decision_page_of_its_own(both, tmp_path):
+    """So that neither overwrites the other's; each is named where it is linked."""
+    page, decision, *images = write_page(both, tmp_path / "mine.md")
+
+    assert decision.name == "mine-which-mitigation.md"
+    assert {image.parent.name for image in images} == {"mine"}
+    assert "(mine-which-mitigation.md)" in page.read_text(encoding="utf-8")
+    assert "(mine.md#all-arms)" in decision.read_text(encoding="utf-8")
+
+
+def test_results_of_ones_own_are_not_called_the_packages(both, tmp_path):
+    """The command names the real path, and no folder of the package."""
+    page = tmp_path / "mine.md"
+    for path in write_page(both, page)[:2]:
+        text = path.read_text(encoding="utf-8")
+        assert f"--results FOLDER --page {page.as_posix()}`: do not edit." in text
+        assert "src/seedproof" not in text
+    assert "Ours are in `src/seedproof" in build_page(stored_results(), path=page).text
 
 
 def test_the_page_does_not_depend_on_the_order_of_the_files(both, finetuned):
@@ -112,8 +133,11 @@ def test_a_study_without_a_control_is_told_without_changes(both):
 
     text = build_page([found]).text
 
-    assert "no arm does it" in text
-    assert "holds here in every comparison | 0 |" in text
+    assert "Nothing to compare with: the control is missing." in text
+    assert "no arm does it" not in text
+    assert headings(text)[:2] == ["## The short answer", "## All arms"]
+    assert "the control is missing" in build_page([found, both[1]]).text
+    assert headings(build_page([found, both[1]]).text) == SECTIONS
 
 
 def test_without_results_there_is_no_page():

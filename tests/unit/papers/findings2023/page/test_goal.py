@@ -111,3 +111,18 @@ def test_an_arm_of_one_data_set_alone_is_no_candidate(settings):
 def test_without_heads_there_is_no_goal(only_control):
     """Nor with the control alone."""
     assert goal([]) == goal([only_control]) == ""
+
+
+def test_two_runs_reach_nothing(settings):
+    """Their intervals are over utterances, and say nothing of the next seed."""
+    for one in settings:
+        for arm in one.others:
+            for effects in (one.own["arms"][arm][name] for name in ("effects", "of_all")):
+                for effect in effects.values():
+                    effect |= {"over": "examples", "verdict": "too few runs"}
+
+    text = goal(settings)
+
+    assert reached(settings) == []
+    assert "| yes |" not in text
+    assert "on CLINC150 there are too few runs for a verdict" in text

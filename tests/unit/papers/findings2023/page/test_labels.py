@@ -6,9 +6,9 @@ from seedproof.papers.findings2023.page.labels import Label, placed
 ROOM = (0.0, 0.0, 400.0, 300.0)
 
 
-def places(labels, within=ROOM):
+def places(labels, within=ROOM, **taken):
     """Where each name stands, by its words."""
-    text = "".join(placed(labels, within=within))
+    text = "".join(placed(labels, within=within, **taken))
     found = re.findall(r'<text x="([\d.]+)" y="([\d.]+)" text-anchor="(\w+)"[^>]*>([^<]+)<', text)
     return {name: (float(x), float(y), anchor) for x, y, anchor, name in found}
 
@@ -32,14 +32,26 @@ def test_no_name_covers_another_or_a_mark():
         assert all(after - before >= 12 for before, after in pairwise(heights))
 
 
-def test_a_name_that_is_not_needed_is_near_or_nowhere():
-    """The needed one goes far, with a line to its mark."""
+def test_a_name_far_from_its_mark_has_a_line_to_it_behind_all_words():
+    """Nine marks close to each other."""
     wall = [Label("x" * 30, 200, 100 + 4 * place, "red") for place in range(9)]
 
-    kept = places([*wall, Label("extra", 200, 112, "red", is_needed=False)])
+    parts = list(placed(wall, within=ROOM))
 
-    assert "extra" not in kept
-    assert "<path" in "".join(placed(wall, within=ROOM))
+    kinds = ["path" if part.startswith("<path") else "words" for part in parts]
+    assert kinds[0] == "path"
+    assert "path" not in kinds[kinds.index("words") :]
+
+
+def test_a_name_keeps_away_from_other_marks_and_from_lines():
+    """A mark to its right, a line to its left; where only lines are left it crosses one."""
+    one = Label("name", 100, 100, "red")
+    aside = {"name": (92, 104, "end")}
+    assert places([one], marks=[(120, 100)]) == aside
+    assert places([one], lines=[(90, 100, 80, 100), (120, 50, 120, 150)])["name"] != aside["name"]
+
+    everywhere = [(0, y, 400, y) for y in range(0, 300, 5)]
+    assert places([one], lines=everywhere) == {"name": (108, 104, "start")}
 
 
 def test_what_has_no_place_is_left_out():

@@ -1,8 +1,9 @@
 import math
+from dataclasses import replace
 
 import pytest
 
-from seedproof.comparison.effect import Effect
+from seedproof.comparison.effect import Effect, judged
 from seedproof.measurement.intervals import Estimate
 from seedproof.papers.findings2023.page.rules import (
     halves,
@@ -12,20 +13,28 @@ from seedproof.papers.findings2023.page.rules import (
     judge_below,
     judge_share,
     judge_strong,
+    keeps,
     loses,
     recovered,
 )
-from seedproof.papers.page.verdicts import FAILS, HOLDS, OPEN, SIZE_OPEN
+from seedproof.papers.page.verdicts import FAILS, HOLDS, OPEN, SHARE_OPEN
 
 
 def ratio(value, low, high):
     """What an arm does to the flip rate."""
-    return Effect("flip_rate", "ratio", value, low, high)
+    verdict = "not tested" if low is None else judged("flip_rate", low, high)
+    return Effect("flip_rate", "ratio", value, low, high, verdict=verdict)
 
 
 def difference(low, high):
     """What an arm does to accuracy."""
-    return Effect("accuracy", "difference", (low + high) / 2, low, high)
+    verdict = judged("accuracy", low, high)
+    return Effect("accuracy", "difference", (low + high) / 2, low, high, verdict=verdict)
+
+
+def of_two_runs(effect):
+    """The same interval over examples alone, as two runs have it."""
+    return replace(effect, over="examples", verdict="too few runs")
 
 
 @pytest.mark.parametrize(
@@ -88,7 +97,7 @@ def test_there_is_no_share_of_a_cut_that_is_not_shown(reference):
     ("share", "verdict"),
     [
         (Estimate(0.8, 0.6, 1.1), HOLDS),
-        (Estimate(0.8, 0.3, 1.1), SIZE_OPEN),
+        (Estimate(0.8, 0.3, 1.1), SHARE_OPEN),
         (Estimate(0.8, -0.1, 1.7), OPEN),
         (Estimate(0.5, 0.3, 0.85), FAILS),
         (Estimate(-0.5, -1.0, -0.1), FAILS),
@@ -153,3 +162,17 @@ def test_accuracy_is_lost_below_zero_and_no_worse_above_half_a_point(
 def test_half_of_the_flips_with_an_interval_that_excludes_40_percent(effect, is_so):
     """The goal's own words."""
     assert halves(effect) == is_so
+
+
+def test_two_runs_show_nothing_however_narrow_their_intervals_are():
+    """Over utterances alone they say nothing of the next seed."""
+    cut, other = of_two_runs(ratio(0.3, 0.2, 0.4)), ratio(0.8, 0.7, 0.9)
+    gain, loss = (of_two_runs(difference(*ends)) for ends in ((0.001, 0.002), (-0.02, -0.01)))
+
+    assert not halves(cut)
+    assert not is_below(cut, other)
+    assert recovered(cut, other) is recovered(other, cut) is None
+    assert not any(map(loses, (gain, loss)))
+    assert not any(map(keeps, (gain, loss)))
+    assert not is_no_worse(gain)
+    assert judge_accuracy(gain) == judge_accuracy(loss) == OPEN

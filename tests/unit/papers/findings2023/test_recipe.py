@@ -1,0 +1,17 @@
+import pytest
+
+from seedproof.papers.findings2023 import recipe
+
+
+@pytest.mark.parametrize(
+    ("arms", "said"),
+    [
+        (recipe.ARMS_OF_TRACK["head"], "some arms train 16 heads or 10 teachers"),
+        (("none", "heads-4"), "some arms train 4 heads"),
+        # Its 200 teachers are trained once, for all runs.
+        (("none", "ensemble-shared", "label-smoothing-0.1"), ""),
+    ],
+)
+def test_what_makes_arms_slow_is_that_of_the_arms_asked_for(arms, said):
+    """The most heads, and the most teachers that each run trains for itself."""
+    assert recipe._slow(arms) == said
