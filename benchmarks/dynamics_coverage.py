@@ -73,7 +73,11 @@ def main() -> None:
             if chosen.get("n_traced") == -1:
                 chosen["n_traced"] = n_runs - 1
             # Numbers of two types, each for the argument of its name.
-            simulation = DynamicsSimulation(n_runs, N_EXAMPLES, **chosen)  # type: ignore[arg-type]
+            simulation = DynamicsSimulation(
+                n_runs,
+                N_EXAMPLES,
+                **chosen,  # type: ignore[arg-type] # two types, by name
+            )
             for between in options.between:
                 # The same studies for each, so that a sweep compares nothing else.
                 rng = np.random.default_rng([options.seed, n_runs])

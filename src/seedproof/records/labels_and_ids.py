@@ -32,7 +32,8 @@ def column(values: npt.ArrayLike) -> npt.NDArray[np.generic]:
 def as_text(value: object) -> str | None:
     """A class or id as text; whole floats lose their ".0", and what is missing becomes None."""
     # pandas has its own NA, which is neither; we never import pandas.
-    if value is None or type(value).__name__ == "NAType" or value != value:  # noqa: PLR0124
+    is_nan = type(value).__name__ == "NAType" or value != value  # noqa: PLR0124 - NaN of any type
+    if value is None or is_nan:
         return None
     if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
         value = int(value)

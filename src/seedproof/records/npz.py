@@ -87,7 +87,8 @@ def _are_equal(one: npt.NDArray[Any] | None, other: npt.NDArray[Any] | None) -> 
         return one is other
     if one.shape != other.shape:
         return False
-    return bool(((one == other) | ((one != one) & (other != other))).all())  # noqa: PLR0124
+    both_nan = (one != one) & (other != other)  # noqa: PLR0124 - also in arrays of objects
+    return bool(((one == other) | both_nan).all())
 
 
 def _load_npz(path: Path) -> dict[str, npt.NDArray[Any]]:

@@ -1,9 +1,26 @@
 """A page and its images, and how they are written."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from seedproof.papers.page.words import paragraphs
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure on the page.
+
+    Args:
+        text: Heading, image and caption, as Markdown.
+        file_name: Of the image.
+        image: Its content.
+    """
+
+    text: str
+    file_name: str
+    image: str
 
 
 @dataclass(frozen=True)
@@ -17,6 +34,30 @@ class Page:
 
     text: str
     images: Mapping[str, str]
+
+
+def assembled(
+    opening: Sequence[str],
+    sections: Mapping[str, str],
+    *,
+    command: str,
+    figures: Sequence[Drawn],
+) -> Page:
+    """A page of its parts; sections without content are left out.
+
+    Args:
+        opening: Title, and what stands before the first section.
+        sections: Content by heading.
+        command: What makes the page.
+        figures: Whose images it has.
+
+    Returns:
+        The page.
+    """
+    headed = (f"## {title}\n\n{content}" for title, content in sections.items() if content)
+    made = f"<!-- Made by `{command}`: do not edit. -->"
+    images = {one.file_name: one.image for one in figures}
+    return Page(paragraphs((*opening, *headed, made)) + "\n", images)
 
 
 def write_files(page: Page, path: str | os.PathLike[str]) -> tuple[Path, ...]:

@@ -25,7 +25,7 @@ from seedproof.papers.page.claims import (
     folded,
     tally,
 )
-from seedproof.papers.page.document import Page, write_files
+from seedproof.papers.page.document import Page, assembled, write_files
 from seedproof.papers.page.words import UNTOLD_MEANS, listed, paragraphs
 
 RULES = """\
@@ -77,16 +77,8 @@ def build_page(results: Sequence[Mapping[str, Any]], *, folder: str = "conll2019
         "What differs from the paper": differences(settings),
         "How this was made": how_made(settings),
     }
-    text = paragraphs(
-        (
-            "# CoNLL 2019, reproduced",
-            banner(settings),
-            _about(settings),
-            *(f"## {title}\n\n{content}" for title, content in sections.items() if content),
-            f"<!-- Made by `{COMMAND}`: do not edit. -->",
-        )
-    )
-    return Page(text + "\n", {one.file_name: one.image for one in figures})
+    opening = ("# CoNLL 2019, reproduced", banner(settings), _about(settings))
+    return assembled(opening, sections, command=COMMAND, figures=figures)
 
 
 def write_page(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from seedproof.papers.conll2019.names import ARMS, BASELINE, JACCARD, KL, PAPER_ARMS
 from seedproof.papers.conll2019.page.reading import Curve, SettingResults
 from seedproof.papers.conll2019.page.svg import Chart, Panel, draw, points
+from seedproof.papers.page.document import Drawn
 from seedproof.papers.page.words import figure, in_all, judged, listed, paragraphs, table
 
 DRAWN = (BASELINE, *PAPER_ARMS)
@@ -112,21 +113,6 @@ Each test text is put into one of ten bins by its mean predicted probability ove
 A point is the mean over the texts of a bin, its bar a 95 % interval over texts.
 The rows of numbers count the texts; a bin with fewer than 10 has no point.
 The paper prints its curves without numbers: what it says of them is among the claims above."""
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A figure on the page.
-
-    Args:
-        text: Heading, image and caption, as Markdown.
-        file_name: Of the image.
-        image: Its content.
-    """
-
-    text: str
-    file_name: str
-    image: str
 
 
 def drawn_figures(settings: Sequence[SettingResults], *, folder: str) -> tuple[Drawn, ...]:

@@ -27,7 +27,7 @@ from seedproof.papers.page.claims import (
     folded,
     tally,
 )
-from seedproof.papers.page.document import Page, write_files
+from seedproof.papers.page.document import Page, assembled, write_files
 from seedproof.papers.page.words import UNTOLD, UNTOLD_MEANS, paragraphs
 
 LIMITS = "What limits these figures"
@@ -72,16 +72,12 @@ def build_page(
     }
     if any(UNTOLD in content for content in sections.values()):
         sections[LIMITS] = paragraphs((sections[LIMITS], UNTOLD_MEANS))
-    text = paragraphs(
-        (
-            "# Findings of ACL 2023, reproduced",
-            banner(settings),
-            _about(settings, decision_name(path)),
-            *(f"## {title}\n\n{content}" for title, content in sections.items() if content),
-            f"<!-- Made by `{rebuild(settings, path)}`: do not edit. -->",
-        )
+    opening = (
+        "# Findings of ACL 2023, reproduced",
+        banner(settings),
+        _about(settings, decision_name(path)),
     )
-    return Page(text + "\n", {one.file_name: one.image for one in figures})
+    return assembled(opening, sections, command=rebuild(settings, path), figures=figures)
 
 
 def write_page(

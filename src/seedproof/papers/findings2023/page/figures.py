@@ -8,6 +8,7 @@ from seedproof.papers.findings2023.page.cells import Cells, Picture, draw_cells
 from seedproof.papers.findings2023.page.reading import SettingResults
 from seedproof.papers.findings2023.page.rules import judge_strong
 from seedproof.papers.findings2023.page.telling import correlation
+from seedproof.papers.page.document import Drawn
 from seedproof.papers.page.verdicts import FAILS, HOLDS
 from seedproof.papers.page.words import listed, paragraphs
 
@@ -16,21 +17,6 @@ Every test utterance is in a cell of these pictures; the shade of a cell tells h
 on a logarithmic scale.
 All of them are of the control.
 The paper prints clouds of points without numbers."""
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A figure on the page.
-
-    Args:
-        text: Heading, image and caption, as Markdown.
-        file_name: Of the image.
-        image: Its content.
-    """
-
-    text: str
-    file_name: str
-    image: str
 
 
 @dataclass(frozen=True)
