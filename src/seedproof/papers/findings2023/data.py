@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from seedproof.papers.datasets import clinc150, massive
+from seedproof.papers.datasets.cache import data_folder
 from seedproof.papers.datasets.intents import IntentData, Utterances
 from seedproof.papers.findings2023.settings import Setting
 from seedproof.papers.minilm import FEATURES, PADDING, encode, tokenize
@@ -55,7 +57,6 @@ class Prepared:
     n_features: int = FEATURES
 
 
-@lru_cache(maxsize=1)
 def prepare(setting: Setting) -> Prepared:
     """Read a data set, and compute the features of its utterances once.
 
@@ -63,8 +64,13 @@ def prepare(setting: Setting) -> Prepared:
         setting: Which data set, which part of it, and for which track.
 
     Returns:
-        What every run shares; the same object for the same setting.
+        What every run shares; the same object for the same setting and folder of data sets.
     """
+    return _prepared(setting, data_folder())
+
+
+@lru_cache(maxsize=1)
+def _prepared(setting: Setting, _folder: Path | None) -> Prepared:
     data = LOADERS[setting.dataset]()
     train = data.train.smaller(setting.n_train, seed=PART_SEED)
     test = data.test.smaller(setting.n_test, seed=PART_SEED)

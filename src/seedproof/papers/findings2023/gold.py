@@ -43,7 +43,7 @@ class Gold:
     sources: Sources
 
 
-_Key = tuple[Setting, Arm, tuple[bytes, ...]]
+_Key = tuple[Prepared, Setting, Arm, tuple[bytes, ...]]
 _last: dict[_Key, Gold] = {}
 
 
@@ -60,7 +60,7 @@ def on_gold(prepared: Prepared, setting: Setting, arm: Arm, sources: Sources) ->
         The training.
     """
     plain = replace(arm, soft=None, average="none")
-    key = setting, plain, sources.state
+    key = prepared, setting, plain, sources.state
     if key not in _last:
         _last.clear()
         _last[key] = _made(prepared, setting, plain, sources.copy())

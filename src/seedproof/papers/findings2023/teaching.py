@@ -8,7 +8,7 @@ from torch import Tensor
 
 from seedproof.papers.findings2023.arms import Arm, SoftLabels
 from seedproof.papers.findings2023.costs import Cost
-from seedproof.papers.findings2023.data import Prepared, prepare
+from seedproof.papers.findings2023.data import Prepared
 from seedproof.papers.findings2023.fitting import fit
 from seedproof.papers.findings2023.gold import TEACHERS, on_gold
 from seedproof.papers.findings2023.listening import Listener
@@ -45,10 +45,10 @@ def soft_targets(
     if arm.soft.kind == "knn":
         # Every utterance is compared with every other.
         cost.forward += float(len(prepared.train) ** 2 * prepared.n_features)
-        return _neighbors(setting, arm.soft.alpha)
+        return _neighbors(prepared, arm.soft.alpha)
     teaching = replace(arm, soft=None)
     if arm.soft.teacher == "shared":
-        found, spent = _shared(setting, teaching, arm.soft)
+        found, spent = _shared(prepared, setting, teaching, arm.soft)
     elif setting.track == "finetune" and arm.soft in TEACHERS:
         found, spent = on_gold(prepared, setting, teaching, Sources.of(run, arm)).soft[arm.soft]
     else:
@@ -60,16 +60,17 @@ def soft_targets(
 
 
 @lru_cache(maxsize=16)
-def _shared(setting: Setting, teaching: Arm, soft: SoftLabels) -> tuple[Tensor, Cost]:
+def _shared(
+    prepared: Prepared, setting: Setting, teaching: Arm, soft: SoftLabels
+) -> tuple[Tensor, Cost]:
     """Soft labels of the teachers that all runs share, made once in a process."""
     cost = Cost()
     sources = [Sources.shared(1 + index, teaching.draw) for index in range(soft.n_teachers)]
-    return Teaching(prepare(setting), setting, teaching, soft).labels(sources, cost), cost
+    return Teaching(prepared, setting, teaching, soft).labels(sources, cost), cost
 
 
 @lru_cache(maxsize=2)
-def _neighbors(setting: Setting, alpha: float) -> Tensor:
-    prepared = prepare(setting)
+def _neighbors(prepared: Prepared, alpha: float) -> Tensor:
     found = knn_smoothed(
         prepared.train.inputs,
         prepared.train.labels,

@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from seedproof.papers.datasets.intents import IntentData, Utterances
-from seedproof.papers.findings2023 import teaching
 from seedproof.papers.findings2023.data import Prepared, Split
 from seedproof.papers.findings2023.settings import Setting
 
@@ -17,7 +16,7 @@ def setting():
 
 
 @pytest.fixture
-def prepared(monkeypatch):
+def prepared():
     """Five classes around five points; 250 utterances to train on, 100 to test on."""
     rng = np.random.default_rng(0)
     centers = rng.normal(size=(5, 12))
@@ -37,9 +36,4 @@ def prepared(monkeypatch):
     train, test = made(250, 0), made(100, 250)
     classes = tuple("abcde")
     data = IntentData("made", classes, train.utterances, test.utterances, test.utterances)
-    found = Prepared(data, train, test, n_features=12)
-    # Shared teachers read the data by their setting.
-    monkeypatch.setattr(teaching, "prepare", lambda _: found)
-    teaching._shared.cache_clear()
-    teaching._neighbors.cache_clear()
-    return found
+    return Prepared(data, train, test, n_features=12)

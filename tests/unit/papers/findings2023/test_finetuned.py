@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from seedproof.papers.datasets.intents import IntentData, Utterances
-from seedproof.papers.findings2023 import gold
 from seedproof.papers.findings2023.arms import ARMS, CONTROL
 from seedproof.papers.findings2023.costs import Cost
 from seedproof.papers.findings2023.data import Prepared, Split
@@ -40,7 +39,6 @@ def prepared():
     tokens = tokenize(TEXTS)
     split = Split(utterances, tokens, torch.from_numpy(labels), (tokens != 0).sum(1).numpy())
     data = IntentData("made", tuple("abc"), utterances, utterances, utterances)
-    gold._last.clear()
     return Prepared(data, split, split)
 
 
