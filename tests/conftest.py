@@ -1,5 +1,6 @@
 """Settings for all tests."""
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,20 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if not item.path.relative_to(here).as_posix().startswith(TRACED):
             item.add_marker("no_cover")
+
+
+def pytest_collection_finish():
+    """What is imported by now stays, and is not looked through again by each garbage collection.
+
+    It is a million objects; Hugging Face's Trainer collects after each training.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish():
+    """Or DuckDB would complain, as the process ends, that its objects are left."""
+    gc.unfreeze()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import singledispatch
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from seedproof.comparison.cross import Cross
@@ -270,6 +269,8 @@ def spread_ratio(base: FloatArray, arm: FloatArray, *, tail: float) -> tuple[flo
     Returns:
         Its ends; None where a standard deviation is 0.
     """
+    from scipy.optimize import brentq  # slow to load, and few need it
+
     spreads = [float(one.std(ddof=1)) for one in (base, arm)]
     if min(spreads) <= 1e-12 * max(float(np.abs(one).max()) for one in (base, arm)):
         return None

@@ -66,7 +66,8 @@ class Gathered:
         Yields:
             Rows in no order.
         """
-        fields = [self.schema.index(name) for name in columns]
+        place = {name: index for index, name in enumerate(self.schema)}
+        fields = [place[name] for name in columns]
         # No memory map: its pages would count as ours.
         options = pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
         runs = range(len(self.pieces)) if run_idx is None else [run_idx]
