@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from uuid import uuid4
 
 import pytest
@@ -17,6 +18,7 @@ from seedproof.testing.engines import (
     EngineContract,
     FreshProcessContract,
     becomes_true,
+    is_alive,
     processes_with,
 )
 
@@ -106,6 +108,32 @@ class TestRay(FreshProcessContract):
         outcomes = list(build(cpus=0.5, timeout=60).map(meet, range(4)))
 
         assert [outcome.failure for outcome in outcomes] == [None] * 4
+
+    def test_a_request_to_stop_that_ray_loses_is_repeated(self, build, tmp_path, monkeypatch):
+        """It loses one in a hundred: those that come just as a task begins."""
+        import ray
+
+        log, lost = tmp_path / "pid", []
+
+        def losing(reference, **options):
+            if reference in lost:
+                stop(reference, **options)
+            else:
+                lost.append(reference)
+
+        def work(seconds):
+            if seconds:
+                log.write_text(str(os.getpid()), encoding="utf-8")
+                time.sleep(seconds)
+
+        stop = ray.cancel
+        monkeypatch.setattr(ray, "cancel", losing)
+        with closing(build(workers=2).map(work, [0, 600])) as outcomes:
+            next(outcomes)
+            assert becomes_true(lambda: log.exists() and log.read_text(), within=60)
+
+        assert len(lost) == 1
+        assert becomes_true(lambda: not is_alive(int(log.read_text())))
 
     def test_nobody_outlives_a_killed_coordinator(self, address, tmp_path):
         """Ray ends its worker, and the lifeline ends the rest."""

@@ -21,6 +21,8 @@ from seedproof.engines.serial import for_travel
 from seedproof.errors import OptionError, RunError, first_line
 
 TICK_SECONDS = 0.5
+# A task that cannot be ended by then is on a node that is lost.
+STOP_REQUESTS = 20
 
 
 @dataclass(frozen=True)
@@ -97,8 +99,7 @@ class RayEngine:
                     attempt = under_way.pop(reference)
                     yield from attempts.settled(attempt, _outcome(reference, attempt))
         finally:
-            for reference in under_way:
-                ray.cancel(reference, force=True)
+            _stop(list(under_way))
             if is_ours:
                 ray.shutdown()
 
@@ -172,6 +173,18 @@ class RayEngine:
             if need
         ]
         return int(min(rooms, default=1)) + 1
+
+
+def _stop(references: list[Any]) -> None:
+    """End tasks; Ray loses a request that comes just as a task begins, so it is repeated."""
+    import ray
+
+    for _ in range(STOP_REQUESTS):
+        for reference in references:
+            ray.cancel(reference, force=True)
+        if not references:
+            return
+        _, references = ray.wait(references, num_returns=len(references), timeout=TICK_SECONDS)
 
 
 # What a worker is doing: one task at a time, unpacked once for all its items.
