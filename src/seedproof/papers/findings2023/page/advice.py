@@ -18,6 +18,7 @@ MOST = 7
 HEADS = ("heads-16", "heads-4")
 FROM_THE_START = ("aswa", "naswa")
 FIXED = "fixed-init"
+SELDOM = "tgtss-every-10"
 SOFT_LABELS = ("tgtss", "label-smoothing-0.5", "label-smoothing-0.1")
 
 
@@ -34,14 +35,15 @@ def advice(settings: Sequence[SettingResults], chosen: Sequence[Choice]) -> tupl
     frozen = heads(settings)
     if not frozen or not any(one.others for one in frozen):
         return ()
+    finetuned = [one for one in settings if not one.is_head]
     found = (
         _heads(frozen),
         _linear(frozen),
-        _teachers(frozen),
+        _teachers(frozen, finetuned),
         _early_averages(frozen),
         _fixed(frozen),
         _calibration(frozen, chosen),
-        _finetuned([one for one in settings if not one.is_head]),
+        _finetuned(finetuned),
     )
     return tuple(one for one in found if one)[:MOST]
 
@@ -123,16 +125,23 @@ def _linear(settings: Sequence[SettingResults]) -> str:
     )
 
 
-def _teachers(settings: Sequence[SettingResults]) -> str:
+def _teachers(settings: Sequence[SettingResults], finetuned: Sequence[SettingResults]) -> str:
     """While no cut is shown with fresh teachers, whatever a shared one does."""
     fresh = _effects(settings, "tgtss", "flip_rate")
     if not fresh or any(map(is_cut, fresh)):
         return ""
     shared = _each(settings, ("tgtss-shared",), "flip_rate")
+    elsewhere = [
+        f" On {one.title} it is {changed(one.effect(SELDOM, 'flip_rate'))}, for "
+        f"{multiple(one.cost(SELDOM, 'training'))} the training."
+        for one in finetuned
+        if has_enough(one, SELDOM) and is_cut(one.effect(SELDOM, "flip_rate"))
+    ]
     return (
-        "**Do not count on TGTSS when you retrain.** With a fresh teacher for each run no cut is "
-        f"shown: {_each(settings, ('tgtss',), 'flip_rate')}{_where(settings)}"
+        "**On a frozen encoder do not count on TGTSS when you retrain.** With a fresh teacher for "
+        f"each run no cut is shown: {_each(settings, ('tgtss',), 'flip_rate')}{_where(settings)}"
         + (f"; {shared} while all runs share one teacher." if shared else ".")
+        + "".join(elsewhere)
     )
 
 

@@ -14,7 +14,7 @@ def test_everything_that_the_results_show_is_said(settings):
     """Seven bullets, with their figures on both data sets."""
     found = told(settings)
 
-    assert list(found) == ["Frozen", "A", "Do", "Averaging", "Fixing", "Look", "You"]
+    assert list(found) == ["Frozen", "A", "On", "Averaging", "Fixing", "Look", "You"]
     where = "(CLINC150 / MASSIVE)"
     assert f"flip rate by −75\xa0% / −75\xa0% {where}, for 1.25× the training" in found["Frozen"]
     assert (
@@ -22,7 +22,7 @@ def test_everything_that_the_results_show_is_said(settings):
     ) in found["A"]
     assert (
         f"no cut is shown: +2\xa0% / +2\xa0% {where}; −15\xa0% / −15\xa0% while all runs share"
-    ) in found["Do"]
+    ) in found["On"]
     assert found["Averaging"].endswith(
         f"In 5 epochs ASWA changed the flip rate by +100\xa0% / +100\xa0% {where} and accuracy by "
         "−3.00\xa0pts / −3.00\xa0pts."
@@ -41,7 +41,7 @@ def test_everything_that_the_results_show_is_said(settings):
         ("heads-16", {"flips": 0.97}, "Frozen"),  # no cut is shown
         ("heads-16", {"flips": 0.25, "accuracy": -0.003}, "Frozen"),  # it loses accuracy
         ("linear", {"flips": 0.97}, "A"),
-        ("tgtss", {"flips": 0.9}, "Do"),  # fresh teachers cut, too
+        ("tgtss", {"flips": 0.9}, "On"),  # fresh teachers cut, too
         ("aswa", {"flips": 2.0}, "Averaging"),  # it loses no accuracy
         ("aswa", {"flips": 1.03, "accuracy": -0.03}, "Averaging"),  # no rise is shown
         ("fixed-init-draw-2", {"flips": 0.97}, "Fixing"),  # one draw does nothing
@@ -88,11 +88,24 @@ def test_fine_tuning_is_told_from_five_runs_on(both, finetuned):
     assert "Not known yet" in told(settings)["You"]
 
 
+def test_a_teacher_that_helps_only_where_the_encoder_is_trained_is_told(both, finetuned, make_arm):
+    """With its price; no word of it where no cut is shown, or runs are few."""
+    settings = by_setting([*both, finetuned])
+    assert told(settings)["On"].endswith("while all runs share one teacher.")
+
+    finetuned["arms"]["tgtss-every-10"] = make_arm(0.8, training=2.4, n_runs=5)
+    assert told(settings)["On"].endswith(
+        "one teacher. On MASSIVE (fine-tuned) it is −20\xa0% [−25, −15], for 2.40× the training."
+    )
+    finetuned["arms"]["tgtss-every-10"]["n_runs"] = 4
+    assert told(settings)["On"].endswith("while all runs share one teacher.")
+
+
 def test_arms_that_are_missing_take_their_sentence_along(settings, only_control):
     """Also the shared teacher, of which one sentence says a half."""
     del settings[0].own["arms"]["tgtss-shared"]
 
-    assert told(settings)["Do"].endswith("no cut is shown: +2\xa0% / +2\xa0% (CLINC150 / MASSIVE).")
+    assert told(settings)["On"].endswith("no cut is shown: +2\xa0% / +2\xa0% (CLINC150 / MASSIVE).")
     assert advice((), ()) == advice([only_control], ()) == ()
 
 
