@@ -55,17 +55,19 @@ def pytest_sessionfinish():
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Tests that need a Ray cluster share one worker, since starting it takes seconds.
+    """A file goes to one worker, with what it sets up; so do all tests that need a Ray cluster.
 
-    xdist's own groups are ignored by this pytest (pytest-xdist issue 1386).
+    The short files come last, as they are collected. xdist's own groups are ignored by this pytest
+    (pytest-xdist issue 1386).
     """
     from xdist.scheduler import LoadScopeScheduling
 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid):
             is_ray = "::TestRay::" in nodeid or "test_study_ray.py" in nodeid
-            return "ray" if is_ray else nodeid
+            return "ray" if is_ray else nodeid.partition("::")[0]
 
+    config.option.loadscopereorder = False
     return Scheduling(config, log)
 
 
