@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(config, items):
 def pytest_collection_finish():
     """What is imported by now stays, and is not looked through again by each garbage collection.
 
-    It is a million objects; Hugging Face's Trainer collects after each training.
+    They are 800,000 objects; Hugging Face's Trainer collects after each training.
     """
     gc.collect()
     gc.freeze()

@@ -132,7 +132,7 @@ def _teachers(settings: Sequence[SettingResults], finetuned: Sequence[SettingRes
         return ""
     shared = _each(settings, ("tgtss-shared",), "flip_rate")
     elsewhere = [
-        f" On {one.title} it is {changed(one.effect(SELDOM, 'flip_rate'))}, for "
+        f" On {one.title} it is {_each([one], (SELDOM,), 'flip_rate')}, for "
         f"{multiple(one.cost(SELDOM, 'training'))} the training."
         for one in finetuned
         if has_enough(one, SELDOM) and is_cut(one.effect(SELDOM, "flip_rate"))

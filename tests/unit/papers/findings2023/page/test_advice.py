@@ -95,7 +95,7 @@ def test_a_teacher_that_helps_only_where_the_encoder_is_trained_is_told(both, fi
 
     finetuned["arms"]["tgtss-every-10"] = make_arm(0.8, training=2.4, n_runs=5)
     assert told(settings)["On"].endswith(
-        "one teacher. On MASSIVE (fine-tuned) it is −20\xa0% [−25, −15], for 2.40× the training."
+        "one teacher. On MASSIVE (fine-tuned) it is −20\xa0%, for 2.40× the training."
     )
     finetuned["arms"]["tgtss-every-10"]["n_runs"] = 4
     assert told(settings)["On"].endswith("while all runs share one teacher.")
