@@ -50,8 +50,17 @@ def advice(settings: Sequence[SettingResults], chosen: Sequence[Choice]) -> tupl
 
 def _effects(settings: Sequence[SettingResults], arm: str, metric: str) -> list[Effect] | None:
     """What an arm changes on every data set; None if one of them has too few runs of it."""
-    found = [one.effect(arm, metric) if has_enough(one, arm) else None for one in settings]
+    found = [_effect(one, arm, metric) if has_enough(one, arm) else None for one in settings]
     return [one for one in found if one is not None] if None not in found else None
+
+
+def _effect(found: SettingResults, arm: str, metric: str) -> Effect | None:
+    """What shows a cut among all arms, and what shows a loss when an arm is asked alone.
+
+    Both are on the safe side: a cut is shown less easily, a loss more easily.
+    """
+    ask = found.effect_of_all if metric == "flip_rate" else found.effect
+    return ask(arm, metric)
 
 
 def _all(
@@ -116,7 +125,7 @@ def _linear(settings: Sequence[SettingResults]) -> str:
     if not _all(settings, "linear", "flip_rate", is_cut):
         return ""
     price = _each(settings, ("linear",), "accuracy")
-    lost = [one.short_title for one in settings if loses(one.effect("linear", "accuracy"))]
+    lost = [one.short_title for one in settings if loses(_effect(one, "linear", "accuracy"))]
     tail = f", with a loss shown on {listed(lost)}" if lost else ", and no loss is shown"
     return (
         "**A linear head leaves little to chance** (from zeros, with decay, twice the epochs): "
@@ -130,17 +139,17 @@ def _teachers(settings: Sequence[SettingResults], finetuned: Sequence[SettingRes
     fresh = _effects(settings, "tgtss", "flip_rate")
     if not fresh or any(map(is_cut, fresh)):
         return ""
-    shared = _each(settings, ("tgtss-shared",), "flip_rate")
+    shared = _effects(settings, "tgtss-shared", "flip_rate")
     elsewhere = [
-        f" On {one.title} it is {_each([one], (SELDOM,), 'flip_rate')}, for "
+        f" On {one.title} it is {changed(_effect(one, SELDOM, 'flip_rate'))}, for "
         f"{multiple(one.cost(SELDOM, 'training'))} the training."
         for one in finetuned
-        if has_enough(one, SELDOM) and is_cut(one.effect(SELDOM, "flip_rate"))
+        if has_enough(one, SELDOM)
     ]
     return (
         "**On a frozen encoder do not count on TGTSS when you retrain.** With a fresh teacher for "
         f"each run no cut is shown: {_each(settings, ('tgtss',), 'flip_rate')}{_where(settings)}"
-        + (f"; {shared} while all runs share one teacher." if shared else ".")
+        + (f"; {' / '.join(map(changed, shared))} while all runs share one." if shared else ".")
         + "".join(elsewhere)
     )
 
@@ -208,16 +217,22 @@ def _finetuned(settings: Sequence[SettingResults]) -> str:
     for one in known:
         best, name = best_of(one), DATASETS[one.dataset]
         if best is None:
-            parts.append(f"on {name} no arm is shown to cut the flip rate ({one.seeds} runs)")
+            parts.append(f"on {name} no arm is shown to cut the flip rate ({_runs(one)})")
             continue
         change = changed(one.effect_of_all(best.arm, "flip_rate"))
         cost = multiple(best.cost("training"))
         parts.append(
             f"on {name} {title_of(best.arm)} changes the flip rate by {change}, for {cost} the "
-            "training"
+            f"training ({_runs(one)})"
         )
     text = listed(parts)
     return f"{start} {text[0].upper()}{text[1:]}."
+
+
+def _runs(found: SettingResults) -> str:
+    """How many there are, and what that is worth."""
+    few = ", which are few" if found.n_runs < ENOUGH["head"] else ""
+    return f"{found.seeds} runs an arm{few}"
 
 
 def _is_worse(effect: Effect | None) -> bool:

@@ -17,7 +17,7 @@ LEFT, RIGHT, TOP, BOTTOM = 52, 608, 44, 318
 # Costs no higher than this are drawn as none, side by side.
 NOTHING = 0.005
 GUTTER, BESIDE = 120, 10
-# Rises above this are drawn at the edge, with their number.
+# Rises above this are arrows at the edge, with their number.
 HIGHEST = 0.3
 # Marks without a name, beside the others.
 SMALL = 0.6
@@ -49,6 +49,16 @@ class Point:
     is_honest: bool
     keeps_accuracy: bool
     is_published: bool
+
+    @property
+    def is_far_above(self) -> bool:
+        """Whether the picture has no room for its rise."""
+        return self.change > HIGHEST
+
+    @property
+    def words(self) -> str:
+        """Its title, with the number of what the picture has no room for."""
+        return f"{self.title} (+{100 * self.change:.0f} %)" if self.is_far_above else self.title
 
     @property
     def color(self) -> str:
@@ -121,8 +131,8 @@ class _Scale:
     def of(cls, points: Sequence[Point], named: Sequence[Point]) -> "_Scale":
         """Up to the largest rise that is no more than `HIGHEST`, with whole intervals."""
         most = max(one.cost for one in points)
-        drawn = [one.change for one in points if one.change <= HIGHEST]
-        ends = [one.high for one in named if one.change <= HIGHEST]
+        drawn = [one.change for one in points if not one.is_far_above]
+        ends = [one.high for one in named if not one.is_far_above]
         return cls(1.3 * max(most, 0.3), max(0.0, *drawn, *ends, 0.0) + 0.06)
 
     def x(self, cost: float) -> float:
@@ -154,20 +164,21 @@ def draw_pareto(points: Sequence[Point], title: str, recommended: Collection[str
     Args:
         points: Every arm, at least one.
         title: For those who cannot see it.
-        recommended: Arms that have a name beside them, with the front and the paper's methods;
-            all others are small marks.
+        recommended: Arms that have a name beside them, with the front, the paper's methods and
+            what rises out of the picture; all others are small marks.
 
     Returns:
         SVG that needs nothing from elsewhere.
     """
     best = front(points)
     others = [one for one in points if one.is_published or one.arm in recommended]
-    # What nobody beats first: it gets the nearest places.
-    named = list(dict.fromkeys((*best, *others)))
+    above = [one for one in points if one.is_far_above]
+    # The first get the nearest places: what has little room, then what nobody beats.
+    named = list(dict.fromkeys((*above, *best, *others)))
     scale = _Scale.of(points, named)
     places = scale.places(points)
     parts = [STYLE, *_legend(), *_axes(scale), *_steps(best, places)]
-    bars = _bars([one for one in named if one.change <= scale.top], places, scale)
+    bars = _bars([one for one in named if not one.is_far_above], places, scale)
     parts += [
         f'<path d="M{x:.1f} {low:.1f}V{high:.1f}" stroke="{color}" opacity="0.6"/>'
         for color, (x, high, _, low) in bars
@@ -177,7 +188,7 @@ def draw_pareto(points: Sequence[Point], title: str, recommended: Collection[str
     parts += [_mark(one, places) for one in named]
     zero = scale.y(0.0)
     parts += placed(
-        [Label(_words(one, scale), *places[one.arm], one.color) for one in named],
+        [Label(one.words, *places[one.arm], one.color) for one in named],
         within=(LEFT, TOP, RIGHT + 8, BOTTOM),
         marks=[places[one.arm] for one in unnamed],
         lines=[
@@ -201,12 +212,10 @@ def _bars(
 
 
 def _mark(one: Point, places: Mapping[str, tuple[float, float]], *, size: float = 1.0) -> str:
+    x, y = places[one.arm]
+    if one.is_far_above:
+        return f'<path d="M{x:.1f} {y - 4:.1f}l4.5 8h-9z" fill="{one.color}"/>'
     return _shape(*places[one.arm], one.color, is_honest=one.is_honest, size=size)
-
-
-def _words(one: Point, scale: _Scale) -> str:
-    """The arm's name, with the number of what the picture has no room for."""
-    return f"{one.title} (+{100 * one.change:.0f} %)" if one.change > scale.top else one.title
 
 
 def _legend() -> Iterator[str]:

@@ -21,7 +21,8 @@ def test_everything_that_the_results_show_is_said(settings):
         f"−85\xa0% / −85\xa0% flips {where}, at −1.00\xa0pts / −1.00\xa0pts of accuracy, with a loss"
     ) in found["A"]
     assert (
-        f"no cut is shown: +2\xa0% / +2\xa0% {where}; −15\xa0% / −15\xa0% while all runs share"
+        f"no cut is shown: +2\xa0% / +2\xa0% {where}; −15\xa0% [−23, −7] / −15\xa0% [−23, −7] while "
+        "all runs share one."
     ) in found["On"]
     assert found["Averaging"].endswith(
         f"In 5 epochs ASWA changed the flip rate by +100\xa0% / +100\xa0% {where} and accuracy by "
@@ -78,27 +79,27 @@ def test_fine_tuning_is_told_from_five_runs_on(both, finetuned):
     """EMA cuts there; where nothing is shown it says so, and with four runs nothing is known."""
     settings = by_setting([*both, finetuned])
     assert told(settings)["You"].endswith(
-        "On MASSIVE EMA changes the flip rate by −50\xa0% [−80, −20], for 1.00× the training."
+        "On MASSIVE EMA changes the flip rate by −50\xa0% [−80, −20], for 1.00× the training "
+        "(5 runs an arm, which are few)."
     )
 
     del finetuned["arms"]["ema"]
-    assert "On MASSIVE no arm is shown to cut the flip rate (5 runs)." in told(settings)["You"]
+    assert "On MASSIVE no arm is shown to cut the flip rate (5 runs an arm" in told(settings)["You"]
     for arm in finetuned["arms"].values():
         arm["n_runs"] = 4
     assert "Not known yet" in told(settings)["You"]
 
 
-def test_a_teacher_that_helps_only_where_the_encoder_is_trained_is_told(both, finetuned, make_arm):
-    """With its price; no word of it where no cut is shown, or runs are few."""
+def test_what_a_teacher_does_where_the_encoder_is_trained_is_told(both, finetuned, make_arm):
+    """With its price, and its interval among all arms; no word of it where runs are too few."""
     settings = by_setting([*both, finetuned])
-    assert told(settings)["On"].endswith("while all runs share one teacher.")
 
     finetuned["arms"]["tgtss-every-10"] = make_arm(0.8, training=2.4, n_runs=5)
     assert told(settings)["On"].endswith(
-        "one teacher. On MASSIVE (fine-tuned) it is −20\xa0%, for 2.40× the training."
+        "On MASSIVE (fine-tuned) it is −20\xa0% [−28, −12], for 2.40× the training."
     )
     finetuned["arms"]["tgtss-every-10"]["n_runs"] = 4
-    assert told(settings)["On"].endswith("while all runs share one teacher.")
+    assert told(settings)["On"].endswith("while all runs share one.")
 
 
 def test_arms_that_are_missing_take_their_sentence_along(settings, only_control):

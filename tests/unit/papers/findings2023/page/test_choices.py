@@ -10,8 +10,8 @@ def chosen(settings):
 def test_each_budget_has_the_arm_that_cuts_most(settings):
     """Rows that would repeat a cheaper one are left out: nothing is gained by paying more."""
     assert chosen(settings) == {
-        "no more training than now": "zero-last",
-        "no more training, and up to 2 points of accuracy": "linear",
+        "hardly more training than now": "zero-last",
+        "hardly more training, and up to 2 points of accuracy": "linear",
         "a tenth more training": "wide-decay-zero-smooth",
         "half as much training again": "heads-16",
         "a redeployment: learn from the model that serves now": "deployed-shared",
@@ -23,7 +23,7 @@ def test_a_cut_must_be_shown_together_with_all_arms(settings, make_arm):
     for one in settings:
         one.own["arms"]["zero-last"] = make_arm(0.8, loose=0.22)
 
-    assert chosen(settings)["no more training than now"] == "label-smoothing-0.5"
+    assert chosen(settings)["hardly more training than now"] == "label-smoothing-0.5"
 
 
 def test_two_points_must_be_excluded_together_with_all_arms(settings, make_arm):
@@ -57,7 +57,7 @@ def test_the_best_of_two_data_sets_is_judged_where_it_cuts_less(settings, make_a
     settings[0].own["arms"]["swa"] = make_arm(0.1, group="paper")
     settings[1].own["arms"]["swa"] = make_arm(0.9, group="paper")
 
-    assert chosen(settings)["no more training than now"] == "zero-last"
+    assert chosen(settings)["hardly more training than now"] == "zero-last"
 
 
 def test_fine_tuning_has_a_row_of_its_own(both, finetuned):
