@@ -166,6 +166,18 @@ def script(tmp_path):
     return "train.py"
 
 
+def test_a_single_run_is_not_sent_to_be_measured(seedproof, script):
+    """Nothing disagrees with it; more seeds do."""
+    code, _, err = seedproof("run", script, "--seeds", 1, "--engine", "serial")
+    assert code == 0
+    assert err.endswith("--seeds 5 adds four, and repeats nothing.\n")
+    assert "seedproof measure" not in err
+
+    code, _, err = seedproof("run", script, "--seeds", 2, "--engine", "serial")
+    assert code == 0
+    assert err.endswith("Measure them with: seedproof measure runs\n")
+
+
 def test_blocks_are_run_and_blamed_on_the_command_line(seedproof, script):
     """Strangers flip 1/2, runs that share init arccos(.9)/π = .144: init has 1 − .287 = .713."""
     code, _, err = seedproof("run", script, "--blame", 5, "--engine", "serial")

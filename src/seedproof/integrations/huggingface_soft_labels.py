@@ -21,6 +21,7 @@ from seedproof.stabilize import Tgtss, soft_cross_entropy
 # Beside the Trainer's own files in the folder of a checkpoint.
 STATE_FILE = "seedproof_tgtss.pt"
 LABEL_NAMES = ("labels", "label", "label_ids")
+WRAP = "Wrap the training set: IndexedDataset(dataset)."
 
 
 class IndexedDataset(Dataset[dict[str, Any]]):
@@ -66,7 +67,7 @@ class SoftLabelLoss:
     """
 
     def __init__(self, targets: Tensor | None = None) -> None:
-        self.targets = targets
+        self.targets = None if targets is None else torch.as_tensor(targets)
         # Set by a callback that wants them: batches since the last step, with their rows.
         self.is_keeping = False
         self.kept: list[tuple[Tensor, Tensor]] = []
@@ -85,7 +86,8 @@ class SoftLabelLoss:
             The sum over the batch, divided by the number of examples of the step.
 
         Raises:
-            ShapeError: There are no labels, or they are something else.
+            ShapeError: There are no labels, or they are something else; a training batch has no
+                rows, or one without soft labels.
         """
         logits = outputs["logits"] if isinstance(outputs, Mapping) else outputs[0]
         if labels is None or labels.shape not in (logits.shape[:1], (len(logits), 2)):
@@ -96,6 +98,8 @@ class SoftLabelLoss:
             )
         n_items = len(labels) if num_items_in_batch is None else num_items_in_batch
         if labels.ndim == 1:
+            if logits.requires_grad:
+                raise ShapeError(f"Labels of a training batch have no rows. {WRAP}")
             return functional.cross_entropy(logits, labels, reduction="sum") / n_items
         gold, rows = labels.unbind(dim=1)
         if num_items_in_batch is not None:
@@ -105,7 +109,13 @@ class SoftLabelLoss:
             self.kept.append((logits.detach().float().softmax(dim=-1).cpu(), rows.cpu()))
         if self.targets is None:
             return functional.cross_entropy(logits, gold, reduction="sum") / n_items
-        soft = self.targets[rows.to(self.targets.device)]
+        rows = rows.to(self.targets.device)
+        if int(rows.max()) >= len(self.targets):
+            raise ShapeError(
+                f"There are soft labels for {len(self.targets)} examples, and none for row "
+                f"{int(rows.max())} of the training set. Make them for all of it, in its order."
+            )
+        soft = self.targets[rows]
         return soft_cross_entropy(logits, soft, reduction="sum") / n_items
 
 
@@ -178,7 +188,8 @@ class TgtssCallback(TrainerCallback):
                 return found
         raise RunError(
             f"The training goes on at step {state.global_step}, but no {STATE_FILE} was saved in "
-            f"{' or '.join(map(str, folders))}. Give the checkpoint's folder as resume_from."
+            f"{' or '.join(map(str, folders))}. Resume from a checkpoint that was saved with this "
+            "callback (give its folder as resume_from if it lies elsewhere), or begin anew."
         )
 
     def on_step_begin(
@@ -216,7 +227,10 @@ class TgtssCallback(TrainerCallback):
             with untouched():  # a DataLoader draws from the global generator
                 for batch in self.batches or ():
                     moved = {name: one.to(device) for name, one in batch.items()}
-                    rows = moved.pop("labels").cpu()[:, 1]
+                    labels = moved.pop("labels").cpu()
+                    if labels.ndim != 2:
+                        raise ShapeError(f"Labels of `batches` have no rows. {WRAP}")
+                    rows = labels[:, 1]
                     probs = model(**moved).logits.float().softmax(dim=-1)
                     self.tgtss.observe(probs, step=step, rows=rows, is_extra=True)
         finally:

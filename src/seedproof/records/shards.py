@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
-from seedproof.records.schema import Kind
+from seedproof.records.schema import UNLABELED, Kind
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
 
@@ -57,6 +57,11 @@ class Shard:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def gold(self) -> IntArray:
+        """Gold class indices of all examples, -1 where unknown."""
+        return np.full(len(self), UNLABELED) if self.labels is None else self.labels
 
 
 class ShardSource(Protocol):

@@ -185,6 +185,26 @@ def test_evaluation_goes_by_gold_labels(tmp_path):
     np.testing.assert_array_equal(found.label_ids, LABELS)
 
 
+def test_a_training_set_without_rows_is_refused(tmp_path):
+    """It would be trained on its gold labels, and soft labels would seem to do nothing."""
+    loss = SoftLabelLoss(smoothed(LABELS, n_classes=N_CLASSES, alpha=0.3))
+    with pytest.raises(ShapeError, match=r"training batch have no rows.*IndexedDataset"):
+        train(tmp_path, loss=loss, data=DATA)
+
+    batches = DataLoader(DATA, collate_fn=default_data_collator)
+    watch = TgtssCallback(Tgtss(N_EXAMPLES, N_CLASSES, start=1), batches=batches)
+    with pytest.raises(ShapeError, match=r"Labels of `batches` have no rows.*IndexedDataset"):
+        train(tmp_path, [watch], loss=SoftLabelLoss())
+
+
+def test_soft_labels_of_fewer_examples_are_refused(tmp_path):
+    """By the row that has none; they may be an array."""
+    targets = smoothed(LABELS[:4], n_classes=N_CLASSES, alpha=0.3).numpy()
+
+    with pytest.raises(ShapeError, match=r"soft labels for 4 examples, and none for row \d+"):
+        train(tmp_path, loss=SoftLabelLoss(targets), data=IndexedDataset(DATA))
+
+
 def test_rows_travel_with_the_labels():
     """The gold label first, whatever its column is called."""
     for name in ("labels", "label", "label_ids"):

@@ -20,7 +20,7 @@ LABELS = TRUTH.integers(0, 3, N)
 MARGIN = np.where(TRUTH.random(N) < 0.4, 4.0, TRUTH.normal(0.8, 1.0, N))
 
 
-def log(run, *, split="dev", ids=IDS, n_steps=20, is_traced=True):
+def log(run, *, split="dev", ids=IDS, n_steps=20, is_traced=True, labels=LABELS):
     """Predictions of "dev", and what led to them."""
     rng = np.random.default_rng(int(run.name))
     place = np.asarray(ids)
@@ -32,7 +32,7 @@ def log(run, *, split="dev", ids=IDS, n_steps=20, is_traced=True):
         probs = np.full((N, 3), 0.1)
         probs[IDS, predicted] = 0.8
         dynamics.update(probs[place])
-    run.log_predictions("dev", ids=IDS, probs=probs, labels=LABELS)
+    run.log_predictions("dev", ids=IDS, probs=probs, labels=labels)
     if is_traced:
         run.log_dynamics(split, dynamics)
 
@@ -66,6 +66,24 @@ def test_traced_runs_are_measured(study):
     assert within.mean() == pytest.approx(found.metrics["single_run_entropy"].value)
     right = found.examples.column("correctness").to_numpy()
     assert right[within == 0] == pytest.approx(np.round(right[within == 0]))
+
+
+def test_labels_that_contradict_each_other_are_told(study):
+    """Five of sixty; predictions without labels contradict nothing."""
+    others = np.where(IDS < 5, (LABELS + 1) % 3, LABELS)
+
+    found = study(lambda run: log(run, labels=others)).measure().dynamics
+
+    (note,) = found.notes
+    assert note == (
+        "3 of 3 traced runs gave sp.Dynamics other labels than log_predictions, for up to 5 "
+        "example(s): confidence, variability and correctness go by those of sp.Dynamics."
+    )
+
+
+def test_predictions_without_labels_contradict_nothing(study):
+    """Dynamics may know more."""
+    assert study(lambda run: log(run, labels=None)).measure().dynamics.notes == ()
 
 
 def test_some_traced_runs_are_enough(study):

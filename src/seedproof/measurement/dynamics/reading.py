@@ -13,6 +13,7 @@ from seedproof.metrics.batch import Batch
 from seedproof.metrics.dynamics import correctness, step_entropy
 from seedproof.records.dynamics import Curve, DynamicsRecord, dynamics_of
 from seedproof.records.reader import StoreShards, below
+from seedproof.records.schema import UNLABELED
 from seedproof.typing import BoolArray, FloatArray, IntArray, Progress
 
 # Mean and sd over steps of the gold label's probability, and share of steps at which it won.
@@ -25,11 +26,13 @@ class Votes:
 
     Args:
         ids: Ids of all examples.
+        labels: Their gold class indices, -1 where unknown.
         contested: Positions of those on which runs differ.
         predictions: What each run predicts of these: (runs, contested).
     """
 
     ids: pa.Array
+    labels: IntArray
     contested: IntArray
     predictions: IntArray
 
@@ -53,7 +56,7 @@ def read_votes(
         An id for each example, and a class for each run where runs differ.
     """
     alone = source.predictions_alone()
-    ids, contested, predictions, n = [], [], [], 0
+    ids, labels, contested, predictions, n = [], [], [], [], 0
     for index in range(source.n_shards):
         if index in left_out:
             continue
@@ -65,15 +68,18 @@ def read_votes(
             continue
         batch = Batch(np.asarray(shard.predictions), n_classes=len(source.classes))
         ids.append(shard.ids)
+        labels.append(shard.gold)
         contested.append(n + batch.contested)
         predictions.append(batch.predictions[:, batch.contested])
         n += len(shard)
         if progress is not None:
             progress(index + 1, source.n_shards)
     if not ids:
-        return Votes(pa.array([], pa.int64()), np.empty(0, np.int64), np.empty((0, 0), np.int32))
+        none = np.empty(0, np.int64)
+        return Votes(pa.array([], pa.int64()), none, none, np.empty((0, 0), np.int32))
     return Votes(
         pa.concat_arrays(ids),
+        np.concatenate(labels),
         np.concatenate(contested),
         np.concatenate(predictions, axis=1),
     )
@@ -90,7 +96,7 @@ class Traces:
             a run knows no gold label or no probabilities.
         n_steps: How often an example was looked at, at least and at most.
         curves: Mean entropy over the steps, of each run that has it.
-        notes: Which runs are left out, and why.
+        notes: Which runs are left out, and why; whose labels contradict those of the predictions.
     """
 
     watched: Watched
@@ -112,7 +118,7 @@ def read_traces(source: StoreShards, votes: Votes, *, skip_damaged: bool = False
     Returns:
         The examples that every traced run was looked at on; None if there are none.
     """
-    traced, rows, n_steps, curves, notes = [], [], [], [], []
+    traced, rows, n_steps, n_other, curves, notes = [], [], [], [], [], []
     coordinates = {name: np.zeros(len(votes.ids)) for name in COORDINATES}
     for run_idx, run in enumerate(source.manifests):
         if not any(part.path.startswith(f"dynamics/{source.split}/") for part in run.parts):
@@ -126,6 +132,7 @@ def read_traces(source: StoreShards, votes: Votes, *, skip_damaged: bool = False
             notes.append(f"Dynamics of run {run.name!r} are left out. {why}")
             continue
         place, found = _places(record.ids, votes.ids)
+        n_other.append(_n_other_labels(record, place[found], votes.labels[found], source.classes))
         traced.append(run_idx)
         rows.append(_spread(step_entropy(record.counts, record.offsets), place, found))
         n_steps.append(_spread(record.n_steps.astype(np.float64), place, found))
@@ -139,6 +146,12 @@ def read_traces(source: StoreShards, votes: Votes, *, skip_damaged: bool = False
     is_seen = np.asarray(np.isfinite(entropies).all(axis=0))
     if not is_seen.any():
         return None
+    if any(n_other):
+        notes.append(
+            f"{np.count_nonzero(n_other)} of {len(traced)} traced runs gave sp.Dynamics other "
+            f"labels than log_predictions, for up to {max(n_other):,} example(s): "
+            "confidence, variability and correctness go by those of sp.Dynamics."
+        )
     steps = np.stack(n_steps)[:, is_seen]
     return Traces(
         _watched(entropies[:, is_seen], np.array(traced), votes, is_seen),
@@ -162,6 +175,18 @@ def _places(ids: pa.Array, all_ids: pa.Array) -> tuple[IntArray, BoolArray]:
     place = pc.index_in(all_ids, value_set=ids)
     found = place.is_valid().to_numpy(zero_copy_only=False)
     return place.fill_null(0).to_numpy(), found
+
+
+def _n_other_labels(
+    record: DynamicsRecord, place: IntArray, labels: IntArray, classes: tuple[str, ...]
+) -> int:
+    """How many examples have another gold class in a record than in the predictions."""
+    known = {name: index for index, name in enumerate(classes)}
+    if known.keys().isdisjoint(record.class_names):  # numbered there, named here
+        known = {name: index for index, name in enumerate(record.class_names)}
+    common = np.array([*(known.get(name, UNLABELED) for name in record.class_names), UNLABELED])
+    theirs = common[record.labels[place]]  # -1, where unknown, is the last
+    return int(((theirs != labels) & (theirs != UNLABELED) & (labels != UNLABELED)).sum())
 
 
 def _spread(values: FloatArray, place: IntArray, found: BoolArray) -> FloatArray:

@@ -37,7 +37,8 @@ class Answers:
         predictions = np.concatenate([np.asarray(one.predictions) for one in shards], axis=1)
         contested = Batch(predictions, n_classes=len(source.classes)).contested
         ids = pa.concat_arrays([one.ids for one in shards])
-        votes = Votes(ids, contested, predictions[:, contested])
+        labels = np.concatenate([one.gold for one in shards])
+        votes = Votes(ids, labels, contested, predictions[:, contested])
         return cls(predictions, read_traces(source, votes))
 
     @property

@@ -43,7 +43,7 @@ class Dynamics:
 
     Args:
         n_classes: How many classes there are.
-        ids: Id of each example, the same in every run; its position without them.
+        ids: Id of each example, the same in every run; without them its position among the labels.
         labels: Gold class of each example, as index or name; negative or None where unknown.
         classes: Names of the classes; their indices without them.
     """

@@ -169,8 +169,13 @@ def as_rows(values: Any, *, n_examples: int) -> Tensor:  # noqa: ANN401 - as abo
 
 
 def _whole_numbers(values: Any, name: str) -> Tensor:  # noqa: ANN401 - as above
-    is_tensor = isinstance(values, Tensor)
-    numbers = values.detach().cpu() if is_tensor else torch.from_numpy(np.array(values))
+    if isinstance(values, Tensor):
+        numbers = values.detach().cpu()
+    else:
+        array = np.array(values)
+        if array.dtype.kind not in "biuf":
+            raise DtypeError(f"{name} holds {array.ravel()[0]!r}. Give whole numbers, from 0 on.")
+        numbers = torch.from_numpy(array)
     if numbers.ndim != 1:
         raise ShapeError(f"{name} has the shape {tuple(numbers.shape)}. Give one axis, examples.")
     # An empty list is a tensor of floats.

@@ -21,7 +21,7 @@ def soft_cross_entropy(logits: Tensor, targets: Tensor, *, reduction: Reduction 
 
     Args:
         logits: What the model gives, axes (…, classes).
-        targets: Probabilities of the same shape, of any float type, on any device.
+        targets: Probabilities of the same shape, of any float type, on any device; an array, too.
         reduction: `mean` over examples, `sum` over them, or `none`.
 
     Returns:
@@ -31,6 +31,7 @@ def soft_cross_entropy(logits: Tensor, targets: Tensor, *, reduction: Reduction 
         ShapeError: The shapes differ.
         OptionError: There is no such reduction.
     """
+    targets = torch.as_tensor(targets)
     if logits.shape != targets.shape:
         raise ShapeError(
             f"Logits have the shape {tuple(logits.shape)} and targets {tuple(targets.shape)}. "
@@ -86,6 +87,11 @@ def codistillation_loss(
         raise ShapeError(
             f"Logits have the shape {tuple(logits.shape)} and those of the peers "
             f"{[tuple(peer.shape) for peer in peers]}. Give all for the same batch."
+        )
+    if labels.shape != logits.shape[:1]:
+        raise ShapeError(
+            f"Labels have the shape {tuple(labels.shape)} for logits of {tuple(logits.shape)}. "
+            "Give one class index an example."
         )
     log_probs = _log_probs(logits)
     gold = functional.nll_loss(log_probs, labels.to(log_probs.device), reduction="none")

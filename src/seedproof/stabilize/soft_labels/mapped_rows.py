@@ -36,7 +36,7 @@ class MappedRows:
     """A file of sums and counts, as arrays.
 
     Args:
-        path: The file; it is made if there is none. Snapshots lie beside it.
+        path: The file; it and its folder are made if there are none. Snapshots lie beside it.
         n_examples: How many rows.
         n_classes: How many sums a row has.
 
@@ -49,6 +49,7 @@ class MappedRows:
         shape = (n_examples, n_classes)
         n_bytes = HEADER_BYTES + 8 * n_examples * (1 + n_classes)
         if not self.path.exists():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
             _create(self.path, (MAGIC, *shape), n_bytes)
         _check(self.path, (MAGIC, *shape), n_bytes)
         self._bytes = np.memmap(self.path, dtype=np.uint8, mode="r+", shape=(n_bytes,))

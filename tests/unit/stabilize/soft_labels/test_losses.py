@@ -195,3 +195,10 @@ def test_what_makes_no_sense_is_refused(peers, weight, error, message):
     """With the value that was given."""
     with pytest.raises(error, match=message):
         codistillation_loss(LOGITS, peers, LABELS, weight=weight)
+
+
+@pytest.mark.parametrize("labels", [LABELS[:3], LOGITS], ids=["too few", "soft"])
+def test_labels_that_are_not_one_an_example_are_refused(labels):
+    """Both shapes are told."""
+    with pytest.raises(ShapeError, match=r"Labels have the shape .* for logits of \(12, 5\)"):
+        codistillation_loss(LOGITS, PEER, labels)

@@ -311,6 +311,13 @@ def test_what_an_interrupt_has_left_is_not_gone_on_with(tmp_path, monkeypatch):
     np.testing.assert_array_equal(mean.mean(), slowly(stream(2)))
 
 
+def test_the_folder_of_a_file_is_made(tmp_path):
+    """As that of a store is."""
+    RunningMean(2, 3, path=tmp_path / "means" / "of" / "teacher.mean").flush()
+
+    assert (tmp_path / "means" / "of" / "teacher.mean").is_file()
+
+
 def test_files_of_others_are_refused(tmp_path):
     """They stay as they are."""
     make(tmp_path, on_disk=True)

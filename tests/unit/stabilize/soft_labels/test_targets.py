@@ -142,6 +142,7 @@ def test_smoothing_is_a_share(alpha):
         ([-100], 3, UnknownLabelError, "label -100"),
         ([0.0, 1.0], 3, DtypeError, "Give whole numbers"),
         ([True], 3, DtypeError, "Give whole numbers"),
+        (["book", "cancel"], 3, DtypeError, "labels holds .*'book'.*whole numbers"),
         ([[0]], 3, ShapeError, "Give one axis"),
         ([0], 1, ClassesError, "n_classes is 1"),
     ],

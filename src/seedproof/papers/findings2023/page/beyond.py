@@ -63,7 +63,7 @@ def levers(settings: Sequence[SettingResults]) -> str:
             verdict("yes, by whole intervals that hold together for all arms"),
             f"{len(winners)} of {len(ours)} other arms cut LE_m by more than {beside}.",
             CHEAP,
-            f"The largest cuts have {'; '.join(named)}.",
+            f"The largest cuts, each asked alone, have {'; '.join(named)}.",
             beaten if has_ensemble else "",
         )
     )
@@ -102,7 +102,7 @@ def goal_in_short(settings: Sequence[SettingResults]) -> str:
             verdict(f"yes, on {names}, with {len(reached)} of {len(found)} arms"),
             GOAL,
             f"By intervals that hold together for all arms, it is so with {together} of them.",
-            f"The largest cut has {title_of(best.arm)}:",
+            f"The largest cut, asked alone, has {title_of(best.arm)}:",
             f"{changes(best.settings, (best.arm,), 'flip_rate')}.",
             f"Its accuracy changes by {changes(best.settings, (best.arm,), 'accuracy')}.",
             "See [the list](#the-goal-beyond-the-paper).",

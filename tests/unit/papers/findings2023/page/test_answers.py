@@ -92,7 +92,10 @@ def test_the_goal_is_answered_with_the_arm_that_cuts_most(settings):
     found = answers(settings)["Can half of the flips be had for at most half a training more"]
 
     assert found.startswith("*Yes, on CLINC150 and MASSIVE, with 2 of 11 arms.*")
-    assert "it is so with 1 of them. The largest cut has 16 heads: −75\xa0% [−80, −70]" in found
+    assert (
+        "it is so with 1 of them. The largest cut, asked alone, has 16 heads: −75\xa0% [−80, −70]"
+        in found
+    )
 
 
 def test_questions_without_an_answer_are_left_out(finetuned, only_control):
