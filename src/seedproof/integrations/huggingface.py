@@ -13,6 +13,7 @@ from seedproof.errors import RunError
 from seedproof.runs.run import Run
 from seedproof.stabilize import Policy, WeightAverage, build
 from seedproof.stabilize.average import STATE_KEY
+from seedproof.stabilize.modes import evaluating
 
 
 def seeds_of(run: Run) -> dict[str, int]:
@@ -227,16 +228,14 @@ class RunCallback(TrainerCallback):
             raise RunError(
                 "There is nothing to predict: give batches, or let the Trainer evaluate."
             )
-        was_training = model.training
-        model.eval()
         probs, labels = [], []
-        for batch in batches:
-            moved = {name: one.to(args.device) for name, one in batch.items()}
-            gold = moved.pop("labels", None)
-            probs.append(model(**moved).logits.float().softmax(dim=-1).cpu())
-            if gold is not None:
-                labels.append(gold.cpu())
-        model.train(was_training)
+        with evaluating(model):
+            for batch in batches:
+                moved = {name: one.to(args.device) for name, one in batch.items()}
+                gold = moved.pop("labels", None)
+                probs.append(model(**moved).logits.float().softmax(dim=-1).cpu())
+                if gold is not None:
+                    labels.append(gold.cpu())
         self.run.log_predictions(
             self.split,
             ids=self.ids,

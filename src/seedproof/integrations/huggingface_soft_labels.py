@@ -17,6 +17,7 @@ from seedproof.errors import ColumnError, OptionError, RunError, ShapeError
 from seedproof.integrations.huggingface import checkpoint_folders
 from seedproof.runs.rng import untouched
 from seedproof.stabilize import Tgtss, soft_cross_entropy
+from seedproof.stabilize.modes import evaluating
 
 # Beside the Trainer's own files in the folder of a checkpoint.
 STATE_FILE = "seedproof_tgtss.pt"
@@ -221,21 +222,14 @@ class TgtssCallback(TrainerCallback):
 
     @torch.no_grad()
     def _predict(self, step: int, model: Any, *, device: torch.device) -> None:
-        modes = {module: module.training for module in model.modules()}
-        model.eval()
-        try:
-            with untouched():  # a DataLoader draws from the global generator
-                for batch in self.batches or ():
-                    moved = {name: one.to(device) for name, one in batch.items()}
-                    labels = moved.pop("labels").cpu()
-                    if labels.ndim != 2:
-                        raise ShapeError(f"Labels of `batches` have no rows. {WRAP}")
-                    rows = labels[:, 1]
-                    probs = model(**moved).logits.float().softmax(dim=-1)
-                    self.tgtss.observe(probs, step=step, rows=rows, is_extra=True)
-        finally:
-            for module, was_training in modes.items():
-                module.training = was_training
+        with evaluating(model), untouched():  # a DataLoader draws from the global generator
+            for batch in self.batches or ():
+                moved = {name: one.to(device) for name, one in batch.items()}
+                labels = moved.pop("labels").cpu()
+                if labels.ndim != 2:
+                    raise ShapeError(f"Labels of `batches` have no rows. {WRAP}")
+                probs = model(**moved).logits.float().softmax(dim=-1)
+                self.tgtss.observe(probs, step=step, rows=labels[:, 1], is_extra=True)
 
     def on_save(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any

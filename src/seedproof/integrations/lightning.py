@@ -11,12 +11,13 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from torch.utils.data import Sampler
 
 from seedproof.errors import RunError
-from seedproof.runs.rng import capture, from_portable, restore, to_portable
+from seedproof.runs.rng import advance, capture, from_portable, restore, to_portable
 from seedproof.runs.run import Run
 from seedproof.seeds import Streams
 from seedproof.seeds.streams import NUMPY
 from seedproof.stabilize import AverageWarning, Policy, WeightAverage, build
 from seedproof.stabilize.average import STATE_KEY
+from seedproof.stabilize.modes import evaluating
 
 
 class EpochSampler(Sampler[int]):
@@ -96,8 +97,10 @@ class AveragingCallback(Callback):
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Remember where generators are: making a loader's iterator draws from them.
 
-        Lightning makes one more or less of these when a training is resumed.
+        Lightning makes one more or less of these when a training is resumed. Where nothing else
+        draws, every epoch would begin at the same place, and have the same order.
         """
+        advance()
         self._at_epoch_start = capture()
 
     def on_train_batch_start(
@@ -203,19 +206,18 @@ class RunCallback(Callback):
     @torch.no_grad()
     def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Predict, and log."""
-        was_training = pl_module.training
-        pl_module.eval()
         probs, labels = [], []
-        for inputs, gold in self.batches:
-            logits = pl_module(inputs.to(pl_module.device))
-            if logits.ndim != 2:
-                raise RunError(
-                    f"The module gives an output of shape {tuple(logits.shape)}, and logits have "
-                    "two axes, (examples, classes). Log predictions with run.log_predictions."
-                )
-            probs.append(logits.float().softmax(dim=-1).cpu())
-            labels.append(gold.cpu())
-        pl_module.train(was_training)
+        with evaluating(pl_module):
+            for inputs, gold in self.batches:
+                logits = pl_module(inputs.to(pl_module.device))
+                if logits.ndim != 2:
+                    raise RunError(
+                        f"The module gives an output of shape {tuple(logits.shape)}, and logits "
+                        "have two axes, (examples, classes). Log predictions with "
+                        "run.log_predictions."
+                    )
+                probs.append(logits.float().softmax(dim=-1).cpu())
+                labels.append(gold.cpu())
         self.run.log_predictions(
             self.split, ids=self.ids, probs=torch.cat(probs), labels=torch.cat(labels)
         )

@@ -43,21 +43,19 @@ class FitEstimator:
         model.set_params(**dict.fromkeys(_random_states(model), run.seed))
         model.fit(*self.fit)
         examples, labels = self.held_out
-        run.log_scalar("accuracy", float(np.mean(model.predict(examples) == labels)))
-        classes = [str(name) for name in model.classes_]
+        about = {
+            "ids": self.ids,
+            "labels": labels.astype(str),
+            "classes": [str(name) for name in model.classes_],
+        }
         if hasattr(model, "predict_proba"):
             probs = model.predict_proba(examples)
-            run.log_predictions(
-                "test", ids=self.ids, probs=probs, labels=labels.astype(str), classes=classes
-            )
+            predicted = model.classes_[probs.argmax(axis=1)]
+            run.log_predictions("test", probs=probs, **about)
         else:
-            run.log_predictions(
-                "test",
-                ids=self.ids,
-                predictions=model.predict(examples).astype(str),
-                labels=labels.astype(str),
-                classes=classes,
-            )
+            predicted = model.predict(examples)
+            run.log_predictions("test", predictions=predicted.astype(str), **about)
+        run.log_scalar("accuracy", float(np.mean(predicted == labels)))
 
 
 def study_estimator(

@@ -69,6 +69,15 @@ def restore(state: dict[str, Any]) -> None:
             torch.cuda.manual_seed_all(torch.default_generator.initial_seed())
 
 
+def advance() -> None:
+    """Let every global generator draw one number, so that it does not repeat itself."""
+    random.random()  # noqa: S311 - no secret
+    np.random.random()
+    torch = load_torch()
+    if torch is not None:
+        torch.rand(())
+
+
 def to_portable() -> dict[str, Any]:
     """The state of every global generator in lists and tensors, which any checkpoint can hold."""
     state = capture()

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm, _NormBase
 
 from seedproof.errors import OptionError
+from seedproof.stabilize.modes import evaluating
 
 Forward = Callable[[Any], object]
 
@@ -65,19 +66,15 @@ def refresh(model: nn.Module, batches: Iterable[Any], *, forward: Forward | None
 
 @contextmanager
 def _only_these_train(model: nn.Module, layers: list[_NormBase]) -> Iterator[None]:
-    modes = {module: module.training for module in model.modules()}
     momenta = {layer: layer.momentum for layer in layers}
-    for module in modes:
-        module.training = False
-    for layer in layers:
-        layer.training = True
-    try:
-        yield
-    finally:
-        for layer, momentum in momenta.items():
-            layer.momentum = momentum
-        for module, mode in modes.items():
-            module.training = mode
+    with evaluating(model):
+        for layer in layers:
+            layer.training = True
+        try:
+            yield
+        finally:
+            for layer, momentum in momenta.items():
+                layer.momentum = momentum
 
 
 @contextmanager

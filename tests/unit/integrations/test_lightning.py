@@ -181,6 +181,36 @@ def test_generators_go_on_where_the_checkpoint_left_them(tmp_path):
     assert not are_equal(copies(other), copies(module))
 
 
+class Seen(pl.LightningModule):
+    """Keeps the order of its examples; nothing in it draws."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(1, 2)
+        self.orders = []
+
+    def training_step(self, batch):
+        """Any loss."""
+        self.orders.append(tuple(batch[0][:, 0].tolist()))
+        return self.layer(batch[0]).sum()
+
+    def configure_optimizers(self):
+        """Any optimizer."""
+        return torch.optim.SGD(self.parameters(), lr=0.01)
+
+
+@pytest.mark.parametrize("name", ["none", "aswa"])
+def test_a_loader_that_shuffles_by_itself_has_another_order_in_each_epoch(name):
+    """Also where nothing else draws: generators are put back, and not to the same place."""
+    data = TensorDataset(torch.arange(8.0)[:, None])
+    module = Seen()
+
+    make_trainer([AveragingCallback(name)]).fit(module, DataLoader(data, 8, shuffle=True))
+
+    assert len(module.orders) == N_EPOCHS
+    assert len(set(module.orders)) == N_EPOCHS
+
+
 def test_an_epoch_has_its_own_order():
     """Of the run's seed and the epoch, whatever was drawn before: all examples, each once."""
     sampler, again = EpochSampler(DATA, make_run()), EpochSampler(DATA, make_run())

@@ -84,6 +84,23 @@ def test_a_study_is_measured(data):
     assert report["accuracy"].value == pytest.approx(np.mean(accuracies), rel=1e-12)
 
 
+class Contrary(DecisionTreeClassifier):
+    """A tree that predicts what it finds least probable, as an SVC may in doubt."""
+
+    def predict(self, X):  # noqa: N803 - scikit-learn's own name
+        """Predict."""
+        return self.classes_[self.predict_proba(X).argmin(axis=1)]
+
+
+def test_the_accuracy_that_is_logged_is_that_of_the_records(data):
+    """What is predicted is the most probable class, whatever `predict` says."""
+    study = study_estimator(Contrary(splitter="random"), *data, seeds=2)
+    status = study.run("serial", progress=False)
+
+    accuracies = [run.scalars["accuracy"] for run in status.runs]
+    assert study.measure()["accuracy"].value == pytest.approx(np.mean(accuracies), rel=1e-12)
+
+
 def test_every_run_predicts_the_same_held_out_examples(data):
     """The split is drawn once, with the classes in proportion; ids are positions in X."""
     X, y = data  # noqa: N806 - scikit-learn's own name

@@ -275,6 +275,19 @@ def test_a_torch_generator_is_seeded_and_apart():
     assert torch.equal(torch.get_rng_state(), before)
 
 
+def test_advancing_moves_every_generator(draw):
+    """To a place that is the same each time."""
+    runs = []
+    for is_advanced in (False, True, True):
+        seeded(1)
+        if is_advanced:
+            rng.advance()
+        runs.append(draw())
+
+    assert runs[1] == runs[2]
+    assert not set(*runs[0]) & set(*runs[1])
+
+
 def test_the_seed_of_a_torch_generator_never_changes():
     """63 bits of the sequence: torch takes no more."""
     generator = torch_generator(np.random.SeedSequence(0, spawn_key=(1, 1)), "cpu")

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from seedproof.stabilize.modes import evaluating
+
 
 class Classifier(nn.Module, ABC):
     """Inputs of utterances to a logit for each class."""
@@ -22,8 +24,5 @@ class Classifier(nn.Module, ABC):
     @torch.no_grad()
     def predict(self, inputs: Tensor) -> Tensor:
         """Probabilities of each utterance, without dropout."""
-        was_training = self.training
-        self.eval()
-        probs = functional.softmax(self(inputs), dim=1)
-        self.train(was_training)
-        return probs
+        with evaluating(self):
+            return functional.softmax(self(inputs), dim=1)
