@@ -43,18 +43,19 @@ class FitEstimator:
         model.set_params(**dict.fromkeys(_random_states(model), run.seed))
         model.fit(*self.fit)
         examples, labels = self.held_out
-        about = {
-            "ids": self.ids,
-            "labels": labels.astype(str),
-            "classes": [str(name) for name in model.classes_],
-        }
         if hasattr(model, "predict_proba"):
             probs = model.predict_proba(examples)
-            predicted = model.classes_[probs.argmax(axis=1)]
-            run.log_predictions("test", probs=probs, **about)
+            predicted, given = model.classes_[probs.argmax(axis=1)], {"probs": probs}
         else:
             predicted = model.predict(examples)
-            run.log_predictions("test", predictions=predicted.astype(str), **about)
+            given = {"predictions": predicted.astype(str)}
+        run.log_predictions(
+            "test",
+            ids=self.ids,
+            labels=labels.astype(str),
+            classes=[str(name) for name in model.classes_],
+            **given,
+        )
         run.log_scalar("accuracy", float(np.mean(predicted == labels)))
 
 

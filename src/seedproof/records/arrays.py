@@ -16,12 +16,11 @@ from seedproof.errors import (
     UnknownLabelError,
 )
 from seedproof.records.checks import (
-    HALF_SUM_TOLERANCE,
-    SUM_TOLERANCE,
     Where,
     check_classes,
     check_probs,
     check_top,
+    sum_tolerance,
 )
 from seedproof.records.labels_and_ids import (
     as_ids,
@@ -76,8 +75,7 @@ class ArrayShards:
     ) -> None:
         array = _as_array(values, least_runs=1 if alone else 2)
         gold = None if labels is None else as_labels(labels, array.shape[1])
-        usual = HALF_SUM_TOLERANCE if array.dtype == np.float16 else SUM_TOLERANCE
-        self.tolerance = usual if tolerance is None else tolerance
+        self.tolerance = sum_tolerance(array) if tolerance is None else tolerance
         self._top_classes = None if top_classes is None else _as_top(top_classes, array)
         if array.ndim == 3:
             self.kind = Kind.PROBS if top_classes is None else Kind.TOP

@@ -22,6 +22,20 @@ HALF_SUM_TOLERANCE = 1e-2
 Where = Callable[[int], str]
 
 
+def sum_tolerance(values: object) -> float:
+    """How far from one the probabilities of an example may sum to, by their type.
+
+    Args:
+        values: A tensor, an array or a list, before they become anything else.
+
+    Returns:
+        A distance.
+    """
+    # Both kinds of half precision; numpy knows only one.
+    is_half = "float16" in str(getattr(values, "dtype", ""))
+    return HALF_SUM_TOLERANCE if is_half else SUM_TOLERANCE
+
+
 def check_probs(probs: FloatArray, where: Where, *, tolerance: float = SUM_TOLERANCE) -> None:
     """Accept rows that are probability distributions.
 

@@ -15,7 +15,7 @@ from seedproof.errors import (
     ShapeError,
 )
 from seedproof.records.arrays import ArrayShards
-from seedproof.records.checks import HALF_SUM_TOLERANCE, SUM_TOLERANCE
+from seedproof.records.checks import SUM_TOLERANCE, sum_tolerance
 from seedproof.records.dynamics import DynamicsRecord, write_dynamics
 from seedproof.records.explanations import write_explanations
 from seedproof.records.location import Location
@@ -94,8 +94,7 @@ class Logbook:
             ids=None if ids is None else as_array(ids),
             labels=None if labels is None else as_array(labels),
             classes=None if classes is None else tuple(map(str, classes)),
-            # Both kinds of half precision; numpy knows only one.
-            is_half="float16" in str(getattr(given[0], "dtype", "")),
+            tolerance=sum_tolerance(given[0]),
         )
 
     def add_explanations(
@@ -184,7 +183,7 @@ class _SplitLog:
         ids: npt.NDArray[np.generic] | None,
         labels: npt.NDArray[np.generic] | None,
         classes: tuple[str, ...] | None,
-        is_half: bool,
+        tolerance: float,
     ) -> None:
         """Keep one batch."""
         self._check_alike(
@@ -220,8 +219,7 @@ class _SplitLog:
         )
         self._n_rows += len(values)
         self._n_bytes += values.nbytes
-        if is_half:
-            self._tolerance = HALF_SUM_TOLERANCE
+        self._tolerance = max(self._tolerance, tolerance)
         if self._checks_at_once or (self._n_bytes > BUFFER_BYTES and values.ndim == 2):
             self._flush()
 

@@ -94,7 +94,7 @@ def reproduce(
         workers=workers,
         progress=progress,
         follow="test_accuracy",
-        slow=_slow(ARMS_OF_TRACK[setting.track] if arms is None else arms),
+        slow=_slow(ARMS_OF_TRACK[setting.track] if arms is None else arms, engine),
     )
     return collect(ours.store)
 
@@ -107,12 +107,16 @@ def _check_data(setting: Setting) -> None:
         tell(note)
 
 
-def _slow(arms: Sequence[str]) -> str:
+def _slow(arms: Sequence[str], engine: str) -> str:
     """What some arms train beside one head, such as "some arms train 16 heads or 10 teachers"."""
     chosen = [arm_of(arm) for arm in arms]
     n_heads = max((arm.n_heads for arm in chosen), default=1)
-    # A teacher that runs share is trained once.
-    fresh = [arm.soft.n_teachers for arm in chosen if arm.soft and arm.teacher == "fresh"]
-    n_teachers = max(fresh, default=1)
+    fresh, shared = (
+        max((arm.soft.n_teachers for arm in chosen if arm.soft and arm.teacher == kind), default=1)
+        for kind in ("fresh", "shared")
+    )
+    # A teacher that runs share is trained once in a process.
+    n_teachers = fresh if engine == "serial" else max(fresh, shared)
     parts = [f"{n} {noun}" for n, noun in ((n_heads, "heads"), (n_teachers, "teachers")) if n > 1]
-    return f"some arms train {' or '.join(parts)}" if parts else ""
+    tip = " (--engine serial trains those that runs share once)" if n_teachers > fresh else ""
+    return f"some arms train {' or '.join(parts)}{tip}" if parts else ""

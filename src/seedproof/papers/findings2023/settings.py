@@ -8,6 +8,8 @@ from seedproof.errors import OptionError
 from seedproof.typing import is_count
 
 DATASETS, TRACKS = ("clinc150", "massive"), ("head", "finetune")
+# Utterances to train on and to test on, of the public files.
+WHOLE = {"clinc150": (15_000, 4_500), "massive": (11_514, 2_974)}
 # From which step on the teacher's predictions count: the paper's, for 5 epochs of 256 utterances.
 TEACHER_STARTS = {"clinc150": 200, "massive": 180}
 LEARNING_RATES = {"head": 1e-3, "finetune": 1e-4}
@@ -91,8 +93,8 @@ class Setting:
         Returns:
             A step, counted from 1.
         """
-        whole = {"clinc150": 15_000, "massive": 11_514}[self.dataset]
-        published = TEACHER_STARTS[self.dataset] / (5 * -(-whole // 256))
+        n_train, _ = WHOLE[self.dataset]
+        published = TEACHER_STARTS[self.dataset] / (5 * -(-n_train // 256))
         return max(1, round(published * n_steps))
 
     @property

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from seedproof.papers.findings2023.names import BASELINE
-from seedproof.papers.findings2023.settings import Setting
+from seedproof.papers.findings2023.settings import WHOLE, Setting
 from seedproof.papers.page.words import listed
 from seedproof.report.numbers import MINUS
 
@@ -14,8 +14,6 @@ HEADER = ("arm", "acc. %", "flips %", "change % [95 %]", "train", "serve")
 DEAR = 10
 # With fewer runs, an interval would pretend to a judgement.
 JUDGED = 3
-# Utterances to train on and to test on, of the public files.
-WHOLE = {"clinc150": (15_000, 4_500), "massive": (11_514, 2_974)}
 
 
 def summary_table(results: Mapping[str, Any]) -> list[tuple[str, ...]]:

@@ -10,10 +10,9 @@ import numpy.typing as npt
 from seedproof.errors import DtypeError, EmptyInputError, InputError, OptionError, ShapeError
 from seedproof.metrics.dynamics import Cartography, correctness, mean_step_entropy, step_entropy
 from seedproof.records.checks import (
-    HALF_SUM_TOLERANCE,
-    SUM_TOLERANCE,
     check_classes,
     check_probs,
+    sum_tolerance,
 )
 from seedproof.records.dynamics import Curve, DynamicsRecord
 from seedproof.records.predicted import most_probable
@@ -94,9 +93,7 @@ class Dynamics:
 
         gold = np.full(len(given), np.nan)
         if kind is _Given.PROBS:
-            # Both kinds of half precision; numpy knows only one.
-            half = "float16" in str(getattr(values, "dtype", ""))
-            check_probs(given, where, tolerance=HALF_SUM_TOLERANCE if half else SUM_TOLERANCE)
+            check_probs(given, where, tolerance=sum_tolerance(values))
             labels = self._examples.labels[chosen]
             labeled = np.flatnonzero(labels != UNLABELED)
             gold[labeled] = given[labeled, labels[labeled]]

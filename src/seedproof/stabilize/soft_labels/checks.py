@@ -14,7 +14,7 @@ from seedproof.errors import (
     ShapeError,
     UnknownLabelError,
 )
-from seedproof.records.checks import HALF_SUM_TOLERANCE, SUM_TOLERANCE
+from seedproof.records.checks import sum_tolerance
 from seedproof.typing import is_count
 
 
@@ -60,20 +60,6 @@ def as_weights(values: Any) -> Tensor:  # noqa: ANN401 - as above
             "Give what a softmax returns, and not the logits that go into it."
         )
     return weights
-
-
-def sum_tolerance(values: Any) -> float:  # noqa: ANN401 - as above
-    """How far from one a row may sum to, as records allow it: more in half precision.
-
-    Args:
-        values: A tensor, an array or nested lists, before they become float64.
-
-    Returns:
-        A distance.
-    """
-    # Both kinds of half precision; numpy knows only one.
-    is_half = "float16" in str(getattr(values, "dtype", ""))
-    return HALF_SUM_TOLERANCE if is_half else SUM_TOLERANCE
 
 
 def as_probs(

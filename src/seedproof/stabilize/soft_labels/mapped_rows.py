@@ -167,9 +167,10 @@ class MappedRows:
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(self._snapshot_path(number))
-        self._header[4] = number
-        for old in {*there} - {before}:
-            self._snapshot_path(old).unlink(missing_ok=True)
+        if self._lock is not None:  # who only reads takes nothing away from who writes
+            self._header[4] = number
+            for old in {*there} - {before}:
+                self._snapshot_path(old).unlink(missing_ok=True)
         self._snapshot, self._last_number = (number, checksum), number
         return self._snapshot
 

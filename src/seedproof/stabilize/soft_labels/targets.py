@@ -12,12 +12,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from seedproof.errors import EmptyInputError, OptionError, ProbabilityError, ShapeError
+from seedproof.records.checks import sum_tolerance
 from seedproof.stabilize.soft_labels.checks import (
     as_labels,
     as_probs,
     as_weights,
     check_share,
-    sum_tolerance,
 )
 
 

@@ -14,4 +14,11 @@ from seedproof.papers.findings2023 import recipe
 )
 def test_what_makes_arms_slow_is_that_of_the_arms_asked_for(arms, said):
     """The most heads, and the most teachers that each run trains for itself."""
-    assert recipe._slow(arms) == said
+    assert recipe._slow(arms, "serial") == said
+
+
+def test_a_process_for_each_run_trains_shared_teachers_in_each():
+    """They are remembered by the process alone."""
+    assert recipe._slow(("none", "ensemble-shared"), "processes") == (
+        "some arms train 200 teachers (--engine serial trains those that runs share once)"
+    )

@@ -329,3 +329,18 @@ def test_files_of_others_are_refused(tmp_path):
         RunningMean(9, 4, path=tmp_path / "mean")
 
     assert (tmp_path / "notes").read_text() == "mine"
+
+
+def test_who_only_reads_takes_no_snapshot_away(tmp_path):
+    """A second process looks at a mean that the first goes on with: all states can be loaded."""
+    writer = make(tmp_path, on_disk=True)
+    states = []
+    for batch in stream(2):
+        feed(writer, [batch])
+        states.append(writer.state_dict())
+    writer.flush()
+
+    states.append(make(tmp_path, on_disk=True).state_dict())
+
+    for state in states:
+        writer.load_state_dict(state)

@@ -1,10 +1,12 @@
 """One table of all arms: how good, how steady, at what cost."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from seedproof.papers.findings2023.arms import GROUPS
 from seedproof.papers.findings2023.names import BASELINE, IN_COMMON, title_of
 from seedproof.papers.findings2023.page.reading import ENTROPY, WAVERING, SettingResults
+from seedproof.papers.findings2023.page.rules import is_judged
 from seedproof.papers.findings2023.page.telling import multiple
 from seedproof.papers.page.words import MISSING, changed, figure, paragraphs, table
 
@@ -105,12 +107,20 @@ def _row(one: SettingResults, arm: str) -> tuple[str, ...]:
         change("flip_rate"),
         figure(ENTROPY, one.estimate(arm, ENTROPY)),
         change(ENTROPY),
-        "" if arm == BASELINE else changed(one.high(arm)),
+        "" if arm == BASELINE else _high(one, arm),
         figure(WAVERING, one.wavering(arm)),
         figure("ece", one.estimate(arm, "ece")),
         _cost(one, arm, "training"),
         _cost(one, arm, "serving"),
     )
+
+
+def _high(one: SettingResults, arm: str) -> str:
+    """The change where LE_m is high; without its interval where that is over utterances alone."""
+    effect = one.high(arm)
+    if effect is None or is_judged(effect):
+        return changed(effect)
+    return changed(replace(effect, low=None, high=None))
 
 
 def _cost(one: SettingResults, arm: str, what: str) -> str:

@@ -109,6 +109,8 @@ def _command(one: SettingResults) -> str:
             # A smoke run has few arms unless it is told which.
             if is_smoke or not set(ARMS_OF_TRACK[one.track]) <= set(one.arms):
                 options.append(f"--arms {','.join(one.arms)}")
+            # One process trains a teacher that runs share once.
+            options.append("--engine serial")
             return " ".join((START, names, *(["--smoke"] if is_smoke else []), *options))
     told = listed([f"{name}={value!r}" for name, value in _other(kept, usual).items()])
     return f"# {one.own['name']} was made from Python, with {told}: no option gives that."

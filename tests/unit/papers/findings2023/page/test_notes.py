@@ -101,7 +101,7 @@ def test_commands_make_the_runs_again(both, finetuned, make):
 def test_a_command_names_its_arms_unless_it_has_all(make, make_arm):
     """The control first, as the command takes them."""
     some = make(arms={"heads-16": make_arm(), "none": make_arm()})
-    assert "--seeds 50 --arms none,heads-16\n" in how_made([SettingResults(some)])
+    assert "--seeds 50 --arms none,heads-16 --engine serial\n" in how_made([SettingResults(some)])
 
     every = make(arms={arm: make_arm() for arm in ARMS_OF_TRACK["head"]})
     assert "--arms" not in how_made([SettingResults(every)])
