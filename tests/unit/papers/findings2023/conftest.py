@@ -1,4 +1,4 @@
-"""Made features, so that a head trains in a moment."""
+"""Made features, so that a head trains in a moment, and runs to train it."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,9 @@ import torch
 from seedproof.papers.datasets.intents import IntentData, Utterances
 from seedproof.papers.findings2023.data import Prepared, Split
 from seedproof.papers.findings2023.settings import Setting
+from seedproof.runs.run import Run
+from seedproof.runs.spec import StudySpec
+from seedproof.seeds import SeedPlan
 
 
 @pytest.fixture
@@ -37,3 +40,13 @@ def prepared():
     classes = tuple("abcde")
     data = IntentData("made", classes, train.utterances, test.utterances, test.utterances)
     return Prepared(data, train, test, n_features=12)
+
+
+@pytest.fixture
+def make_run():
+    """A run in no store; two of the same number draw the same numbers."""
+
+    def make(index: int = 0) -> Run:
+        return Run(StudySpec("made", "train", SeedPlan.all(index + 1)).runs()[index])
+
+    return make

@@ -57,3 +57,14 @@ def test_another_draw_is_another_start_for_all_runs(drawn):
     assert drawn[other, "init"] != drawn[first, "init"]
     assert drawn[other, "order"] == drawn[first, "order"]
     assert drawn[other, "dropout"] == drawn[first, "dropout"]
+
+
+def test_what_runs_share_is_another_for_each_index_and_draw():
+    """And the same at every call: an ensemble has as many teachers as it says."""
+    which = [(index, draw) for index in range(3) for draw in range(3)]
+
+    first, again = ([Sources.shared(index, draw).state for index, draw in which] for _ in range(2))
+
+    assert first == again
+    # Nor are the three sources of one model the same stream.
+    assert len({state for states in first for state in states}) == 3 * len(which)

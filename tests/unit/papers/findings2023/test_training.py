@@ -42,6 +42,14 @@ def study(tmp_path, prepared, setting, arms, seeds=3):
     return Store(Location.of(tmp_path / "store"))
 
 
+def logged(run, prepared, setting, arm):
+    """What a run keeps of the test split."""
+    kept = {}
+    run.log_predictions = lambda split, **given: kept.update({split: given["probs"]})
+    log_run(run, prepared, setting, arm)
+    return kept["test"]
+
+
 def test_the_same_sources_give_the_same_bits(prepared, setting):
     """And others give others."""
     first = trained(prepared, setting)
@@ -181,3 +189,44 @@ def test_another_draw_of_what_runs_share_is_another_model(prepared, setting):
 
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
+
+
+def test_several_heads_of_a_run_predict_by_their_mean(make_run, prepared, setting):
+    """One is trained after the other, and the sources of the run go on."""
+    arm, run = ARMS["heads-4"], make_run()
+    said = [
+        fit(prepared, arm, setting, Sources.of(run, arm)).predict(prepared.test.inputs, "none")
+        for _ in range(4)
+    ]
+
+    found = logged(make_run(), prepared, setting, arm)
+
+    torch.testing.assert_close(found, sum(said) / 4)
+    assert all(not torch.equal(one, found) for one in said)
+
+
+@pytest.mark.parametrize(("name", "draw"), [("fixed-init", 0), ("fixed-init-draw-2", 1)])
+def test_runs_with_a_fixed_init_begin_where_all_do(make_run, prepared, setting, name, draw):
+    """With the weights of their draw; order and dropout are their own."""
+    for index in (0, 1):
+        own = Sources.of(make_run(index), CONTROL)
+        sources = replace(own, init=Sources.shared(0, draw).init)
+        expected = fit(prepared, CONTROL, setting, sources).predict(prepared.test.inputs, "none")
+
+        assert torch.equal(logged(make_run(index), prepared, setting, ARMS[name]), expected)
+
+
+@pytest.mark.parametrize("name", ["label-smoothing-0.5", "knn", "tgtss", "tgtss-shared"])
+def test_a_run_learns_its_soft_labels(make_run, prepared, setting, name):
+    """From the sources that a teacher of its own has left behind."""
+    arm, run = ARMS[name], make_run()
+    targets = soft_targets(run, prepared, setting, arm, Cost())
+    sources = Sources.of(run, arm)
+    gold = fit(prepared, CONTROL, setting, sources.copy()).predict(prepared.test.inputs, "none")
+    soft = fit(prepared, CONTROL, setting, sources, targets=targets)
+
+    found = logged(make_run(), prepared, setting, arm)
+
+    assert torch.equal(found, soft.predict(prepared.test.inputs, "none"))
+    # Ten times what another order of the same sums would do.
+    assert (found - gold).abs().max() > 1e-4
