@@ -32,7 +32,7 @@ class Prose:
         width = min(options.max_width, MAX_LINE)
         # A no-break space is not printable for Python, but for people.
         text = NO_BREAK.join(printable(part) for part in self.text.split(NO_BREAK))
-        yield Text(textwrap.fill(text, width), style=self.style)
+        yield Text(textwrap.fill(text, width, break_on_hyphens=False), style=self.style)
 
 
 def render(view: View) -> RenderableType:
