@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from seedproof.report.charts.theme import Chart, in_lines, var
+from seedproof.report.charts.theme import Chart, in_lines, inline, var
 from seedproof.report.figures import Figure
 
 ROW_HEIGHT = 38
@@ -57,9 +57,9 @@ def _forest(figure: Figure) -> Chart:
         ),
     )
     every = [dict(row) for row in figure.rows]
-    points = alt.Data(values=[row for row in every if row["value"] is not None])
-    lines = alt.Data(values=[row for row in every if row["low"] is not None])
-    nothing = alt.Data(values=[{"value": facts["nothing"]}])
+    points = inline([row for row in every if row["value"] is not None])
+    lines = inline([row for row in every if row["low"] is not None])
+    nothing = inline([{"value": facts["nothing"]}])
     tooltip = [alt.Tooltip("arm:N"), alt.Tooltip("change:N"), alt.Tooltip("verdict:N")]
     return alt.layer(
         alt.Chart(nothing).mark_rule(color=var("ink-2"), size=1.4).encode(x=x),
@@ -81,12 +81,12 @@ def _tradeoff(figure: Figure) -> Chart:
     x_axis = alt.Axis(tickCount=6, grid=True, labelOverlap=True)
     x = alt.X("x:Q", scale=x_scale, title=in_lines(facts["x"]), axis=x_axis)
     y = alt.Y("flips:Q", scale=y_scale, title=facts["y"], axis=alt.Axis(tickCount=6))
-    data = alt.Data(values=rows)
+    data = inline(rows)
     layers = []
     if facts["nothing"] is not None:
-        zero = alt.Data(values=[{"x": facts["nothing"]}])
+        zero = inline([{"x": facts["nothing"]}])
         layers.append(alt.Chart(zero).mark_rule(color=var("ink-2"), size=1.2).encode(x=x))
-    best = alt.Data(values=[row for row in rows if row.get("best")])
+    best = inline([row for row in rows if row.get("best")])
     layers += [
         alt.Chart(best)
         .mark_line(color=var("ink-3"), strokeDash=[4, 3], strokeWidth=1.4)
@@ -110,7 +110,7 @@ def _tradeoff(figure: Figure) -> Chart:
         ),
     ]
     for side, dx, dy in sorted({tuple(row["spot"]) for row in rows}):
-        here = alt.Data(values=[row for row in rows if tuple(row["spot"]) == (side, dx, dy)])
+        here = inline([row for row in rows if tuple(row["spot"]) == (side, dx, dy)])
         text = alt.Chart(here).mark_text(align=side, dx=dx, dy=dy, fontSize=12)
         layers.append(text.encode(x=x, y=y, text="arm:N"))
     return alt.layer(*layers).properties(height=300)
@@ -143,7 +143,7 @@ def _spread_parts(figure: Figure) -> Chart:
     colors = alt.Scale(domain=["independent", "excess"], range=[var("accent-2"), var("alert-mark")])
     x_axis = alt.Axis(tickCount=5)
     bars = (
-        alt.Chart(alt.Data(values=rows))
+        alt.Chart(inline(rows))
         .mark_bar(height={"band": 0.62})
         .encode(
             x=alt.X("from:Q", scale=scale, title=figure.facts["x"], axis=x_axis),
@@ -153,7 +153,7 @@ def _spread_parts(figure: Figure) -> Chart:
             tooltip=[alt.Tooltip("arm:N"), alt.Tooltip("text:N", title="points")],
         )
     )
-    ends = alt.Data(values=[row for row in rows if row["part"] == "excess"])
+    ends = inline([row for row in rows if row["part"] == "excess"])
     texts = (
         alt.Chart(ends)
         .mark_text(align="left", dx=6, fontWeight=600)
@@ -166,7 +166,7 @@ def _votes_before_after(figure: Figure) -> Chart:
     names = figure.facts["names"]
     scale = alt.Scale(domain=names)
     axis = alt.Axis(domain=False, ticks=False, grid=False, labelAngle=0)
-    base = alt.Chart(alt.Data(values=[dict(row) for row in figure.rows])).encode(
+    base = alt.Chart(inline([dict(row) for row in figure.rows])).encode(
         x=alt.X("before:N", sort=names, scale=scale, axis=axis, title=figure.facts["x"]),
         y=alt.Y("after:N", sort=names[::-1], axis=axis, title=figure.facts["y"]),
     )

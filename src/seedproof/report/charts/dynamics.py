@@ -4,18 +4,16 @@ from collections.abc import Callable, Mapping
 
 import altair as alt
 
-from seedproof.report.charts.theme import Chart, in_lines, var
+from seedproof.report.charts.theme import Chart, in_lines, inline, var
 from seedproof.report.figures import Figure
 
 
 def _one_run_map(figure: Figure) -> Chart:
     facts = figure.facts
     rows = [dict(row) for row in figure.rows]
-    cells = alt.Data(values=[row for row in rows if row["kind"] == "cell"])
-    line = alt.Data(values=[row for row in rows if row["kind"] == "mean"])
-    bars = alt.Data(
-        values=[row for row in rows if row["kind"] == "mean" and row["low"] is not None]
-    )
+    cells = inline([row for row in rows if row["kind"] == "cell"])
+    line = inline([row for row in rows if row["kind"] == "mean"])
+    bars = inline([row for row in rows if row["kind"] == "mean" and row["low"] is not None])
     top = max([facts["y_top"]] + [row["high"] for row in bars.values])
     shades = [var(f"r{i}") for i in range(6)]
     x_scale = alt.Scale(domain=[0, facts["x_top"]], nice=False)
@@ -55,7 +53,7 @@ def _one_run_map(figure: Figure) -> Chart:
 
 
 def _cumulative_entropy(figure: Figure) -> Chart:
-    facts, data = figure.facts, alt.Data(values=[dict(row) for row in figure.rows])
+    facts, data = figure.facts, inline([dict(row) for row in figure.rows])
     top = max(row["high"] for row in figure.rows) * 1.08 or 0.1
     scale = alt.Scale(domain=[0, top], nice=False)
     axis = alt.Axis(title=facts["y"], tickCount=6)

@@ -6,7 +6,7 @@ import altair as alt
 import numpy as np
 
 from seedproof.metrics.confidence import AGREEMENTS
-from seedproof.report.charts.theme import Chart, in_lines, var
+from seedproof.report.charts.theme import Chart, in_lines, inline, var
 from seedproof.report.figures import Figure
 
 GROUP_COLORS = [var("quiet"), var("accent"), var("alert-mark")]
@@ -22,8 +22,8 @@ def _accuracy_by_run(figure: Figure) -> Chart:
     x = alt.X("accuracy:Q", scale=scale, title=facts["axis"], axis=x_axis)
     y_axis = alt.Axis(domain=False, ticks=False, grid=False, title="run", labels=facts["named"])
     y = alt.Y("run:N", sort=[row["run"] for row in rows], axis=y_axis)
-    data = alt.Data(values=[row | {"mean": facts["mean"]} for row in rows])
-    band = alt.Data(values=[{"low": facts["low"], "high": facts["high"], "mean": facts["mean"]}])
+    data = inline([row | {"mean": facts["mean"]} for row in rows])
+    band = inline([{"low": facts["low"], "high": facts["high"], "mean": facts["mean"]}])
     where = ["inside", "outside"]
     colors = alt.Scale(domain=where, range=[var("accent"), var("alert-mark")])
     shapes = alt.Scale(domain=where, range=["circle", "diamond"])
@@ -65,7 +65,7 @@ def _flip_matrix(figure: Figure) -> Chart:
     if len(names) > 30:
         axis = alt.Axis(domain=False, ticks=False, grid=False, title="run", labelOverlap=True)
     colors = [var(f"r{i}") for i in range(6)]
-    base = alt.Chart(alt.Data(values=list(figure.rows))).encode(
+    base = alt.Chart(inline(figure.rows)).encode(
         x=alt.X("column:N", sort=names, axis=axis, scale=alt.Scale(domain=names[:-1] or names)),
         y=alt.Y("row:N", sort=names, axis=axis, scale=alt.Scale(domain=names[1:] or names)),
     )
@@ -113,7 +113,7 @@ def _entropies(figure: Figure) -> Chart:
     x_axis = alt.Axis(values=np.arange(0, top, 0.1 if top < 1 else 0.2).round(1).tolist())
     y_axis = alt.Axis(tickCount=5, format="~s")
     bars = (
-        alt.Chart(alt.Data(values=list(figure.rows)))
+        alt.Chart(inline(figure.rows))
         .mark_rect(stroke=var("bg"))
         .encode(
             x=alt.X("low:Q", title=figure.facts["axis"], scale=x_scale, axis=x_axis),
@@ -132,7 +132,7 @@ def _entropies(figure: Figure) -> Chart:
 
 
 def _splits(figure: Figure) -> Chart:
-    data = alt.Data(values=list(figure.rows))
+    data = inline(figure.rows)
     order = [row["split"] for row in figure.rows]
     y_axis = alt.Axis(domain=False, ticks=False, title="runs for each class")
     y = alt.Y("split:N", sort=order, axis=y_axis)
@@ -152,7 +152,7 @@ def _splits(figure: Figure) -> Chart:
 
 def _confidence_map(figure: Figure) -> Chart:
     facts = figure.facts
-    data = alt.Data(values=list(figure.rows))
+    data = inline(figure.rows)
     if facts["kind"] == "cells":
         top = max(row["y2"] for row in figure.rows)
         strength = alt.Scale(domain=[0, 1], range=[0, 1])
@@ -195,7 +195,7 @@ def _confidence_map(figure: Figure) -> Chart:
 def _by_confidence(figure: Figure) -> Chart:
     """A figure in bins of the mean probability, with its band, and a floor where there is one."""
     facts = figure.facts
-    data = alt.Data(values=list(figure.rows))
+    data = inline(figure.rows)
     value, floor = facts["value"], facts.get("floor")
     top = max([row["high"] for row in figure.rows] + ([] if floor is None else [floor])) * 1.08
     top = top or 0.1
@@ -228,7 +228,7 @@ def _by_confidence(figure: Figure) -> Chart:
         ),
     ]
     if floor is not None:
-        line = alt.Chart(alt.Data(values=[{"floor": floor}]))
+        line = alt.Chart(inline([{"floor": floor}]))
         layers.append(
             line.mark_rule(color=var("ink-3"), strokeDash=[5, 4], size=1.6).encode(
                 y=alt.Y("floor:Q", scale=scale)
@@ -244,8 +244,8 @@ def _ticks(top: float) -> list[float]:
 
 def _reliability(figure: Figure) -> Chart:
     facts = figure.facts
-    together = alt.Data(values=[row for row in figure.rows if row["kind"] == "all"])
-    single = alt.Data(values=[row for row in figure.rows if row["kind"] == "one"])
+    together = inline([row for row in figure.rows if row["kind"] == "all"])
+    single = inline([row for row in figure.rows if row["kind"] == "one"])
     lows = [row["low"] for row in figure.rows if row["kind"] == "all"]
     scale = alt.Scale(domain=[min([*lows, facts["start"]]), 1], nice=True)
     x_axis = alt.Axis(format=".1f", tickCount=6)
@@ -259,7 +259,7 @@ def _reliability(figure: Figure) -> Chart:
         alt.Chart(single)
         .mark_line(color=var("accent-2"), strokeWidth=0.8, opacity=0.7)
         .encode(x=x, y=y, detail="run:N"),
-        alt.Chart(alt.Data(values=corner))
+        alt.Chart(inline(corner))
         .mark_line(color=var("ink-3"), strokeDash=[4, 4], strokeWidth=1.2)
         .encode(x=x, y=y),
         alt.Chart(together).mark_line(color=var("accent"), strokeWidth=2.4).encode(x=x, y=y),
@@ -284,10 +284,10 @@ def _ece_by_run(figure: Figure) -> Chart:
     top = max(row["ece"] for row in figure.rows) * 1.1 or 1.0
     x = alt.Scale(domain=[0, top], nice=True)
     return alt.layer(
-        alt.Chart(alt.Data(values=[{"mean": facts["mean"]}]))
+        alt.Chart(inline([{"mean": facts["mean"]}]))
         .mark_tick(color=var("ink"), thickness=2, size=34)
         .encode(x=alt.X("mean:Q", scale=x, title=facts["axis"])),
-        alt.Chart(alt.Data(values=list(figure.rows)))
+        alt.Chart(inline(figure.rows))
         .mark_point(color=var("accent"), filled=True, size=80, opacity=0.75)
         .encode(
             x=alt.X("ece:Q", scale=x),

@@ -1,6 +1,6 @@
 """Colors and type of all charts: the page's own, named as its CSS variables."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from textwrap import wrap
 from typing import Any, TypeAlias
 
@@ -33,6 +33,11 @@ LIGHT: Mapping[str, str] = {
     "r5": "#125e94",
     "on-dark": "#ffffff",
 }
+
+
+def inline(rows: Iterable[Mapping[str, Any]]) -> alt.Data:
+    """Rows as data of a chart: a tuple, which altair does not copy for every layer, row by row."""
+    return alt.Data(values=tuple(rows))
 
 
 def var(name: str) -> str:
