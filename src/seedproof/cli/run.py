@@ -155,11 +155,13 @@ def _conclude(status: "Status", store: str, mine: set[str], *, verb: str) -> Non
             err=True,
         )
         raise typer.Exit(SOME_FAILED)
+    if not status.is_done:
+        return
     if len({run.spec.arm for run in status.runs}) == len(status.runs):
         typer.echo(
             "A single run has no other to disagree with: --seeds 5 adds four, and repeats nothing.",
             err=True,
         )
-    elif status.is_done:
+    else:
         purpose = "Measure them" if verb == "measure" else "Find the source"
         typer.echo(f"{purpose} with: seedproof {verb} {store}", err=True)
