@@ -47,6 +47,7 @@ def page_parts(
     }
 
 
+@cache
 def template(name: str) -> Template:
     """A template of the folder `page`; whatever enters it is escaped."""
     environment = Environment(

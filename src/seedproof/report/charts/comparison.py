@@ -67,7 +67,8 @@ def _forest(figure: Figure) -> Chart:
         .mark_rule(size=2.6, strokeCap="round")
         .encode(x=alt.X("low:Q", scale=scale), x2="high:Q", y=y, stroke=_stroke()),
         _marked(alt.Chart(points).encode(x=x, y=y), 90, tooltip),
-    ).properties(height=ROW_HEIGHT * len(facts["arms"]))
+        height=ROW_HEIGHT * len(facts["arms"]),
+    )
 
 
 def _ticks(facts: Mapping[str, Any]) -> list[tuple[float, str]]:
@@ -113,7 +114,7 @@ def _tradeoff(figure: Figure) -> Chart:
         here = inline([row for row in rows if tuple(row["spot"]) == (side, dx, dy)])
         text = alt.Chart(here).mark_text(align=side, dx=dx, dy=dy, fontSize=12)
         layers.append(text.encode(x=x, y=y, text="arm:N"))
-    return alt.layer(*layers).properties(height=300)
+    return alt.layer(*layers, height=300)
 
 
 def _padded(
@@ -159,7 +160,7 @@ def _spread_parts(figure: Figure) -> Chart:
         .mark_text(align="left", dx=6, fontWeight=600)
         .encode(x=alt.X("to:Q", scale=scale), y=y, text="text:N")
     )
-    return alt.layer(bars, texts).properties(height=max(30 * len(arms), 60))
+    return alt.layer(bars, texts, height=max(30 * len(arms), 60))
 
 
 def _votes_before_after(figure: Figure) -> Chart:
@@ -188,7 +189,7 @@ def _votes_before_after(figure: Figure) -> Chart:
         text="text:N",
         color=alt.condition("datum.step >= 4", alt.value(var("on-dark")), alt.value(var("ink"))),
     )
-    return alt.layer(cells, kept, texts).properties(height=222)
+    return alt.layer(cells, kept, texts, height=222)
 
 
 DRAWN_BY: Mapping[str, Callable[[Figure], Chart]] = {

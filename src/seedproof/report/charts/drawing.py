@@ -6,6 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import altair as alt
 import vl_convert as vlc
 from altair.utils.schemapi import debug_mode
 
@@ -13,7 +14,7 @@ from seedproof.errors import OptionError, UnknownNameError
 from seedproof.report.charts.comparison import DRAWN_BY as OF_COMPARISON
 from seedproof.report.charts.dynamics import DRAWN_BY as OF_DYNAMICS
 from seedproof.report.charts.measurement import DRAWN_BY as OF_MEASUREMENT
-from seedproof.report.charts.theme import LIGHT, config
+from seedproof.report.charts.theme import CONFIG, LIGHT
 from seedproof.report.figures import Figure
 
 Spec: TypeAlias = dict[str, Any]
@@ -36,10 +37,13 @@ def spec(figure: Figure, *, validate: bool = False) -> Spec:
     name = figure.kind or figure.name.rstrip("0123456789").rstrip("_")
     # The tests validate every chart against Vega-Lite's schema; here that would take seconds.
     with debug_mode(validate):
-        chart = DRAWN_BY[name](figure).properties(width="container")
-        content: Spec = chart.configure(**config()).to_dict(validate=validate)
-    content["autosize"] = {"type": "fit-x", "contains": "padding"}
+        content: Spec = DRAWN_BY[name](figure).to_dict(validate=validate)
+    # Set here, since altair would copy the whole chart for each.
+    content |= {"width": "container", "config": CONFIG}
     content.pop("$schema", None)
+    if validate:
+        alt.Chart.from_dict(content)
+    content["autosize"] = {"type": "fit-x", "contains": "padding"}
     return content
 
 

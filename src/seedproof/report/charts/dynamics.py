@@ -49,7 +49,8 @@ def _one_run_map(figure: Figure) -> Chart:
                 alt.Tooltip("count:Q", format=",", title="examples × traced runs"),
             ],
         ),
-    ).properties(height=320)
+        height=320,
+    )
 
 
 def _cumulative_entropy(figure: Figure) -> Chart:
@@ -77,7 +78,8 @@ def _cumulative_entropy(figure: Figure) -> Chart:
                 alt.Tooltip("mean:Q", format=".3f", title="nats"),
             ],
         ),
-    ).properties(height=250)
+        height=250,
+    )
 
 
 DRAWN_BY: Mapping[str, Callable[[Figure], Chart]] = {

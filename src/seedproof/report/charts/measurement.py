@@ -55,7 +55,7 @@ def _accuracy_by_run(figure: Figure) -> Chart:
             chart.transform_filter("datum.accuracy < datum.mean").mark_text(align="right", dx=-9),
         ]
     height = max(22 * len(rows), 60) if facts["named"] else 320
-    return alt.layer(*layers).properties(height=height)
+    return alt.layer(*layers, height=height)
 
 
 def _flip_matrix(figure: Figure) -> Chart:
@@ -94,7 +94,7 @@ def _flip_matrix(figure: Figure) -> Chart:
                 ),
             )
         )
-    return alt.layer(*layers).properties(height=min(max(26 * len(names), 60), 420))
+    return alt.layer(*layers, height=min(max(26 * len(names), 60), 420))
 
 
 def _group_color() -> alt.Color:
@@ -128,7 +128,7 @@ def _entropies(figure: Figure) -> Chart:
             ],
         )
     )
-    return alt.layer(bars).properties(height=height)
+    return alt.layer(bars, height=height)
 
 
 def _splits(figure: Figure) -> Chart:
@@ -147,7 +147,7 @@ def _splits(figure: Figure) -> Chart:
         .encode(x=x, y=y, color=_group_color(), tooltip=tooltip)
     )
     texts = alt.Chart(data).mark_text(align="left", dx=6).encode(x=x, y=y, text="text:N")
-    return alt.layer(bars, texts).properties(height=max(28 * len(order), 80))
+    return alt.layer(bars, texts, height=max(28 * len(order), 80))
 
 
 def _confidence_map(figure: Figure) -> Chart:
@@ -169,7 +169,7 @@ def _confidence_map(figure: Figure) -> Chart:
                 tooltip=[alt.Tooltip("count:Q", format=",", title="examples")],
             )
         )
-        return alt.layer(marks).properties(height=320)
+        return alt.layer(marks, height=320)
     marks = (
         alt.Chart(data)
         .mark_point(filled=True, size=22, opacity=0.65)
@@ -189,7 +189,7 @@ def _confidence_map(figure: Figure) -> Chart:
             ],
         )
     )
-    return alt.layer(marks).properties(height=320)
+    return alt.layer(marks, height=320)
 
 
 def _by_confidence(figure: Figure) -> Chart:
@@ -234,7 +234,7 @@ def _by_confidence(figure: Figure) -> Chart:
                 y=alt.Y("floor:Q", scale=scale)
             )
         )
-    return alt.layer(*layers).properties(height=250)
+    return alt.layer(*layers, height=250)
 
 
 def _ticks(top: float) -> list[float]:
@@ -276,7 +276,8 @@ def _reliability(figure: Figure) -> Chart:
                 alt.Tooltip("count:Q", format=",", title="examples a run"),
             ],
         ),
-    ).properties(height=260)
+        height=260,
+    )
 
 
 def _ece_by_run(figure: Figure) -> Chart:
@@ -293,7 +294,8 @@ def _ece_by_run(figure: Figure) -> Chart:
             x=alt.X("ece:Q", scale=x),
             tooltip=[alt.Tooltip("run:N"), alt.Tooltip("ece:Q", format=".2f")],
         ),
-    ).properties(height=46)
+        height=46,
+    )
 
 
 DRAWN_BY: Mapping[str, Callable[[Figure], Chart]] = {

@@ -34,6 +34,26 @@ LIGHT: Mapping[str, str] = {
     "on-dark": "#ffffff",
 }
 
+# What all charts have in common.
+CONFIG: Mapping[str, Any] = {
+    "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif",
+    "background": "transparent",
+    "view": {"stroke": None, "continuousWidth": 300, "continuousHeight": 300},
+    "axis": {
+        "labelColor": "var(--ink-2)",
+        "titleColor": "var(--ink-2)",
+        "gridColor": "var(--rule)",
+        "domainColor": "var(--rule-2)",
+        "tickColor": "var(--rule-2)",
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": 500,
+        "titlePadding": 8,
+        "gridDash": [2, 3],
+    },
+    "text": {"color": "var(--ink)", "fontSize": 12},
+}
+
 
 def inline(rows: Iterable[Mapping[str, Any]]) -> alt.Data:
     """Rows as data of a chart: a tuple, which altair does not copy for every layer, row by row."""
@@ -49,26 +69,3 @@ def in_lines(title: str) -> str | list[str]:
     """The title of a horizontal axis, in lines that a phone has room for."""
     lines = wrap(title, TITLE_LENGTH)
     return lines if len(lines) > 1 else title
-
-
-def config() -> dict[str, Any]:
-    """What all charts have in common."""
-    font = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
-    return {
-        "font": font,
-        "background": "transparent",
-        "view": alt.ViewConfig(stroke=None),
-        "axis": alt.AxisConfig(
-            labelColor=var("ink-2"),
-            titleColor=var("ink-2"),
-            gridColor=var("rule"),
-            domainColor=var("rule-2"),
-            tickColor=var("rule-2"),
-            labelFontSize=12,
-            titleFontSize=12,
-            titleFontWeight=500,
-            titlePadding=8,
-            gridDash=[2, 3],
-        ),
-        "text": alt.MarkConfig(color=var("ink"), fontSize=12),
-    }
