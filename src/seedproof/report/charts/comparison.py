@@ -65,7 +65,7 @@ def _forest(figure: Figure) -> Chart:
         alt.Chart(nothing).mark_rule(color=var("ink-2"), size=1.4).encode(x=x),
         alt.Chart(lines)
         .mark_rule(size=2.6, strokeCap="round")
-        .encode(x=alt.X("low:Q", scale=scale), x2="high:Q", y=y, stroke=_stroke()),
+        .encode(x=alt.X("low:Q", scale=scale), x2=alt.X2("high:Q"), y=y, stroke=_stroke()),
         _marked(alt.Chart(points).encode(x=x, y=y), 90, tooltip),
         height=ROW_HEIGHT * len(facts["arms"]),
     )
@@ -91,15 +91,15 @@ def _tradeoff(figure: Figure) -> Chart:
     layers += [
         alt.Chart(best)
         .mark_line(color=var("ink-3"), strokeDash=[4, 3], strokeWidth=1.4)
-        .encode(x=x, y=y, order="x:Q"),
+        .encode(x=x, y=y, order=alt.Order("x:Q")),
         alt.Chart(data)
         .transform_filter("isValid(datum.y_low)")
         .mark_rule(size=1.2, opacity=0.6)
-        .encode(x=x, y=alt.Y("y_low:Q", scale=y_scale), y2="y_high:Q", stroke=_stroke()),
+        .encode(x=x, y=alt.Y("y_low:Q", scale=y_scale), y2=alt.Y2("y_high:Q"), stroke=_stroke()),
         alt.Chart(data)
         .transform_filter("isValid(datum.x_low)")
         .mark_rule(size=1.2, opacity=0.6)
-        .encode(x=alt.X("x_low:Q", scale=x_scale), x2="x_high:Q", y=y, stroke=_stroke()),
+        .encode(x=alt.X("x_low:Q", scale=x_scale), x2=alt.X2("x_high:Q"), y=y, stroke=_stroke()),
         _marked(
             alt.Chart(data).encode(x=x, y=y),
             110,
@@ -113,7 +113,7 @@ def _tradeoff(figure: Figure) -> Chart:
     for side, dx, dy in sorted({tuple(row["spot"]) for row in rows}):
         here = inline([row for row in rows if tuple(row["spot"]) == (side, dx, dy)])
         text = alt.Chart(here).mark_text(align=side, dx=dx, dy=dy, fontSize=12)
-        layers.append(text.encode(x=x, y=y, text="arm:N"))
+        layers.append(text.encode(x=x, y=y, text=alt.Text("arm:N")))
     return alt.layer(*layers, height=300)
 
 
@@ -148,7 +148,7 @@ def _spread_parts(figure: Figure) -> Chart:
         .mark_bar(height={"band": 0.62})
         .encode(
             x=alt.X("from:Q", scale=scale, title=figure.facts["x"], axis=x_axis),
-            x2="to:Q",
+            x2=alt.X2("to:Q"),
             y=y,
             color=alt.Color("part:N", scale=colors, legend=None),
             tooltip=[alt.Tooltip("arm:N"), alt.Tooltip("text:N", title="points")],
@@ -158,7 +158,7 @@ def _spread_parts(figure: Figure) -> Chart:
     texts = (
         alt.Chart(ends)
         .mark_text(align="left", dx=6, fontWeight=600)
-        .encode(x=alt.X("to:Q", scale=scale), y=y, text="text:N")
+        .encode(x=alt.X("to:Q", scale=scale), y=y, text=alt.Text("text:N"))
     )
     return alt.layer(bars, texts, height=max(30 * len(arms), 60))
 
@@ -186,7 +186,7 @@ def _votes_before_after(figure: Figure) -> Chart:
         filled=False, stroke=var("ink-3"), strokeWidth=1.2
     )
     texts = base.mark_text(fontSize=11).encode(
-        text="text:N",
+        text=alt.Text("text:N"),
         color=alt.condition("datum.step >= 4", alt.value(var("on-dark")), alt.value(var("ink"))),
     )
     return alt.layer(cells, kept, texts, height=222)

@@ -26,9 +26,9 @@ def _one_run_map(figure: Figure) -> Chart:
         .mark_rect()
         .encode(
             x=x,
-            x2="x2:Q",
+            x2=alt.X2("x2:Q"),
             y=alt.Y("y:Q", scale=y_scale, axis=y_axis),
-            y2="y2:Q",
+            y2=alt.Y2("y2:Q"),
             color=alt.Color(
                 "step:O", scale=alt.Scale(domain=list(range(6)), range=shades), legend=None
             ),
@@ -36,7 +36,7 @@ def _one_run_map(figure: Figure) -> Chart:
         ),
         alt.Chart(bars)
         .mark_rule(color=var("alert-mark"), size=1.5)
-        .encode(x=x, y=alt.Y("low:Q", scale=y_scale, axis=y_axis), y2="high:Q"),
+        .encode(x=x, y=alt.Y("low:Q", scale=y_scale, axis=y_axis), y2=alt.Y2("high:Q")),
         alt.Chart(line).mark_line(color=var("alert-mark"), strokeWidth=2).encode(x=x, y=mean),
         alt.Chart(line)
         .mark_point(color=var("alert-mark"), filled=True, size=40, opacity=1)
@@ -68,7 +68,7 @@ def _cumulative_entropy(figure: Figure) -> Chart:
     base = alt.Chart(data)
     return alt.layer(
         base.mark_area(color=var("accent-soft")).encode(
-            x=x, y=alt.Y("low:Q", scale=scale, axis=axis), y2="high:Q"
+            x=x, y=alt.Y("low:Q", scale=scale, axis=axis), y2=alt.Y2("high:Q")
         ),
         base.mark_line(color=var("accent"), strokeWidth=2).encode(
             x=x,

@@ -30,13 +30,13 @@ def _accuracy_by_run(figure: Figure) -> Chart:
     layers = [
         alt.Chart(band)
         .mark_rect(color=var("accent-soft"))
-        .encode(x=alt.X("low:Q", scale=scale), x2="high:Q"),
+        .encode(x=alt.X("low:Q", scale=scale), x2=alt.X2("high:Q")),
         alt.Chart(band)
         .mark_rule(color=var("accent"), size=1.5)
         .encode(x=alt.X("mean:Q", scale=scale)),
         alt.Chart(data)
         .mark_rule(color=var("rule-2"), opacity=1 if facts["named"] else 0)
-        .encode(x=alt.X("mean:Q", scale=scale), x2="accuracy:Q", y=y),
+        .encode(x=alt.X("mean:Q", scale=scale), x2=alt.X2("accuracy:Q"), y=y),
         alt.Chart(data)
         .mark_point(filled=True, size=70, opacity=1)
         .encode(
@@ -117,7 +117,7 @@ def _entropies(figure: Figure) -> Chart:
         .mark_rect(stroke=var("bg"))
         .encode(
             x=alt.X("low:Q", title=figure.facts["axis"], scale=x_scale, axis=x_axis),
-            x2="high:Q",
+            x2=alt.X2("high:Q"),
             y=alt.Y("count:Q", title="examples", scale=alt.Scale(type="symlog"), axis=y_axis),
             y2=alt.value(height),
             color=_group_color(),
@@ -146,7 +146,7 @@ def _splits(figure: Figure) -> Chart:
         .mark_bar(height={"band": 0.6})
         .encode(x=x, y=y, color=_group_color(), tooltip=tooltip)
     )
-    texts = alt.Chart(data).mark_text(align="left", dx=6).encode(x=x, y=y, text="text:N")
+    texts = alt.Chart(data).mark_text(align="left", dx=6).encode(x=x, y=y, text=alt.Text("text:N"))
     return alt.layer(bars, texts, height=max(28 * len(order), 80))
 
 
@@ -161,9 +161,9 @@ def _confidence_map(figure: Figure) -> Chart:
             .mark_rect()
             .encode(
                 x=alt.X("x:Q", title=in_lines(facts["x"]), scale=alt.Scale(domain=[0, 1])),
-                x2="x2:Q",
+                x2=alt.X2("x2:Q"),
                 y=alt.Y("y:Q", title=facts["y"], scale=alt.Scale(domain=[0, top])),
-                y2="y2:Q",
+                y2=alt.Y2("y2:Q"),
                 color=_group_color(),
                 opacity=alt.Opacity("strength:Q", scale=strength, legend=None),
                 tooltip=[alt.Tooltip("count:Q", format=",", title="examples")],
@@ -210,7 +210,7 @@ def _by_confidence(figure: Figure) -> Chart:
     base = alt.Chart(data)
     layers = [
         base.mark_area(color=var("accent-soft"), interpolate="monotone").encode(
-            x=x, y=alt.Y("low:Q", scale=scale, axis=axis), y2="high:Q"
+            x=x, y=alt.Y("low:Q", scale=scale, axis=axis), y2=alt.Y2("high:Q")
         ),
         base.mark_line(color=var("accent"), interpolate="monotone", strokeWidth=2).encode(
             x=x, y=alt.Y(f"{value}:Q", scale=scale)
@@ -255,10 +255,10 @@ def _reliability(figure: Figure) -> Chart:
     return alt.layer(
         alt.Chart(together)
         .mark_area(color=var("accent-soft"))
-        .encode(x=x, y=alt.Y("low:Q", scale=scale, title=facts["y"]), y2="high:Q"),
+        .encode(x=x, y=alt.Y("low:Q", scale=scale, title=facts["y"]), y2=alt.Y2("high:Q")),
         alt.Chart(single)
         .mark_line(color=var("accent-2"), strokeWidth=0.8, opacity=0.7)
-        .encode(x=x, y=y, detail="run:N"),
+        .encode(x=x, y=y, detail=alt.Detail("run:N")),
         alt.Chart(inline(corner))
         .mark_line(color=var("ink-3"), strokeDash=[4, 4], strokeWidth=1.2)
         .encode(x=x, y=y),
