@@ -8,7 +8,7 @@ import sys
 import sysconfig
 import textwrap
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
@@ -54,18 +54,30 @@ def own_modules(root: Path) -> Iterator[tuple[str, Path]]:
         Name and file of each. A main program is none of them: what is trained from it is told by
         its definitions.
     """
-    root = root.resolve()
-    paths = [Path(place) for place in sysconfig.get_paths().values()]
-    paths.append(Path(__file__).parents[1])
-    # A glance at the text of its path tells most libraries.
-    libraries = tuple(f"{form}{os.sep}" for path in paths for form in (path, path.resolve()))
+    below = os.path.join(root.resolve(), "")  # noqa: PTH118 - with a separator at its end
+    libraries = _libraries()
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
+        # A glance at the text of its path tells most libraries.
         if name == "__main__" or not isinstance(file, str) or file.startswith(libraries):
             continue
-        path = Path(file).resolve()
-        if path.suffix == ".py" and path.is_relative_to(root) and path.is_file():
-            yield name, path
+        place = _place(file)
+        if place.startswith(below) and place.endswith(".py") and Path(place).is_file():
+            yield name, Path(place)
+
+
+@cache
+def _libraries() -> tuple[str, ...]:
+    """How paths of libraries begin, links followed or not."""
+    paths = [Path(place) for place in sysconfig.get_paths().values()]
+    paths.append(Path(__file__).parents[1])
+    return tuple({f"{form}{os.sep}" for path in paths for form in (path, path.resolve())})
+
+
+@cache
+def _place(file: str) -> str:
+    """Where a loaded file is, links followed; it stays there."""
+    return os.path.realpath(file)
 
 
 def definitions(function: Callable[..., Any]) -> dict[str, str]:

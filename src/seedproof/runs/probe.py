@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from seedproof.runs.late_torch import load_torch
 from seedproof.runs.logbook import as_array
 from seedproof.runs.observed import Observed, SplitSeen
-from seedproof.runs.rng import load_torch
 from seedproof.runs.run import Run
 from seedproof.runs.spec import RunSpec
 from seedproof.runs.target import Target
@@ -51,6 +51,7 @@ class Probe:
     def __call__(self, spec: RunSpec) -> Observed:
         """What the training did under the seeds of a run."""
         seen = Observed()
+        torch = load_torch()  # so that it is watched from the beginning
         root, here = self.target.root.resolve(), Path.cwd()
         with TemporaryDirectory(prefix="seedproof-") as scratch:
             watch = Watch(seen, root=root, notes=Path(scratch) / "notes")
@@ -63,7 +64,6 @@ class Probe:
                         self.target(run)
                 except BudgetReachedError:
                     seen.is_cut = True
-                torch = load_torch()
                 seen.n_threads = None if torch is None else torch.get_num_threads()
             if not seen.is_cut:
                 run.check()

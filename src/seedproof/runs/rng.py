@@ -2,14 +2,14 @@
 
 import os
 import random
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
 import numpy as np
+
+from seedproof.runs.late_torch import holding, loaded_torch, once_loaded
 
 # Calls that seed a global generator, and whose it is; and those that make a generator, without a
 # seed unless one is given. The doctor watches them.
@@ -22,13 +22,9 @@ SEEDING = {
 UNSEEDED = ("numpy.random.default_rng", "torch.seed")
 
 
-def load_torch() -> ModuleType | None:
-    """Torch where it is installed: loaded before it is seeded, since its default seed is fixed."""
-    if "torch" not in sys.modules and find_spec("torch") is None:
-        return None
-    import torch
-
-    return torch
+# While torch is not loaded: what it will be seeded with, and how its generator began when it was.
+_torch_seed: int | None = None
+_torch_at_first: Any = None
 
 
 def seed_everything(sequence: np.random.SeedSequence) -> None:
@@ -36,19 +32,17 @@ def seed_everything(sequence: np.random.SeedSequence) -> None:
     for_python, for_numpy, for_torch = (int(word) for word in sequence.generate_state(3))
     random.seed(for_python)
     np.random.seed(for_numpy)
-    torch = load_torch()
-    if torch is not None:
-        # What `torch.manual_seed` does, which also loads a compiler, for seconds.
-        torch.default_generator.manual_seed(for_torch)
-        if torch.cuda.is_available():
-            torch.cuda.manual_seed_all(for_torch)
+    _seed_torch(for_torch)
 
 
 def capture() -> dict[str, Any]:
-    """The state of every global generator."""
+    """The state of every global generator; of torch its seed, if it is not loaded yet."""
     state: dict[str, Any] = {"python": random.getstate(), "numpy": np.random.get_state()}
-    torch = load_torch()
-    if torch is not None:
+    torch = loaded_torch()
+    if torch is None:
+        once_loaded(_seed_late)
+        state["torch"] = _torch_seed
+    else:
         state["torch"] = torch.get_rng_state()
         if torch.cuda.is_available() and torch.cuda.is_initialized():
             state["cuda"] = torch.cuda.get_rng_state_all()
@@ -59,21 +53,44 @@ def restore(state: dict[str, Any]) -> None:
     """Put every global generator back to a captured state."""
     random.setstate(state["python"])
     np.random.set_state(state["numpy"])
-    torch = load_torch()
-    if torch is not None:
-        torch.set_rng_state(state["torch"])
-        if "cuda" in state:
-            torch.cuda.set_rng_state_all(state["cuda"])
-        elif torch.cuda.is_available():
-            # Devices came to life meanwhile: they get the seed that the CPU has had all along.
-            torch.cuda.manual_seed_all(torch.default_generator.initial_seed())
+    torch = loaded_torch()
+    if torch is None or isinstance(state["torch"], int):
+        _seed_torch(state["torch"])
+        return
+    torch.set_rng_state(_torch_at_first if state["torch"] is None else state["torch"])
+    if "cuda" in state:
+        torch.cuda.set_rng_state_all(state["cuda"])
+    elif torch.cuda.is_available():
+        # Devices came to life meanwhile: they get the seed that the CPU has had all along.
+        torch.cuda.manual_seed_all(torch.default_generator.initial_seed())
+
+
+def _seed_torch(seed: int | None) -> None:
+    """Seed torch, or have it seeded as soon as it is loaded."""
+    global _torch_seed  # noqa: PLW0603 - as global as the generators
+    torch = loaded_torch()
+    if torch is None:
+        _torch_seed = seed
+        once_loaded(_seed_late)
+        return
+    # What `torch.manual_seed` does, which also loads a compiler, for seconds.
+    torch.default_generator.manual_seed(seed)
+    if torch.cuda.is_available():
+        torch.cuda.manual_seed_all(seed)
+
+
+def _seed_late(torch: ModuleType) -> None:
+    global _torch_at_first  # noqa: PLW0603 - as global as the generators
+    _torch_at_first = torch.get_rng_state()
+    if _torch_seed is not None:
+        _seed_torch(_torch_seed)
 
 
 def advance() -> None:
     """Let every global generator draw one number, so that it does not repeat itself."""
     random.random()  # noqa: S311 - no secret
     np.random.random()
-    torch = load_torch()
+    torch = loaded_torch()
     if torch is not None:
         torch.rand(())
 
@@ -148,23 +165,27 @@ def torch_generator(sequence: np.random.SeedSequence, device: str) -> Any:  # no
 @contextmanager
 def repeatable() -> Iterator[None]:
     """Inside, torch chooses algorithms that give the same bits each time, where it has them."""
-    torch = load_torch()
-    if torch is None:
-        yield
-        return
-    cudnn = torch.backends.cudnn
+    found: list[tuple[int, bool, bool]] = []
+
+    def choose(torch: ModuleType) -> None:
+        cudnn = torch.backends.cudnn
+        found.append((torch.get_deterministic_debug_mode(), cudnn.deterministic, cudnn.benchmark))
+        # The same as `use_deterministic_algorithms`, which also loads a compiler, for seconds.
+        torch.set_deterministic_debug_mode("warn")
+        cudnn.deterministic, cudnn.benchmark = True, False
+
     workspace = os.environ.get("CUBLAS_WORKSPACE_CONFIG")
-    mode = torch.get_deterministic_debug_mode()
-    flags = cudnn.deterministic, cudnn.benchmark
     # cuBLAS is not repeatable without it.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    # The same as `use_deterministic_algorithms`, which also loads a compiler, for seconds.
-    torch.set_deterministic_debug_mode("warn")
-    cudnn.deterministic, cudnn.benchmark = True, False
     try:
-        yield
+        with holding(choose):
+            yield
     finally:
-        cudnn.deterministic, cudnn.benchmark = flags
-        torch.set_deterministic_debug_mode(mode)
+        torch = loaded_torch()
+        if torch is not None and found:
+            mode, is_deterministic, is_benchmark = found[0]
+            torch.set_deterministic_debug_mode(mode)
+            cudnn = torch.backends.cudnn
+            cudnn.deterministic, cudnn.benchmark = is_deterministic, is_benchmark
         if workspace is None:
             os.environ.pop("CUBLAS_WORKSPACE_CONFIG", None)

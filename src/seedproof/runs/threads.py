@@ -4,8 +4,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from seedproof.engines.base import THREAD_VARIABLES
-from seedproof.runs.rng import load_torch
+from seedproof.engines.base import THREAD_VARIABLES, n_cores
+from seedproof.runs.late_torch import holding, loaded_torch
 
 
 @contextmanager
@@ -14,20 +14,28 @@ def limited_to(n_threads: int) -> Iterator[None]:
     from threadpoolctl import threadpool_limits
 
     before = {name: os.environ.get(name) for name in THREAD_VARIABLES}
-    torch = load_torch()
-    torch_before = None if torch is None else torch.get_num_threads()
+    torch = loaded_torch()
+    of_torch = _found_by_torch() if torch is None else torch.get_num_threads()
     # For libraries that are loaded inside.
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(n_threads)))
     try:
-        with threadpool_limits(limits=n_threads):
-            if torch is not None:
-                torch.set_num_threads(n_threads)
+        with (
+            threadpool_limits(limits=n_threads),
+            holding(lambda torch: torch.set_num_threads(n_threads)),
+        ):
             yield
     finally:
+        torch = loaded_torch()
         if torch is not None:
-            torch.set_num_threads(torch_before)
+            torch.set_num_threads(of_torch)
         for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+def _found_by_torch() -> int:
+    """How many threads torch would use if it were loaded now."""
+    first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    return int(first) if first.isdigit() and int(first) > 0 else n_cores()

@@ -21,7 +21,7 @@ from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
 from seedproof.records.schema import digest
 from seedproof.runs.code import file_digest, loaded_files
-from seedproof.runs.rng import load_torch
+from seedproof.runs.late_torch import loaded_torch, seconds_of_loading
 from seedproof.runs.run import Run
 from seedproof.runs.spec import RunSpec
 from seedproof.runs.target import Target, loaded_afresh
@@ -73,9 +73,9 @@ class TrainRun:
                 began = datetime.now(UTC)
                 self._check_code()
                 with run.active(), loaded_afresh(self.target.root):
-                    start = time.perf_counter()
+                    start = time.perf_counter() - seconds_of_loading()
                     self.target(run)
-                    seconds = time.perf_counter() - start
+                    seconds = time.perf_counter() - seconds_of_loading() - start
                     facts = self._facts(spec, began, seconds)
                 if run.is_empty:
                     raise RunError(
@@ -232,7 +232,7 @@ def _versions() -> dict[str, str]:
 
 
 def _hardware() -> dict[str, Any]:
-    torch = load_torch()
+    torch = loaded_torch()  # or no GPU was used
     n_gpus = torch.cuda.device_count() if torch is not None else 0
     return {
         "machine": platform.machine(),

@@ -110,15 +110,16 @@ class Simulation:
         nodes, weights = np.polynomial.hermite_e.hermegauss(40)
         weights = weights / weights.sum()
         normal = nodes * self.run_sd
-        return (
-            np.concatenate([normal, normal + self.bad_shift]),
-            np.concatenate([weights * (1 - self.bad_share), weights * self.bad_share]),
-        )
+        nodes = np.concatenate([normal, normal + self.bad_shift])
+        weights = np.concatenate([weights * (1 - self.bad_share), weights * self.bad_share])
+        matters = weights > np.finfo(float).eps
+        return nodes[matters], weights[matters]
 
 
 def _softmax(logits: FloatArray) -> FloatArray:
-    raised = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+    by_class = np.ascontiguousarray(logits.T)  # a row each: several times faster than columns
+    raised = np.exp(by_class - by_class.max(axis=0))
+    return np.asarray((raised / raised.sum(axis=0)).T)
 
 
 def _choose(logits: FloatArray, rng: np.random.Generator) -> IntArray:

@@ -9,8 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from seedproof.runs import rng
-from seedproof.runs.rng import GlobalStream, repeatable, seed_everything, torch_generator, untouched
+from seedproof.runs import late_torch
+from seedproof.runs.rng import (
+    GlobalStream,
+    advance,
+    repeatable,
+    seed_everything,
+    torch_generator,
+    untouched,
+)
 
 SEQUENCE = np.random.SeedSequence(11)
 WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
@@ -172,7 +179,7 @@ def test_a_stream_inside_itself_goes_on(draw):
 
 def test_torch_is_needed_by_nobody(monkeypatch, draw):
     """Without it, the other two are seeded and put back, and torch's generator never moves."""
-    monkeypatch.setattr(rng, "find_spec", lambda _: None)
+    monkeypatch.setattr(late_torch, "find_spec", lambda _: None)
     monkeypatch.delitem(sys.modules, "torch")
     before = torch.get_rng_state()
 
@@ -182,7 +189,7 @@ def test_torch_is_needed_by_nobody(monkeypatch, draw):
     with GlobalStream(SEQUENCE).followed():
         again = draw(2)
 
-    assert rng.load_torch() is None
+    assert late_torch.load_torch() is None
     assert torch.equal(state, before)
     assert [row[:2] for row in found] == [row[:2] for row in again]
     assert not torch.are_deterministic_algorithms_enabled()
@@ -281,7 +288,7 @@ def test_advancing_moves_every_generator(draw):
     for is_advanced in (False, True, True):
         seeded(1)
         if is_advanced:
-            rng.advance()
+            advance()
         runs.append(draw())
 
     assert runs[1] == runs[2]
