@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -221,6 +222,7 @@ def _redirected(to: int) -> Iterator[None]:
             os.close(before)
 
 
+@cache
 def _versions() -> dict[str, str]:
     found = {}
     for package in VERSIONS:
