@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
 from types import ModuleType
 from typing import TypeAlias
 
@@ -17,15 +16,6 @@ Act: TypeAlias = Callable[[ModuleType], None]
 
 _waiting: list[Act] = []
 _seconds = 0.0
-
-
-def load_torch() -> ModuleType | None:
-    """Torch, where it is installed."""
-    if "torch" not in sys.modules and find_spec("torch") is None:
-        return None
-    import torch
-
-    return torch
 
 
 def loaded_torch() -> ModuleType | None:

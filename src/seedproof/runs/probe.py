@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from seedproof.runs.late_torch import load_torch
+from seedproof.runs.late_torch import holding, loaded_torch
 from seedproof.runs.logbook import as_array
 from seedproof.runs.observed import Observed, SplitSeen
 from seedproof.runs.run import Run
@@ -51,7 +52,6 @@ class Probe:
     def __call__(self, spec: RunSpec) -> Observed:
         """What the training did under the seeds of a run."""
         seen = Observed()
-        torch = load_torch()  # so that it is watched from the beginning
         root, here = self.target.root.resolve(), Path.cwd()
         with TemporaryDirectory(prefix="seedproof-") as scratch:
             watch = Watch(seen, root=root, notes=Path(scratch) / "notes")
@@ -64,6 +64,7 @@ class Probe:
                         self.target(run)
                 except BudgetReachedError:
                     seen.is_cut = True
+                torch = loaded_torch()
                 seen.n_threads = None if torch is None else torch.get_num_threads()
             if not seen.is_cut:
                 run.check()
@@ -98,11 +99,6 @@ class Probe:
 
     @contextmanager
     def _optimizers_observed(self, seen: Observed) -> Iterator[None]:
-        if load_torch() is None:
-            yield
-            return
-        from torch.optim import optimizer as optimizers
-
         known: set[int] = set()
 
         def before(optimizer: Any, *_: object) -> None:  # noqa: ANN401 - torch's
@@ -118,12 +114,17 @@ class Probe:
             if self.steps is not None and seen.n_steps >= self.steps:
                 raise BudgetReachedError
 
-        handles = [
-            optimizers.register_optimizer_step_pre_hook(before),
-            optimizers.register_optimizer_step_post_hook(after),
-        ]
+        handles: list[Any] = []
+
+        def observe(_: ModuleType) -> None:
+            from torch.optim import optimizer as optimizers
+
+            handles.append(optimizers.register_optimizer_step_pre_hook(before))
+            handles.append(optimizers.register_optimizer_step_post_hook(after))
+
         try:
-            yield
+            with holding(observe):
+                yield
         finally:
             for handle in handles:
                 handle.remove()

@@ -10,12 +10,13 @@ from dataclasses import replace
 from functools import partial, wraps
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from unittest.mock import patch
 
 import numpy as np
 import rich.style  # noqa: F401 - when loaded, it draws from python's generator: not while we watch
 
+from seedproof.runs.late_torch import holding
 from seedproof.runs.observed import Observed, SeedCall
 from seedproof.runs.rng import SEEDING, UNSEEDED, capture
 
@@ -42,13 +43,17 @@ LIBRARIES = tuple(
 )
 
 
+# A generator's state as text; the seed of torch's while it is not loaded.
+State: TypeAlias = str | int
+
+
 class _Before(NamedTuple):
     """How things were when a generator was seeded: the call's place, and two states."""
 
     place: int
     kind: str
-    state: str
-    start: str | None
+    state: State
+    start: State | None
 
 
 class Watch:
@@ -67,7 +72,7 @@ class Watch:
         self._notes = notes
         self._process = os.getpid()
         # Where each generator began; None once the training has seeded it.
-        self._start: dict[str, str | None] = {}
+        self._start: dict[str, State | None] = {}
         self._befores: list[_Before] = []
 
     @contextmanager
@@ -107,6 +112,8 @@ class Watch:
             self._note_unseeded(where)
             return
         calls, state, start = self._seen.seed_calls, _states()[kind], self._start[kind]
+        if isinstance(start, int):
+            start = _seeded_torch(start)
         if len(calls) < MOST_CALLS:
             self._befores.append(_Before(len(calls), kind, state, start))
             is_late = start is not None and state != start
@@ -173,8 +180,14 @@ class Watch:
 def _follow(stack: ExitStack, name: str, told: Callable[..., None]) -> None:
     """Tell of each call of a function, by its dotted name, before it is made."""
     owner, _, attribute = name.rpartition(".")
-    if owner in sys.modules:
+
+    def follow(_: object = None) -> None:
         _follow_attribute(stack, sys.modules[owner], attribute, told)
+
+    if owner.startswith("torch"):
+        stack.enter_context(holding(follow))
+    else:
+        follow()
 
 
 def _follow_attribute(
@@ -195,8 +208,16 @@ def _first(args: Iterable[object], options: dict[str, object]) -> object:
     return next(iter((*args, *options.values())), None)
 
 
-def _states() -> dict[str, str]:
-    return {kind: _text(state) for kind, state in capture().items()}
+def _states() -> dict[str, State]:
+    states = capture().items()
+    return {kind: state if isinstance(state, int) else _text(state) for kind, state in states}
+
+
+def _seeded_torch(seed: int) -> str:
+    """The state that a seed gives to torch."""
+    import torch
+
+    return _text(torch.Generator().manual_seed(seed).get_state())
 
 
 def _text(state: object) -> str:
