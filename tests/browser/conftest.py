@@ -130,21 +130,6 @@ def serious(axe):
 
 
 @pytest.fixture(scope="session")
-def assert_sound(serious):
-    """Nothing is logged, asked for, too wide or an image on a page, and axe is content."""
-
-    def check(opened):
-        page = opened.page
-        assert opened.messages == []
-        assert len(opened.requests) == 1  # the file itself
-        assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
-        assert page.locator("img").count() == 0
-        assert serious(page) == []
-
-    return check
-
-
-@pytest.fixture(scope="session")
 def cut_texts():
     """Titles and labels of charts that do not fit on a page: an svg shows no scroll bar."""
 
@@ -159,3 +144,19 @@ def cut_texts():
         return [text for text, left, right, width in boxes if width and (left < 0 or right > wide)]
 
     return found
+
+
+@pytest.fixture(scope="session")
+def assert_sound(serious, cut_texts):
+    """Nothing is logged, asked for, too wide, cut or an image on a page, and axe is content."""
+
+    def check(opened):
+        page = opened.page
+        assert opened.messages == []
+        assert len(opened.requests) == 1  # the file itself
+        assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+        assert cut_texts(page) == []
+        assert page.locator("img").count() == 0
+        assert serious(page) == []
+
+    return check

@@ -107,15 +107,6 @@ def test_every_shape_is_drawn_quietly_and_accessibly(shape, open_page, assert_so
     assert_sound(opened)
 
 
-def test_a_phone_shows_all_words_of_a_chart(shape, open_page, cut_texts):
-    """Long titles of axes go over two lines."""
-    opened = open_page(shape, width=390)
-
-    opened.unfold()
-
-    assert cut_texts(opened.page) == []
-
-
 def test_verdicts_stand_beside_their_marks(compared, open_page):
     """Each line of words is as high as the row of the chart that it tells."""
     page = open_page(compared("three-arms")).page

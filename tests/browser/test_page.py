@@ -69,15 +69,6 @@ def test_every_shape_is_drawn_quietly_and_accessibly(shape, open_page, assert_so
     assert_sound(opened)
 
 
-def test_a_phone_shows_all_words_of_a_chart(shape, open_page, cut_texts):
-    """Long titles of axes go over two lines."""
-    opened = open_page(shape, width=390)
-
-    opened.unfold()
-
-    assert cut_texts(opened.page) == []
-
-
 def test_search_narrows_the_table(usual, open_page):
     """What is typed filters the examples, and the count says so."""
     page = open_page(usual).page
