@@ -438,7 +438,7 @@ def check_threads(one: Observed, threads: int) -> Finding:
     """Whether it uses as many threads as it may."""
     check = "It keeps to its threads"
     if one.n_threads is None:
-        return Finding(check, "skip", "torch is not installed")
+        return Finding(check, "skip", "it trains without torch")
     if one.n_threads == threads:
         return Finding(check, "pass", f"{threads}")
     place = one.thread_calls[-1] if one.thread_calls else "the training"
