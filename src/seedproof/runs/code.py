@@ -55,13 +55,15 @@ def own_modules(root: Path) -> Iterator[tuple[str, Path]]:
         its definitions.
     """
     below = os.path.join(root.resolve(), "")  # noqa: PTH118 - with a separator at its end
+    as_given = os.path.join(root.absolute(), "")  # noqa: PTH118 - the same
     libraries = _libraries()
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
         # A glance at the text of its path tells most libraries.
         if name == "__main__" or not isinstance(file, str) or file.startswith(libraries):
             continue
-        place = _place(file)
+        # A link below the root may have come to lead elsewhere.
+        place = os.path.realpath(file) if file.startswith((below, as_given)) else _place(file)
         if place.startswith(below) and place.endswith(".py") and Path(place).is_file():
             yield name, Path(place)
 
@@ -76,7 +78,7 @@ def _libraries() -> tuple[str, ...]:
 
 @cache
 def _place(file: str) -> str:
-    """Where a loaded file is, links followed; it stays there."""
+    """Where a file is, links followed."""
     return os.path.realpath(file)
 
 

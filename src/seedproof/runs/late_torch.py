@@ -16,6 +16,7 @@ Act: TypeAlias = Callable[[ModuleType], None]
 
 _waiting: list[Act] = []
 _seconds = 0.0
+_is_loading = False
 
 
 def loaded_torch() -> ModuleType | None:
@@ -26,6 +27,11 @@ def loaded_torch() -> ModuleType | None:
 def seconds_of_loading() -> float:
     """How long it took to load torch, if that happened after it was waited for."""
     return _seconds
+
+
+def is_torch_loading() -> bool:
+    """Whether that goes on right now: whoever interrupts it leaves half of a library."""
+    return _is_loading
 
 
 def once_loaded(act: Act) -> None:
@@ -54,26 +60,48 @@ def holding(act: Act) -> Iterator[None]:
 class _Finder(MetaPathFinder):
     """Finds torch as the other finders do, and has what waits done after it is loaded."""
 
+    def __init__(self) -> None:
+        self._is_asked = False
+
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name != "torch":
+        if name != "torch" or self._is_asked:  # the others may ask all finders in their turn
             return None
-        others = (finder for finder in sys.meta_path if finder is not self)
-        specs = (finder.find_spec(name, path, target) for finder in others)
-        spec = next((found for found in specs if found is not None), None)
+        self._is_asked = True
+        try:
+            spec = _found_by_others(self, name, path, target)
+        finally:
+            self._is_asked = False
         if spec is None or spec.loader is None:
             return spec
         load = spec.loader.exec_module
 
         def load_and_act(module: ModuleType) -> None:
-            global _seconds  # noqa: PLW0603 - a process loads it once
+            global _seconds, _is_loading  # noqa: PLW0603 - a process loads it once
             start = time.perf_counter()
-            load(module)
-            _seconds = time.perf_counter() - start
-            for act in _waiting:
-                act(module)
+            _is_loading = True
+            try:
+                load(module)
+                _seconds = time.perf_counter() - start
+                for act in _waiting:
+                    act(module)
+            finally:
+                _is_loading = False
 
         # Its loader stays what it is, for those who ask it for more than to load.
         spec.loader.exec_module = load_and_act  # type: ignore[method-assign]
         return spec
+
+
+def _found_by_others(
+    finder: MetaPathFinder, name: str, path: Sequence[str] | None, target: ModuleType | None
+) -> ModuleSpec | None:
+    for other in sys.meta_path:
+        find = getattr(other, "find_spec", None)  # old ones have none
+        if other is finder or find is None:
+            continue
+        spec: ModuleSpec | None = find(name, path, target)
+        if spec is not None:
+            return spec
+    return None

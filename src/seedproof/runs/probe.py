@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from seedproof.runs.late_torch import holding, loaded_torch
+from seedproof.runs.late_torch import holding, is_torch_loading, loaded_torch
 from seedproof.runs.logbook import as_array
 from seedproof.runs.observed import Observed, SplitSeen
 from seedproof.runs.run import Run
@@ -79,17 +79,22 @@ class Probe:
         if self.seconds is None or not hasattr(signal, "setitimer"):
             yield
             return
-        is_on = True
+        is_on, seconds = True, self.seconds
 
         def end(*_: object) -> None:
-            if is_on:
+            if is_on and not is_torch_loading():
                 raise BudgetReachedError
 
+        def begin(_: object = None) -> None:
+            """The time is for the training: to load torch takes none of it."""
+            signal.setitimer(signal.ITIMER_REAL, seconds, ALARM_SECONDS)
+
         before = signal.signal(signal.SIGALRM, end)
-        signal.setitimer(signal.ITIMER_REAL, self.seconds, ALARM_SECONDS)
+        begin()
         try:
             try:
-                yield
+                with holding(begin):
+                    yield
             finally:
                 # An alarm that comes now must not keep the clock from being stopped.
                 is_on = False

@@ -7,6 +7,9 @@ from contextlib import contextmanager
 from seedproof.engines.base import THREAD_VARIABLES, n_cores
 from seedproof.runs.late_torch import holding, loaded_torch
 
+# Torch looks at both, and takes the smaller one.
+TORCH_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
 
 @contextmanager
 def limited_to(n_threads: int) -> Iterator[None]:
@@ -37,5 +40,5 @@ def limited_to(n_threads: int) -> Iterator[None]:
 
 def _found_by_torch() -> int:
     """How many threads torch would use if it were loaded now."""
-    first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-    return int(first) if first.isdigit() and int(first) > 0 else n_cores()
+    asked = (os.environ.get(name, "").partition(",")[0].strip() for name in TORCH_VARIABLES)
+    return min([n_cores(), *(int(one) for one in asked if one.isdigit() and int(one) > 0)])

@@ -287,3 +287,22 @@ def test_a_file_that_is_gone_is_left_out(project):
     (project / "sp_single.py").unlink()
 
     assert "sp_single.py" not in loaded_files(project, since=time.time())
+
+
+def test_a_link_that_leads_elsewhere_by_now_is_followed_anew(tmp_path, monkeypatch):
+    """Releases are often switched so; a module that is loaded again is of the new one."""
+    for name in ("v1", "v2"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "sp_linked.py").write_text(f"x = {name!r}\n", encoding="utf-8")
+    current = tmp_path / "current"
+    monkeypatch.syspath_prepend(str(current))
+    found = []
+    for name in ("v1", "v2"):
+        current.unlink(missing_ok=True)
+        current.symlink_to(tmp_path / name)
+        monkeypatch.delitem(sys.modules, "sp_linked", raising=False)
+        importlib.invalidate_caches()
+        importlib.import_module("sp_linked")
+        found.append(loaded_files(current, since=time.time() + 1))
+
+    assert found == [{"sp_linked.py": digest(f"x = {name!r}\n".encode())} for name in ("v1", "v2")]

@@ -1,6 +1,7 @@
 """Torch is loaded by those who train with it, and then finds what it would have found before."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -9,14 +10,33 @@ import pytest
 PROGRAM = """
 import json, sys
 from importlib.util import find_spec
+class Hook:  # as those that instrument libraries: it asks all finders in its turn
+    is_asked = False
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch" or self.is_asked:
+            return None
+        self.is_asked = True
+        try:
+            return find_spec(name)
+        finally:
+            self.is_asked = False
+class Old:  # as finders were before Python 3.4
+    def find_module(self, name, path=None):
+        return None
 import numpy as np
 when, found = sys.argv[1], {}
 if when == "first":
     import torch
+from seedproof.runs.late_torch import once_loaded
 from seedproof.runs.rng import GlobalStream, repeatable
 from seedproof.runs.threads import limited_to
 outer, inner = (GlobalStream(np.random.SeedSequence(seed)) for seed in (1, 2))
-with limited_to(2), repeatable(), outer.followed():
+n_loaded = []
+if when != "first":
+    sys.meta_path += [Old()]
+    sys.meta_path.insert(0, Hook())
+    once_loaded(n_loaded.append)
+with limited_to(1), repeatable(), outer.followed():
     find_spec("torch")  # whoever only asks for it does not load it
     found["asked"] = "torch" in sys.modules
     with inner.followed():
@@ -33,7 +53,7 @@ with limited_to(2), repeatable(), outer.followed():
     found["threads"] = torch.get_num_threads()
     found["repeatable"] = torch.are_deterministic_algorithms_enabled()
     found["loader"] = type(torch.__spec__.loader).__name__
-found["own seed"] = torch.initial_seed() not in (1, 2)
+found["loaded twice"] = len(n_loaded) > 1
 found["threads after"] = torch.get_num_threads()
 found["repeatable after"] = torch.are_deterministic_algorithms_enabled()
 print(json.dumps(found))
@@ -46,7 +66,11 @@ def found_when():
 
     def find(when):
         done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, when], capture_output=True, text=True, check=True
+            [sys.executable, "-c", PROGRAM, when],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={name: v for name, v in os.environ.items() if not name.endswith("_NUM_THREADS")},
         )
         return json.loads(done.stdout)
 
@@ -59,7 +83,7 @@ def test_it_does_not_matter_when_torch_is_loaded(found_when):
     inside, between = found_when("inside a stream"), found_when("between streams")
 
     assert (first["asked"], inside.pop("asked"), between.pop("asked")) == (True, False, False)
-    assert (first["threads"], first["repeatable"], first["repeatable after"]) == (2, True, False)
+    assert (first["threads"], first["repeatable"], first["repeatable after"]) == (1, True, False)
     assert inside == {name: first[name] for name in inside}
     # The inner stream was there before torch, and is entered with it for the first time.
     assert between.pop("inner") is None
@@ -88,3 +112,28 @@ print("torch" in sys.modules)
     )
 
     assert done.stdout.splitlines()[-1] == "False"
+
+
+def test_a_budget_of_seconds_is_for_the_training(tmp_path):
+    """To load torch takes more than this one, and none of it."""
+    program = """
+import sys
+from pathlib import Path
+from seedproof.runs.probe import Probe
+from seedproof.runs.spec import RunSpec
+from seedproof.runs.target import ScriptTarget
+seeds = dict.fromkeys(("init", "order", "dropout", "data", "explainer"), 1)
+spec = RunSpec("study", "train", (), "none", 1, False, "0", seeds)
+seen = Probe(ScriptTarget(sys.argv[1]), seconds=0.3)(spec)
+print(seen.is_cut, seen.n_threads)
+"""
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import torch\nimport seedproof as sp\nsp.current_run().log_predictions('test', predictions=[0, 1])\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(script)], capture_output=True, text=True, check=False
+    )
+
+    assert done.stdout.split() == ["False", "1"], done.stderr
