@@ -96,6 +96,8 @@ def parent_of(pid: int) -> int:
 
 def test_the_same_seed_gives_the_same_bits_on_every_engine(cluster, tmp_path):
     """In this process, in fresh ones, on a cluster; the caller's generators stay as they are."""
+    import torch  # noqa: F401 - so that its generator is there before, too
+
     before = capture()
 
     for name, engine in (
