@@ -54,8 +54,9 @@ def own_modules(root: Path) -> Iterator[tuple[str, Path]]:
         Name and file of each. A main program is none of them: what is trained from it is told by
         its definitions.
     """
-    below = os.path.join(root.resolve(), "")  # noqa: PTH118 - with a separator at its end
-    as_given = os.path.join(root.absolute(), "")  # noqa: PTH118 - the same
+    forms = (root.resolve(), root.absolute())
+    # `join` ends them with a separator, also the root of all files.
+    below, as_given = (os.path.join(form, "") for form in forms)  # noqa: PTH118 - pathlib drops it
     libraries = _libraries()
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)

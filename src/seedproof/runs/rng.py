@@ -22,7 +22,7 @@ SEEDING = {
 UNSEEDED = ("numpy.random.default_rng", "torch.seed")
 
 
-# While torch is not loaded: what it will be seeded with, and how its generator began when it was.
+# What torch is seeded with once it is loaded, and how its generator was when that happened.
 _torch_seed: int | None = None
 _torch_at_first: Any = None
 

@@ -33,8 +33,7 @@ from seedproof.runs.threads import limited_to
 outer, inner = (GlobalStream(np.random.SeedSequence(seed)) for seed in (1, 2))
 n_loaded = []
 if when != "first":
-    sys.meta_path += [Old()]
-    sys.meta_path.insert(0, Hook())
+    sys.meta_path[:0] = [Old(), Hook()]
     once_loaded(n_loaded.append)
 with limited_to(1), repeatable(), outer.followed():
     find_spec("torch")  # whoever only asks for it does not load it
@@ -118,7 +117,6 @@ def test_a_budget_of_seconds_is_for_the_training(tmp_path):
     """To load torch takes more than this one, and none of it."""
     program = """
 import sys
-from pathlib import Path
 from seedproof.runs.probe import Probe
 from seedproof.runs.spec import RunSpec
 from seedproof.runs.target import ScriptTarget
