@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from seedproof.demo.bundle import Bundle
 from seedproof.errors import OptionError
+from seedproof.records.arrow import to_arrow
 from seedproof.records.explanations import write_explanations
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
@@ -83,7 +83,7 @@ def _write_run(bundle: Bundle, run_idx: int, run: RunManifest, store: Location) 
     )
     second = bundle.probs[run_idx]
     probs = np.stack([1 - second, second], axis=1)
-    writer.write(pa.array(bundle.ids, pa.int64()), bundle.labels, probs)
+    writer.write(to_arrow(bundle.ids, np.int64), bundle.labels, probs)
     rows = list(_explanations(bundle, bundle.scores[run_idx]))
     explained = write_explanations(folder, bundle.split, bundle.method, rows)
     facts = {**run.facts, BUNDLE_FACT: bundle.digest}

@@ -10,6 +10,7 @@ from seedproof.metrics import Accumulator, Batch
 from seedproof.metrics.accumulator import Detail, Need
 from seedproof.metrics.choice import chosen_families
 from seedproof.metrics.statistic import ExampleValues, Statistic
+from seedproof.records.arrow import texts_to_arrow, to_arrow
 from seedproof.records.schema import UNLABELED
 from seedproof.records.shards import Shard
 
@@ -134,16 +135,16 @@ def batch_rows(width: int) -> int:
 
 def _examples(shard: Shard, columns: Detail, classes: tuple[str, ...]) -> pa.Table:
     """One row for each example of a shard, with class names instead of indices."""
-    names = pa.array(classes, pa.string())
+    names = texts_to_arrow(classes)
     table: dict[str, pa.Array | pa.ChunkedArray] = {"example": shard.ids}
     if shard.labels is not None:
-        indices = pa.array(shard.labels, pa.int32(), mask=shard.labels == UNLABELED)
+        indices = to_arrow(shard.labels, missing=shard.labels == UNLABELED)
         table["label"] = names.take(indices)
     for name, values in columns.items():
         if name == "consensus":
-            table[name] = names.take(pa.array(values, pa.int32()))
+            table[name] = names.take(to_arrow(values))
         else:
-            table[name] = pa.array(values, mask=np.isnan(values))
+            table[name] = to_arrow(values, missing=np.isnan(values))
     if shard.extras is not None:
         for name in shard.extras.column_names:
             free = f"extra.{name}" if name in table or name in VOTE_COLUMNS else name

@@ -1,10 +1,12 @@
 """The least stable examples: a short list with what every run said of them."""
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from seedproof.metrics.batch import Batch
+from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.shards import Shard
 
 N_KEPT = 500
@@ -47,7 +49,7 @@ def with_votes(examples: pa.Table, shard: Shard, n_classes: int) -> pa.Table:
         without a label, the consensus.
     """
     indices = _least_stable_rows(examples)
-    rows = indices.to_numpy()
+    rows = to_numpy(indices)
     table = examples.take(indices)
     labels = None if shard.labels is None else shard.labels[rows]
     if shard.probs is not None:
@@ -57,11 +59,11 @@ def with_votes(examples: pa.Table, shard: Shard, n_classes: int) -> pa.Table:
     elif shard.predictions is not None:
         batch = Batch(shard.predictions[:, rows], n_classes=n_classes, labels=labels)
     if shard.probs is not None or shard.top is not None:
-        table = table.append_column("probs", _lists(batch.reference_probs.T, pa.float32()))
-    return table.append_column("predictions", _lists(batch.predictions.T, pa.int32()))
+        table = table.append_column("probs", _lists(batch.reference_probs.T, np.float32))
+    return table.append_column("predictions", _lists(batch.predictions.T, np.int32))
 
 
-def _lists(values: np.ndarray, kind: pa.DataType) -> pa.Array:
+def _lists(values: np.ndarray, kind: npt.DTypeLike) -> pa.Array:
     """Rows of an array as Arrow lists of one length."""
-    flat = pa.array(values.ravel(), kind)
+    flat = to_arrow(values.ravel(), kind)
     return pa.FixedSizeListArray.from_arrays(flat, values.shape[1])

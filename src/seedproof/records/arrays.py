@@ -15,6 +15,7 @@ from seedproof.errors import (
     TooFewRunsError,
     UnknownLabelError,
 )
+from seedproof.records.arrow import to_arrow
 from seedproof.records.checks import (
     Where,
     check_classes,
@@ -125,7 +126,9 @@ class ArrayShards:
         start = index * self.rows_per_shard
         rows = slice(start, min(start + self.rows_per_shard, self.n_examples))
         chosen: slice | IntArray = rows if self._order is None else self._order[rows]
-        ids = self._ids[rows] if self._order is None else self._ids.take(pa.array(chosen))
+        ids = (
+            self._ids[rows] if self._order is None else self._ids.take(to_arrow(self._order[rows]))
+        )
         labels = None if self._labels is None else self._labels[chosen]
         values = self._values[:, chosen]
         if self._run_order is not None:

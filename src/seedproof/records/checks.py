@@ -13,6 +13,7 @@ from seedproof.errors import (
     ProbabilityError,
     UnknownLabelError,
 )
+from seedproof.records.arrow import to_numpy
 from seedproof.typing import FloatArray, IntArray
 
 # Softmax outputs sum to one within rounding. Half precision has three digits.
@@ -133,7 +134,7 @@ def check_classes(indices: IntArray, n_classes: int, where: Where, *, least: int
     )
 
 
-def check_ascending(ids: pa.Array, before: object, where: Where) -> None:
+def check_ascending(ids: pa.Array, before: pa.Scalar | None, where: Where) -> None:
     """Accept ids that rise, without a repetition.
 
     Args:
@@ -151,8 +152,8 @@ def check_ascending(ids: pa.Array, before: object, where: Where) -> None:
             f"{where(pc.index(ids.is_null(), value=True).as_py())} has no id. Give it one."
         )
     if before is not None:
-        ids = pa.concat_arrays([pa.array([before], ids.type), ids])
-    rises = pc.less(ids[:-1], ids[1:]).to_numpy(zero_copy_only=False)
+        ids = pa.concat_arrays([pa.repeat(before, 1), ids])
+    rises = to_numpy(pc.less(ids[:-1], ids[1:]))
     if rises.all():
         return
     row = int(np.flatnonzero(~rises)[0])

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from seedproof.errors import NotFoundError
+from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.location import Location
 from seedproof.records.manifest import Part, RunManifest
 from seedproof.records.part_files import PartFiles
@@ -120,15 +121,15 @@ def write_dynamics(folder: Location, split: str, record: DynamicsRecord) -> Part
 
 
 def _columns(rows: DynamicsRecord) -> list[pa.Array]:
-    offsets = pa.array(rows.offsets, pa.int32())
+    offsets = to_arrow(rows.offsets, np.int32)
     return [
         rows.ids,
-        pa.array(rows.labels, pa.int32(), mask=rows.labels == UNLABELED),
-        pa.array(rows.n_steps, pa.int32()),
-        pa.ListArray.from_arrays(offsets, pa.array(rows.classes, pa.int32())),
-        pa.ListArray.from_arrays(offsets, pa.array(rows.counts, pa.int32())),
-        pa.array(rows.gold_mean, pa.float64(), mask=np.isnan(rows.gold_mean)),
-        pa.array(rows.gold_sd, pa.float64(), mask=np.isnan(rows.gold_sd)),
+        to_arrow(rows.labels, np.int32, missing=rows.labels == UNLABELED),
+        to_arrow(rows.n_steps, np.int32),
+        pa.ListArray.from_arrays(offsets, to_arrow(rows.classes, np.int32)),
+        pa.ListArray.from_arrays(offsets, to_arrow(rows.counts, np.int32)),
+        to_arrow(rows.gold_mean, np.float64, missing=np.isnan(rows.gold_mean)),
+        to_arrow(rows.gold_sd, np.float64, missing=np.isnan(rows.gold_sd)),
     ]
 
 
@@ -188,13 +189,13 @@ def _read(files: PartFiles, group_idx: int) -> DynamicsRecord:
     curve = files.facts["curve"]
     rows = DynamicsRecord(
         ids=columns["example"],
-        labels=columns["label"].fill_null(UNLABELED).to_numpy(zero_copy_only=False),
-        n_steps=columns["n_steps"].to_numpy(zero_copy_only=False),
-        offsets=np.append(0, np.cumsum(lengths.to_numpy(zero_copy_only=False))),
-        classes=columns["classes"].flatten().to_numpy(zero_copy_only=False),
-        counts=columns["counts"].flatten().to_numpy(zero_copy_only=False),
-        gold_mean=columns["gold_mean"].to_numpy(zero_copy_only=False),
-        gold_sd=columns["gold_sd"].to_numpy(zero_copy_only=False),
+        labels=to_numpy(columns["label"], missing=UNLABELED),
+        n_steps=to_numpy(columns["n_steps"]),
+        offsets=np.append(0, np.cumsum(to_numpy(lengths))),
+        classes=to_numpy(columns["classes"].flatten()),
+        counts=to_numpy(columns["counts"].flatten()),
+        gold_mean=to_numpy(columns["gold_mean"], missing=np.nan),
+        gold_sd=to_numpy(columns["gold_sd"], missing=np.nan),
         class_names=tuple(files.facts["classes"]),
         curve=None if curve is None else Curve(tuple(curve["steps"]), tuple(curve["entropies"])),
     )

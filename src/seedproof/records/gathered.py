@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.typing import IntArray
 
 # So many different runs, labels or predictions are none; names beyond them are not kept.
@@ -79,9 +80,7 @@ class Gathered:
                     opened, reader = file_idx, pa.ipc.open_file(source, options=options)
                 batch = reader.get_batch(batch_idx)
                 if run_idx is None:
-                    batch = batch.append_column(
-                        "r", pa.repeat(pa.scalar(run, pa.int32()), len(batch))
-                    )
+                    batch = batch.append_column("r", to_arrow(np.full(len(batch), run, np.int32)))
                 yield batch
 
 
@@ -146,15 +145,15 @@ class Gatherer:
                 index[text] = len(names)
                 names.append(text)
             table.append(index.get(text, MISSING))
-        positions = encoded.indices.fill_null(len(table)).to_numpy(zero_copy_only=False)
-        return pa.array(np.array([*table, MISSING], dtype=np.int32)[positions])
+        positions = to_numpy(encoded.indices, missing=len(table))
+        return to_arrow(np.array([*table, MISSING], dtype=np.int32)[positions])
 
     def _flush(self) -> None:
         if not self._waiting:
             return
         (rows,) = pa.Table.from_batches(self._waiting).combine_chunks().to_batches()
         self._waiting, self._n_waiting = [], 0
-        runs = rows.column("r").to_numpy()
+        runs = to_numpy(rows.column("r"))
         kept = rows.drop_columns("r")
         self.found.schema = kept.schema.names
         self.found.files.append(f"rows-{len(self.found.files):06}.arrow")
@@ -164,7 +163,7 @@ class Gatherer:
         ):
             step = max(1, PIECE_BYTES * len(kept) // max(1, kept.nbytes))
             for n_written, (run, order) in enumerate(_pieces(runs, step)):
-                writer.write_batch(kept.take(pa.array(order)))
+                writer.write_batch(kept.take(to_arrow(order)))
                 self._note(run, n_written, len(order))
 
     def _note(self, run: int, batch_idx: int, n_rows: int) -> None:

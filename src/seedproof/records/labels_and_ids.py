@@ -14,6 +14,7 @@ from seedproof.errors import (
     ShapeError,
     UnknownLabelError,
 )
+from seedproof.records.arrow import texts_to_arrow, to_arrow, to_numpy
 from seedproof.records.location import is_unicode
 from seedproof.records.schema import UNLABELED
 from seedproof.records.shards import is_integer
@@ -43,7 +44,7 @@ def as_text(value: object) -> str | None:
 def as_ids(ids: npt.ArrayLike | None, n_examples: int) -> pa.Array:
     """Ids as they are recorded: int64 if all are integers, else text; positions without them."""
     if ids is None:
-        return pa.array(np.arange(n_examples, dtype=np.int64))
+        return to_arrow(np.arange(n_examples, dtype=np.int64))
     given = column(ids)
     if given.shape != (n_examples,):
         raise ShapeError(
@@ -51,7 +52,7 @@ def as_ids(ids: npt.ArrayLike | None, n_examples: int) -> pa.Array:
             f"Give one id an example, shape ({n_examples},)."
         )
     if np.issubdtype(given.dtype, np.signedinteger):
-        return pa.array(given.astype(np.int64))
+        return to_arrow(given.astype(np.int64))
     names = [as_text(value) for value in given.tolist()]
     if None in names:
         raise MissingValueError(
@@ -60,9 +61,9 @@ def as_ids(ids: npt.ArrayLike | None, n_examples: int) -> pa.Array:
         )
     texts = [str(name) for name in names]
     if all(is_integer(text) for text in texts):
-        return pa.array([int(text) for text in texts], pa.int64())
+        return to_arrow([int(text) for text in texts], np.int64)
     check_text(texts)
-    return pa.array(texts, pa.string())
+    return texts_to_arrow(texts)
 
 
 def canonical_rows(ids: pa.Array) -> IntArray:
@@ -71,11 +72,11 @@ def canonical_rows(ids: pa.Array) -> IntArray:
 
     order = pc.sort_indices(ids)
     ranked = ids.take(order)
-    same = pc.equal(ranked[:-1], ranked[1:]).to_numpy(zero_copy_only=False)
+    same = to_numpy(pc.equal(ranked[:-1], ranked[1:]))
     if same.any():
         twice = ranked[int(np.flatnonzero(same)[0])].as_py()
         raise DuplicateExampleError(f"The id {twice!r} comes twice. Give every example its own id.")
-    return np.asarray(order.to_numpy())
+    return to_numpy(order)
 
 
 def class_names(classes: Sequence[str] | None, n_classes: int) -> tuple[str, ...]:

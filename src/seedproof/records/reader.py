@@ -16,6 +16,7 @@ from seedproof.errors import (
     TooFewRunsError,
 )
 from seedproof.records.alignment import check_alike, label_conflict, largest_alike
+from seedproof.records.arrow import to_numpy
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.part_files import OR_SKIP
@@ -340,8 +341,7 @@ class StoreShards:
         return TopProbs(*(np.stack(values) for values in zip(*found, strict=True)))
 
     def _labels(self, facts: pa.Table, reader: RunReader) -> IntArray:
-        column = facts.column("label").fill_null(UNLABELED)
-        return self._common(column.to_numpy(), reader)
+        return self._common(to_numpy(facts.column("label"), missing=UNLABELED), reader)
 
     def _common(self, indices: IntArray, reader: RunReader) -> IntArray:
         """Class indices of one run as indices into the classes of all runs."""

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from seedproof.errors import NotFoundError
+from seedproof.records.arrow import to_numpy
 from seedproof.records.checks import HALF_SUM_TOLERANCE
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
@@ -82,7 +83,7 @@ class RunReader:
     def predictions(self, group_idx: int) -> IntArray:
         """Predicted class indices of one row group, from as few bytes as there can be."""
         if "prediction" in self._columns:
-            return np.asarray(self.read(group_idx, ["prediction"]).column("prediction").to_numpy())
+            return to_numpy(self.read(group_idx, ["prediction"]).column("prediction"))
         # Before 1.3, probabilities stood alone.
         if self.kind is Kind.TOP:
             return most_probable_of_top(*self.top(group_idx))
@@ -133,11 +134,11 @@ def _are_possible(rows: pa.Table, group: Group, n_classes: int) -> bool:
     for name, column in zip(rows.column_names, rows.columns, strict=True):
         match name:
             case "label":
-                labels = column.fill_null(UNLABELED).to_numpy()
+                labels = to_numpy(column, missing=UNLABELED)
                 fine &= labels_digest(labels) == group.labels_digest
             case "prediction" | "top_classes":
                 is_plain = name == "prediction"
-                indices = column.to_numpy() if is_plain else integers_from_binary(column)
+                indices = to_numpy(column) if is_plain else integers_from_binary(column)
                 fine &= bool(indices.min() >= 0 and indices.max() < n_classes)
             case "probs" | "top_probs":
                 is_whole = name == "probs"

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from seedproof.errors import SchemaVersionError
+from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.predicted import most_probable, most_probable_of_top
 from seedproof.typing import FloatArray, IntArray
 
@@ -135,7 +136,7 @@ class Layout:
     ) -> pa.Table:
         """Rows in the layout's columns, copied: they wait while the caller reuses its arrays."""
         gold = np.array(labels, dtype=np.int32)
-        columns = [ids, pa.array(gold, pa.int32(), mask=gold == UNLABELED)]
+        columns = [ids, to_arrow(gold, missing=gold == UNLABELED)]
         if isinstance(values, tuple):
             classes, probs = np.array(values[0], dtype="<i4"), np.array(values[1], dtype="<f4")
             columns += [_as_binary(classes), _as_binary(probs)]
@@ -147,7 +148,7 @@ class Layout:
             predictions = most_probable(probs)
         else:
             predictions = np.array(values, dtype=np.int32)
-        columns.append(pa.array(predictions, pa.int32()))
+        columns.append(to_arrow(predictions, np.int32))
         return pa.Table.from_arrays([*columns, *extras], schema=self.arrow())
 
 
@@ -195,7 +196,7 @@ def _bytes_of(column: pa.ChunkedArray) -> pa.Buffer:
 def ids_digest(ids: pa.Array) -> str:
     """Digest of the ids of one row group; equal digests mean equal ids in equal order."""
     if pa.types.is_integer(ids.type):
-        return digest(ids.to_numpy(zero_copy_only=False).astype("<i8").tobytes())
+        return digest(to_numpy(ids).astype("<i8").tobytes())
     bounds = np.frombuffer(ids.buffers()[1], "<i4")[ids.offset : ids.offset + len(ids) + 1]
     text = ids.buffers()[2]
     content = b"" if text is None else text[int(bounds[0]) : int(bounds[-1])].to_pybytes()
@@ -220,7 +221,7 @@ def values_digest(rows: pa.Table, columns: Sequence[str]) -> str:
     Returns:
         Equal text for equal values.
     """
-    few = [*range(0, len(rows), ROWS_APART), len(rows) - 1]
+    few = to_arrow([*range(0, len(rows), ROWS_APART), len(rows) - 1])
     parts = [pa.concat_arrays(rows.column(name).take(few).chunks) for name in columns]
     width = [4 if part.type == pa.int32() else part.type.byte_width for part in parts]
     return digest(
@@ -233,7 +234,7 @@ def values_digest(rows: pa.Table, columns: Sequence[str]) -> str:
 
 def predictions_digest(predictions: pa.ChunkedArray) -> str:
     """Digest of the predicted classes of one row group: they can be read without the values."""
-    return digest(predictions.to_numpy().astype("<i4").tobytes())
+    return digest(to_numpy(predictions).astype("<i4").tobytes())
 
 
 def digest(content: bytes) -> str:

@@ -23,6 +23,7 @@ from seedproof.errors import (
     TooFewRunsError,
     UnknownLabelError,
 )
+from seedproof.records.arrow import to_numpy
 from seedproof.records.checks import SUM_TOLERANCE
 from seedproof.records.columns import Roles
 from seedproof.records.gathered import MAX_NAMES, Gathered
@@ -325,12 +326,12 @@ class SortedRows:
                     f"Example {ids[row].as_py()!r} of run {run!r} has "
                     f"no value in {name!r}. Fill it in, or leave the example out of every run."
                 )
-            probs[:, index] = column.to_numpy(zero_copy_only=False)
+            probs[:, index] = to_numpy(column)
         return ids, labels, probs, further
 
     def _indices(self, column: str, batch: pa.RecordBatch) -> IntArray:
         """Class index of each name; unlabeled where it is missing."""
-        positions = batch.column(column).to_numpy(zero_copy_only=False)
+        positions = to_numpy(batch.column(column))
         return np.asarray(self._class_of[column][positions])
 
     def _load_facts(self) -> None:

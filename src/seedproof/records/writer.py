@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from seedproof.records.arrow import to_numpy
 from seedproof.records.checks import (
     SUM_TOLERANCE,
     check_ascending,
@@ -77,7 +78,7 @@ class PredictionsWriter:
         self._attempt = uuid4().hex[:8]
         self._waiting: list[pa.Table] = []
         self._n_waiting = 0
-        self._last_id: object = None
+        self._last_id: pa.Scalar | None = None
         self._parts: list[Part] = []
         self._part: PartWriter | None = None
 
@@ -115,7 +116,7 @@ class PredictionsWriter:
                 check_top(
                     values[0], values[1], where, n_classes=n_classes, tolerance=self._tolerance
                 )
-        self._last_id = ids[-1].as_py()
+        self._last_id = ids[-1]
         self._waiting.append(self._layout.table(ids, labels, values, extras))
         self._n_waiting += len(ids)
         while self._n_waiting >= self._rows_per_group:
@@ -127,7 +128,7 @@ class PredictionsWriter:
         self._waiting = [waiting.slice(n_rows)]
         self._n_waiting -= n_rows
         ids = table.column("example").chunk(0)
-        labels = table.column("label").chunk(0).fill_null(UNLABELED).to_numpy(zero_copy_only=False)
+        labels = to_numpy(table.column("label"), missing=UNLABELED)
         n_labeled = int((labels != UNLABELED).sum())
         self.groups.append(
             Group(

@@ -110,9 +110,9 @@ def test_rising_ids_are_accepted(ids):
 
 def test_ids_rise_over_batches():
     """The last id of the batch before counts."""
-    check_ascending(pa.array([3, 4]), 2, where)
+    check_ascending(pa.array([3, 4]), pa.scalar(2), where)
     with pytest.raises(DuplicateExampleError, match="Row 0 comes twice"):
-        check_ascending(pa.array([3, 4]), 3, where)
+        check_ascending(pa.array([3, 4]), pa.scalar(3), where)
 
 
 @pytest.mark.parametrize(("ids", "row"), [([1, 1], 1), ([1, 2, 2], 2), (["a", "b", "b"], 2)])

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from seedproof.metrics.batch import Batch
+from seedproof.records.arrow import texts_to_arrow, to_arrow, to_numpy
 from seedproof.records.shards import Shard
 from seedproof.typing import IntArray
 
@@ -27,7 +28,7 @@ class Movers:
         arm: tuple[Shard, pa.Table, tuple[str, ...]],
     ) -> None:
         """Add the examples of one shard, with its rows and class names, as both sides have it."""
-        change = arm[1].column("flip_rate").to_numpy() - base[1].column("flip_rate").to_numpy()
+        change = to_numpy(arm[1].column("flip_rate")) - to_numpy(base[1].column("flip_rate"))
         # Equal changes keep the order of the ids both ways, however examples are cut into shards.
         fallen, risen = (np.argsort(one, kind="stable")[:N_KEPT] for one in (change, -change))
         fallen, risen = fallen[change[fallen] < 0], risen[change[risen] > 0]
@@ -57,13 +58,13 @@ def _rows(
     change: np.ndarray,
     places: IntArray,
 ) -> pa.Table:
-    indices = pa.array(places, pa.int64())
+    indices = to_arrow(places)
     before, after = (table.take(indices) for _, table, _ in (base, arm))
     columns = {
         "example": before.column("example"),
-        "change": pa.array(change[places], pa.float64()),
-        "votes_before": pa.array(_votes(base, places), pa.string()),
-        "votes_after": pa.array(_votes(arm, places), pa.string()),
+        "change": to_arrow(change[places]),
+        "votes_before": texts_to_arrow(_votes(base, places)),
+        "votes_after": texts_to_arrow(_votes(arm, places)),
         "entropy_before": before.column("label_entropy"),
         "entropy_after": after.column("label_entropy"),
     }

@@ -29,6 +29,7 @@ from seedproof.comparison.versions.votes import (
 from seedproof.errors import TooFewRunsError
 from seedproof.measurement.intervals import TAIL, Estimate
 from seedproof.measurement.tally import batches
+from seedproof.records.arrow import texts_to_arrow, to_arrow, to_numpy
 from seedproof.records.location import Location
 from seedproof.records.schema import UNLABELED
 from seedproof.records.shards import Shard, ShardSource, canonical_order
@@ -218,17 +219,17 @@ class VersionTally:
         extras: pa.Table | None,
     ) -> pa.Table:
         """One row for each example of a shard, with class names instead of indices."""
-        names = pa.array(self._classes, pa.string())
+        names = texts_to_arrow(self._classes)
         table: dict[str, pa.Array | pa.ChunkedArray] = {"example": ids}
         if self._is_labeled:
             gold = np.full(len(ids), UNLABELED) if labels is None else labels
-            table["label"] = names.take(pa.array(gold, pa.int32(), mask=gold == UNLABELED))
+            table["label"] = names.take(to_arrow(gold, missing=gold == UNLABELED))
         for name in OWN_COLUMNS:
             if name in {"old", "new"}:
-                table[name] = names.take(pa.array(columns[name], pa.int32()))
+                table[name] = names.take(to_arrow(columns[name]))
             elif name in columns:
                 values = columns[name]
-                table[name] = pa.array(values, mask=np.isnan(values))
+                table[name] = to_arrow(values, missing=np.isnan(values))
         if extras is not None:
             for name in extras.column_names:
                 free = f"extra.{name}" if name in OWN_COLUMNS else name
@@ -238,13 +239,13 @@ class VersionTally:
     def _keep(self, table: pa.Table, is_tested: BoolArray, predictions: list[IntArray]) -> None:
         """Remember the examples with the smallest p-values, with what each run said of them."""
         indices = np.flatnonzero(is_tested)
-        chosen = indices[_smallest(table.take(pa.array(indices)))]
-        rows = table.take(pa.array(chosen))
+        chosen = indices[_smallest(table.take(to_arrow(indices)))]
+        rows = table.take(to_arrow(chosen))
         for side, runs in zip(("old", "new"), predictions, strict=True):
             votes = pa.array(runs[:, chosen].T.tolist(), pa.list_(pa.int32()))
             rows = rows.append_column(f"{side}_predictions", votes)
         known = pa.concat_tables([*self._kept, rows])
-        self._kept = [known.take(pa.array(_smallest(known))).combine_chunks()]
+        self._kept = [known.take(to_arrow(_smallest(known))).combine_chunks()]
 
     def result(self, examples_file: Location, notes: tuple[str, ...]) -> VersionComparison:
         """Everything, once all shards were added."""
@@ -302,7 +303,7 @@ class VersionTally:
         rows = kept.filter(pc.less_equal(kept.column("p_value"), least))
         q_values = [rates[p_value] for p_value in rows.column("p_value").to_pylist()]
         place = rows.column_names.index("p_value") + 1
-        return rows.add_column(place, "q_value", pa.array(q_values, pa.float64()))
+        return rows.add_column(place, "q_value", to_arrow(q_values, np.float64))
 
 
 def _predictions(shard: Shard, n_classes: int) -> IntArray:
@@ -336,4 +337,4 @@ def _filled(
 def _smallest(table: pa.Table) -> IntArray:
     """Which rows have the smallest p-values, at most `N_KEPT`; then most flips, then ids."""
     keys = [("p_value", "ascending"), ("flip_rate", "descending"), ("example", "ascending")]
-    return np.asarray(pc.sort_indices(table, sort_keys=keys)[:N_KEPT].to_numpy())
+    return to_numpy(pc.sort_indices(table, sort_keys=keys)[:N_KEPT])

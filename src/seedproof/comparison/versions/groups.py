@@ -7,6 +7,7 @@ import pyarrow as pa
 from scipy.sparse import csr_array
 
 from seedproof.errors import ColumnError
+from seedproof.records.arrow import to_numpy
 from seedproof.records.schema import UNLABELED
 from seedproof.typing import IntArray
 
@@ -73,7 +74,7 @@ class Groups:
         encoded = values.dictionary_encode(null_encoding="encode")
         names = encoded.dictionary.to_pylist()
         places = np.array([self._place(column, name) for name in names], dtype=np.int64)
-        return np.asarray(places[encoded.indices.to_numpy(zero_copy_only=False)])
+        return np.asarray(places[to_numpy(encoded.indices)])
 
     def _place(self, column: str, value: object) -> int:
         name = None if value is None else str(value)

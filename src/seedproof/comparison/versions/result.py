@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from seedproof.comparison.versions.votes import Discoveries
+from seedproof.measurement.examples import read_parquet
 from seedproof.measurement.intervals import TAIL, Estimate
 from seedproof.records.location import Location
 
@@ -135,7 +135,7 @@ class VersionComparison:
     def examples(self) -> pa.Table:
         """One row for each example, in the order of their ids."""
         place = self.examples_file
-        return pq.read_table(place.path, filesystem=place.files)
+        return read_parquet(place)
 
     def extras(self) -> tuple[str, ...]:
         """Columns of the user's own that were carried along."""

@@ -15,6 +15,7 @@ from seedproof.measurement.dynamics.watched import Watched
 from seedproof.measurement.intervals import Estimate, estimate
 from seedproof.metrics.entropy import label_entropy
 from seedproof.metrics.statistic import ExampleSums, ExampleValues
+from seedproof.records.arrow import to_arrow
 from seedproof.typing import FloatArray
 
 # A tenth of fewer examples is not even one.
@@ -96,10 +97,10 @@ def _examples(traces: Traces) -> pa.Table:
     over[watched.contested] = label_entropy(watched.agreement).values
     columns = {
         "example": traces.ids.cast(pa.string()),
-        "single_run_entropy": pa.array(watched.entropies.mean(axis=0)),
-        "label_entropy": pa.array(over),
+        "single_run_entropy": to_arrow(watched.entropies.mean(axis=0)),
+        "label_entropy": to_arrow(over),
         **{
-            name: pa.array(values, mask=np.isnan(values))
+            name: to_arrow(values, missing=np.isnan(values))
             for name, values in traces.coordinates.items()
         },
     }

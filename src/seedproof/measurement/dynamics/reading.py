@@ -11,6 +11,7 @@ from seedproof.errors import DamagedStoreError
 from seedproof.measurement.dynamics.watched import Watched
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.dynamics import correctness, step_entropy
+from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.dynamics import Curve, DynamicsRecord, dynamics_of
 from seedproof.records.reader import StoreShards, below
 from seedproof.records.schema import UNLABELED
@@ -76,7 +77,7 @@ def read_votes(
             progress(index + 1, source.n_shards)
     if not ids:
         none = np.empty(0, np.int64)
-        return Votes(pa.array([], pa.int64()), none, none, np.empty((0, 0), np.int32))
+        return Votes(pa.nulls(0, pa.int64()), none, none, np.empty((0, 0), np.int32))
     return Votes(
         pa.concat_arrays(ids),
         np.concatenate(labels),
@@ -155,7 +156,7 @@ def read_traces(source: StoreShards, votes: Votes, *, skip_damaged: bool = False
     steps = np.stack(n_steps)[:, is_seen]
     return Traces(
         _watched(entropies[:, is_seen], np.array(traced), votes, is_seen),
-        votes.ids.filter(pa.array(is_seen)),
+        votes.ids.filter(to_arrow(is_seen)),
         {name: values[is_seen] / len(traced) for name, values in coordinates.items()},
         (int(steps.min()), int(steps.max())),
         tuple(curves),
@@ -173,8 +174,8 @@ def _places(ids: pa.Array, all_ids: pa.Array) -> tuple[IntArray, BoolArray]:
     if ids.type != all_ids.type:  # numbers of a few may be text among others
         ids, all_ids = ids.cast(pa.string()), all_ids.cast(pa.string())
     place = pc.index_in(all_ids, value_set=ids)
-    found = place.is_valid().to_numpy(zero_copy_only=False)
-    return place.fill_null(0).to_numpy(), found
+    found = to_numpy(place.is_valid())
+    return to_numpy(place, missing=0), found
 
 
 def _n_other_labels(

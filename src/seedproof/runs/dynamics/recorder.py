@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from seedproof.errors import DtypeError, EmptyInputError, InputError, OptionError, ShapeError
 from seedproof.metrics.dynamics import Cartography, correctness, mean_step_entropy, step_entropy
+from seedproof.records.arrow import to_arrow
 from seedproof.records.checks import (
     check_classes,
     check_probs,
@@ -237,7 +238,7 @@ class Dynamics:
         labels = np.append(_ranks(class_order), UNLABELED)[self._examples.labels]
         gold_mean, gold_sd = self._gold.mean_and_sd()
         return DynamicsRecord(
-            ids=self._examples.ids.take(row_order),
+            ids=self._examples.ids.take(to_arrow(row_order)),
             labels=labels[row_order].astype(np.int32),
             n_steps=self._gold.n_steps[row_order],
             offsets=self._offsets(moved[pairs]),

@@ -1,0 +1,71 @@
+"""Numpy and Arrow, through memory that both can read.
+
+`pa.array` and `to_numpy` do more, and to see whether they deal with pandas they load it wherever it
+is installed: a third of a second in every training and every command.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from seedproof.typing import BoolArray
+
+
+def to_arrow(
+    values: npt.ArrayLike, kind: npt.DTypeLike | None = None, *, missing: BoolArray | None = None
+) -> pa.Array:
+    """Numbers or truth values as an Arrow array; numbers of the type asked for are not copied.
+
+    Args:
+        values: Along one axis.
+        kind: Type of the numbers; theirs without it.
+        missing: Where there is none, whatever stands there.
+
+    Returns:
+        As many values, null where one is missing.
+    """
+    block = np.ascontiguousarray(values, dtype=kind)
+    valid = None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little"))
+    content = np.packbits(block, bitorder="little") if block.dtype == np.bool_ else block
+    return pa.Array.from_buffers(
+        pa.from_numpy_dtype(block.dtype), len(block), [valid, pa.py_buffer(content)]
+    )
+
+
+def texts_to_arrow(texts: Sequence[str]) -> pa.Array:
+    """Texts as an Arrow array."""
+    encoded = [text.encode() for text in texts]
+    ends = np.cumsum([0, *map(len, encoded)])
+    if ends[-1] > np.iinfo(np.int32).max:
+        raise pa.ArrowCapacityError(f"{ends[-1]:,} bytes of text do not fit into one array.")
+    return pa.StringArray.from_buffers(
+        len(encoded), pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(b"".join(encoded))
+    )
+
+
+def to_numpy(
+    column: pa.Array | pa.ChunkedArray, *, missing: float | None = None
+) -> npt.NDArray[Any]:
+    """Numbers or truth values of an Arrow column; not to be written to, it may be Arrow's memory.
+
+    Args:
+        column: Numbers or truth values.
+        missing: What stands for null.
+
+    Returns:
+        Of the column's own type.
+
+    Raises:
+        ValueError: There are nulls, and nothing stands for them.
+    """
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if missing is not None and array.null_count:
+        array = array.fill_null(to_arrow([missing]).cast(array.type)[0])
+    if array.null_count:
+        raise ValueError(f"{array.null_count} of {len(array)} values are null.")
+    if pa.types.is_boolean(array.type):
+        return np.from_dlpack(array.cast(pa.uint8())).view(np.bool_)
+    return np.from_dlpack(array)
