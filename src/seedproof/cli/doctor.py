@@ -76,7 +76,7 @@ def _show(diagnosis: "Diagnosis") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from seedproof.report.text import printable
+    from seedproof.report.printable import printable
 
     console = Console()
     if diagnosis.failure is not None:

@@ -62,7 +62,7 @@ def main() -> None:
     try:
         app()
     except SeedproofError as error:
-        from seedproof.report.text import printable
+        from seedproof.report.printable import printable
 
         typer.echo(f"error {error.code}: {printable(str(error))}", err=True)
         sys.exit(2)

@@ -38,9 +38,9 @@ from seedproof.records.memory import parse_memory
 from seedproof.records.reader import Store, StoreShards
 from seedproof.records.targets import Target, open_target
 from seedproof.report.comparison.report import ComparisonReport
+from seedproof.report.printable import printable
 from seedproof.report.report import Report
 from seedproof.report.side_by_side import SideBySide
-from seedproof.report.text import printable
 from seedproof.report.versions import VersionReport
 from seedproof.typing import Progress
 

@@ -16,7 +16,8 @@ from seedproof.errors import NotFoundError, OptionError
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
 from seedproof.report.numbers import MINUS, NO_BREAK, number, sign
-from seedproof.report.text import MAX_LINE, plain_text, printable
+from seedproof.report.printable import printable
+from seedproof.report.text import MAX_LINE, plain_text
 from seedproof.typing import Progress
 
 # If varying any one source alone leaves nearly all flips, the training hardly heeds its sources.

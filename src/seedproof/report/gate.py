@@ -22,7 +22,8 @@ from seedproof.measurement.intervals import SPREAD_FROM, Estimate
 from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.card import Unit, card
 from seedproof.report.numbers import MINUS, NO_BREAK, number, sign
-from seedproof.report.text import PLAIN_WIDTH, printable
+from seedproof.report.printable import printable
+from seedproof.report.text import PLAIN_WIDTH
 
 FORMAT = 1
 SIGNS: Mapping[Outcome, str] = {"pass": "✅", "fail": "❌", "investigate": "🔍"}

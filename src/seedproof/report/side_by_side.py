@@ -13,9 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from seedproof.errors import UnknownNameError
+from seedproof.report.printable import printable
 from seedproof.report.reasons.view import ReasonRow
 from seedproof.report.report import Report
-from seedproof.report.text import plain_text, printable
+from seedproof.report.text import plain_text
 from seedproof.report.view import Row, View, can_show, unknown_column
 
 # Columns that no terminal has.

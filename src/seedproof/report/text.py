@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from seedproof.report.numbers import NO_BREAK
+from seedproof.report.printable import printable
 from seedproof.report.reasons.heat import HeatMap
 from seedproof.report.reasons.view import Reasons
 from seedproof.report.view import DynamicsView, Row, View
@@ -125,12 +126,6 @@ def _examples(view: View) -> Table:
     for cells in zip(*columns.values(), *further, strict=True):
         table.add_row(*(Text(printable(cell)) for cell in cells))
     return table
-
-
-def printable(text: str) -> str:
-    """A user's words on one line, without what could steer a terminal."""
-    line = " ".join(text.split())
-    return "".join(sign if sign.isprintable() else f"\\x{ord(sign):02x}" for sign in line)
 
 
 def _table() -> Table:

@@ -17,7 +17,8 @@ from seedproof.measurement.intervals import TAIL, Estimate
 from seedproof.report.comparison.text import shortened
 from seedproof.report.files import remove_with, save_files
 from seedproof.report.numbers import MINUS, NO_BREAK, bracketed, number, sign
-from seedproof.report.text import MAX_CELL, PLAIN_WIDTH, Prose, plain_text, printable
+from seedproof.report.printable import printable
+from seedproof.report.text import MAX_CELL, PLAIN_WIDTH, Prose, plain_text
 
 N_LISTED = 10
 MAX_NAMED = 3

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from seedproof.engines import Failure
-from seedproof.report.text import printable
+from seedproof.report.printable import printable
 from seedproof.runs.resume import FAILED, FINISHED, RUNNING, WAITING, RunState
 from seedproof.runs.spec import RunSpec
 from seedproof.runs.worker import Trained

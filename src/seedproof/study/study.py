@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seedproof.engines import Engine, Failure, SerialEngine
 from seedproof.engines.named import build_engine
@@ -13,10 +13,6 @@ from seedproof.errors import OptionError, RunExistsError
 from seedproof.records.location import Location
 from seedproof.records.manifest import FailureManifest
 from seedproof.records.reader import Store
-from seedproof.report.api import compare, measure, measure_arms
-from seedproof.report.comparison.report import ComparisonReport
-from seedproof.report.report import Report
-from seedproof.report.side_by_side import SideBySide
 from seedproof.runs.resume import (
     FINISHED,
     WAITING,
@@ -33,6 +29,11 @@ from seedproof.runs.target import Target, Train, as_target
 from seedproof.runs.worker import TrainRun, is_claimed
 from seedproof.seeds import SeedPlan
 from seedproof.study.progress import Watch, watch
+
+if TYPE_CHECKING:
+    from seedproof.report.comparison.report import ComparisonReport
+    from seedproof.report.report import Report
+    from seedproof.report.side_by_side import SideBySide
 
 # How long to wait before asking again for a run that another coordinator is at.
 PATIENCE_SECONDS = 1.0
@@ -255,7 +256,7 @@ class Study:
         with suppress(RunExistsError):  # somebody else made it meanwhile
             run.commit({"target": self._target.name, "code": dict(self._target.code())})
 
-    def measure(self, *, arm: str | None = None, split: str | None = None) -> Report:
+    def measure(self, *, arm: str | None = None, split: str | None = None) -> "Report":
         """How much the seed decided, of the finished runs of one arm.
 
         Args:
@@ -265,11 +266,13 @@ class Study:
         Returns:
             A report.
         """
+        from seedproof.report.api import measure  # slow to load, and who trains needs none of it
+
         return measure(self._store, arm=arm, split=split)
 
     def compare(
         self, *, baseline: str | None = None, gold: str | None = None, split: str | None = None
-    ) -> ComparisonReport:
+    ) -> "ComparisonReport":
         """What each arm changes against a baseline, and whether that is more than luck.
 
         Args:
@@ -280,9 +283,11 @@ class Study:
         Returns:
             Every metric of each arm with its effect, interval and verdict.
         """
+        from seedproof.report.api import compare
+
         return compare(self._store, baseline=baseline, gold=gold, split=split)
 
-    def measure_arms(self, *, split: str | None = None) -> SideBySide:
+    def measure_arms(self, *, split: str | None = None) -> "SideBySide":
         """The reports of all arms, side by side.
 
         Args:
@@ -291,6 +296,8 @@ class Study:
         Returns:
             A report for each arm.
         """
+        from seedproof.report.api import measure_arms
+
         return measure_arms(self._store, split=split)
 
 

@@ -9,7 +9,8 @@ from rich.text import Text
 from seedproof.report.comparison.groups import verdict_kind
 from seedproof.report.comparison.view import Block, Cell, ComparisonView, Sheet
 from seedproof.report.numbers import sign
-from seedproof.report.text import Prose, plain_text, printable
+from seedproof.report.printable import printable
+from seedproof.report.text import Prose, plain_text
 
 MAX_NAME = 16
 MAX_COLUMNS = 4
