@@ -7,10 +7,11 @@ import os
 import sys
 import sysconfig
 import textwrap
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Container, Iterator
 from functools import cache, partial
 from pathlib import Path
-from types import CellType, CodeType, FunctionType, MethodType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from seedproof.records.schema import digest
@@ -19,6 +20,8 @@ GLOBAL_LOOKUPS = {"LOAD_GLOBAL", "LOAD_NAME"}
 
 # What is said of a file that was saved after the run had loaded it: no digest is equal to it.
 EDITED = "edited while the run was on"
+# Some file systems count time in steps of two seconds: within one a file may change unnoticed.
+COARSE_SECONDS = 2.0
 
 
 def file_digest(path: Path) -> str:
@@ -37,18 +40,31 @@ def loaded_files(root: Path, *, since: float) -> dict[str, str]:
         A digest for each file.
     """
     found = {}
+    folder = root.resolve()
     for _, path in own_modules(root):
-        edited = path.stat().st_mtime > since
-        name = path.relative_to(root.resolve()).as_posix()
-        found[name] = EDITED if edited else file_digest(path)
+        status = path.stat()
+        name = path.relative_to(folder).as_posix()
+        if status.st_mtime > since:
+            found[name] = EDITED
+        elif time.time() - status.st_mtime < COARSE_SECONDS:
+            found[name] = file_digest(path)
+        else:
+            found[name] = _digest_as_of(path, status.st_mtime_ns, status.st_size)
     return dict(sorted(found.items()))
 
 
-def own_modules(root: Path) -> Iterator[tuple[str, Path]]:
+@cache
+def _digest_as_of(path: Path, _saved_ns: int, _size: int) -> str:
+    """Digest of a file that was saved so long ago that saving it again would show."""
+    return file_digest(path)
+
+
+def own_modules(root: Path, *, besides: Container[str] = ()) -> Iterator[tuple[str, Path]]:
     """The user's own modules that are loaded now: below a folder, and in no library.
 
     Args:
         root: The folder that the user's code is in; an environment may lie in it, too.
+        besides: Names of modules that are left out.
 
     Yields:
         Name and file of each. A main program is none of them: what is trained from it is told by
@@ -57,16 +73,25 @@ def own_modules(root: Path) -> Iterator[tuple[str, Path]]:
     forms = (root.resolve(), root.absolute())
     # `join` ends them with a separator, also the root of all files.
     below, as_given = (os.path.join(form, "") for form in forms)  # noqa: PTH118 - pathlib drops it
-    libraries = _libraries()
+    libraries, folders = _libraries(), dict[str, str]()
     for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        # A glance at the text of its path tells most libraries.
-        if name == "__main__" or not isinstance(file, str) or file.startswith(libraries):
+        if name == "__main__" or name in besides or _of_libraries.get(name) is module:
             continue
-        # A link below the root may have come to lead elsewhere.
-        place = os.path.realpath(file) if file.startswith((below, as_given)) else _place(file)
+        file = getattr(module, "__file__", None)
+        if not isinstance(file, str):
+            continue
+        # A glance at the text of its path tells most libraries.
+        if file.startswith(libraries):
+            _of_libraries[name] = module
+            continue
+        is_below = file.startswith((below, as_given))
+        place = _place_now(file, folders) if is_below else _place(file)
         if place.startswith(below) and place.endswith(".py") and Path(place).is_file():
             yield name, Path(place)
+
+
+# Thousands of modules are of libraries, and are asked after by every run.
+_of_libraries: dict[str, ModuleType] = {}
 
 
 @cache
@@ -81,6 +106,16 @@ def _libraries() -> tuple[str, ...]:
 def _place(file: str) -> str:
     """Where a file is, links followed."""
     return os.path.realpath(file)
+
+
+def _place_now(file: str, folders: dict[str, str]) -> str:
+    """The same where a link may have come to lead elsewhere; each folder is looked up once."""
+    folder, name = os.path.split(file)
+    if folder not in folders:
+        folders[folder] = os.path.realpath(folder)
+    # In pathlib's words this takes twice as long, for hundreds of files in each run.
+    place = os.path.join(folders[folder], name)  # noqa: PTH118
+    return os.path.realpath(place) if os.path.islink(place) else place  # noqa: PTH114
 
 
 def definitions(function: Callable[..., Any]) -> dict[str, str]:

@@ -221,9 +221,8 @@ def loaded_afresh(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        for name, _ in list(own_modules(folder)):
-            if name not in before:
-                del sys.modules[name]
+        for name, _ in list(own_modules(folder, besides=before)):
+            del sys.modules[name]
 
 
 def _root_of(module: str) -> Path:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import product
 from typing import Any, Literal
 
@@ -168,8 +169,7 @@ class SeedPlan:
 
     def seed(self, source: str, level: int) -> int:
         """The seed of one level of one source: 32 bits, which every library takes."""
-        key = (SOURCES.index(source), level)
-        return int(np.random.SeedSequence(self.root, spawn_key=key).generate_state(1)[0])
+        return _seed(self.root, SOURCES.index(source), level)
 
     def as_json(self) -> dict[str, Any]:
         """Plain data, for `study.json`."""
@@ -181,6 +181,11 @@ class SeedPlan:
             return None
         most = {source: max(n, other.levels[source]) for source, n in self.levels.items()}
         return SeedPlan(self.kind, most, self.root)
+
+
+@lru_cache(maxsize=2**16)
+def _seed(root: int, source_idx: int, level: int) -> int:
+    return int(np.random.SeedSequence(root, spawn_key=(source_idx, level)).generate_state(1)[0])
 
 
 def _levels(levels: Mapping[str, int]) -> dict[str, int]:
