@@ -1,6 +1,8 @@
 """`seedproof`: the verbs, and how errors leave the house."""
 
 import sys
+from collections.abc import Callable
+from functools import cache
 
 import typer
 
@@ -57,10 +59,16 @@ for verb in (
     app.command()(verb)
 
 
+@cache
+def _command() -> Callable[[], object]:
+    """All verbs with their options: made once, for who calls `main` more than once."""
+    return typer.main.get_command(app)
+
+
 def main() -> None:
     """Run the command line; an error of ours is one line and exit code 2."""
     try:
-        app()
+        _command()()
     except SeedproofError as error:
         from seedproof.report.printable import printable
 
