@@ -203,6 +203,35 @@ def test_the_example_of_the_readme_works(seedproof, tmp_path):
     assert summary["metrics"]["accuracy"]["value"] == pytest.approx(0.835, abs=5e-4)
 
 
+# -------------------------------------------------------------------------------- what is loaded
+
+FRUGAL = """
+import sys
+import numpy as np
+import seedproof as sp
+
+def train(run):
+    probs = run.rng("init").dirichlet([1.0, 1.0, 1.0], 20)
+    run.log_predictions("test", probs=probs, labels=np.arange(20) % 3, ids=[f"a{i}" for i in range(20)])
+
+study = sp.Study("small", train, seeds=3, arms=["one", "two"], store="runs")
+study.run("serial", progress=False)
+print(study.status())
+assert not {"torch", "pandas", "scipy"} & sys.modules.keys(), "trained"
+study.measure(arm="one").save("one")
+study.compare().save("both")
+sp.measure(sys.argv[1]).save("table")
+assert not {"torch", "pandas"} & sys.modules.keys(), "measured"
+"""
+
+
+def test_what_takes_long_to_load_is_loaded_by_who_needs_it(tmp_path):
+    """Neither pandas nor torch for predictions; for training not even scipy."""
+    subprocess.run(
+        [sys.executable, "-c", FRUGAL, EXAMPLE], cwd=tmp_path, check=True, capture_output=True
+    )
+
+
 # ------------------------------------------------------------------------------------ interruption
 
 INTERRUPTED = """
