@@ -1,8 +1,11 @@
 """Settings for all tests."""
 
 import gc
+import importlib
+import pkgutil
 from pathlib import Path
 
+import coverage
 import pytest
 from hypothesis import settings
 
@@ -14,8 +17,9 @@ pytest.register_assert_rewrite(
 )
 
 
-# Tests of the packages whose coverage is gated. Tracing makes Python a third slower, so no other
-# test is traced.
+# The packages whose coverage is gated, and their tests. Tracing makes Python a third slower, so
+# nothing else is traced: neither other tests, nor what libraries do as they are imported.
+GATED = ("seedproof.measurement", "seedproof.metrics", "seedproof.records")
 TRACED = (
     "golden/",
     "integration/test_bad_input.py",
@@ -27,16 +31,33 @@ TRACED = (
     "unit/metrics/",
     "unit/records/",
 )
+COVERAGE = pytest.StashKey()
 
 
-def pytest_collection_modifyitems(config, items):
-    """With `--cov`, coverage is measured where it is gated."""
-    if not config.pluginmanager.hasplugin("_cov"):
-        return
-    here = Path(__file__).parent
-    for item in items:
-        if not item.path.relative_to(here).as_posix().startswith(TRACED):
-            item.add_marker("no_cover")
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session):
+    """With `--cov`, the gated packages are imported under its eyes, before all else."""
+    if session.config.pluginmanager.hasplugin("_cov"):
+        for name in GATED:
+            package = importlib.import_module(name)
+            for module in pkgutil.walk_packages(package.__path__, f"{name}."):
+                importlib.import_module(module.name)
+        session.config.stash[COVERAGE] = coverage.Coverage.current()
+        session.config.stash[COVERAGE].stop()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Trace a test of the gated packages."""
+    tracer = item.config.stash.get(COVERAGE, None)
+    place = item.path.relative_to(Path(__file__).parent).as_posix()
+    if tracer is None or not place.startswith(TRACED):
+        return (yield)
+    tracer.start()
+    try:
+        return (yield)
+    finally:
+        tracer.stop()
 
 
 def pytest_collection_finish():
