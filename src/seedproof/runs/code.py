@@ -49,13 +49,14 @@ def loaded_files(root: Path, *, since: float) -> dict[str, str]:
         elif time.time() - status.st_mtime < COARSE_SECONDS:
             found[name] = file_digest(path)
         else:
-            found[name] = _digest_as_of(path, status.st_mtime_ns, status.st_size)
+            as_of = (status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_size)
+            found[name] = _digest_as_of(path, as_of)
     return dict(sorted(found.items()))
 
 
 @cache
-def _digest_as_of(path: Path, _saved_ns: int, _size: int) -> str:
-    """Digest of a file that was saved so long ago that saving it again would show."""
+def _digest_as_of(path: Path, _as_of: tuple[int, ...]) -> str:
+    """Digest of a file that was saved so long ago that saving it again would show in its status."""
     return file_digest(path)
 
 

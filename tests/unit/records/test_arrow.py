@@ -45,6 +45,18 @@ def test_numbers_come_back(values, start):
         assert found.dtype == values.dtype
 
 
+def test_bytes_in_the_other_order_are_the_same_numbers():
+    """As of a file from elsewhere."""
+    assert to_arrow(np.array([1, 2], dtype=">i4")).equals(pa.array([1, 2], pa.int32()))
+
+
+@pytest.mark.parametrize("values", [[[1, 2]], [2**31], [0.5]])
+def test_what_does_not_fit_is_refused(values):
+    """Rather than cut off."""
+    with pytest.raises(ValueError, match=r"axis|no int32"):
+        to_arrow(values, np.int32)
+
+
 def test_an_empty_column_has_no_pieces():
     """As of a table without rows."""
     assert to_numpy(pa.chunked_array([], pa.int32())).tolist() == []

@@ -247,3 +247,20 @@ def test_counts_that_belong_to_other_examples_are_damage(store, write, monkeypat
 
     with pytest.raises(DamagedStoreError, match="of run '7' differs from what was committed"):
         dynamics_of(store, run, "dev")
+
+
+def test_a_class_that_is_null_is_damage(store, write, monkeypatch):
+    """Nobody writes one, but the header of a page, which says so, has no checksum."""
+    columns_of = dynamics._columns
+
+    def emptied(rows):
+        columns = columns_of(rows)
+        items = pa.array([None, *columns[3].values.to_pylist()[1:]], pa.int32())
+        columns[3] = pa.ListArray.from_arrays(columns[3].offsets, items)
+        return columns
+
+    monkeypatch.setattr(dynamics, "_columns", emptied)
+    run = write(record())
+
+    with pytest.raises(DamagedStoreError, match="of run '7' differs from what was committed"):
+        dynamics_of(store, run, "dev")

@@ -242,7 +242,9 @@ class VersionTally:
         chosen = indices[_smallest(table.take(to_arrow(indices)))]
         rows = table.take(to_arrow(chosen))
         for side, runs in zip(("old", "new"), predictions, strict=True):
-            votes = pa.array(runs[:, chosen].T.tolist(), pa.list_(pa.int32()))
+            ends = np.arange(len(chosen) + 1) * len(runs)
+            flat = to_arrow(runs[:, chosen].T.ravel(), np.int32)
+            votes = pa.ListArray.from_arrays(to_arrow(ends, np.int32), flat)
             rows = rows.append_column(f"{side}_predictions", votes)
         known = pa.concat_tables([*self._kept, rows])
         self._kept = [known.take(to_arrow(_smallest(known))).combine_chunks()]
@@ -300,7 +302,7 @@ class VersionTally:
         n_runs = self._n_runs
         rates = adjusted(self._p_counts, n_old=n_runs["old"], n_new=n_runs["new"])
         least = -1.0 if found.threshold is None else found.threshold
-        rows = kept.filter(pc.less_equal(kept.column("p_value"), least))
+        rows = kept.filter(pc.less_equal(kept.column("p_value"), to_arrow([least])[0]))
         q_values = [rates[p_value] for p_value in rows.column("p_value").to_pylist()]
         place = rows.column_names.index("p_value") + 1
         return rows.add_column(place, "q_value", to_arrow(q_values, np.float64))
