@@ -108,12 +108,10 @@ def test_every_shape_is_drawn_quietly_and_accessibly(shape, open_page, assert_so
 
     opened.unfold()
     assert_sound(opened)
-    assert (
-        opened.page.evaluate(
-            "[...document.querySelectorAll('.said li')].filter(e => e.scrollHeight > e.clientHeight + 1).length"
-        )
-        == 0
+    n_spilled = opened.page.evaluate(
+        "[...document.querySelectorAll('.said li')].filter(e => e.scrollHeight > e.clientHeight + 1).length"
     )
+    assert n_spilled == 0
 
 
 def test_verdicts_stand_beside_their_marks(compared, open_page):
@@ -154,7 +152,7 @@ def test_hostile_texts_stay_texts(open_page, assert_sound):
     assert_sound(opened)
 
 
-def test_texts_are_absent_unless_asked_for():
+def test_texts_are_absent_unless_asked_for(open_page):
     """Without `show` a text is not even in the file."""
     rows = [
         {"run": r, "example": e, "prediction": str((r + e) % 2), "text": "a secret"}
@@ -163,9 +161,9 @@ def test_texts_are_absent_unless_asked_for():
     ]
     table = pa.Table.from_pylist(rows)
 
-    page = sp.compare([table, table]).to_html()
+    opened = open_page(sp.compare([table, table]))
 
-    assert "a secret" not in page
+    assert "a secret" not in opened.page.content()
 
 
 def test_charts_are_read_with_arrow_keys(compared, open_page):

@@ -119,7 +119,7 @@ def test_hostile_words_stay_words(open_page, assert_sound):
     assert_sound(opened)
 
 
-def test_texts_are_absent_unless_asked_for():
+def test_texts_are_absent_unless_asked_for(open_page):
     """Without `show` a text is not even in the file."""
     rows = [
         {"run": r, "example": e, "prediction": str((r + e) % 2), "text": "a secret"}
@@ -127,9 +127,9 @@ def test_texts_are_absent_unless_asked_for():
         for e in range(4)
     ]
 
-    page = sp.measure(pa.Table.from_pylist(rows)).to_html()
+    opened = open_page(sp.measure(pa.Table.from_pylist(rows)))
 
-    assert "a secret" not in page
+    assert "a secret" not in opened.page.content()
 
 
 def test_a_phone_folds_all_but_the_first_sections(usual, open_page):

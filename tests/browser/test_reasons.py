@@ -136,12 +136,12 @@ def test_long_texts_end_in_dots(long, open_page):
     assert "The first 60 of 7" in page.locator(".why").first.inner_text()
 
 
-def test_words_are_absent_unless_asked_for(one_method):
+def test_words_are_absent_unless_asked_for(one_method, open_page):
     """Not even in the file; the page says how to see them."""
-    page = one_method.to_html()
+    page = open_page(one_method).page
 
-    assert "word0" not in page
-    assert "--show tokens" in page
+    assert "word0" not in page.content()
+    assert "--show tokens" in page.locator("#reasons").inner_text()
 
 
 def test_paper_is_light_and_has_every_method(three_methods, open_page, tmp_path):

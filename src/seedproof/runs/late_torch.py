@@ -90,7 +90,7 @@ class _Finder(MetaPathFinder):
                 _is_loading = False
 
         # Its loader stays what it is, for those who ask it for more than to load.
-        spec.loader.exec_module = load_and_act  # type: ignore[method-assign] # for this module
+        spec.loader.exec_module = load_and_act  # type: ignore[method-assign] # of this one loader
         return spec
 
 
