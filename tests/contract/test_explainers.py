@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch
+from seedproof_reproductions.models import Classifier, Shape
 
 from seedproof.explain import Attention, Gradients, Lime, TakesLengths, TransformerAttention
 from seedproof.explain.surrogate import Surrogate
-from seedproof.papers.models import Classifier, Shape
 from seedproof.runs.rng import seed_everything, untouched
 from seedproof.testing.explainers import (
     N_TOKENS,

@@ -111,9 +111,9 @@ def _dots(counts: tuple[int, int, int]) -> "Iterator[Text]":
 
 def _with_the_same_share(store: str) -> str:
     """How the flips change where all runs of an arm give one answer equally often."""
-    from seedproof.papers.conll2019.families import compared_families, open_arms
-    from seedproof.papers.conll2019.matched import matched_sides
-    from seedproof.papers.page.words import changed
+    from seedproof_reproductions.conll2019.families import compared_families, open_arms
+    from seedproof_reproductions.conll2019.matched import matched_sides
+    from seedproof_reproductions.page.words import changed
 
     sides = matched_sides(open_arms(store, (BASELINE, ARM), split=SPLIT))
     return changed(compared_families(sides).asked[ARM].effects["flip_rate"])

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from functools import cache
+from importlib.metadata import entry_points
 
 import typer
 
@@ -15,7 +16,6 @@ from seedproof.cli.ingest import ingest
 from seedproof.cli.measure import measure
 from seedproof.cli.plan import plan
 from seedproof.cli.report import report
-from seedproof.cli.reproduce.command import reproduce
 from seedproof.cli.run import run
 from seedproof.cli.status import status
 from seedproof.errors import SeedproofError
@@ -54,9 +54,11 @@ for verb in (
     gate,
     blame,
     report,
-    reproduce,
 ):
     app.command()(verb)
+# Verbs of other packages, such as `reproduce`; the name of the entry point is that of the verb.
+for plugin in sorted(entry_points(group="seedproof.verbs"), key=lambda point: point.name):
+    app.command(plugin.name)(plugin.load())
 
 
 @cache

@@ -1,0 +1,141 @@
+"""The study of the reproduction: one setting, under some seeds, in some arms."""
+
+import os
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from seedproof._optional import require
+from seedproof.errors import UnknownNameError
+from seedproof.runs.run import Run
+from seedproof.study.study import Study
+from seedproof_reproductions.conll2019.names import BASELINE, PAPER_ARMS
+from seedproof_reproductions.conll2019.results import collect
+from seedproof_reproductions.conll2019.settings import ARMS, Setting
+from seedproof_reproductions.datasets.catalog import load
+from seedproof_reproductions.making import make_runs
+from seedproof_reproductions.word_vectors import find_vectors
+
+USUAL_ARMS = (BASELINE, *PAPER_ARMS)
+
+
+def train(run: Run) -> None:
+    """Train the model that a run's arguments describe, and log what it says.
+
+    Args:
+        run: Its `arguments` are a setting's, such as `dataset=sst`.
+    """
+    from seedproof_reproductions.conll2019.data import prepare
+    from seedproof_reproductions.conll2019.training import log_run
+
+    setting = Setting.from_arguments(run.arguments)
+    log_run(run, prepare(setting), setting)
+
+
+def study(
+    setting: Setting,
+    *,
+    store: str | os.PathLike[str],
+    seeds: int = 10,
+    arms: Sequence[str] = USUAL_ARMS,
+) -> Study:
+    """The study of one setting; running it again makes what is missing.
+
+    Args:
+        setting: Data set, model and training.
+        store: Where records go.
+        seeds: How many seeds, which all arms share.
+        arms: Names of stabilizers, `none` among them.
+
+    Returns:
+        A study of one thread a run.
+
+    Raises:
+        UnknownNameError: There is no such stabilizer.
+    """
+    unknown = [arm for arm in arms if arm not in ARMS]
+    if unknown:
+        raise UnknownNameError(f"There is no stabilizer {unknown[0]!r}. Known: {', '.join(ARMS)}.")
+    require("torch", extra="papers", feature="Reproducing a paper")
+    return Study(
+        setting.name,
+        train,
+        seeds=seeds,
+        arms=arms,
+        store=store,
+        arguments=setting.as_arguments(),
+        threads_per_run=1,
+    )
+
+
+def reproduce(
+    setting: Setting,
+    *,
+    store: str | os.PathLike[str],
+    seeds: int = 10,
+    arms: Sequence[str] = USUAL_ARMS,
+    engine: str = "processes",
+    workers: int | None = None,
+    progress: bool = True,
+) -> dict[str, Any]:
+    """Make every run that is missing, and collect what came out.
+
+    Args:
+        setting: Data set, model and training.
+        store: Where records go; a second call goes on from there.
+        seeds: How many seeds, which all arms share.
+        arms: Names of stabilizers.
+        engine: Where runs are made.
+        workers: How many runs at a time.
+        progress: Whether to show on standard error how far it is.
+
+    Returns:
+        What `collect` gives.
+    """
+    ours = study(setting, store=store, seeds=seeds, arms=arms)
+    return made(
+        ours, setting, engine=engine, workers=workers, progress=progress, follow="test_accuracy"
+    )
+
+
+def check_data(setting: Setting) -> None:
+    """Read data set and word vectors once, so that what is wrong is told before any run begins.
+
+    Args:
+        setting: What is trained.
+    """
+    load(setting.dataset)
+    find_vectors(setting.vectors, ())
+
+
+def made(
+    study: Study,
+    setting: Setting,
+    *,
+    engine: str = "processes",
+    workers: int | None = None,
+    progress: bool = True,
+    follow: str | None = None,
+) -> dict[str, Any]:
+    """Make every run of a study that is missing, and collect what came out.
+
+    Args:
+        study: Which study.
+        setting: What it trains, or explains; its data is checked first if a run is missing.
+        engine: Where runs are made.
+        workers: How many runs at a time.
+        progress: Whether to show on standard error how far it is.
+        follow: A scalar whose mean over the finished runs is shown.
+
+    Returns:
+        What `collect` gives.
+    """
+    make_runs(
+        study,
+        check=partial(check_data, setting),
+        engine=engine,
+        workers=workers,
+        progress=progress,
+        follow=follow,
+    )
+    return collect(study.store)

@@ -1,0 +1,260 @@
+"""The training loop: all epochs, with a stabilizer, and the checkpoint that dev chose."""
+
+import time
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.optim import Adam
+
+from seedproof import stabilize
+from seedproof.runs.run import Run
+from seedproof.stabilize import WeightAverage
+from seedproof.typing import FloatArray, IntArray
+from seedproof_reproductions.conll2019.chosen import FILE_NAME
+from seedproof_reproductions.conll2019.data import Encoded, Prepared
+from seedproof_reproductions.conll2019.settings import Setting
+from seedproof_reproductions.models import Answer, Classifier
+
+# Nothing is learned from these batches, so they may be as large as is fast.
+EVALUATION_BATCH = 128
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What a model says of a split.
+
+    Args:
+        probs: Axes (examples, classes).
+        attention: One weight for each token of each example.
+        loss: Mean over the examples.
+    """
+
+    probs: FloatArray
+    attention: tuple[FloatArray, ...]
+    loss: float
+
+    def accuracy(self, labels: Tensor) -> float:
+        """Share of examples whose most probable class is the gold one."""
+        return float((self.probs.argmax(-1) == labels.numpy()).mean())
+
+
+@dataclass(eq=False)
+class Checkpoint:
+    """The best weights so far.
+
+    Args:
+        score: On dev; higher is better.
+        epoch: After which epoch, counted from 1; 0 before any.
+        weights: A copy of them.
+    """
+
+    score: float = float("-inf")
+    epoch: int = 0
+    weights: dict[str, Tensor] | None = None
+
+    def offer(self, score: float, epoch: int, model: nn.Module) -> None:
+        """Keep the model's weights if they are better than all before; equal is not better."""
+        if score > self.score:
+            self.score, self.epoch = score, epoch
+            self.weights = {name: w.detach().clone() for name, w in model.state_dict().items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A model with the weights that dev chose.
+
+    Args:
+        model: The model.
+        dev_score: ROC-AUC, or accuracy with more than two classes.
+        epoch: The epoch that was chosen, counted from 1.
+        last_loss: Mean training loss over the last epoch, as the weights moved.
+    """
+
+    model: Classifier
+    dev_score: float
+    epoch: int
+    last_loss: float
+
+
+def train_model(prepared: Prepared, setting: Setting, run: Run) -> Trained:
+    """Train under a run's seeds, with the stabilizer that its arm names.
+
+    With an average, dev judges the averaged weights, and those are chosen.
+
+    Args:
+        prepared: What all runs share.
+        setting: How to train.
+        run: Its seeds and its arm.
+
+    Returns:
+        The chosen model.
+    """
+    with run.seeded("init"):
+        model = Classifier(prepared.shape, prepared.vectors)
+    optimizer = Adam(
+        model.parameters(),
+        lr=setting.learning_rate,
+        weight_decay=setting.weight_decay,
+        amsgrad=True,
+        fused=True,
+    )
+    average = stabilize.build(run.arm, model, optimizer)
+    order = run.torch_generator("order")
+    best = Checkpoint()
+    loss = 0.0
+    for epoch in range(1, setting.epochs + 1):
+        rows = torch.randperm(len(prepared.train), generator=order)
+        loss = train_epoch(model, optimizer, prepared.train, torch.split(rows, setting.batch_size))
+        average.end_epoch()
+        if epoch > 1 or not skips_first_epoch(run.arm, setting.epochs):
+            with _averaged(average):
+                best.offer(dev_score(evaluate(model, prepared.dev), prepared.dev), epoch, model)
+    average.remove()
+    if best.weights is not None:
+        model.load_state_dict(best.weights)
+    return Trained(model, best.score, best.epoch, loss)
+
+
+def skips_first_epoch(arm: str, n_epochs: int) -> bool:
+    """Whether the first epoch cannot be chosen: the authors' code leaves it out."""
+    return arm.endswith("-code") and n_epochs > 1
+
+
+def _averaged(average: WeightAverage) -> AbstractContextManager[None]:
+    # An average that nothing has entered yet is no model to judge.
+    return average.applied() if average.n_entered > 0 else nullcontext()
+
+
+def train_epoch(
+    model: Classifier, optimizer: Adam, split: Encoded, batches: tuple[Tensor, ...]
+) -> float:
+    """One step for each batch.
+
+    Args:
+        model: What is trained.
+        optimizer: Of its weights.
+        split: The examples.
+        batches: Positions of the examples of each batch.
+
+    Returns:
+        Mean loss over all examples, as the weights moved.
+    """
+    model.train()
+    total = torch.zeros(())
+    for rows in batches:
+        loss = loss_of(model(*split.inputs(rows)), split.labels[rows])
+        optimizer.zero_grad()
+        torch.autograd.backward(loss)
+        optimizer.step()
+        total += loss.detach() * len(rows)
+    return float(total) / len(split)
+
+
+def loss_of(answer: Answer, labels: Tensor) -> Tensor:
+    """Mean cross entropy: of a sigmoid for two classes, else of a softmax."""
+    if answer.logits.shape[1] == 1:
+        return functional.binary_cross_entropy_with_logits(answer.logits[:, 0], labels.float())
+    return functional.cross_entropy(answer.logits, labels)
+
+
+@torch.no_grad()
+def evaluate(model: Classifier, split: Encoded) -> Evaluation:
+    """What a model says of every example of a split.
+
+    Texts of like length go together, which saves padding; the answers are in the split's order.
+
+    Args:
+        model: The model, in its present weights.
+        split: The examples.
+
+    Returns:
+        Probabilities, attention and loss.
+    """
+    model.eval()
+    probs = torch.empty(len(split), model.shape.n_classes)
+    attention: list[FloatArray] = [np.empty(0, np.float32)] * len(split)
+    total = 0.0
+    for rows in torch.split(split.lengths.argsort(stable=True), EVALUATION_BATCH):
+        answer = model(*split.inputs(rows))
+        probs[rows] = answer.probs()
+        total += float(loss_of(answer, split.labels[rows])) * len(rows)
+        weights = answer.attention.numpy()
+        for place, row in enumerate(rows.tolist()):
+            # The marks at both ends and the padding have none.
+            attention[row] = weights[place, 1 : int(split.lengths[row]) - 1]
+    return Evaluation(probs.numpy(), tuple(attention), total / len(split))
+
+
+def dev_score(evaluation: Evaluation, split: Encoded) -> float:
+    """What the checkpoint is chosen by: ROC-AUC, or accuracy with more than two classes."""
+    if evaluation.probs.shape[1] > 2:
+        return evaluation.accuracy(split.labels)
+    return roc_auc(evaluation.probs[:, 1], split.labels.numpy())
+
+
+def roc_auc(scores: FloatArray, labels: IntArray) -> float:
+    """Share of pairs, one of each class, of which the positive has the higher score.
+
+    Equal scores count half. 0.5 is chance; with one class alone there is no pair, and it is 0.5.
+
+    Args:
+        scores: Higher means positive.
+        labels: 0 or 1.
+
+    Returns:
+        A number in [0, 1].
+    """
+    _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    middle = np.cumsum(counts) - (counts - 1) / 2
+    is_positive = labels == 1
+    n_positive = int(is_positive.sum())
+    n_negative = len(labels) - n_positive
+    if n_positive == 0 or n_negative == 0:
+        return 0.5
+    ranks = float(middle[place][is_positive].sum())
+    return (ranks - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative)
+
+
+def log_run(run: Run, prepared: Prepared, setting: Setting) -> None:
+    """Train, and keep what the chosen model says of the test split.
+
+    Args:
+        run: Where it is kept.
+        prepared: What all runs share.
+        setting: How to train.
+    """
+    began = time.perf_counter()
+    trained = train_model(prepared, setting, run)
+    test = evaluate(trained.model, prepared.test)
+    train = evaluate(trained.model, prepared.train)
+    texts = prepared.test.texts
+    run.log_predictions(
+        "test",
+        ids=texts.ids,
+        probs=test.probs,
+        labels=texts.labels,
+        classes=prepared.data.classes,
+    )
+    run.log_explanations(
+        "test", "attention", ids=texts.ids, tokens=texts.tokens, scores=test.attention
+    )
+    torch.save(trained.model.state_dict(), run.checkpoint_dir / FILE_NAME)
+    n_seen = setting.epochs * (len(prepared.train) + len(prepared.dev))
+    scalars = {
+        "dev_accuracy" if prepared.data.n_classes > 2 else "dev_auc": trained.dev_score,
+        "test_accuracy": test.accuracy(prepared.test.labels),
+        "test_loss": test.loss,
+        "train_loss": train.loss,
+        "train_loss_last_epoch": trained.last_loss,
+        "epoch_chosen": trained.epoch,
+        "n_train": len(prepared.train),
+        "n_dev": len(prepared.dev),
+        "forward_passes": n_seen + len(prepared.test) + len(prepared.train),
+        "seconds": time.perf_counter() - began,
+    }
+    for name, value in scalars.items():
+        run.log_scalar(name, value)

@@ -1,0 +1,52 @@
+"""Made features, so that a head trains in a moment, and runs to train it."""
+
+import numpy as np
+import pytest
+import torch
+from seedproof_reproductions.datasets.intents import IntentData, Utterances
+from seedproof_reproductions.findings2023.data import Prepared, Split
+from seedproof_reproductions.findings2023.settings import Setting
+
+from seedproof.runs.run import Run
+from seedproof.runs.spec import StudySpec
+from seedproof.seeds import SeedPlan
+
+
+@pytest.fixture
+def setting():
+    """Two epochs of four batches."""
+    return Setting("clinc150", epochs=2, batch_size=64, n_traced=1, n_traced_control=1)
+
+
+@pytest.fixture
+def prepared():
+    """Five classes around five points; 250 utterances to train on, 100 to test on."""
+    rng = np.random.default_rng(0)
+    centers = rng.normal(size=(5, 12))
+
+    def made(n: int, start: int) -> Split:
+        labels = np.arange(n) % 5
+        features = centers[labels] + 0.9 * rng.normal(size=(n, 12))
+        ids = np.arange(start, start + n)
+        utterances = Utterances(ids, tuple(map(str, ids)), labels)
+        return Split(
+            utterances,
+            torch.from_numpy(features.astype(np.float32)),
+            torch.from_numpy(labels),
+            n_tokens=np.full(n, 10),
+        )
+
+    train, test = made(250, 0), made(100, 250)
+    classes = tuple("abcde")
+    data = IntentData("made", classes, train.utterances, test.utterances, test.utterances)
+    return Prepared(data, train, test, n_features=12)
+
+
+@pytest.fixture
+def make_run():
+    """A run in no store; two of the same number draw the same numbers."""
+
+    def make(index: int = 0) -> Run:
+        return Run(StudySpec("made", "train", SeedPlan.all(index + 1)).runs()[index])
+
+    return make

@@ -1,0 +1,176 @@
+"""The loop against loops of its own, written out: what each lever does to a training."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from seedproof_reproductions.findings2023.arms import ARMS, CONTROL
+from seedproof_reproductions.findings2023.fitting import fit
+from seedproof_reproductions.findings2023.head import Head
+from seedproof_reproductions.findings2023.sources import Sources
+from torch.nn import functional
+from torch.optim import Adam
+from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+# Eight steps of the same sums in another order, in 32 bits; what a lever does is ten times as much.
+CLOSE = {"atol": 1e-5, "rtol": 0.0}
+
+
+def gold_loss(logits, labels):
+    """That of the control."""
+    return functional.cross_entropy(logits[0], labels)
+
+
+def by_hand(prepared, setting, *, loss=gold_loss, n_models=1, penalty=0.0):
+    """What the first of some heads says of the test split, trained with another loss."""
+    train, sources = prepared.train, Sources.shared(0)
+    heads = [Head(12, 5, CONTROL, setting.dropout, sources) for _ in range(n_models)]
+    weights = [weight for head in heads for weight in head.parameters()]
+    optimizer = Adam(weights, lr=1e-3)
+    for _ in range(setting.epochs):
+        order = torch.randperm(len(train), generator=sources.order)
+        for rows in order.split(setting.batch_size):
+            logits = [head(train.inputs[rows]) for head in heads]
+            total = loss(logits, train.labels[rows])
+            total = total + penalty / 2 * sum(weight.square().sum() for weight in weights)
+            optimizer.zero_grad()
+            total.backward()
+            optimizer.step()
+    return heads[0].predict(prepared.test.inputs)
+
+
+def by_fit(prepared, setting, arm=CONTROL, **given):
+    """What a head says of the test split."""
+    found = fit(prepared, arm, setting, Sources.shared(0), **given)
+    return found.predict(prepared.test.inputs, arm.average)
+
+
+def differ(first, second):
+    """Whether two predictions differ by much more than rounding does."""
+    return float((first - second).abs().max()) > 10 * CLOSE["atol"]
+
+
+def test_the_control_is_adam_on_the_cross_entropy_of_gold_labels(prepared, setting):
+    """At a rate of 0.001, as published."""
+    torch.testing.assert_close(by_fit(prepared, setting), by_hand(prepared, setting), **CLOSE)
+
+
+@pytest.mark.parametrize(
+    ("name", "n_steps", "falls"), [("none", 8, 0), ("decay", 8, 1), ("long", 16, 1)]
+)
+def test_with_decay_the_learning_rate_falls_in_a_line_to_0(prepared, setting, name, n_steps, falls):
+    """The first step has the whole rate, and the one after the last would have none."""
+    rates = []
+
+    def before_step(optimizer, *_):
+        rates.extend(group["lr"] for group in optimizer.param_groups)
+
+    with register_optimizer_step_pre_hook(before_step):
+        fit(prepared, ARMS[name], setting, Sources.shared(0))
+
+    assert rates == pytest.approx([1e-3 * (1 - falls * step / n_steps) for step in range(n_steps)])
+
+
+def test_l2_is_half_the_squared_weights_in_the_loss(prepared, setting):
+    """Times 0.001: of all weights, and through Adam, not beside it."""
+    found = by_fit(prepared, setting, ARMS["l2"])
+
+    torch.testing.assert_close(found, by_hand(prepared, setting, penalty=1e-3), **CLOSE)
+    assert differ(found, by_hand(prepared, setting))
+
+
+@pytest.mark.parametrize(("n_epochs", "n_averaged"), [(1, 1), (2, 2), (5, 2)])
+def test_swa_is_the_mean_of_the_weights_after_the_last_two_epochs(
+    prepared, setting, n_epochs, n_averaged
+):
+    """Of one epoch, those after it."""
+    after, longer = [], replace(setting, epochs=n_epochs)
+
+    def after_step(step, model):
+        if step % 4 == 0:
+            after.append({name: one.clone() for name, one in model.state_dict().items()})
+
+    found = fit(prepared, ARMS["swa"], longer, Sources.shared(0), on_step=after_step)
+
+    kept = after[-n_averaged:]
+    mean = {name: sum(one[name] for one in kept) / n_averaged for name in kept[0]}
+    head = Head(12, 5, CONTROL, setting.dropout, Sources.shared(0))
+    head.load_state_dict(mean)
+    served = found.predict(prepared.test.inputs, "swa")
+    torch.testing.assert_close(served, head.predict(prepared.test.inputs), **CLOSE)
+    assert len(after) == n_epochs
+
+
+def test_an_average_of_weights_changes_no_step_of_the_training(prepared, setting):
+    """SWA looks on: without it the model is the control's, bit for bit."""
+    found = fit(prepared, ARMS["swa"], setting, Sources.shared(0)).model
+
+    assert torch.equal(found.predict(prepared.test.inputs), by_fit(prepared, setting))
+
+
+def test_codistilled_heads_learn_from_gold_labels_and_from_each_other(prepared, setting):
+    """To the cross-entropy of each comes its divergence from the other, which is held fixed."""
+
+    def loss(logits, labels):
+        return sum(
+            functional.cross_entropy(own, labels)
+            + functional.kl_div(
+                own.log_softmax(1), other.softmax(1).detach(), reduction="batchmean"
+            )
+            for own, other in (logits, logits[::-1])
+        )
+
+    def apart(logits, labels):
+        return sum(functional.cross_entropy(own, labels) for own in logits)
+
+    found = by_fit(prepared, setting, ARMS["codistillation"])
+
+    torch.testing.assert_close(found, by_hand(prepared, setting, loss=loss, n_models=2), **CLOSE)
+    assert differ(found, by_hand(prepared, setting, loss=apart, n_models=2))
+
+
+def test_soft_labels_are_what_is_learned(prepared, setting):
+    """Smoothed ones train as torch's own label smoothing does."""
+
+    def loss(logits, labels):
+        return functional.cross_entropy(logits[0], labels, label_smoothing=0.5)
+
+    targets = 0.5 * functional.one_hot(prepared.train.labels, 5) + 0.5 / 5
+
+    found = by_fit(prepared, setting, targets=targets)
+
+    torch.testing.assert_close(found, by_hand(prepared, setting, loss=loss), **CLOSE)
+    assert differ(found, by_hand(prepared, setting))
+
+
+@pytest.mark.parametrize(("name", "n_epochs"), [("none", 2), ("long", 4)])
+def test_every_epoch_sees_every_utterance_once_in_another_order(prepared, setting, name, n_epochs):
+    """Two epochs of the setting, or twice as many; the last batch is smaller."""
+    seen = []
+
+    found = fit(
+        prepared,
+        ARMS[name],
+        setting,
+        Sources.shared(0),
+        on_batch=lambda _, rows, __: seen.append(rows),
+    )
+
+    assert [len(rows) for rows in seen] == [64, 64, 64, 58] * n_epochs
+    orders = torch.cat(seen).reshape(n_epochs, 250)
+    assert torch.equal(orders.sort(dim=1).values, torch.arange(250).expand(n_epochs, 250))
+    assert len({tuple(order) for order in orders.tolist()}) == n_epochs
+    assert found.n_seen == 250 * n_epochs
+
+
+def test_a_last_layer_of_zeros_says_nothing_at_the_first_step(prepared, setting):
+    """And something at the second."""
+    said = {}
+
+    def after_batch(step, _, logits):
+        said[step] = logits
+
+    fit(prepared, ARMS["zero-last"], setting, Sources.shared(0), on_batch=after_batch)
+
+    assert not said[1].any()
+    assert said[2].any()

@@ -1,0 +1,111 @@
+from seedproof_reproductions.findings2023.arms import ARMS
+from seedproof_reproductions.findings2023.summary import HEADER, summary_notes, summary_table
+
+
+def arm(*, effect=None, costs=None, shares=None, n_runs=50):
+    """What is kept of an arm, as far as it is shown."""
+    return {
+        "n_runs": n_runs,
+        "metrics": {"accuracy": [0.94731, 0.94, 0.95], "flip_rate": [0.03114, 0.03, 0.04]},
+        "effects": {} if effect is None else {"flip_rate": effect},
+        "costs": costs,
+        "shares": shares,
+    }
+
+
+def results(arms, *, n_train=15_000, **setting):
+    """Results of CLINC150 as usual, but for what is given."""
+    usual = {"dataset": "clinc150", "track": "head", "epochs": 5, "batch_size": 256, "dropout": 0.3}
+    return {
+        "arms": arms,
+        "setting": usual | setting,
+        "sizes": {"train": n_train, "test": 4_500},
+    }
+
+
+def test_each_arm_has_a_row():
+    """Figures in percent, changes with a sign, costs in units of the control."""
+    control = arm(costs={"training": 1.0, "serving": 1.0})
+    cut = {"value": 0.4949, "low": 0.44, "high": 1.0}
+    other = arm(effect=cut, costs={"training": 1.0526, "serving": None}, shares="teacher")
+
+    assert summary_table({"arms": {"none": control, "tgtss-shared": other}}) == [
+        ("none", "94.73", "3.11", "–", "×1.00", "×1.00"),
+        ("tgtss-shared*", "94.73", "3.11", "−51 [−56, 0]", "×1.05", "–"),
+    ]
+
+
+def test_what_is_not_known_has_a_dash():
+    """Without a control there are no costs and no change; two runs have no interval."""
+    (alone,) = summary_table({"arms": {"linear": arm()}})
+    open_ended = {"value": 1.5, "low": None, "high": None}
+    (few,) = summary_table({"arms": {"linear": arm(effect=open_ended)}})
+
+    assert alone[3:] == ("–", "–", "–")
+    assert few[3] == "+50"
+
+
+def test_a_terminal_of_80_columns_is_wide_enough():
+    """The longest names beside the largest numbers, two blanks between columns."""
+    effect = {"value": 2.234, "low": 2.051, "high": 2.468}
+    costs = {"training": 201.4, "serving": 1.0176}
+    rows = summary_table(
+        {
+            "arms": {
+                name: arm(effect=effect, costs=costs, shares="init" if one.fixed_init else None)
+                for name, one in ARMS.items()
+            }
+        }
+    )
+
+    widths = [max(map(len, column)) for column in zip(HEADER, *rows, strict=True)]
+    assert sum(widths) + 2 * (len(HEADER) - 1) <= 80
+    assert rows[0][3:] == ("+123 [+105, +147]", "×201", "×1.02")
+
+
+def test_what_rounds_to_nothing_has_no_sign():
+    """Neither from above nor from below."""
+    nearly = {"value": 0.9999, "low": 0.994, "high": 1.004}
+
+    rows = summary_table({"arms": {"none": arm(), "ema": arm(effect=nearly)}})
+
+    assert rows[1][3] == "0 [−1, 0]"
+
+
+def test_two_runs_judge_nothing():
+    """Neither two of the arm nor two of the control: no interval, and a line that says so."""
+    cut = {"value": 0.5, "low": 0.4, "high": 0.6}
+    said = "Two runs of an arm judge nothing: the change has no interval."
+    for control, other, shown in ((3, 3, "−50 [−60, −40]"), (3, 2, "−50"), (2, 3, "−50")):
+        found = results({"none": arm(n_runs=control), "ema": arm(effect=cut, n_runs=other)})
+
+        assert summary_table(found)[1][3] == shown
+        assert (said in summary_notes(found)) == (shown == "−50")
+
+
+def test_a_usual_table_says_what_changes_are_against():
+    """And nothing else; an arm whose runs share something has its star explained."""
+    (only,) = summary_notes(results({"none": arm(), "ema": arm()}))
+    star, _ = summary_notes(results({"none": arm(), "fixed-init": arm(shares="init")}))
+
+    assert only.startswith("Changes are against none, each arm asked alone; `seedproof compare`")
+    assert star.startswith("* All runs share")
+
+
+def test_without_a_control_there_is_nothing_to_compare_with():
+    """With nothing but the control there is nothing to say."""
+    assert summary_notes(results({"ema": arm(), "swa": arm(n_runs=2)})) == [
+        "Nothing to compare with: add none to --arms."
+    ]
+    assert summary_notes(results({"none": arm()})) == []
+
+
+def test_an_unusual_setting_is_told():
+    """What there is less of, and what is otherwise."""
+    found = results({"none": arm()}, n_train=600, epochs=2, batch_size=32, dropout=0.5)
+
+    (note,) = summary_notes(found)
+    assert note == (
+        "Not the paper's setting: 600 of 15,000 training utterances, 2 in place of 5 epochs, 32 in "
+        "place of 256 utterances a step and a dropout of 0.5 in place of 0.3."
+    )
