@@ -1,1 +1,142 @@
-"""What the pages of reproduced papers have in common: words, verdicts, claims, drawing."""
+"""Pages of reproduced papers: plain data and one Markdown template in, files out.
+
+`page.md.jinja` has the macros and the layout of all pages. Each paper extends it in a template of
+its own, which holds the prose. Data is plain: texts, numbers, `Table`s, charts and checked claims.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from seedproof.report.numbers import NO_BREAK
+from seedproof_reproductions.claims import CheckedClaim, count_claims
+from seedproof_reproductions.figures import listed
+
+INTERVAL = re.compile(r"\[([^],]+), ([^]]+)\]")
+BLANK_LINES = re.compile(r"\n{3,}")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of texts; the macro `table` writes it as Markdown.
+
+    Args:
+        header: A title per column.
+        rows: As many cells per row.
+    """
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def of(cls, header: Sequence[str], rows: Iterable[Sequence[str]]) -> "Table":
+        """A table from any sequences of texts."""
+        return cls(tuple(header), tuple(tuple(row) for row in rows))
+
+
+@dataclass(frozen=True)
+class Chart:
+    """An image of a page; the macro `chart` links it.
+
+    Args:
+        name: File name without its suffix.
+        title: Text for readers who cannot see it.
+        svg: Content of the file.
+    """
+
+    name: str
+    title: str
+    svg: str
+
+
+def claims_table(claims: Sequence[CheckedClaim], says: Mapping[str, str] | None = None) -> Table:
+    """Each claim with all of its verdicts in one line.
+
+    Args:
+        claims: All claims of a paper.
+        says: Longer statements of some claims, by name.
+
+    Returns:
+        A row per claim.
+    """
+    stated = {} if says is None else says
+    return Table.of(
+        ("the paper says", "where", "verdict"),
+        (
+            (stated.get(item.claim.name, item.claim.says), item.claim.where, item.summary)
+            for item in claims
+        ),
+    )
+
+
+def counts_table(claims: Sequence[CheckedClaim]) -> Table:
+    """The number of claims by outcome."""
+    counts = count_claims(claims)
+    titles = {
+        "hold": "holds here in every comparison",
+        "fail": "does not hold here in at least one",
+        "open": "is open in at least one, and fails in none",
+        "missing": "is not covered by our runs",
+    }
+    header = (f"of {len(claims)} claims of the paper", "how many")
+    return Table.of(header, ((title, str(counts[name])) for name, title in titles.items()))
+
+
+def checks_table(claim: CheckedClaim) -> Table:
+    """The comparisons behind the verdict on a claim."""
+    return Table.of(
+        ("", "published", "ours", "verdict"),
+        ((check.where, check.published, check.ours, check.verdict.words) for check in claim.checks),
+    )
+
+
+def render(template: str, data: Mapping[str, Any]) -> str:
+    """A page as Markdown.
+
+    Args:
+        template: Path of the paper's template in this package, such as `conll2019/page.md.jinja`.
+        data: All names that the template uses; one that is missing is an error.
+
+    Returns:
+        Text with one blank line between blocks.
+    """
+    environment = Environment(  # noqa: S701 - Markdown is not escaped as HTML
+        loader=PackageLoader("seedproof_reproductions", ""),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["listed"] = listed
+    environment.filters["cell"] = lambda text: INTERVAL.sub(rf"[\1,{NO_BREAK}\2]", text)
+    environment.globals["checks_table"] = checks_table
+    text = environment.get_template(template).render(data)
+    return BLANK_LINES.sub("\n\n", text).strip() + "\n"
+
+
+def write(text: str, charts: Sequence[Chart], path: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """Write a page, and its charts into a folder next to it with the page's name.
+
+    Args:
+        text: Markdown.
+        charts: Images of the page.
+        path: The page, such as `docs/results/conll2019.md`.
+
+    Returns:
+        All files that were written, the page first.
+    """
+    page = Path(path)
+    images = page.with_suffix("")
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(text, encoding="utf-8")
+    written = [page]
+    for chart in charts:
+        images.mkdir(exist_ok=True)
+        image = images / f"{chart.name}.svg"
+        image.write_text(chart.svg, encoding="utf-8")
+        written.append(image)
+    return tuple(written)

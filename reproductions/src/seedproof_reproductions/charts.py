@@ -1,0 +1,64 @@
+"""Charts of the pages, drawn by Altair: one theme, and SVG that needs nothing from elsewhere.
+
+Charts have a white background, so that they are readable on light and dark pages.
+"""
+
+from typing import Any
+
+import altair as alt
+import vl_convert as vlc
+
+from seedproof_reproductions.page import Chart
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+INK, FAINT, GRID, GROUND = "#333a42", "#6b737c", "#e4e1da", "#ffffff"
+ACCENT, DARK, WARNING = "#2d76a9", "#0b2f4d", "#b3541e"
+CONFIG: dict[str, Any] = {
+    "font": FONT,
+    "background": GROUND,
+    "padding": 10,
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": INK,
+        "titleColor": INK,
+        "gridColor": GRID,
+        "domainColor": GRID,
+        "tickColor": GRID,
+        "labelFontSize": 11,
+        "titleFontSize": 11,
+        "titleFontWeight": 400,
+    },
+    "header": {"labelColor": INK, "labelFontSize": 11, "labelFontWeight": 600},
+    "legend": {
+        "labelColor": INK,
+        "titleColor": INK,
+        "labelFontSize": 11,
+        "titleFontSize": 11,
+        "titleFontWeight": 400,
+        "labelLimit": 400,
+        "titleLimit": 400,
+    },
+    "title": {"color": INK, "fontSize": 13, "fontWeight": 600, "anchor": "start"},
+    "text": {"color": INK, "fontSize": 10},
+}
+
+
+def rows(values: list[dict[str, Any]]) -> alt.InlineData:
+    """Plain rows as the data of a chart."""
+    return alt.InlineData(values=values)
+
+
+def draw(chart: alt.TopLevelMixin, *, name: str, title: str) -> Chart:
+    """Draw a chart with the theme of all pages.
+
+    Args:
+        chart: Any Altair chart without a configuration.
+        name: File name without its suffix.
+        title: Text for readers who cannot see it.
+
+    Returns:
+        The image as SVG.
+    """
+    spec: dict[str, Any] = chart.to_dict()
+    spec |= {"config": CONFIG, "description": title}
+    return Chart(name, title, str(vlc.vegalite_to_svg(spec)))

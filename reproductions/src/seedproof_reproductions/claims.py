@@ -1,0 +1,231 @@
+"""Claims of a paper, read from `claims.toml` and judged by one evaluator.
+
+A claim names its rule, its metric, and the arms and data sets that it is about. A paper turns its
+results into cases: one per setting and arm, with the evidence that the rule needs. `evaluate` gives
+each case a verdict that follows from an interval alone, by `rules`.
+"""
+
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from importlib.resources import files
+from typing import Any
+
+from seedproof_reproductions.figures import (
+    change,
+    correlation,
+    cut,
+    figure,
+    listed,
+    multiple,
+    share,
+)
+from seedproof_reproductions.rules import RULES, Evidence, Verdict, judge
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim as in `claims.toml`.
+
+    Args:
+        name: Its name in code.
+        says: The claim in words.
+        where: Sections and tables of the paper.
+        rule: Name of the rule, one of `RULES`.
+        metric: Which metric; empty if the rule needs none.
+        method: Method of the explanations, or table of the paper, that it is about.
+        arms: Arms or methods that it is about.
+        datasets: Data sets that it is about; empty for all.
+        published: Values that the paper states: a cut in percent, or both ends of a range.
+        expected: The published value in words, such as "lower", where it is not a number.
+        more: All other keys, for the paper's own code.
+    """
+
+    name: str
+    says: str
+    where: str
+    rule: str
+    metric: str = ""
+    method: str = ""
+    arms: tuple[str, ...] = ()
+    datasets: tuple[str, ...] = ()
+    published: tuple[float, ...] = ()
+    expected: str = ""
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A result that a claim is about.
+
+    Args:
+        dataset: Name of the data set in code.
+        where: Setting, and arm or method, as on the page.
+        evidence: What the rule judges.
+        published: The published value as text; from claim and evidence if omitted.
+        ours: Our figure as text; from the evidence if omitted.
+        group: Cases with the same group are summarized together.
+    """
+
+    dataset: str
+    where: str
+    evidence: Evidence
+    published: str | None = None
+    ours: str | None = None
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A judged case, as text for the page and with the code of its verdict."""
+
+    dataset: str
+    where: str
+    published: str
+    ours: str
+    verdict: Verdict
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class CheckedClaim:
+    """A claim with all of its checks.
+
+    Args:
+        claim: The claim.
+        checks: One for each result that it is about.
+        missing: Data sets that it is about and that were not run, as in code.
+    """
+
+    claim: Claim
+    checks: tuple[Check, ...]
+    missing: tuple[str, ...] = ()
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """The verdict of each check."""
+        return tuple(check.verdict for check in self.checks)
+
+    @property
+    def summary(self) -> str:
+        """All verdicts in one line, each group of checks for itself."""
+        groups: dict[str, list[Verdict]] = {}
+        for check in self.checks:
+            groups.setdefault(check.group, []).append(check.verdict)
+        if set(groups) <= {""}:
+            return summarize(self.verdicts)
+        return "; ".join(f"{group}: {summarize(verdicts)}" for group, verdicts in groups.items())
+
+
+def read_claims(package: str) -> tuple[Claim, ...]:
+    """Read the claims of a paper.
+
+    Args:
+        package: The paper's package, which holds `claims.toml`.
+
+    Returns:
+        In the order of the file.
+
+    Raises:
+        ValueError: A claim names an unknown rule.
+    """
+    text = (files(package) / "claims.toml").read_text(encoding="utf-8")
+    return tuple(_claim(entry) for entry in tomllib.loads(text)["claims"])
+
+
+def _claim(entry: Mapping[str, Any]) -> Claim:
+    known = {item.name for item in fields(Claim)} - {"more"}
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in entry.items()
+        if name in known
+    }
+    claim = Claim(**values, more={name: entry[name] for name in entry if name not in known})
+    if claim.rule not in RULES:
+        raise ValueError(
+            f"unknown rule {claim.rule!r} of claim {claim.name!r}; known: {list(RULES)}"
+        )
+    return claim
+
+
+def evaluate(
+    claims: Sequence[Claim], cases: Callable[[Claim], Iterable[Case]]
+) -> tuple[CheckedClaim, ...]:
+    """Judge every claim on the results that it is about.
+
+    Args:
+        claims: The claims of a paper.
+        cases: Returns the results that a claim is about; none if they were not run.
+
+    Returns:
+        In the order of the claims.
+    """
+    checked = []
+    for claim in claims:
+        checks = tuple(_check(claim, case) for case in cases(claim))
+        covered = {check.dataset for check in checks}
+        missing = tuple(name for name in claim.datasets if name not in covered)
+        checked.append(CheckedClaim(claim, checks, missing))
+    return tuple(checked)
+
+
+def _check(claim: Claim, case: Case) -> Check:
+    published = case.published
+    if published is None:
+        published = claim.expected or cut(case.evidence.published or 0.0)
+    ours = _ours(claim, case.evidence) if case.ours is None else case.ours
+    verdict = judge(claim.rule, case.evidence)
+    return Check(case.dataset, case.where, published, ours, verdict, case.group)
+
+
+def _ours(claim: Claim, evidence: Evidence) -> str:
+    """Our figure as text."""
+    match claim.rule:
+        case "value" | "range":
+            return figure(claim.metric, evidence.estimate)
+        case "share":
+            return share(evidence.estimate)
+        case "correlation":
+            return correlation(evidence.estimate)
+        case "cost":
+            return f"{multiple(evidence.cost)} against {multiple(evidence.other_cost)}"
+        case "better":
+            others = [f"{change(effect)} with {arm}" for arm, effect in evidence.others.items()]
+            return f"{change(evidence.effect)}; {listed(others)}"
+    return change(evidence.effect)
+
+
+def summarize(verdicts: Sequence[Verdict]) -> str:
+    """Several verdicts in one line, those that hold first.
+
+    Args:
+        verdicts: One per comparison.
+
+    Returns:
+        Such as "holds here in 1 of 3; not shown here in 2 of 3".
+    """
+    n = len(verdicts)
+    counts = {verdict: verdicts.count(verdict) for verdict in Verdict if verdict in verdicts}
+    if not counts:
+        return "not covered by our runs"
+    if len(counts) > 1:
+        return "; ".join(f"{code.words} in {count} of {n}" for code, count in counts.items())
+    tail = {1: "", 2: ", in both comparisons"}.get(n, f", in all {n} comparisons")
+    return f"{verdicts[0].words}{tail}"
+
+
+def count_claims(claims: Sequence[CheckedClaim]) -> dict[str, int]:
+    """Count claims by outcome.
+
+    Args:
+        claims: All claims of a paper.
+
+    Returns:
+        How many `hold` in every comparison, `fail` in at least one, are `open` in at least one
+        without failing, and are `missing` because nothing was run.
+    """
+    missing = sum(not claim.checks for claim in claims)
+    fail = sum(Verdict.FAILS in claim.verdicts for claim in claims)
+    hold = sum(set(claim.verdicts) == {Verdict.HOLDS} for claim in claims)
+    rest = len(claims) - missing - fail - hold
+    return {"hold": hold, "fail": fail, "open": rest, "missing": missing}

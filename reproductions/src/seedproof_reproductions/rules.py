@@ -1,0 +1,299 @@
+"""Rules that turn evidence, an effect or an estimate with its interval, into a verdict."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from scipy.special import ndtri
+
+from seedproof.comparison.effect import Effect
+from seedproof.measurement.intervals import NORMAL, TAIL, Estimate
+
+# "Almost no loss" of accuracy: the default margin of `seedproof gate --no-worse`.
+MARGIN = 0.005
+# If a figure is not known to a factor of two, a value inside its interval says little.
+KNOWN_WITHIN = 2.0
+# How far the logarithm of an sd of ten seeds is from the truth at most, in 95 of 100 studies.
+SD_OF_TEN_SEEDS = 0.6
+# A correlation from here on counts as strong.
+STRONG = 0.7
+# Half of another arm's computation, or less, is a fraction of it.
+FRACTION = 0.5
+# Factor by which two intervals are widened so that they hold together.
+BOTH = float(ndtri(1 - TAIL / 2)) / NORMAL
+NO_VERDICT = frozenset({"too few runs", "not tested"})
+
+
+class Verdict(StrEnum):
+    """Codes of the verdicts on a claim; `words` has the text of each."""
+
+    HOLDS = "holds"
+    FAILS = "fails"
+    SIZE_OPEN = "size-open"
+    SHARE_OPEN = "share-open"
+    OPEN = "open"
+
+    @property
+    def words(self) -> str:
+        """Text on the page."""
+        return WORDS[self]
+
+
+WORDS: Mapping[Verdict, str] = {
+    Verdict.HOLDS: "holds here",
+    Verdict.FAILS: "does not hold here",
+    Verdict.SIZE_OPEN: "a cut is shown, its size is open",
+    Verdict.SHARE_OPEN: "its size is open",
+    Verdict.OPEN: "not shown here",
+}
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Everything that a rule may need to judge one case; a rule reads its own part.
+
+    Args:
+        effect: Change against the baseline, or of one arm against another.
+        estimate: Our figure, for rules on values, ranges, shares and correlations.
+        published: The published value: a cut or a share in percent, otherwise in our unit.
+        between: Both ends of a published range, in our unit.
+        is_over_runs: False if the interval is over examples alone and says nothing of seeds.
+        also: The same effect by another choice of examples, which must show a cut, too.
+        others: Effects of the arms that this one is said to beat, by title.
+        ceiling: Correlation that as many other runs reach.
+        cost: Cost of the arm as a multiple of the control's.
+        other_cost: Cost of the arm that it is compared with.
+    """
+
+    effect: Effect | None = None
+    estimate: Estimate | None = None
+    published: float | None = None
+    between: tuple[float, float] | None = None
+    is_over_runs: bool = True
+    also: Effect | None = None
+    others: Mapping[str, Effect] = field(default_factory=dict)
+    ceiling: Estimate | None = None
+    cost: float | None = None
+    other_cost: float | None = None
+
+
+def judge(rule: str, evidence: Evidence) -> Verdict:
+    """Apply a rule.
+
+    Args:
+        rule: Its name, one of `RULES`.
+        evidence: What it judges.
+
+    Returns:
+        `OPEN` wherever the evidence is missing or its interval includes both answers.
+    """
+    return RULES[rule](evidence)
+
+
+def judge_direction(evidence: Evidence) -> Verdict:
+    """Hold if a cut or a gain is shown, fail if the contrary is."""
+    effect = evidence.effect
+    if effect is None or not effect.is_shown:
+        return Verdict.OPEN
+    return Verdict.HOLDS if effect.verdict in {"steadier", "better"} else Verdict.FAILS
+
+
+def judge_cut(evidence: Evidence) -> Verdict:
+    """Hold if a cut is shown, reaches the published percentage, and is known to a factor of two.
+
+    It fails if the interval excludes a cut of that size. If the ratio is not known to a factor of
+    two, the size is open. If `also` shows no cut, nothing is shown.
+    """
+    verdict = _cut(evidence.effect, evidence.published)
+    also = evidence.also
+    if verdict != Verdict.FAILS and also is not None and also.verdict != "steadier":
+        return Verdict.OPEN
+    return verdict
+
+
+def _cut(effect: Effect | None, percent: float | None) -> Verdict:
+    if effect is None or effect.low is None or effect.verdict == "too few runs" or percent is None:
+        return Verdict.OPEN
+    if 100 * (1 - effect.low) < percent:
+        return Verdict.FAILS
+    direction = judge_direction(Evidence(effect))
+    if direction != Verdict.HOLDS or effect.value is None or effect.high is None:
+        return direction
+    is_sized = is_known(effect.value, effect.low, effect.high)
+    return Verdict.HOLDS if is_sized else Verdict.SIZE_OPEN
+
+
+def judge_loss(evidence: Evidence) -> Verdict:
+    """Hold if a loss of accuracy of more than `MARGIN` is excluded, fail if one is shown."""
+    effect = evidence.effect
+    if effect is None or effect.low is None or effect.high is None:
+        return Verdict.OPEN
+    if effect.verdict == "too few runs":
+        return Verdict.OPEN
+    if effect.high < -MARGIN:
+        return Verdict.FAILS
+    return Verdict.HOLDS if effect.low >= -MARGIN else Verdict.OPEN
+
+
+def judge_accuracy(evidence: Evidence) -> Verdict:
+    """Fail if a loss of accuracy is shown, hold if one of `MARGIN` is excluded."""
+    if loses(evidence.effect):
+        return Verdict.FAILS
+    return Verdict.HOLDS if excludes_loss(evidence.effect, MARGIN) else Verdict.OPEN
+
+
+def judge_value(evidence: Evidence) -> Verdict:
+    """Hold if the published sd is in our interval, and that is known to a factor of two.
+
+    The published sd is an estimate from ten seeds: its own sampling error is allowed for before the
+    claim fails.
+    """
+    estimate, value = evidence.estimate, evidence.published
+    if not evidence.is_over_runs or estimate is None or value is None:
+        return Verdict.OPEN
+    if estimate.low is None or estimate.high is None:
+        return Verdict.OPEN
+    if estimate.low <= value <= estimate.high:
+        is_sized = is_known(estimate.value, estimate.low, estimate.high)
+        return Verdict.HOLDS if is_sized else Verdict.OPEN
+    if value <= 0.0 or estimate.low <= 0.0:
+        return Verdict.OPEN
+    end = estimate.high if value > estimate.value else estimate.low
+    allowed = math.hypot(math.log(end / estimate.value), SD_OF_TEN_SEEDS)
+    is_beyond = abs(math.log(value / estimate.value)) > allowed
+    return Verdict.FAILS if is_beyond else Verdict.OPEN
+
+
+def judge_range(evidence: Evidence) -> Verdict:
+    """Hold if the published range contains our interval, fail if both are apart."""
+    estimate, between = evidence.estimate, evidence.between
+    if not evidence.is_over_runs or estimate is None or between is None:
+        return Verdict.OPEN
+    if estimate.low is None or estimate.high is None:
+        return Verdict.OPEN
+    low, high = between
+    if estimate.high < low or estimate.low > high:
+        return Verdict.FAILS
+    is_inside = low <= estimate.low and estimate.high <= high
+    return Verdict.HOLDS if is_inside else Verdict.OPEN
+
+
+def judge_share(evidence: Evidence) -> Verdict:
+    """Hold if our share of another cut reaches the published percentage and is known.
+
+    It fails if the interval ends short of that percentage. The share must begin above 0, and be
+    known to a factor of two; otherwise its size is open. See `share_of_cut`.
+    """
+    estimate, percent = evidence.estimate, evidence.published
+    if estimate is None or estimate.low is None or estimate.high is None or percent is None:
+        return Verdict.OPEN
+    if 100 * estimate.high < percent:
+        return Verdict.FAILS
+    if estimate.low <= 0:
+        return Verdict.OPEN
+    is_sized = is_known(estimate.value, estimate.low, estimate.high)
+    return Verdict.HOLDS if is_sized else Verdict.SHARE_OPEN
+
+
+def judge_correlation(evidence: Evidence) -> Verdict:
+    """Hold if the whole interval is at `STRONG` or above, fail if it is below a noise ceiling.
+
+    A figure over few runs is noisy. Nothing correlates with it by more than the square root of what
+    as many other runs reach, so the claim fails only below `STRONG` times that root.
+    """
+    estimate, ceiling = evidence.estimate, evidence.ceiling
+    if estimate is None or estimate.low is None or estimate.high is None or ceiling is None:
+        return Verdict.OPEN
+    if estimate.high < STRONG * math.sqrt(max(ceiling.value, 0.0)):
+        return Verdict.FAILS
+    return Verdict.HOLDS if estimate.low >= STRONG else Verdict.OPEN
+
+
+def judge_cost(evidence: Evidence) -> Verdict:
+    """Hold if the arm costs `FRACTION` of the other arm or less, fail otherwise."""
+    if evidence.cost is None or evidence.other_cost is None:
+        return Verdict.OPEN
+    is_fraction = evidence.cost <= FRACTION * evidence.other_cost
+    return Verdict.HOLDS if is_fraction else Verdict.FAILS
+
+
+def judge_better(evidence: Evidence) -> Verdict:
+    """Hold if the arm's interval lies below those of all others, fail if one lies below it."""
+    effect, others = evidence.effect, tuple(evidence.others.values())
+    if any(is_below(other, effect) for other in others):
+        return Verdict.FAILS
+    is_best = bool(others) and all(is_below(effect, other) for other in others)
+    return Verdict.HOLDS if is_best else Verdict.OPEN
+
+
+RULES: Mapping[str, Callable[[Evidence], Verdict]] = {
+    "direction": judge_direction,
+    "cut": judge_cut,
+    "loss": judge_loss,
+    "accuracy": judge_accuracy,
+    "value": judge_value,
+    "range": judge_range,
+    "share": judge_share,
+    "correlation": judge_correlation,
+    "cost": judge_cost,
+    "better": judge_better,
+}
+
+
+def is_known(value: float, low: float, high: float) -> bool:
+    """Return True if both ends of an interval are within a factor of two of the value."""
+    return high <= KNOWN_WITHIN * value and value <= KNOWN_WITHIN * low
+
+
+def has_verdict(effect: Effect | None) -> bool:
+    """Return True if the interval is over enough runs to say something of seeds."""
+    return effect is not None and effect.verdict not in NO_VERDICT
+
+
+def is_below(effect: Effect | None, other: Effect | None) -> bool:
+    """Return True if an arm's whole interval lies below another's; both are against one control."""
+    if effect is None or other is None or effect.high is None or other.low is None:
+        return False
+    if not (has_verdict(effect) and has_verdict(other)):
+        return False
+    return effect.high < other.low
+
+
+def loses(accuracy: Effect | None) -> bool:
+    """Return True if a loss of accuracy is shown: the interval lies below 0."""
+    return accuracy is not None and accuracy.verdict == "worse"
+
+
+def excludes_loss(accuracy: Effect | None, loss: float) -> bool:
+    """Return True if an interval over runs excludes a loss of this size."""
+    if accuracy is None or accuracy.low is None or not has_verdict(accuracy):
+        return False
+    return accuracy.low >= -loss
+
+
+def share_of_cut(effect: Effect | None, reference: Effect | None) -> Estimate | None:
+    """A cut as a share of another arm's cut.
+
+    Both intervals are widened so that they hold together, whatever the correlation of the arms:
+    with many runs, that of the share covers at least 95 %. None if the other arm shows no cut.
+    """
+    mine, whole = _widened(effect), _widened(reference)
+    if mine is None or whole is None or whole[2] >= 1:
+        return None
+    cuts, whole_cuts = [1 - x for x in mine], [1 - x for x in whole]
+    ends = [part / all_of_it for part in cuts[1:] for all_of_it in whole_cuts[1:]]
+    return Estimate(cuts[0] / whole_cuts[0], min(ends), max(ends))
+
+
+def _widened(effect: Effect | None) -> tuple[float, float, float] | None:
+    """Value, low and high of a ratio, by intervals of 97.5 %."""
+    if effect is None or effect.value is None or effect.low is None or effect.high is None:
+        return None
+    if not has_verdict(effect) or min(effect.value, effect.low) <= 0:
+        return None
+    low, high = (
+        effect.value * math.exp(BOTH * math.log(end / effect.value))
+        for end in (effect.low, effect.high)
+    )
+    return effect.value, low, high
