@@ -1,0 +1,194 @@
+"""Rules that select arms: the goal beyond the paper, and what to use for a given budget."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, isfinite
+
+from seedproof.comparison.effect import Effect
+from seedproof_reproductions.findings2023.names import BASELINE
+from seedproof_reproductions.findings2023.reading import (
+    ACCURACY,
+    FLIPS,
+    SettingResults,
+    heads,
+    in_every,
+)
+from seedproof_reproductions.rules import MARGIN, excludes_loss, has_verdict, loses
+
+# The goal: training at most 1.5 times the control's, half of the flips, a cut of 40 % excluded.
+MOST_TRAINING, AT_MOST, EXCLUDED = 1.5, 0.5, 0.6
+# Budgets of training, and a loss of accuracy that some can afford.
+HARDLY_MORE, A_TENTH, HALF, SMALL_LOSS = 1.02, 1.1, 1.5, 0.02
+# Arms with fewer runs are not chosen: fine-tuning takes hours, and has a row of its own.
+ENOUGH = {"head": 8, "finetune": 5}
+DEPLOYED = "deployed-shared"
+MOST_CHOICES = 7
+
+
+def is_cut(effect: Effect | None) -> bool:
+    """Return whether a cut is shown."""
+    return effect is not None and effect.verdict == "steadier"
+
+
+def keeps(accuracy: Effect | None) -> bool:
+    """Return whether no loss is shown although there are enough runs for a verdict."""
+    return has_verdict(accuracy) and not loses(accuracy)
+
+
+def halves(flips: Effect | None) -> bool:
+    """Return whether flips are cut by half or more, with an interval that excludes 40 %."""
+    if flips is None or flips.value is None or flips.high is None or not is_cut(flips):
+        return False
+    return flips.value <= AT_MOST and flips.high < EXCLUDED
+
+
+def has_enough(setting: SettingResults, arm: str) -> bool:
+    """Return whether an arm and the control have enough runs for advice."""
+    runs = [setting.of(name).get("n_runs", 0) for name in (arm, BASELINE)]
+    return bool(min(runs) >= ENOUGH[setting.track])
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An arm judged on several settings at once.
+
+    Args:
+        arm: Name of the arm.
+        settings: Settings that it was trained in.
+    """
+
+    arm: str
+    settings: tuple[SettingResults, ...]
+
+    def effects(self, path: str) -> list[Effect | None]:
+        """Return its effect in each setting."""
+        return [setting.effect(self.arm, path) for setting in self.settings]
+
+    def cost(self, kind: str) -> float | None:
+        """Return the highest cost over the settings; None if one of them is unknown."""
+        costs = [setting.cost(self.arm, kind) for setting in self.settings]
+        known = [cost for cost in costs if cost is not None]
+        return max(known) if known and len(known) == len(costs) else None
+
+    @property
+    def is_published(self) -> bool:
+        """Return whether it is one of the paper's methods."""
+        return bool(self.settings[0].of(self.arm)["group"] == "paper")
+
+    @property
+    def is_honest(self) -> bool:
+        """Return whether each run trains everything anew."""
+        return all(setting.shares(self.arm) is None for setting in self.settings)
+
+    @property
+    def is_cheap(self) -> bool:
+        """Return whether training costs at most 1.5 times the control's."""
+        cost = self.cost("training")
+        return cost is not None and cost <= MOST_TRAINING
+
+    @property
+    def keeps_accuracy(self) -> bool:
+        """Return whether no loss is shown in any setting."""
+        return all(map(keeps, self.effects(ACCURACY)))
+
+    @property
+    def is_no_worse(self) -> bool:
+        """Return whether a loss of half a point is excluded in every setting."""
+        return all(excludes_loss(effect, MARGIN) for effect in self.effects(ACCURACY))
+
+    @property
+    def halves_together(self) -> bool:
+        """Return whether simultaneous intervals still show that flips are halved."""
+        return all(map(halves, self.effects("of_all.flip_rate")))
+
+    @property
+    def reaches(self) -> bool:
+        """Return whether it reaches the goal, whatever its runs share."""
+        return self.is_cheap and self.keeps_accuracy and all(map(halves, self.effects(FLIPS)))
+
+    @property
+    def cuts(self) -> bool:
+        """Return whether enough runs show a cut everywhere by simultaneous intervals."""
+        enough = (has_enough(setting, self.arm) for setting in self.settings)
+        return all(map(is_cut, self.effects("of_all.flip_rate"))) and all(enough)
+
+    @property
+    def loses_little(self) -> bool:
+        """Return whether simultaneous intervals exclude a loss of two points."""
+        return all(excludes_loss(effect, SMALL_LOSS) for effect in self.effects("of_all.accuracy"))
+
+    @property
+    def worst(self) -> float:
+        """Largest ratio of its flip rate to the control's; infinite if one is unknown."""
+        values = [None if effect is None else effect.value for effect in self.effects(FLIPS)]
+        return max((inf if value is None else value for value in values), default=1.0)
+
+
+def candidates(settings: Sequence[SettingResults]) -> tuple[Candidate, ...]:
+    """Return every arm that all head settings have, except redraws; the largest cuts first."""
+    frozen = heads(settings)
+    arms = [arm for arm in in_every(frozen) if frozen[0].of(arm)["group"] != "redrawn"]
+    return tuple(sorted((Candidate(arm, frozen) for arm in arms), key=lambda arm: arm.worst))
+
+
+def closest(ranked: Sequence[Candidate]) -> Candidate | None:
+    """Return the largest cut among cheap arms that lose no accuracy.
+
+    Args:
+        ranked: Arms, the largest cuts first.
+
+    Returns:
+        The first of all if each is too expensive or loses accuracy; None if flips or costs are
+        unknown.
+    """
+    known = [arm for arm in ranked if isfinite(arm.worst) and arm.cost("training") is not None]
+    able = (arm for arm in known if arm.is_cheap and arm.keeps_accuracy)
+    return next(able, known[0] if known else None)
+
+
+def choices(settings: Sequence[SettingResults]) -> dict[str, Candidate]:
+    """Return what to use by budget, the cheapest budget first, at most seven.
+
+    Args:
+        settings: All settings; those that are fine-tuned have rows of their own.
+
+    Returns:
+        Candidate by budget. A budget that would repeat the arm of a cheaper one is left out.
+    """
+    known = [arm for arm in candidates(settings) if arm.cuts]
+    honest = [arm for arm in known if arm.is_honest]
+    kept = [arm for arm in honest if arm.keeps_accuracy]
+
+    def first(ranked: Sequence[Candidate], budget: float) -> Candidate | None:
+        costs = ((arm, arm.cost("training")) for arm in ranked)
+        return next((arm for arm, cost in costs if cost is not None and cost <= budget), None)
+
+    rows = {
+        "hardly more training than now": first(kept, HARDLY_MORE),
+        "hardly more training, and up to 2 points of accuracy": first(
+            [arm for arm in honest if arm.loses_little], HARDLY_MORE
+        ),
+        "a tenth more training": first(kept, A_TENTH),
+        "half as much training again": first(kept, HALF),
+        "any training": first(kept, inf),
+        "a redeployment: learn from the model that serves now": next(
+            (arm for arm in known if arm.arm == DEPLOYED and arm.keeps_accuracy), None
+        ),
+        **{
+            f"{setting.short_title}, any training": best_of(setting)
+            for setting in settings
+            if not setting.is_head
+        },
+    }
+    selected: dict[str, Candidate] = {}
+    for budget, arm in rows.items():
+        if arm is not None and arm not in selected.values():
+            selected[budget] = arm
+    return dict(list(selected.items())[:MOST_CHOICES])
+
+
+def best_of(setting: SettingResults) -> Candidate | None:
+    """Return the honest arm of one setting with the largest cut that loses no accuracy."""
+    arms = (Candidate(arm, (setting,)) for arm in setting.treatments)
+    kept = [arm for arm in arms if arm.is_honest and arm.keeps_accuracy and arm.cuts]
+    return min(kept, key=lambda arm: arm.worst, default=None)
