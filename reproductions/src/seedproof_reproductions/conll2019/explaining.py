@@ -1,7 +1,7 @@
 """Gradients and LIME of the models that a finished study chose, as a study of its own.
 
 Records are never changed, so further explanations of the same models go into another store. Its
-runs have the seeds and arms of the first, and explain the very weights that made its predictions.
+runs have the seeds and arms of the first, and explain the weights that made its predictions.
 """
 
 import os
@@ -18,11 +18,10 @@ from seedproof.records.manifest import RunManifest
 from seedproof.records.reader import Store
 from seedproof.runs.run import Run
 from seedproof.study.study import Study
-from seedproof_reproductions.conll2019.chosen import load_chosen
 from seedproof_reproductions.conll2019.data import PART_SEED, Encoded, encode, prepare
 from seedproof_reproductions.conll2019.settings import EXPLAIN, Setting
-from seedproof_reproductions.conll2019.training import evaluate
-from seedproof_reproductions.datasets.vocabulary import UNKNOWN
+from seedproof_reproductions.conll2019.training import evaluate, load_chosen
+from seedproof_reproductions.datasets.texts import UNKNOWN
 from seedproof_reproductions.models import is_word
 
 SPLIT = "test"
@@ -32,16 +31,16 @@ EXPLAINED_ARMS = ("none", "naswa")
 
 @dataclass(frozen=True)
 class Explaining:
-    """Explains the model that a run of another study chose; it can travel to another process.
+    """Explains the model that a run of another study chose; it can be sent to another process.
 
-    LIME is drawn anew for each draw, from a seed that all runs share: the distance between draws
-    of one run is the explainer's noise.
+    LIME is repeated with several draws, from a seed that all runs share: the distance between
+    draws of one run is the explainer's noise.
 
     Args:
         source: The store of the study that trained the models, on this machine.
-        n_lime: How many test examples LIME explains, a fixed random part; None is all.
+        n_lime: Number of test examples that LIME explains, a fixed random part; None is all.
         n_samples: Perturbed texts of each.
-        n_draws: How often LIME is repeated.
+        n_draws: Number of draws.
     """
 
     source: str
@@ -50,19 +49,14 @@ class Explaining:
     n_draws: int = 2
 
     def arguments(self) -> tuple[str, ...]:
-        """What decides the outcome beside the models: where they lie makes no difference."""
+        """Return the arguments of a run: the place of the models makes no difference."""
         names = ("n_lime", "n_samples", "n_draws")
         return tuple(f"{EXPLAIN}{name}={getattr(self, name)}" for name in names)
 
     def __call__(self, run: Run) -> None:
-        """Explain the model of the run with the same arm and seeds.
-
-        Args:
-            run: Where predictions and explanations are kept.
-        """
-        setting = Setting.from_arguments(run.arguments)
-        prepared = prepare(setting)
-        model = load_chosen(self.source, _origin(self.source, run), prepared)
+        """Explain the model of the run with the same arm and seeds."""
+        prepared = prepare(Setting.from_arguments(run.arguments))
+        model = load_chosen(self.source, self._origin(run), prepared)
         texts = prepared.test.texts
         run.log_predictions(
             SPLIT,
@@ -71,56 +65,39 @@ class Explaining:
             labels=texts.labels,
             classes=prepared.data.classes,
         )
-        asked = TakesLengths(model)
-        batch = token_batch(prepared.test)
-        run.log_explanations(
-            SPLIT, "gradient", ids=texts.ids, tokens=texts.tokens, scores=Gradients()(asked, batch)
-        )
-        some = texts.some(self.n_lime, rng=np.random.default_rng(PART_SEED))
-        batch = token_batch(encode(some, prepared.vocabulary))
+        explained = TakesLengths(model)
+        scores = Gradients()(explained, token_batch(prepared.test))
+        run.log_explanations(SPLIT, "gradient", ids=texts.ids, tokens=texts.tokens, scores=scores)
+        part = texts.sample(self.n_lime, rng=np.random.default_rng(PART_SEED))
+        batch = token_batch(encode(part, prepared.vocabulary))
         for draw in range(self.n_draws):
             lime = Lime(replacement=UNKNOWN, seed=PART_SEED, draw=draw, n_samples=self.n_samples)
+            scores = lime(explained, batch)
             run.log_explanations(
-                SPLIT,
-                "lime",
-                ids=some.ids,
-                tokens=some.tokens,
-                scores=lime(asked, batch),
-                draw=draw,
+                SPLIT, "lime", ids=part.ids, tokens=part.tokens, scores=scores, draw=draw
             )
+
+    def _origin(self, run: Run) -> RunManifest:
+        """Find the run that trained the model."""
+        for trained in Store(Location.of(self.source)).runs:
+            if trained.arm == run.arm and dict(trained.seeds) == dict(run.seeds):
+                return trained
+        raise NotFoundError(
+            f"{self.source} has no finished run {run.name!r} of {run.arm!r} with the same seeds. "
+            "Finish that study first."
+        )
 
 
 def token_batch(split: Encoded) -> TokenBatch:
-    """A split as explainers take it: marks at both ends are no words.
-
-    Args:
-        split: Single texts, as tensors.
-
-    Returns:
-        The same texts.
-
-    Raises:
-        OptionError: Examples are pairs of texts.
-    """
+    """Return a split as explainers take it; the marks at both ends are not words."""
     if split.query is not None:
         raise OptionError("Pairs of texts cannot be explained by gradients or LIME yet.")
-    places = torch.arange(split.numbers.shape[1])
+    positions = torch.arange(split.numbers.shape[1])
     return TokenBatch(
         split.numbers,
-        places < split.lengths.unsqueeze(-1),
+        positions < split.lengths.unsqueeze(-1),
         split.texts.ids.tolist(),
         words=is_word(split.numbers, split.lengths),
-    )
-
-
-def _origin(source: str, run: Run) -> RunManifest:
-    """The run that trained the model."""
-    for found in Store(Location.of(source)).runs:
-        if found.arm == run.arm and dict(found.seeds) == dict(run.seeds):
-            return found
-    raise NotFoundError(
-        f"{source} has no finished run {run.name!r} of {run.arm!r} with the same seeds. "
-        "Finish that study first."
     )
 
 
@@ -132,17 +109,17 @@ def explain_study(
     seeds: int = 10,
     arms: Sequence[str] = EXPLAINED_ARMS,
 ) -> Study:
-    """The study that explains the chosen models of another; resumable like any.
+    """Return the study that explains the chosen models of another.
 
     Args:
         setting: The setting of the study that trained them.
         explaining: Where they are, and how they are explained.
         store: Where records go: another store than the first.
-        seeds: How many seeds.
+        seeds: Number of seeds.
         arms: Which arms.
 
     Returns:
-        A study whose runs have gradients and LIME beside their predictions.
+        A study whose runs have gradients and LIME along with their predictions.
 
     Raises:
         OptionError: Both stores are the same.
@@ -161,6 +138,5 @@ def explain_study(
 
 
 def arms_to_explain(arms: Sequence[str]) -> tuple[str, ...]:
-    """Those that the paper explained, if they are among the arms; else all of them."""
-    found = tuple(arm for arm in EXPLAINED_ARMS if arm in arms)
-    return found if len(found) == len(EXPLAINED_ARMS) else tuple(arms)
+    """Return the arms that the paper explained, if all are among the arms; else all arms."""
+    return EXPLAINED_ARMS if set(EXPLAINED_ARMS) <= set(arms) else tuple(arms)

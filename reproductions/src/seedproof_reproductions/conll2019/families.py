@@ -1,9 +1,8 @@
-"""Which arms are compared together: intervals widen with the number of questions asked.
+"""Arms that are compared together: intervals widen with the number of comparisons.
 
-The paper asks about two averages. What else was trained beside them must not make its answers
-harder to show, so that ASWA and NASWA are compared with `none` as if they were alone. Where all
-arms stand side by side they are compared once more, among all of them, as `seedproof compare` does
-with the store.
+The paper asks about two averages. Further arms must not make its claims harder to show, so ASWA and
+NASWA are compared with `none` as if they were alone. They are compared once more among all arms, as
+`seedproof compare` does with the store.
 """
 
 import os
@@ -15,71 +14,52 @@ from seedproof.comparison.arms.compare import Side, compare_sides
 from seedproof.comparison.arms.result import ComparedArm
 from seedproof.records.location import Location
 from seedproof_reproductions.conll2019.names import BASELINE, PAPER_ARMS
-from seedproof_reproductions.sides import sides_of
+from seedproof_reproductions.runs import arms_of
 
 
 @dataclass(frozen=True, eq=False)
 class Families:
-    """Arms beside the baseline.
+    """Arms compared with the baseline.
 
     Args:
-        asked: Every arm, the baseline too: the paper's two compared by themselves, the others among
+        alone: Every arm, the baseline too: the paper's two compared by themselves, the others among
             all. Empty without a baseline and another arm.
         of_all: The paper's two, compared among all; empty if there is no further arm.
     """
 
-    asked: Mapping[str, ComparedArm] = field(default_factory=dict)
+    alone: Mapping[str, ComparedArm] = field(default_factory=dict)
     of_all: Mapping[str, ComparedArm] = field(default_factory=dict)
 
 
 def open_arms(store: str | os.PathLike[str], arms: Sequence[str], *, split: str) -> list[Side]:
-    """The arms of a store, to be compared.
-
-    Args:
-        store: The store of a study.
-        arms: Its arms with at least two runs.
-        split: Which split.
-
-    Returns:
-        The baseline first; nothing without it, or with it alone.
-    """
+    """Open arms with at least two runs, the baseline first; none if nothing can be compared."""
     if BASELINE not in arms or len(arms) < 2:
         return []
-    return sides_of(store, baseline=BASELINE, split=split)
+    return arms_of(store, baseline=BASELINE, split=split)
 
 
 def compared_families(sides: Sequence[Side]) -> Families:
-    """What each arm changes against the baseline.
-
-    Args:
-        sides: The baseline, then the others.
-
-    Returns:
-        Both readings of it.
-    """
+    """Compare each arm with the baseline, which comes first."""
     papers = [side for side in sides if side.name in (BASELINE, *PAPER_ARMS)]
     if len(sides) < 2:
         return Families()
-    if len(papers) == len(sides):
-        return Families(_compared(sides))
     among_all = _compared(sides)
-    if len(papers) == 1:
+    if len(papers) in (1, len(sides)):
         return Families(among_all)
-    found = _compared(papers)
-    of_all = {arm: among_all[arm] for arm in found if arm != BASELINE}
-    return Families({**among_all, **found}, of_all)
+    alone = _compared(papers)
+    of_all = {arm: among_all[arm] for arm in alone if arm != BASELINE}
+    return Families({**among_all, **alone}, of_all)
 
 
 def compared_rivals(sides: Sequence[Side]) -> ComparedArm | None:
-    """What NASWA changes against ASWA; None unless both are there."""
-    found = {side.name: side for side in sides}
-    if not set(PAPER_ARMS) <= set(found):
+    """Compare NASWA with ASWA; None unless both are there."""
+    named = {side.name: side for side in sides}
+    if not set(PAPER_ARMS) <= set(named):
         return None
-    return _compared([found[arm] for arm in PAPER_ARMS])[PAPER_ARMS[1]]
+    return _compared([named[arm] for arm in PAPER_ARMS])[PAPER_ARMS[1]]
 
 
 def _compared(sides: Sequence[Side]) -> dict[str, ComparedArm]:
-    """All arms against the first of them."""
     with TemporaryDirectory(prefix="seedproof-") as working:
         result = compare_sides(sides, Location.of(working))
-    return {one.name: one for one in (result.baseline, *result.arms)}
+    return {arm.name: arm for arm in (result.baseline, *result.arms)}

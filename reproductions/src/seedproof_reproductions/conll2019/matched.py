@@ -1,7 +1,7 @@
-"""Runs whose threshold was moved, so that all of an arm give one answer equally often.
+"""Runs whose threshold was moved, so that all of an arm predict one class equally often.
 
-Without averaging, the share of positive answers drifts from run to run. Whether averaging does more
-than hold it still shows only where it cannot drift.
+Without averaging, the share of positive predictions drifts from run to run. Whether averaging does
+more than stabilize that share shows only where it cannot drift.
 """
 
 from collections.abc import Sequence
@@ -17,13 +17,9 @@ from seedproof.typing import FloatArray, IntArray
 
 
 def matched_sides(sides: Sequence[Side]) -> list[Side]:
-    """The same arms with the answers that their runs would give at the arm's share.
+    """Return the arms with the predictions of `matched_predictions`, and without explanations.
 
-    Args:
-        sides: Arms with probabilities of two classes.
-
-    Returns:
-        Arms with answers alone, and no explanations; nothing if there are more classes.
+    Arms without probabilities of two classes are left out.
     """
     return [
         replace(side, source=_matched(side.source))
@@ -39,20 +35,20 @@ def _matched(source: ShardSource) -> ArrayShards:
         np.full(len(shard), UNLABELED) if shard.labels is None else shard.labels for shard in shards
     ]
     return ArrayShards(
-        matched_answers(np.concatenate(probs, axis=1)),
+        matched_predictions(np.concatenate(probs, axis=1)),
         labels=np.concatenate(labels) if source.n_labeled else None,
-        ids=[one for shard in shards for one in shard.ids.to_pylist()],
+        ids=[example for shard in shards for example in shard.ids.to_pylist()],
         classes=source.classes,
         runs=source.runs,
     )
 
 
-def matched_answers(probs: FloatArray) -> IntArray:
-    """Answers of runs that all give the second class to as many examples.
+def matched_predictions(probs: FloatArray) -> IntArray:
+    """Predict the second class for the same number of examples in each run.
 
     That number is the mean over runs of how many examples have a probability above one half,
-    rounded, half up. In each run the examples with the highest probabilities get the class; of
-    equal ones those that come first.
+    rounded, half up. In each run the examples with the highest probabilities get the class; ties
+    go to the first.
 
     Args:
         probs: Probability of the second class, axes (runs, examples).
@@ -61,8 +57,7 @@ def matched_answers(probs: FloatArray) -> IntArray:
         0 or 1, with the same axes.
     """
     n_second = int(np.floor((probs > 0.5).sum(axis=1).mean() + 0.5))
-    # A stable order, so that ties do not depend on the sort.
     highest = np.argsort(-probs, axis=1, kind="stable")[:, :n_second]
-    answers = np.zeros(probs.shape, dtype=np.int64)
-    np.put_along_axis(answers, highest, 1, axis=1)
-    return answers
+    predictions = np.zeros(probs.shape, dtype=np.int64)
+    np.put_along_axis(predictions, highest, 1, axis=1)
+    return predictions

@@ -13,18 +13,14 @@ from seedproof_reproductions.conll2019.names import BASELINE, PAPER_ARMS
 from seedproof_reproductions.conll2019.results import collect
 from seedproof_reproductions.conll2019.settings import ARMS, Setting
 from seedproof_reproductions.datasets.catalog import load
-from seedproof_reproductions.making import make_runs
+from seedproof_reproductions.runs import make_runs
 from seedproof_reproductions.word_vectors import find_vectors
 
 USUAL_ARMS = (BASELINE, *PAPER_ARMS)
 
 
 def train(run: Run) -> None:
-    """Train the model that a run's arguments describe, and log what it says.
-
-    Args:
-        run: Its `arguments` are a setting's, such as `dataset=sst`.
-    """
+    """Train the model that a run's arguments describe, and log its predictions."""
     from seedproof_reproductions.conll2019.data import prepare
     from seedproof_reproductions.conll2019.training import log_run
 
@@ -39,16 +35,16 @@ def study(
     seeds: int = 10,
     arms: Sequence[str] = USUAL_ARMS,
 ) -> Study:
-    """The study of one setting; running it again makes what is missing.
+    """Return the study of one setting; running it again makes what is missing.
 
     Args:
         setting: Data set, model and training.
         store: Where records go.
-        seeds: How many seeds, which all arms share.
+        seeds: Number of seeds, which all arms share.
         arms: Names of stabilizers, `none` among them.
 
     Returns:
-        A study of one thread a run.
+        A study with one thread per run.
 
     Raises:
         UnknownNameError: There is no such stabilizer.
@@ -68,74 +64,33 @@ def study(
     )
 
 
-def reproduce(
-    setting: Setting,
-    *,
-    store: str | os.PathLike[str],
-    seeds: int = 10,
-    arms: Sequence[str] = USUAL_ARMS,
-    engine: str = "processes",
-    workers: int | None = None,
-    progress: bool = True,
-) -> dict[str, Any]:
-    """Make every run that is missing, and collect what came out.
-
-    Args:
-        setting: Data set, model and training.
-        store: Where records go; a second call goes on from there.
-        seeds: How many seeds, which all arms share.
-        arms: Names of stabilizers.
-        engine: Where runs are made.
-        workers: How many runs at a time.
-        progress: Whether to show on standard error how far it is.
-
-    Returns:
-        What `collect` gives.
-    """
-    ours = study(setting, store=store, seeds=seeds, arms=arms)
-    return made(
-        ours, setting, engine=engine, workers=workers, progress=progress, follow="test_accuracy"
-    )
-
-
-def check_data(setting: Setting) -> None:
-    """Read data set and word vectors once, so that what is wrong is told before any run begins.
-
-    Args:
-        setting: What is trained.
-    """
-    load(setting.dataset)
-    find_vectors(setting.vectors, ())
-
-
-def made(
+def complete(
     study: Study,
     setting: Setting,
     *,
     engine: str = "processes",
     workers: int | None = None,
     progress: bool = True,
-    follow: str | None = None,
+    follow: str | None = "test_accuracy",
 ) -> dict[str, Any]:
-    """Make every run of a study that is missing, and collect what came out.
+    """Make every run of a study that is missing, and collect the results.
 
     Args:
-        study: Which study.
-        setting: What it trains, or explains; its data is checked first if a run is missing.
+        study: What `study` or `explain_study` returned.
+        setting: Its setting; the data is checked first if a run is missing.
         engine: Where runs are made.
         workers: How many runs at a time.
-        progress: Whether to show on standard error how far it is.
+        progress: Whether to show progress on standard error.
         follow: A scalar whose mean over the finished runs is shown.
 
     Returns:
-        What `collect` gives.
+        What `collect` returns.
     """
-    make_runs(
-        study,
-        check=partial(check_data, setting),
-        engine=engine,
-        workers=workers,
-        progress=progress,
-        follow=follow,
-    )
+    check = partial(_check_data, setting)
+    make_runs(study, check=check, engine=engine, workers=workers, progress=progress, follow=follow)
     return collect(study.store)
+
+
+def _check_data(setting: Setting) -> None:
+    load(setting.dataset)
+    find_vectors(setting.vectors, ())

@@ -1,8 +1,10 @@
 """The training loop: all epochs, with a stabilizer, and the checkpoint that dev chose."""
 
+import os
 import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -11,21 +13,23 @@ from torch.nn import functional
 from torch.optim import Adam
 
 from seedproof import stabilize
+from seedproof.errors import NotFoundError
+from seedproof.records.manifest import RunManifest
 from seedproof.runs.run import Run
 from seedproof.stabilize import WeightAverage
 from seedproof.typing import FloatArray, IntArray
-from seedproof_reproductions.conll2019.chosen import FILE_NAME
 from seedproof_reproductions.conll2019.data import Encoded, Prepared
 from seedproof_reproductions.conll2019.settings import Setting
 from seedproof_reproductions.models import Answer, Classifier
 
-# Nothing is learned from these batches, so they may be as large as is fast.
+# Nothing is learned from these batches, so the size is what is fast.
 EVALUATION_BATCH = 128
+WEIGHTS = "chosen.pt"
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What a model says of a split.
+    """Predictions of a model for a split.
 
     Args:
         probs: Axes (examples, classes).
@@ -38,26 +42,20 @@ class Evaluation:
     loss: float
 
     def accuracy(self, labels: Tensor) -> float:
-        """Share of examples whose most probable class is the gold one."""
+        """Return the share of examples whose most probable class is the gold one."""
         return float((self.probs.argmax(-1) == labels.numpy()).mean())
 
 
 @dataclass(eq=False)
 class Checkpoint:
-    """The best weights so far.
-
-    Args:
-        score: On dev; higher is better.
-        epoch: After which epoch, counted from 1; 0 before any.
-        weights: A copy of them.
-    """
+    """The best weights so far, with their score on dev and their epoch, counted from 1."""
 
     score: float = float("-inf")
     epoch: int = 0
     weights: dict[str, Tensor] | None = None
 
     def offer(self, score: float, epoch: int, model: nn.Module) -> None:
-        """Keep the model's weights if they are better than all before; equal is not better."""
+        """Keep the model's weights if their score is higher than all before."""
         if score > self.score:
             self.score, self.epoch = score, epoch
             self.weights = {name: w.detach().clone() for name, w in model.state_dict().items()}
@@ -84,14 +82,6 @@ def train_model(prepared: Prepared, setting: Setting, run: Run) -> Trained:
     """Train under a run's seeds, with the stabilizer that its arm names.
 
     With an average, dev judges the averaged weights, and those are chosen.
-
-    Args:
-        prepared: What all runs share.
-        setting: How to train.
-        run: Its seeds and its arm.
-
-    Returns:
-        The chosen model.
     """
     with run.seeded("init"):
         model = Classifier(prepared.shape, prepared.vectors)
@@ -110,7 +100,8 @@ def train_model(prepared: Prepared, setting: Setting, run: Run) -> Trained:
         rows = torch.randperm(len(prepared.train), generator=order)
         loss = train_epoch(model, optimizer, prepared.train, torch.split(rows, setting.batch_size))
         average.end_epoch()
-        if epoch > 1 or not skips_first_epoch(run.arm, setting.epochs):
+        # The authors' code cannot choose the first epoch.
+        if epoch > 1 or setting.epochs == 1 or not run.arm.endswith("-code"):
             with _averaged(average):
                 best.offer(dev_score(evaluate(model, prepared.dev), prepared.dev), epoch, model)
     average.remove()
@@ -119,30 +110,15 @@ def train_model(prepared: Prepared, setting: Setting, run: Run) -> Trained:
     return Trained(model, best.score, best.epoch, loss)
 
 
-def skips_first_epoch(arm: str, n_epochs: int) -> bool:
-    """Whether the first epoch cannot be chosen: the authors' code leaves it out."""
-    return arm.endswith("-code") and n_epochs > 1
-
-
 def _averaged(average: WeightAverage) -> AbstractContextManager[None]:
-    # An average that nothing has entered yet is no model to judge.
+    # An average that nothing has entered yet cannot be judged.
     return average.applied() if average.n_entered > 0 else nullcontext()
 
 
 def train_epoch(
     model: Classifier, optimizer: Adam, split: Encoded, batches: tuple[Tensor, ...]
 ) -> float:
-    """One step for each batch.
-
-    Args:
-        model: What is trained.
-        optimizer: Of its weights.
-        split: The examples.
-        batches: Positions of the examples of each batch.
-
-    Returns:
-        Mean loss over all examples, as the weights moved.
-    """
+    """Take one step per batch, and return the mean loss over all examples as the weights moved."""
     model.train()
     total = torch.zeros(())
     for rows in batches:
@@ -155,7 +131,7 @@ def train_epoch(
 
 
 def loss_of(answer: Answer, labels: Tensor) -> Tensor:
-    """Mean cross entropy: of a sigmoid for two classes, else of a softmax."""
+    """Return the mean cross entropy: of a sigmoid for two classes, else of a softmax."""
     if answer.logits.shape[1] == 1:
         return functional.binary_cross_entropy_with_logits(answer.logits[:, 0], labels.float())
     return functional.cross_entropy(answer.logits, labels)
@@ -163,17 +139,7 @@ def loss_of(answer: Answer, labels: Tensor) -> Tensor:
 
 @torch.no_grad()
 def evaluate(model: Classifier, split: Encoded) -> Evaluation:
-    """What a model says of every example of a split.
-
-    Texts of like length go together, which saves padding; the answers are in the split's order.
-
-    Args:
-        model: The model, in its present weights.
-        split: The examples.
-
-    Returns:
-        Probabilities, attention and loss.
-    """
+    """Predict every example of a split; texts of similar length go together to save padding."""
     model.eval()
     probs = torch.empty(len(split), model.shape.n_classes)
     attention: list[FloatArray] = [np.empty(0, np.float32)] * len(split)
@@ -190,23 +156,16 @@ def evaluate(model: Classifier, split: Encoded) -> Evaluation:
 
 
 def dev_score(evaluation: Evaluation, split: Encoded) -> float:
-    """What the checkpoint is chosen by: ROC-AUC, or accuracy with more than two classes."""
+    """Return what the checkpoint is chosen by: ROC-AUC, or accuracy with more than two classes."""
     if evaluation.probs.shape[1] > 2:
         return evaluation.accuracy(split.labels)
     return roc_auc(evaluation.probs[:, 1], split.labels.numpy())
 
 
 def roc_auc(scores: FloatArray, labels: IntArray) -> float:
-    """Share of pairs, one of each class, of which the positive has the higher score.
+    """Return the share of pairs, one of each class, of which the positive has the higher score.
 
-    Equal scores count half. 0.5 is chance; with one class alone there is no pair, and it is 0.5.
-
-    Args:
-        scores: Higher means positive.
-        labels: 0 or 1.
-
-    Returns:
-        A number in [0, 1].
+    Equal scores count half. Without a pair, because there is only one class, it is 0.5.
     """
     _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
     middle = np.cumsum(counts) - (counts - 1) / 2
@@ -220,13 +179,7 @@ def roc_auc(scores: FloatArray, labels: IntArray) -> float:
 
 
 def log_run(run: Run, prepared: Prepared, setting: Setting) -> None:
-    """Train, and keep what the chosen model says of the test split.
-
-    Args:
-        run: Where it is kept.
-        prepared: What all runs share.
-        setting: How to train.
-    """
+    """Train, and log the predictions and the attention of the chosen model on the test split."""
     began = time.perf_counter()
     trained = train_model(prepared, setting, run)
     test = evaluate(trained.model, prepared.test)
@@ -242,7 +195,7 @@ def log_run(run: Run, prepared: Prepared, setting: Setting) -> None:
     run.log_explanations(
         "test", "attention", ids=texts.ids, tokens=texts.tokens, scores=test.attention
     )
-    torch.save(trained.model.state_dict(), run.checkpoint_dir / FILE_NAME)
+    torch.save(trained.model.state_dict(), run.checkpoint_dir / WEIGHTS)
     n_seen = setting.epochs * (len(prepared.train) + len(prepared.dev))
     scalars = {
         "dev_accuracy" if prepared.data.n_classes > 2 else "dev_auc": trained.dev_score,
@@ -258,3 +211,30 @@ def log_run(run: Run, prepared: Prepared, setting: Setting) -> None:
     }
     for name, value in scalars.items():
         run.log_scalar(name, value)
+
+
+def load_chosen(store: str | os.PathLike[str], run: RunManifest, prepared: Prepared) -> Classifier:
+    """Load the model of a finished run, as it was when it predicted the test split.
+
+    Args:
+        store: The study's folder on this machine; weights are not part of the records.
+        run: One of its runs.
+        prepared: What the runs of its setting share.
+
+    Returns:
+        The model, in evaluation mode.
+
+    Raises:
+        NotFoundError: The weights are gone.
+    """
+    folder = Path(store) / "runs" / run.run_id / "checkpoints"
+    paths = sorted(folder.glob(f"*/{WEIGHTS}"), key=lambda path: path.stat().st_mtime)
+    if not paths:
+        raise NotFoundError(
+            f"The weights of run {run.name!r} of {run.arm!r} are not below {folder}. Make the run "
+            "again in another store, on this machine."
+        )
+    model = Classifier(prepared.shape, prepared.vectors)
+    # A run that was retried with other code leaves several; the last made the records.
+    model.load_state_dict(torch.load(paths[-1], weights_only=True))
+    return model.eval()

@@ -1,7 +1,8 @@
-"""Texts with labels, cut into tokens: what every data set becomes."""
+"""Texts with labels as tokens, and their words as numbers."""
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,23 +11,20 @@ from seedproof.errors import OptionError, ShapeError
 from seedproof.typing import IntArray
 
 NUMBER, EMPTY = "<number>", "<empty>"
-# Part of every data set whose own files have no split to choose the checkpoint by.
+# Share of the training examples that is held out where a data set has no dev split.
 DEV_SHARE = 0.1
+# The first numbers are not words. Padding is 0, so that an array of zeros is padding.
+PADDING, UNKNOWN, START, END = range(4)
+MARKS = ("<padding>", "<unknown>", "<start>", "<end>")
 _TAG = re.compile(r"<[^<>]*>")
 _WORD = re.compile(r"[a-z]+|[0-9]+")
 
 
 def tokenize(text: str) -> tuple[str, ...]:
-    """The words of a raw text, in lower case: `don't` gives `don` and `t`, as in the SST file.
+    """Split a raw text into words in lower case: `don't` gives `don` and `t`, as in the SST file.
 
-    Tags of HTML and punctuation are dropped, and each number is the token `<number>`.
-
-    Args:
-        text: Any text.
-
-    Returns:
-        Its tokens, at least one: a text without letters and digits is the token `<empty>`, since
-        attention needs something to attend to.
+    HTML tags and punctuation are dropped, and each number is the token `<number>`. A text without
+    letters and digits is the token `<empty>`, since attention needs a position to attend to.
     """
     words = _WORD.findall(_TAG.sub(" ", text).lower())
     return tuple(NUMBER if word[0].isdigit() else word for word in words) or (EMPTY,)
@@ -49,28 +47,20 @@ class Texts:
     queries: tuple[tuple[str, ...], ...] | None = None
 
     def __post_init__(self) -> None:
-        sizes = {len(self.ids), len(self.tokens), len(self.labels)}
-        if self.queries is not None:
-            sizes.add(len(self.queries))
+        columns = (self.ids, self.tokens, self.labels, self.queries)
+        sizes = {len(column) for column in columns if column is not None}
         if len(sizes) != 1:
             raise ShapeError(
                 f"Ids, texts and labels have different lengths: {sorted(sizes)}. "
-                "Give one of each an example."
+                "Give one of each per example."
             )
 
     def __len__(self) -> int:
         return len(self.labels)
 
-    def at(self, chosen: Sequence[int] | IntArray) -> "Texts":
-        """The examples at some positions.
-
-        Args:
-            chosen: Their positions.
-
-        Returns:
-            A smaller split, with the ids that they had.
-        """
-        where = np.asarray(chosen, dtype=np.int64)
+    def at(self, positions: Sequence[int] | IntArray) -> "Texts":
+        """Return the examples at some positions, with their ids."""
+        where = np.asarray(positions, dtype=np.int64)
         return Texts(
             ids=self.ids[where],
             tokens=tuple(self.tokens[i] for i in where),
@@ -78,62 +68,25 @@ class Texts:
             queries=None if self.queries is None else tuple(self.queries[i] for i in where),
         )
 
-    def some(self, n_examples: int | None, *, rng: np.random.Generator) -> "Texts":
-        """A random part, in the order of the whole.
-
-        Args:
-            n_examples: How many; None, or more than there are, gives all.
-            rng: Who draws.
-
-        Returns:
-            A smaller split.
-
-        Raises:
-            OptionError: Fewer than two are asked for.
-        """
+    def sample(self, n_examples: int | None, *, rng: np.random.Generator) -> "Texts":
+        """Draw two or more examples, in the order of the whole; None, or too many, is all."""
         if n_examples is None or n_examples >= len(self):
             return self
         if n_examples < 2:
             raise OptionError(f"A part of {n_examples} examples is too small. Give 2 or more.")
         return self.at(np.sort(rng.choice(len(self), n_examples, replace=False)))
 
-    def parted(self, share: float, *, rng: np.random.Generator) -> tuple["Texts", "Texts"]:
-        """Two random parts that make up the whole, each in its order.
-
-        Args:
-            share: Share of the examples in the second part.
-            rng: Who draws.
-
-        Returns:
-            The larger and the smaller part.
-        """
-        held = self.some(max(2, round(share * len(self))), rng=rng)
-        return self.without(held), held
-
-    def without(self, other: "Texts") -> "Texts":
-        """The examples whose ids another split does not have.
-
-        Args:
-            other: A part of this split.
-
-        Returns:
-            The rest.
-        """
-        return self.at(np.flatnonzero(~np.isin(self.ids, other.ids)))
+    def split(self, share: float, *, rng: np.random.Generator) -> tuple["Texts", "Texts"]:
+        """Split at random into two parts, of which the second has a share of the examples."""
+        second = self.sample(max(2, round(share * len(self))), rng=rng)
+        return self.at(np.flatnonzero(~np.isin(self.ids, second.ids))), second
 
     def cut(self, n_tokens: int) -> "Texts":
-        """The same examples, with texts that end after some tokens.
-
-        Args:
-            n_tokens: The most that a text keeps.
-
-        Returns:
-            Texts that are as long or shorter.
-        """
-        queries = self.queries
-        if queries is not None:
-            queries = tuple(words[:n_tokens] for words in queries)
-        tokens = tuple(words[:n_tokens] for words in self.tokens)
+        """Return the same examples, with texts that end after some tokens."""
+        tokens, queries = (
+            None if texts is None else tuple(words[:n_tokens] for words in texts)
+            for texts in (self.tokens, self.queries)
+        )
         return replace(self, tokens=tokens, queries=queries)
 
 
@@ -159,27 +112,62 @@ class TextData:
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """Number of classes."""
         return len(self.classes)
 
-    def smaller(
+    def sample(
         self, *, n_train: int | None, n_dev: int | None, n_test: int | None, seed: int
     ) -> "TextData":
-        """A part of the data set; the same numbers give the same part in every run.
+        """Draw a part of each split; the same numbers give the same part in every run."""
+        parts = {
+            name: getattr(self, name).sample(size, rng=np.random.default_rng([seed, place]))
+            for place, (name, size) in enumerate(
+                (("train", n_train), ("dev", n_dev), ("test", n_test))
+            )
+        }
+        return replace(self, **parts)
+
+
+class Vocabulary:
+    """The words that a model knows, each once, the most frequent first."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = (*MARKS, *words)
+        self._numbers = {word: number for number, word in enumerate(self.words)}
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @classmethod
+    def of(cls, texts: Iterable[Sequence[str]], *, min_count: int = 1) -> "Vocabulary":
+        """Return the words that occur at least so often, whatever the order of the texts."""
+        counts = Counter(token for tokens in texts for token in tokens)
+        words = [word for word, count in counts.items() if count >= min_count]
+        return cls(sorted(words, key=lambda word: (-counts[word], word)))
+
+    @classmethod
+    def of_training(cls, data: TextData, *, min_count: int = 1) -> "Vocabulary":
+        """Return the words of the training split, second texts included."""
+        return cls.of((*data.train.tokens, *(data.train.queries or ())), min_count=min_count)
+
+    def encode(self, tokens: Sequence[str]) -> IntArray:
+        """Return the numbers of the tokens, with marks around them; unknown words share one."""
+        numbers = [self._numbers.get(token, UNKNOWN) for token in tokens]
+        return np.array([START, *numbers, END], dtype=np.int32)
+
+    def encode_all(self, texts: Sequence[Sequence[str]]) -> tuple[IntArray, IntArray]:
+        """Encode texts of different lengths into one array.
 
         Args:
-            n_train: Examples to train on; None is all.
-            n_dev: Examples to choose by.
-            n_test: Examples to test on.
-            seed: What is drawn depends on it alone.
+            texts: The tokens of each.
 
         Returns:
-            A smaller data set.
+            Numbers, axes (examples, positions), padded with 0; and the length of each text, with
+            its two marks.
         """
-        rngs = [np.random.default_rng([seed, place]) for place in range(3)]
-        return replace(
-            self,
-            train=self.train.some(n_train, rng=rngs[0]),
-            dev=self.dev.some(n_dev, rng=rngs[1]),
-            test=self.test.some(n_test, rng=rngs[2]),
-        )
+        rows = [self.encode(tokens) for tokens in texts]
+        lengths = np.array([len(row) for row in rows], dtype=np.int64)
+        numbers = np.full((len(rows), int(lengths.max(initial=2))), PADDING, dtype=np.int32)
+        for place, row in enumerate(rows):
+            numbers[place, : len(row)] = row
+        return numbers, lengths

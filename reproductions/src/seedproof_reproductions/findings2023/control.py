@@ -1,4 +1,4 @@
-"""What the control alone tells: can one run stand in for many, and what the paper draws of it."""
+"""The control by itself: whether one run can stand in for many, and the data of the charts."""
 
 from typing import Any
 
@@ -19,13 +19,13 @@ from seedproof.metrics.confidence import probability_sd
 from seedproof.metrics.statistic import ExampleValues
 from seedproof.records.reader import StoreShards
 from seedproof.typing import FloatArray, IntArray
-from seedproof_reproductions.findings2023.least_stable import entropies_over
-from seedproof_reproductions.findings2023.single_runs import Answers
-from seedproof_reproductions.plain import plain_array, plain_figure
+from seedproof_reproductions.findings2023.comparison import entropies_over
+from seedproof_reproductions.findings2023.single_runs import Predictions
+from seedproof_reproductions.results import plain_array, plain_figure
 
 N_CELLS = 20
 MAP_COLUMNS = 40
-# How well one run tells of the others, and what as many other runs would tell.
+# How well one run predicts the others, and how well as many other runs would.
 STAND_IN = {
     "pearson": "single_run_pearson",
     "precision": "single_run_precision",
@@ -33,51 +33,30 @@ STAND_IN = {
 }
 
 
-def plain_control(source: StoreShards, answers: Answers) -> dict[str, Any]:
-    """Figures and pictures of the control.
-
-    Args:
-        source: Its runs.
-        answers: What they predict.
-
-    Returns:
-        Plain data: counts in cells, never single examples.
-    """
-    probs = gold_probs(source)
-    entropies, spreads = entropies_over(answers.predictions), probability_sd(probs)
-    found = None
-    if answers.traces is not None:
-        found = measure_dynamics(answers.traces, source.runs, n_measured=source.n_examples)
+def plain_control(source: StoreShards, predictions: Predictions) -> dict[str, Any]:
+    """Return figures and chart data of the control: counts in cells, never single examples."""
+    probs = _gold_probs(source)
+    entropies, spreads = entropies_over(predictions.final), probability_sd(probs)
+    measured = None
+    if predictions.traces is not None:
+        measured = measure_dynamics(predictions.traces, source.runs, n_measured=source.n_examples)
     sigma = correlation(entropies, spreads)
+    confidences = np.clip(probs.mean(axis=0), 0.0, 1.0)
     return {
-        "stand_in": None if found is None else _stand_in(found),
+        "stand_in": None if measured is None else _stand_in(measured),
         "sigma": None if sigma is None else {"pearson": plain_figure(sigma)},
         "pictures": {
             "entropy_sigma": _cells(entropies.values, spreads.values, _up_to(entropies.values)),
             "one_run_many": None
-            if found is None or found.entropy_map is None
-            else _of_map(found.entropy_map) | {"n_runs": len(found.runs)},
-            "map": _cells(
-                np.clip(probs.mean(axis=0), 0.0, 1.0),
-                spreads.values,
-                np.linspace(0.0, 1.0, MAP_COLUMNS + 1),
-            ),
+            if measured is None or measured.entropy_map is None
+            else _map_cells(measured.entropy_map) | {"n_runs": len(measured.runs)},
+            "map": _cells(confidences, spreads.values, np.linspace(0.0, 1.0, MAP_COLUMNS + 1)),
         },
     }
 
 
-def gold_probs(source: StoreShards) -> FloatArray:
-    """Probability that each run gives to the gold label, axes (runs, examples)."""
-    found = []
-    for index in range(source.n_shards):
-        shard = source.shard(index)
-        labels, probs = np.asarray(shard.labels), np.asarray(shard.probs)
-        found.append(np.take_along_axis(probs, labels[None, :, None], axis=2)[..., 0])
-    return np.concatenate(found, axis=1).astype(np.float64)
-
-
 def correlation(x: ExampleValues, y: ExampleValues) -> Estimate | None:
-    """Pearson's correlation of two quantities of the same examples.
+    """Return Pearson's correlation of two quantities of the same examples.
 
     Args:
         x: From all runs, and without each of them.
@@ -85,8 +64,8 @@ def correlation(x: ExampleValues, y: ExampleValues) -> Estimate | None:
 
     Returns:
         With an interval over runs × examples on the scale of Fisher's z: a jackknife of the runs,
-        and how much each example moves it. What runs do to single examples is in both parts, so
-        that it is rather wide. None with fewer than three runs, or if one quantity is constant.
+        and the influence of each example. The effect of runs on single examples is in both parts,
+        so it is rather wide. None with fewer than three runs, or if one quantity is constant.
     """
     if x.without is None or y.without is None:
         return None
@@ -106,31 +85,43 @@ def correlation(x: ExampleValues, y: ExampleValues) -> Estimate | None:
     return Estimate(value, low, high, "runs × examples")
 
 
-def _stand_in(found: DynamicsMeasurement) -> dict[str, Any]:
-    known = {name: found.metrics.get(metric) for name, metric in STAND_IN.items()}
-    figures = {name: None if one is None else plain_figure(one) for name, one in known.items()}
-    return {**figures, "n_traced": len(found.runs), "n_steps": found.n_steps[1]}
+def _gold_probs(source: StoreShards) -> FloatArray:
+    """Return the probability that each run gives to the gold label, axes (runs, examples)."""
+    gold = []
+    for index in range(source.n_shards):
+        shard = source.shard(index)
+        labels, probs = np.asarray(shard.labels), np.asarray(shard.probs)
+        gold.append(np.take_along_axis(probs, labels[None, :, None], axis=2)[..., 0])
+    return np.concatenate(gold, axis=1).astype(np.float64)
+
+
+def _stand_in(measured: DynamicsMeasurement) -> dict[str, Any]:
+    estimates = {name: measured.metrics.get(metric) for name, metric in STAND_IN.items()}
+    figures = {name: None if e is None else plain_figure(e) for name, e in estimates.items()}
+    return {**figures, "n_traced": len(measured.runs), "n_steps": measured.n_steps[1]}
 
 
 def _up_to(values: FloatArray) -> FloatArray:
-    """Limits of cells from 0 to the largest value."""
+    """Return edges of cells from 0 to the largest value."""
     return np.linspace(0.0, float(values.max()) or 1.0, N_CELLS + 1)
 
 
 def _cells(x: FloatArray, y: FloatArray, x_edges: FloatArray) -> dict[str, Any]:
-    """How many examples are in which cell; what lies on a limit is in the cell above it."""
+    """Count the examples per cell; a value on an edge is in the cell above it."""
     y_edges = _up_to(y)
     counts, _, _ = np.histogram2d(y, x, bins=(y_edges, x_edges))
     return _plain_cells(x_edges, y_edges, counts.astype(np.int64))
 
 
-def _of_map(found: EntropyMap) -> dict[str, Any]:
+def _map_cells(entropies: EntropyMap) -> dict[str, Any]:
     x_edges, y_edges = (
-        np.linspace(0.0, top, len(found.counts) + 1) for top in (found.within_top, found.over_top)
+        np.linspace(0.0, top, len(entropies.counts) + 1)
+        for top in (entropies.within_top, entropies.over_top)
     )
-    return _plain_cells(x_edges, y_edges, found.counts) | {"means": plain_array(found.means)}
+    cells = _plain_cells(x_edges, y_edges, entropies.counts)
+    return cells | {"means": plain_array(entropies.means)}
 
 
 def _plain_cells(x_edges: FloatArray, y_edges: FloatArray, counts: IntArray) -> dict[str, Any]:
-    """Axes of the counts are (rows of y, columns of x)."""
+    """Return plain data; axes of the counts are (rows of y, columns of x)."""
     return {"x": plain_array(x_edges), "y": plain_array(y_edges), "counts": plain_array(counts)}

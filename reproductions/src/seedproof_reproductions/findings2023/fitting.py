@@ -1,4 +1,4 @@
-"""How a model is trained: one loop for heads and for encoders."""
+"""The training loop of heads and encoders, what it costs, and the predictions along the way."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,16 +9,14 @@ from torch.nn import functional
 from torch.optim import Adam
 
 from seedproof import stabilize
+from seedproof.runs.dynamics import Dynamics
 from seedproof.stabilize import Policy, WeightAverage
 from seedproof.stabilize.policy import Mean
 from seedproof.stabilize.soft_labels.losses import codistillation_loss, soft_cross_entropy
-from seedproof_reproductions.findings2023.arms import Arm
-from seedproof_reproductions.findings2023.classifier import Classifier
+from seedproof_reproductions.findings2023.arms import CONTROL, Arm
 from seedproof_reproductions.findings2023.data import Prepared
-from seedproof_reproductions.findings2023.finetuned import FineTuned
-from seedproof_reproductions.findings2023.head import Head
+from seedproof_reproductions.findings2023.models import Classifier, FineTuned, Head, Sources
 from seedproof_reproductions.findings2023.settings import Setting
-from seedproof_reproductions.findings2023.sources import Sources
 from seedproof_reproductions.minilm import multiplications
 
 OnStep = Callable[[int, Classifier], None]
@@ -32,7 +30,7 @@ class Trained:
     Args:
         model: The model.
         averages: Of its weights, by name.
-        n_seen: How many utterances it was trained on, each as often as it came.
+        n_seen: Number of utterances that it was trained on, with repetitions.
     """
 
     model: Classifier
@@ -40,7 +38,7 @@ class Trained:
     n_seen: int
 
     def predict(self, inputs: Tensor, average: str) -> Tensor:
-        """Probabilities of each utterance, with one of the averages."""
+        """Return the probabilities of each utterance, with one of the averages."""
         with self.averages[average].applied():
             return self.model.predict(inputs)
 
@@ -63,8 +61,8 @@ def fit(
         arm: How.
         setting: Track, epochs, batches, learning rate, dropout.
         sources: Its randomness.
-        averages: Averages of its weights that are kept; the arm's own without them.
-        targets: Soft labels, axes (utterances, classes); gold labels without them.
+        averages: Averages of its weights to keep; if omitted, the arm's own.
+        targets: Soft labels, axes (utterances, classes); if omitted, gold labels.
         on_step: Called after each step with its number, from 1, and the model.
         on_batch: Called at each step with its number, the rows of the batch and their logits.
 
@@ -106,12 +104,11 @@ def fit(
 
 
 def steps_of(prepared: Prepared, arm: Arm, setting: Setting) -> int:
-    """How many steps a training has."""
+    """Return the number of steps of a training."""
     return setting.epochs * arm.epochs * -(-len(prepared.train) // setting.batch_size)
 
 
 def _model(prepared: Prepared, arm: Arm, setting: Setting, sources: Sources) -> Classifier:
-    """A model before its first step."""
     head = Head(prepared.n_features, prepared.data.n_classes, arm, setting.dropout, sources)
     if setting.track == "head":
         return head
@@ -131,7 +128,7 @@ def _loss(logits: list[Tensor], labels: Tensor, targets: Tensor | None) -> Tenso
 
 
 def _policy(average: str, n_epochs: int) -> Policy | None:
-    """The paper's SWA is the mean of the weights after the last two epochs."""
+    """Return the paper's SWA: the mean of the weights after the last two epochs."""
     if average != "swa":
         return None
     return Policy(
@@ -140,3 +137,103 @@ def _policy(average: str, n_epochs: int) -> Policy | None:
         begins_with="first",
         after_epochs=max(n_epochs - 2, 0),
     )
+
+
+class Trace:
+    """Predictions for the test split while models train: of several, their mean.
+
+    Args:
+        prepared: The test split.
+        every: Number of steps between predictions.
+        n_models: Number of models, which are trained one after the other.
+    """
+
+    def __init__(self, prepared: Prepared, *, every: int = 1, n_models: int = 1) -> None:
+        self._test = prepared.test
+        self._every = every
+        self._n_models = n_models
+        self._sums: dict[int, Tensor] = {}
+        self._dynamics = Dynamics(
+            n_classes=prepared.data.n_classes,
+            ids=prepared.test.utterances.ids,
+            labels=prepared.test.utterances.labels,
+        )
+
+    def after_step(self, step: int, model: Classifier) -> None:
+        """Predict with a model after a step, if it is time."""
+        if step % self._every:
+            return
+        probs = model.predict(self._test.inputs)
+        if self._n_models == 1:
+            self._dynamics.update(probs)
+        else:
+            self._sums[step] = self._sums[step] + probs if step in self._sums else probs
+
+    def dynamics(self) -> Dynamics:
+        """Return the counted predictions."""
+        for step in sorted(self._sums):
+            sums = self._sums.pop(step)
+            self._dynamics.update(sums / sums.sum(dim=1, keepdim=True))
+        return self._dynamics
+
+
+@dataclass
+class Cost:
+    """Multiplications of a run's models and their teachers: seconds are noisy, machines differ.
+
+    Args:
+        forward: Of forward passes.
+        backward: Of backward passes, which take twice as many.
+    """
+
+    forward: float = 0.0
+    backward: float = 0.0
+
+    def add(self, other: "Cost") -> None:
+        """Add another cost."""
+        self.forward += other.forward
+        self.backward += other.backward
+
+    def add_training(self, trained: Trained, n_models: int = 1) -> None:
+        """Add a training: every utterance of every batch, forward and backward."""
+        passed = trained.n_seen * n_models * trained.model.n_multiplied
+        self.forward += passed
+        self.backward += 2 * passed
+
+    def add_prediction(self, model: Classifier, n_utterances: int) -> None:
+        """Add predictions of some utterances."""
+        self.forward += model.n_multiplied * n_utterances
+
+    @property
+    def total(self) -> float:
+        """Sum of both."""
+        return self.forward + self.backward
+
+    def scalars(
+        self, prepared: Prepared, setting: Setting, models: Sequence[Classifier]
+    ) -> dict[str, float]:
+        """Return the cost of training and serving, including the encoder.
+
+        Args:
+            prepared: The utterances, with their lengths.
+            setting: On the track `head`, a frozen encoder reads each utterance once.
+            models: The models that are served.
+
+        Returns:
+            `forward_passes` and `serving_multiplier`, in passes of one utterance through the
+            control's model; on the track `head` also the multiplications of heads and encoder.
+        """
+        encoding = multiplications(prepared.train.n_tokens)
+        once = encoding / len(prepared.train)
+        head = CONTROL.width * (prepared.n_features + prepared.data.n_classes)
+        served = sum(model.n_multiplied for model in models)
+        if setting.track == "finetune":
+            control = once + head
+            return {"forward_passes": self.total / control, "serving_multiplier": served / control}
+        request = multiplications(prepared.test.n_tokens) / len(prepared.test)
+        return {
+            "head_multiplications": self.total,
+            "encoder_multiplications": encoding,
+            "forward_passes": (encoding + self.total) / (once + head),
+            "serving_multiplier": (request + served) / (request + head),
+        }

@@ -11,7 +11,7 @@ from seedproof.study.study import Study
 from seedproof_reproductions.findings2023.arms import ARMS, arm_of
 from seedproof_reproductions.findings2023.results import collect
 from seedproof_reproductions.findings2023.settings import Setting
-from seedproof_reproductions.making import make_runs, tell
+from seedproof_reproductions.runs import make_runs, warn
 
 ARMS_OF_TRACK: dict[str, tuple[str, ...]] = {
     "head": tuple(ARMS),
@@ -26,16 +26,16 @@ def study(
     seeds: int = 50,
     arms: Sequence[str] | None = None,
 ) -> Study:
-    """The study of one setting; running it again makes what is missing.
+    """Return the study of one setting; running it again makes what is missing.
 
     Args:
         setting: Data set and track.
         store: Where records go.
-        seeds: How many seeds, which all arms share.
-        arms: Names of arms; all of the track without them.
+        seeds: Number of seeds, which all arms share.
+        arms: Names of arms; if omitted, all of the track.
 
     Returns:
-        A study of one thread a run.
+        A study with one thread per run.
 
     Raises:
         OptionError: The track has no such arm.
@@ -62,60 +62,49 @@ def study(
     )
 
 
-def reproduce(
-    setting: Setting,
-    *,
-    store: str | os.PathLike[str],
-    seeds: int = 50,
-    arms: Sequence[str] | None = None,
-    engine: str = "processes",
-    workers: int | None = None,
-    progress: bool = True,
+def complete(
+    study: Study, setting: Setting, *, engine: str = "processes", workers: int | None = None
 ) -> dict[str, Any]:
-    """Make every run that is missing, and collect what came out.
+    """Make every run of a study that is missing, and collect the results.
 
     Args:
-        setting: Data set and track.
-        store: Where records go; a second call goes on from there.
-        seeds: How many seeds, which all arms share.
-        arms: Names of arms; all of the track without them.
+        study: What `study` returned.
+        setting: Its setting; the data is read first if a run is missing.
         engine: Where runs are made.
         workers: How many runs at a time.
-        progress: Whether to show on standard error how far it is.
 
     Returns:
-        What `collect` gives.
+        What `collect` returns.
     """
-    ours = study(setting, store=store, seeds=seeds, arms=arms)
+    arms = tuple(dict.fromkeys(run.arm for run in study.planned()))
     make_runs(
-        ours,
+        study,
         check=partial(_check_data, setting),
         engine=engine,
         workers=workers,
-        progress=progress,
         follow="test_accuracy",
-        slow=_slow(ARMS_OF_TRACK[setting.track] if arms is None else arms, engine),
+        slow=_slow(arms, engine),
     )
-    return collect(ours.store)
+    return collect(study.store)
 
 
 def _check_data(setting: Setting) -> None:
-    """Read the data, tell what is odd, and compute the features that all runs share."""
+    """Read the data, print its notes, and compute the features that all runs share."""
     from seedproof_reproductions.findings2023.data import prepare
 
     for note in prepare(setting).data.notes:
-        tell(note)
+        warn(note)
 
 
 def _slow(arms: Sequence[str], engine: str) -> str:
-    """What some arms train beside one head, such as "some arms train 16 heads or 10 teachers"."""
+    """Return what makes arms slow, such as "some arms train 16 heads or 10 teachers"."""
     chosen = [arm_of(arm) for arm in arms]
     n_heads = max((arm.n_heads for arm in chosen), default=1)
     fresh, shared = (
         max((arm.soft.n_teachers for arm in chosen if arm.soft and arm.teacher == kind), default=1)
         for kind in ("fresh", "shared")
     )
-    # A teacher that runs share is trained once in a process.
+    # A teacher that runs share is trained once per process.
     n_teachers = fresh if engine == "serial" else max(fresh, shared)
     parts = [f"{n} {noun}" for n, noun in ((n_heads, "heads"), (n_teachers, "teachers")) if n > 1]
     tip = " (--engine serial trains those that runs share once)" if n_teachers > fresh else ""

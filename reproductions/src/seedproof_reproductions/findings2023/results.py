@@ -1,8 +1,7 @@
-"""What came out, small enough to be kept in the repository."""
+"""Results of a study, small enough to be part of the repository."""
 
 import os
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import median
 from typing import Any
@@ -11,276 +10,235 @@ import numpy as np
 
 from seedproof.comparison.arms.compare import Side
 from seedproof.comparison.effect import Effect
-from seedproof.errors import OptionError
-from seedproof.records.location import Location
 from seedproof.records.reader import Store, StoreShards
 from seedproof.typing import IntArray
-from seedproof_reproductions.findings2023 import arms as known
+from seedproof_reproductions.findings2023.arms import ARMS, GROUPS, Arm
+from seedproof_reproductions.findings2023.comparison import (
+    Figures,
+    compare_once,
+    cross_fitted,
+    high_in,
+)
 from seedproof_reproductions.findings2023.control import plain_control
-from seedproof_reproductions.findings2023.least_stable import cross_fitted, high_in
 from seedproof_reproductions.findings2023.names import BASELINE
-from seedproof_reproductions.findings2023.one_pass import Figures, compare_once
 from seedproof_reproductions.findings2023.settings import Setting
-from seedproof_reproductions.findings2023.single_runs import Answers, mean_wavering, wavering_ratio
-from seedproof_reproductions.keeping import shared_versions
-from seedproof_reproductions.keeping import stored_results as kept_results
-from seedproof_reproductions.plain import (
+from seedproof_reproductions.findings2023.single_runs import (
+    Predictions,
+    run_entropy,
+    run_entropy_ratio,
+)
+from seedproof_reproductions.results import (
     plain_effect,
     plain_effects,
     plain_figure,
     plain_figures,
+    read_results,
+    shared_versions,
     short,
 )
-from seedproof_reproductions.sides import sides_of
+from seedproof_reproductions.runs import arms_of, open_study
 
 FORMAT = 1
-RECIPE = "seedproof_reproductions.findings2023"
+PAPER = "findings2023"
 SPLIT = "test"
 METRICS = (
-    "accuracy",
-    "accuracy_sd",
-    "accuracy_sd_independent",
-    "flip_rate",
-    "net_flip_rate",
-    "label_entropy",
-    "label_entropy_corrected",
-    "high_entropy_share",
-    "probability_sd",
-    "ece",
-    "ece_sd",
-    "nll",
-    "nll_sd",
-    "brier",
-    "brier_sd",
-)
+    "accuracy", "accuracy_sd", "accuracy_sd_independent", "flip_rate", "net_flip_rate",
+    "label_entropy", "label_entropy_corrected", "high_entropy_share", "probability_sd",
+    "ece", "ece_sd", "nll", "nll_sd", "brier", "brier_sd",
+)  # fmt: skip
 EFFECTS = (
-    "accuracy",
-    "accuracy_sd",
-    "flip_rate",
-    "label_entropy",
-    "label_entropy_corrected",
-    "probability_sd",
-    "ece",
-    "nll",
-    "brier",
-)
+    "accuracy", "accuracy_sd", "flip_rate", "label_entropy", "label_entropy_corrected",
+    "probability_sd", "ece", "nll", "brier",
+)  # fmt: skip
 OF_ALL = ("accuracy", "flip_rate", "label_entropy")
 SCALARS = (
-    "train_accuracy",
-    "head_multiplications",
-    "encoder_multiplications",
-    "forward_passes",
-    "serving_multiplier",
-    "seconds",
-)
+    "train_accuracy", "head_multiplications", "encoder_multiplications", "forward_passes",
+    "serving_multiplier", "seconds",
+)  # fmt: skip
+
+
+def stored_results(folder: str | os.PathLike[str] | None = None) -> list[dict[str, Any]]:
+    """Read what `collect` returned for several settings; if omitted, those of the package."""
+    return read_results(PAPER, folder, version=FORMAT)
 
 
 def collect(store: str | os.PathLike[str]) -> dict[str, Any]:
-    """The results of one setting: figures of each arm, and what it changes, with intervals.
+    """Collect the results of one setting: figures and effects of each arm, with intervals.
 
     Args:
         store: The store of a study that `study` made; unfinished runs are left out, and so are arms
             with fewer than two finished ones.
 
     Returns:
-        Plain data, some hundred kilobytes as JSON at most: nothing of the texts.
+        Plain data, at most some hundred kilobytes as JSON, without texts.
 
     Raises:
         OptionError: The store holds another study.
         TooFewRunsError: No arm has two finished runs.
     """
-    records = Store(Location.of(store))
-    plan = records.study.plan or {}
-    if f"{RECIPE}." not in str(plan.get("target", "")):
-        raise OptionError(
-            f"{os.fspath(store)!r} holds no study of this recipe. Give a store that "
-            "`seedproof reproduce findings2023` made."
-        )
+    records, plan = open_study(store, PAPER)
     setting = Setting.from_arguments(plan["arguments"])
-    opened = _opened(store, records)
+    opened = _open(store, records)
     first = opened[0].source
     finished = [run for arm in opened for run in arm.source.manifests]
     control = opened[0] if opened[0].name == BASELINE else None
+    # As arms are listed, whichever was trained first.
+    places = {name: place for place, name in enumerate(ARMS)}
+    in_order = sorted(opened, key=lambda arm: places[arm.name])
     return {
         "format": FORMAT,
-        "paper": "findings2023",
+        "paper": PAPER,
         "name": records.study.name,
         "setting": asdict(setting) | {"learning_rate": setting.learning_rate},
         "sizes": {"train": int(finished[0].scalars["n_train"]), "test": first.n_examples},
         "n_classes": len(first.classes),
         "versions": shared_versions(run.facts.get("versions", {}) for run in finished),
-        "arms": {arm.name: _plain_arm(arm, control) for arm in _in_order(opened)},
-        "control": None if control is None else plain_control(control.source, control.answers),
+        "arms": {arm.name: _plain_arm(arm, control) for arm in in_order},
+        "control": None if control is None else plain_control(control.source, control.predictions),
     }
 
 
 @dataclass(frozen=True, eq=False)
-class _Opened:
-    """One arm of the store.
-
-    Args:
-        side: How it is compared.
-        source: Its runs.
-        figures: What they predict, and what that changes.
-        answers: The same, run by run.
-    """
+class _OpenArm:
+    """One arm of the store, with its runs, its figures and its predictions."""
 
     side: Side
     source: StoreShards
     figures: Figures
-    answers: Answers
+    predictions: Predictions
 
     @property
     def name(self) -> str:
         return self.side.name
 
     @property
-    def arm(self) -> known.Arm:
-        return known.ARMS[self.side.name]
+    def arm(self) -> Arm:
+        return ARMS[self.side.name]
 
     @property
     def scalars(self) -> dict[str, float]:
-        """The median over runs of what they logged."""
+        """Median over the runs that logged a scalar."""
         runs = self.source.manifests
         logged = {name: [run.scalars.get(name) for run in runs] for name in SCALARS}
-        values = {name: [one for one in found if one is not None] for name, found in logged.items()}
-        return {name: float(median(found)) for name, found in values.items() if found}
+        values = {name: [v for v in of_runs if v is not None] for name, of_runs in logged.items()}
+        return {name: float(median(of_runs)) for name, of_runs in values.items() if of_runs}
 
 
-def _opened(store: str | os.PathLike[str], records: Store) -> list[_Opened]:
-    """All arms with at least two finished runs, the control first."""
+def _open(store: str | os.PathLike[str], records: Store) -> list[_OpenArm]:
+    """Open all arms with at least two finished runs, the control first."""
     n_runs = Counter(run.arm for run in records.runs if run.status == "finished")
     enough = [arm for arm in records.arms() if n_runs[arm] >= 2]
     if len(enough) > 1:
         baseline = BASELINE if BASELINE in enough else None
-        sides = sides_of(store, baseline=baseline, split=SPLIT)
+        sides = arms_of(store, baseline=baseline, split=SPLIT)
     else:
-        # Where no arm has two runs, this says so.
+        # Where no arm has two runs, this raises an error.
         arm = next(iter(enough or records.arms()), None)
-        source = records.shards(arm=arm, split=SPLIT)
-        sides = [Side(str(arm), source)]
+        sides = [Side(str(arm), records.shards(arm=arm, split=SPLIT))]
     figures = compare_once(sides)
     return [
-        _Opened(side, side.source, figures[side.name], _answers(side.name, side.source))
+        _OpenArm(side, side.source, figures[side.name], _predictions(side.name, side.source))
         for side in sides
         if isinstance(side.source, StoreShards)
     ]
 
 
-def _answers(name: str, source: StoreShards) -> Answers:
-    found = Answers.of(source)
-    # What is traced are the weights that train; who serves their average shows another model.
-    return found if known.ARMS[name].average == "none" else replace(found, traces=None)
+def _predictions(name: str, source: StoreShards) -> Predictions:
+    predictions = Predictions.of(source)
+    # Traces are of the weights that train; an arm that serves their average serves another model.
+    return predictions if ARMS[name].average == "none" else replace(predictions, traces=None)
 
 
-def _in_order(opened: Sequence[_Opened]) -> list[_Opened]:
-    """As arms are listed, whichever was trained first."""
-    places = {name: place for place, name in enumerate(known.ARMS)}
-    return sorted(opened, key=lambda one: places[one.name])
-
-
-def _plain_arm(arm: _Opened, control: _Opened | None) -> dict[str, Any]:
-    wavering = mean_wavering(arm.answers)
+def _plain_arm(arm: _OpenArm, control: _OpenArm | None) -> dict[str, Any]:
+    entropy = run_entropy(arm.predictions)
     metrics = arm.figures.metrics
-    is_compared = control is not None and arm is not control
+    base = control if arm is not control else None
     effects, of_all = (
-        {name: found[name] for name in names if name in found} if is_compared else {}
-        for names, found in ((EFFECTS, arm.figures.effects), (OF_ALL, arm.figures.of_all))
+        {name: values[name] for name in names if name in values} if base is not None else {}
+        for names, values in ((EFFECTS, arm.figures.effects), (OF_ALL, arm.figures.of_all))
     )
     return {
-        "group": next(name for name, one in known.GROUPS.items() if arm.name in one.arms),
+        "group": next(name for name, group in GROUPS.items() if arm.name in group.arms),
         "shares": _shares(arm.arm),
         "n_runs": len(arm.source.runs),
-        "n_traced": arm.answers.n_traced,
-        "n_steps": arm.answers.n_steps,
+        "n_traced": arm.predictions.n_traced,
+        "n_steps": arm.predictions.n_steps,
         "scalars": {name: short(value) for name, value in arm.scalars.items()},
         "costs": None if control is None else _costs(arm, control),
         "metrics": plain_figures({name: metrics[name] for name in METRICS if name in metrics}),
-        "single_run": None if wavering is None else plain_figure(wavering),
+        "single_run": None if entropy is None else plain_figure(entropy),
         "effects": plain_effects(effects),
         "of_all": plain_effects(of_all),
-        "high": _high(arm, control) if control is not None and is_compared else None,
-        "single_run_effects": _single_run_effects(arm, control if is_compared else None),
+        "high": None if base is None else _high(arm, base),
+        "single_run_effects": _single_run_effects(arm, base),
     }
 
 
-def _shares(arm: known.Arm) -> str | None:
-    """What all runs of an arm have in common, so that less is left to their seeds."""
+def _shares(arm: Arm) -> str | None:
+    """Return what all runs of an arm share, so that less depends on their seeds."""
     has_teacher = arm.teacher == "shared"
     if arm.fixed_init:
         return "both" if has_teacher else "init"
     return "teacher" if has_teacher else None
 
 
-def _costs(arm: _Opened, control: _Opened) -> dict[str, float | None]:
-    """What an arm takes, in units of the control; serving counts in them already."""
-    mine, theirs = arm.scalars, control.scalars
+def _costs(arm: _OpenArm, control: _OpenArm) -> dict[str, float | None]:
+    """Return the costs of an arm in units of the control; serving is in them already."""
+    own, base = arm.scalars, control.scalars
 
     def times(name: str) -> float | None:
-        return short(mine[name] / theirs[name]) if mine.get(name) and theirs.get(name) else None
+        return short(own[name] / base[name]) if own.get(name) and base.get(name) else None
 
     return {
         "training": times("forward_passes"),
         "heads": times("head_multiplications"),
-        "serving": short(mine.get("serving_multiplier")),
-        # A teacher that runs share was trained once in a process, for all of them.
+        "serving": short(own.get("serving_multiplier")),
+        # A teacher that runs share was trained once per process, for all of them.
         "seconds": None if arm.arm.teacher == "shared" else times("seconds"),
     }
 
 
-def _high(arm: _Opened, control: _Opened) -> dict[str, Any] | None:
-    """What an arm does where the control's entropy is high: as published, and cross-fitted."""
-    found = arm.figures.high_entropy
-    if found is None or found.as_published is None:
+def _high(arm: _OpenArm, control: _OpenArm) -> dict[str, Any] | None:
+    """Return the effect where the control's entropy is high: as published, and cross-fitted."""
+    high = arm.figures.high_entropy
+    if high is None or high.as_published is None:
         return None
-    base, mine, is_paired = _with_the_same_seeds(control, arm)
+    base, own, is_paired = _with_the_same_seeds(control, arm)
     return {
-        "n_examples": int(high_in(control.answers.predictions).sum()),
-        "n_chosen": short(found.n_chosen),
-        "naive": short(1 - found.as_published),
-        "cross_fitted": _plain(cross_fitted(base, mine, is_paired=is_paired)),
-        "by_arm": _plain(cross_fitted(base, mine, is_paired=is_paired, by_arm=True)),
+        "n_examples": int(high_in(control.predictions.final).sum()),
+        "n_chosen": short(high.n_chosen),
+        "naive": short(1 - high.as_published),
+        "cross_fitted": _plain(cross_fitted(base, own, is_paired=is_paired)),
+        "by_arm": _plain(cross_fitted(base, own, is_paired=is_paired, by_arm=True)),
     }
 
 
-def _with_the_same_seeds(control: _Opened, arm: _Opened) -> tuple[IntArray, IntArray, bool]:
-    """Predictions of the runs whose seeds both have; of all runs if they have none in common.
+def _with_the_same_seeds(control: _OpenArm, arm: _OpenArm) -> tuple[IntArray, IntArray, bool]:
+    """Return predictions of the runs whose seeds both have; of all runs if they share none.
 
-    Runs with the same seeds may be alike: who chooses examples must not be measured under them.
+    Runs with the same seeds may be alike: those that choose examples must not measure them.
     """
-    base, mine = control.answers.predictions, arm.answers.predictions
-    partners = np.array(arm.side.partners_in(control.side) or [-1] * len(mine))
+    base, own = control.predictions.final, arm.predictions.final
+    partners = np.array(arm.side.partners_in(control.side) or [-1] * len(own))
     has_partner = partners >= 0
     if not has_partner.any():
-        return base, mine, False
-    return base[partners[has_partner]], mine[has_partner], True
+        return base, own, False
+    return base[partners[has_partner]], own[has_partner], True
 
 
-def _single_run_effects(arm: _Opened, control: _Opened | None) -> dict[str, Any]:
-    """What an arm does to the entropy within a run: of all examples, and where entropy is high."""
+def _single_run_effects(arm: _OpenArm, control: _OpenArm | None) -> dict[str, Any]:
+    """Return the effect on the entropy within a run: of all examples, and where it is high."""
     if control is None:
         return dict.fromkeys(("all", "high", "high_naive"))
-    base, others = control.answers, control.answers.not_traced
-    # Whoever is measured must not choose: neither these runs nor these seeds.
-    high = wavering_ratio(base, arm.answers, high_in(others)) if len(others) > 1 else None
+    base, own, others = control.predictions, arm.predictions, control.predictions.not_traced
+    # Runs that are measured must not choose, and neither must their seeds.
+    high = run_entropy_ratio(base, own, high_in(others)) if len(others) > 1 else None
     return {
-        "all": _plain(wavering_ratio(base, arm.answers)),
+        "all": _plain(run_entropy_ratio(base, own)),
         "high": _plain(high),
-        "high_naive": _plain(wavering_ratio(base, arm.answers, high_in(base.predictions))),
+        "high_naive": _plain(run_entropy_ratio(base, own, high_in(base.final))),
     }
 
 
 def _plain(effect: Effect | None) -> dict[str, Any] | None:
     return None if effect is None else plain_effect(effect)
-
-
-def stored_results(folder: str | os.PathLike[str] | None = None) -> list[dict[str, Any]]:
-    """Results of several settings, by their names.
-
-    Args:
-        folder: Where `write_results` put them; without it, those that come with the package.
-
-    Returns:
-        What `collect` gave, one for each file.
-    """
-    return kept_results(RECIPE, folder, version=FORMAT)

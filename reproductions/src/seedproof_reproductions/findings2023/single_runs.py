@@ -1,4 +1,4 @@
-"""What the runs of an arm predict in the end, and how much single ones waver before."""
+"""Predictions of an arm's runs, and the entropy within single runs while they train."""
 
 from dataclasses import dataclass
 
@@ -12,101 +12,92 @@ from seedproof.metrics.batch import Batch
 from seedproof.metrics.statistic import ExampleSums, ExampleValues
 from seedproof.records.reader import StoreShards
 from seedproof.typing import BoolArray, IntArray
-from seedproof_reproductions.findings2023.least_stable import ratio
-
-METRIC = "single_run_entropy"
+from seedproof_reproductions.findings2023.comparison import ratio
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
-    """What the runs of one arm predict.
+class Predictions:
+    """Predictions of the runs of one arm.
 
     Args:
-        predictions: In the end, axes (runs, examples).
+        final: Predicted class in the end, axes (runs, examples).
         traces: Over their steps, as far as they were traced; None if none was.
     """
 
-    predictions: IntArray
+    final: IntArray
     traces: Traces | None
 
     @classmethod
-    def of(cls, source: StoreShards) -> "Answers":
-        """What an arm's records say; no more than predicted classes is read of the predictions."""
+    def of(cls, source: StoreShards) -> "Predictions":
+        """Read the predicted classes of an arm and the traces of its runs."""
         alone = source.predictions_alone()
         shards = [alone.shard(index) for index in range(source.n_shards)]
-        predictions = np.concatenate([np.asarray(one.predictions) for one in shards], axis=1)
-        contested = Batch(predictions, n_classes=len(source.classes)).contested
-        ids = pa.concat_arrays([one.ids for one in shards])
-        labels = np.concatenate([one.gold for one in shards])
-        votes = Votes(ids, labels, contested, predictions[:, contested])
-        return cls(predictions, read_traces(source, votes))
+        final = np.concatenate([np.asarray(shard.predictions) for shard in shards], axis=1)
+        contested = Batch(final, n_classes=len(source.classes)).contested
+        ids = pa.concat_arrays([shard.ids for shard in shards])
+        labels = np.concatenate([shard.gold for shard in shards])
+        votes = Votes(ids, labels, contested, final[:, contested])
+        return cls(final, read_traces(source, votes))
 
     @property
     def n_traced(self) -> int:
-        """How many runs were traced."""
+        """Number of traced runs."""
         return 0 if self.traces is None else len(self.traces.watched.traced)
 
     @property
     def n_steps(self) -> int | None:
-        """How often they were looked at; None if none was traced."""
+        """Number of traced steps; None if no run was traced."""
         return None if self.traces is None else self.traces.n_steps[1]
 
     @property
     def not_traced(self) -> IntArray:
-        """What the other runs predict, axes (runs, examples)."""
+        """Final predictions of the other runs, axes (runs, examples)."""
         if self.traces is None:
-            return self.predictions
-        return np.delete(self.predictions, self.traces.watched.traced, axis=0)
+            return self.final
+        return np.delete(self.final, self.traces.watched.traced, axis=0)
 
 
-def wavering(traces: Traces, chosen: BoolArray | None = None) -> ExampleValues:
-    """Entropy within a run of each example, mean over traced runs.
+def run_entropy(arm: Predictions) -> Estimate | None:
+    """Return LE_s, the mean entropy within a traced run; None if none was traced."""
+    if arm.traces is None:
+        return None
+    sums = ExampleSums()
+    sums.update(_entropies(arm.traces))
+    return estimate(sums.mean_over_examples())
+
+
+def run_entropy_ratio(
+    control: Predictions, arm: Predictions, chosen: BoolArray | None = None
+) -> Effect | None:
+    """Return the ratio of entropies within single runs, arm to control.
+
+    The few traced runs of an arm share their seeds with some of the control's, which is not used:
+    intervals are rather wide.
 
     Args:
-        traces: What was recorded.
-        chosen: Which examples count; others are 0. All count without it.
+        control: Runs of the control.
+        arm: Runs of the arm.
+        chosen: Which examples count; if omitted, all.
 
     Returns:
-        Nats, with each traced run left out if there are at least three.
+        With an interval over runs × examples; None if runs of one were not traced, if they were
+        traced at other steps, or if no example was chosen.
     """
+    both = [side.traces for side in (control, arm) if side.traces is not None]
+    if len(both) < 2 or (chosen is not None and not chosen.any()):
+        return None
+    # With more steps there are more late ones, which vary less.
+    if both[0].n_steps != both[1].n_steps or not both[0].ids.equals(both[1].ids):
+        return None
+    values = [_entropies(traces, chosen) for traces in both]
+    return ratio("single_run_entropy", values, is_paired=False)
+
+
+def _entropies(traces: Traces, chosen: BoolArray | None = None) -> ExampleValues:
+    """Return the entropy within a run per example, mean over traced runs; others are 0."""
     entropies = traces.watched.entropies
     if chosen is not None:
         entropies = np.where(chosen, entropies, 0.0)
     n = len(entropies)
     without = (entropies.sum(axis=0) - entropies) / (n - 1) if n > 2 else None
     return ExampleValues(entropies.mean(axis=0), without)
-
-
-def mean_wavering(answers: Answers) -> Estimate | None:
-    """Mean entropy within a run, over examples and traced runs: LE_s; None if none was traced."""
-    if answers.traces is None:
-        return None
-    sums = ExampleSums()
-    sums.update(wavering(answers.traces))
-    return estimate(sums.mean_over_examples())
-
-
-def wavering_ratio(
-    control: Answers, arm: Answers, chosen: BoolArray | None = None
-) -> Effect | None:
-    """The ratio of entropies within single runs, arm to control.
-
-    The few traced runs of an arm share their seeds with some of the control's, which is left
-    unused: intervals are rather wide.
-
-    Args:
-        control: Runs of the control.
-        arm: Runs of the arm.
-        chosen: Which examples count; all without it.
-
-    Returns:
-        With an interval over runs × examples; None if runs of one were not traced, if they were
-        looked at more or less often, or if no example was chosen.
-    """
-    both = [one.traces for one in (control, arm) if one.traces is not None]
-    if len(both) < 2 or (chosen is not None and not chosen.any()):
-        return None
-    # With more steps there are more late ones, which waver less.
-    if both[0].n_steps != both[1].n_steps or not both[0].ids.equals(both[1].ids):
-        return None
-    return ratio(METRIC, [wavering(one, chosen) for one in both], is_paired=False)

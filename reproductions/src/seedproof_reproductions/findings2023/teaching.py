@@ -1,37 +1,43 @@
-"""Soft labels: what a model learns instead of gold labels, and the teachers they come from."""
+"""Soft labels, and the teachers that they come from.
 
-from collections.abc import Sequence
+On the track `finetune`, the control of a seed, the averages of its weights and the teacher of that
+seed are one and the same training on gold labels. It takes minutes, so it is done once per process
+and observed for all arms.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from torch import Tensor
+from torch.nn import functional
 
 from seedproof.runs.run import Run
-from seedproof.stabilize.soft_labels import ensemble, knn_smoothed, smoothed
-from seedproof_reproductions.findings2023.arms import Arm, SoftLabels
-from seedproof_reproductions.findings2023.costs import Cost
+from seedproof.stabilize.soft_labels import Tgtss, ensemble, knn_smoothed, smoothed
+from seedproof_reproductions.findings2023.arms import ARMS, Arm, SoftLabels
 from seedproof_reproductions.findings2023.data import Prepared
-from seedproof_reproductions.findings2023.fitting import fit
-from seedproof_reproductions.findings2023.gold import TEACHERS, on_gold
-from seedproof_reproductions.findings2023.listening import Listener
+from seedproof_reproductions.findings2023.fitting import Cost, Trace, Trained, fit, steps_of
+from seedproof_reproductions.findings2023.models import Classifier, Sources
 from seedproof_reproductions.findings2023.settings import Setting
-from seedproof_reproductions.findings2023.sources import Sources
 
 # Of k-NN label smoothing; the paper tries 5 to 500.
 NEIGHBORS = 10
+# Averages that do not change a training, and teachers that can be observed together.
+AVERAGES = ("none", "swa", "ema")
+TEACHERS = tuple(soft for name in ("tgtss-every-10", "tgtss-free") if (soft := ARMS[name].soft))
 
 
 def soft_targets(
     run: Run, prepared: Prepared, setting: Setting, arm: Arm, cost: Cost
 ) -> Tensor | None:
-    """What a run learns instead of gold labels.
+    """Return the soft labels of a run.
 
     Args:
-        run: Whose seeds a fresh teacher has.
+        run: Its seeds are those of a fresh teacher.
         prepared: What all runs share.
         setting: How a teacher is trained.
-        arm: Which soft labels; a teacher is trained as the arm itself is, but for them.
-        cost: What a teacher takes is added; a shared one costs each run as much.
+        arm: Which soft labels; a teacher is trained as the arm itself is, except for them.
+        cost: The cost of a teacher is added; a shared one costs each run as much.
 
     Returns:
         Axes (utterances, classes), float32; None for gold labels.
@@ -40,84 +46,210 @@ def soft_targets(
         return None
     n_classes = prepared.data.n_classes
     if arm.soft.kind == "smoothing":
-        found = smoothed(prepared.train.labels, n_classes=n_classes, alpha=arm.soft.alpha)
-        return found.float()
+        targets = smoothed(prepared.train.labels, n_classes=n_classes, alpha=arm.soft.alpha)
+        return targets.float()
     if arm.soft.kind == "knn":
         # Every utterance is compared with every other.
         cost.forward += float(len(prepared.train) ** 2 * prepared.n_features)
         return _neighbors(prepared, arm.soft.alpha)
-    teaching = replace(arm, soft=None)
+    teacher = replace(arm, soft=None)
     if arm.soft.teacher == "shared":
-        found, spent = _shared(prepared, setting, teaching, arm.soft)
+        targets, spent = _shared(prepared, setting, teacher, arm.soft)
     elif setting.track == "finetune" and arm.soft in TEACHERS:
-        found, spent = on_gold(prepared, setting, teaching, Sources.of(run, arm)).soft[arm.soft]
+        targets, spent = train_on_gold(prepared, setting, teacher, Sources.of(run, arm)).soft[
+            arm.soft
+        ]
     else:
         spent = Cost()
         fresh = [Sources.of(run, arm) for _ in range(arm.soft.n_teachers)]
-        found = Teaching(prepared, setting, teaching, arm.soft).labels(fresh, spent)
+        targets = taught_labels(prepared, setting, teacher, arm.soft, sources=fresh, cost=spent)
     cost.add(spent)
-    return found
+    return targets
 
 
 @lru_cache(maxsize=16)
 def _shared(
-    prepared: Prepared, setting: Setting, teaching: Arm, soft: SoftLabels
+    prepared: Prepared, setting: Setting, teacher: Arm, soft: SoftLabels
 ) -> tuple[Tensor, Cost]:
-    """Soft labels of the teachers that all runs share, made once in a process."""
+    """Return the soft labels of the teachers that all runs share, made once per process."""
     cost = Cost()
-    sources = [Sources.shared(1 + index, teaching.draw) for index in range(soft.n_teachers)]
-    return Teaching(prepared, setting, teaching, soft).labels(sources, cost), cost
+    sources = [Sources.shared(1 + index, teacher.draw) for index in range(soft.n_teachers)]
+    return taught_labels(prepared, setting, teacher, soft, sources=sources, cost=cost), cost
 
 
 @lru_cache(maxsize=2)
 def _neighbors(prepared: Prepared, alpha: float) -> Tensor:
-    found = knn_smoothed(
+    return knn_smoothed(
         prepared.train.inputs,
         prepared.train.labels,
         n_classes=prepared.data.n_classes,
         k=NEIGHBORS,
         weight=alpha,
-    )
-    return found.float()
+    ).float()
 
 
-@dataclass(frozen=True, eq=False)
-class Teaching:
-    """How teachers are trained, and what is made of what they say.
+def taught_labels(
+    prepared: Prepared,
+    setting: Setting,
+    teacher: Arm,
+    soft: SoftLabels,
+    *,
+    sources: Sequence[Sources],
+    cost: Cost,
+) -> Tensor:
+    """Train teachers, and turn their predictions into soft labels.
 
     Args:
         prepared: What they are trained on.
         setting: How.
-        arm: How otherwise.
-        soft: What is made of it.
+        teacher: The arm that they are trained as.
+        soft: Which soft labels.
+        sources: Randomness of each teacher.
+        cost: What they take is added.
+
+    Returns:
+        Axes (utterances, classes), float32.
+    """
+    if soft.kind == "ensemble":
+        probs = (_final_probs(prepared, setting, teacher, one, cost) for one in sources)
+        return ensemble(probs, power=soft.power).float()
+    listener = Listener(prepared, setting, teacher, soft, cost)
+    trained = fit(
+        prepared,
+        teacher,
+        setting,
+        sources[0],
+        on_step=listener.after_step,
+        on_batch=listener.after_batch,
+    )
+    cost.add_training(trained)
+    return listener.labels()
+
+
+def _final_probs(
+    prepared: Prepared, setting: Setting, teacher: Arm, sources: Sources, cost: Cost
+) -> Tensor:
+    """Return the predictions of a trained teacher for the training split."""
+    trained = fit(prepared, teacher, setting, sources)
+    cost.add_training(trained)
+    cost.add_prediction(trained.model, len(prepared.train))
+    return trained.predict(prepared.train.inputs, teacher.average)
+
+
+class Listener:
+    """Collects the predictions of a teacher while it trains, and makes soft labels of them.
+
+    Args:
+        prepared: What the teacher trains on.
+        setting: From which step on predictions count.
+        arm: How the teacher is trained.
+        soft: Whether all utterances are predicted every so often, or its batches are used.
+        cost: The cost of predictions is added.
     """
 
-    prepared: Prepared
-    setting: Setting
-    arm: Arm
-    soft: SoftLabels
-
-    def labels(self, sources: Sequence[Sources], cost: Cost) -> Tensor:
-        """Train the teachers, and make soft labels of what they say."""
-        if self.soft.kind == "ensemble":
-            said = (self._after_training(one, cost) for one in sources)
-            return ensemble(said, power=self.soft.power).float()
-        listener = Listener(self.prepared, self.setting, self.arm, self.soft, cost)
-        teacher = fit(
-            self.prepared,
-            self.arm,
-            self.setting,
-            sources[0],
-            on_step=listener.after_step,
-            on_batch=listener.after_batch,
+    def __init__(
+        self, prepared: Prepared, setting: Setting, arm: Arm, soft: SoftLabels, cost: Cost
+    ) -> None:
+        self._train = prepared.train
+        self._cost = cost
+        self._is_free = soft.kind == "tgtss-free"
+        self._tgtss = Tgtss(
+            len(prepared.train),
+            prepared.data.n_classes,
+            start=setting.teacher_start(steps_of(prepared, arm, setting)),
+            every=1 if self._is_free else soft.every,
+            power=soft.power,
         )
-        cost.add_training(teacher)
-        return listener.labels()
 
-    def _after_training(self, sources: Sources, cost: Cost) -> Tensor:
-        """What a teacher says of the training split in the end."""
-        train = self.prepared.train
-        teacher = fit(self.prepared, self.arm, self.setting, sources)
-        cost.add_training(teacher)
-        cost.add_prediction(teacher.model, len(train))
-        return teacher.predict(train.inputs, self.arm.average)
+    def after_step(self, step: int, model: Classifier) -> None:
+        """Predict all utterances, if it is time."""
+        if not self._is_free and self._tgtss.is_due(step):
+            self._tgtss.observe(model.predict(self._train.inputs), step=step)
+            self._cost.add_prediction(model, len(self._train))
+
+    def after_batch(self, step: int, rows: Tensor, logits: Tensor) -> None:
+        """Use the predictions of the batch."""
+        if self._is_free and self._tgtss.is_due(step):
+            self._tgtss.observe(functional.softmax(logits, dim=1), step=step, rows=rows)
+
+    def labels(self) -> Tensor:
+        """Return the soft labels; gold labels for utterances without predictions."""
+        return self._tgtss.targets(gold=self._train.labels).float()
+
+
+@dataclass(frozen=True, eq=False)
+class GoldTraining:
+    """A fine-tuning on gold labels.
+
+    Args:
+        trained: The model, with the averages of its weights.
+        cost: What the training took.
+        soft: Soft labels that it gives as a teacher, and what they took, training included.
+        trace: Its predictions while it trained.
+        sources: The state of its randomness at the end.
+    """
+
+    trained: Trained
+    cost: Cost
+    soft: Mapping[SoftLabels, tuple[Tensor, Cost]]
+    trace: Trace
+    sources: Sources
+
+
+_Key = tuple[Prepared, Setting, Arm, tuple[bytes, ...]]
+_last: dict[_Key, GoldTraining] = {}
+
+
+def train_on_gold(prepared: Prepared, setting: Setting, arm: Arm, sources: Sources) -> GoldTraining:
+    """Fine-tune on gold labels, or reuse the same training of an arm before.
+
+    Args:
+        prepared: What it is trained on.
+        setting: How.
+        arm: How otherwise.
+        sources: Its randomness, which advances either way.
+
+    Returns:
+        The training.
+    """
+    plain = replace(arm, soft=None, average="none")
+    key = prepared, setting, plain, sources.state
+    if key not in _last:
+        _last.clear()
+        _last[key] = _train_on_gold(prepared, setting, plain, sources.copy())
+    gold = _last[key]
+    sources.advance_to(gold.sources)
+    return gold
+
+
+def _train_on_gold(
+    prepared: Prepared, setting: Setting, arm: Arm, sources: Sources
+) -> GoldTraining:
+    costs = {soft: Cost() for soft in TEACHERS}
+    listeners = {soft: Listener(prepared, setting, arm, soft, cost) for soft, cost in costs.items()}
+    trace = Trace(prepared, every=setting.trace_every(steps_of(prepared, arm, setting)))
+
+    def after_step(step: int, model: Classifier) -> None:
+        trace.after_step(step, model)
+        for listener in listeners.values():
+            listener.after_step(step, model)
+
+    def after_batch(step: int, rows: Tensor, logits: Tensor) -> None:
+        for listener in listeners.values():
+            listener.after_batch(step, rows, logits)
+
+    trained = fit(
+        prepared,
+        arm,
+        setting,
+        sources,
+        averages=AVERAGES,
+        on_step=after_step,
+        on_batch=after_batch,
+    )
+    training = Cost()
+    training.add_training(trained)
+    for cost in costs.values():
+        cost.add(training)
+    soft = {soft: (listener.labels(), costs[soft]) for soft, listener in listeners.items()}
+    return GoldTraining(trained, training, soft, trace, sources)

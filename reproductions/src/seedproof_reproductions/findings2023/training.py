@@ -1,4 +1,4 @@
-"""What one run does: make soft labels if its arm has them, train, and log what came out."""
+"""One run: make soft labels if its arm has them, train, and log the predictions."""
 
 import time
 
@@ -7,44 +7,30 @@ from torch import Tensor
 
 from seedproof.runs.run import Run
 from seedproof_reproductions.findings2023.arms import CONTROL, Arm, arm_of
-from seedproof_reproductions.findings2023.costs import Cost, cost_scalars
 from seedproof_reproductions.findings2023.data import Prepared, prepare
-from seedproof_reproductions.findings2023.fitting import Trained, fit, steps_of
-from seedproof_reproductions.findings2023.gold import AVERAGES, on_gold
+from seedproof_reproductions.findings2023.fitting import Cost, Trace, Trained, fit, steps_of
+from seedproof_reproductions.findings2023.models import Sources
 from seedproof_reproductions.findings2023.settings import Setting
-from seedproof_reproductions.findings2023.sources import Sources
-from seedproof_reproductions.findings2023.teaching import soft_targets
-from seedproof_reproductions.findings2023.traces import Trace
+from seedproof_reproductions.findings2023.teaching import AVERAGES, soft_targets, train_on_gold
 
 
 def train(run: Run) -> None:
-    """Train what a run's arguments and arm describe, and log what it says of the test split.
-
-    Args:
-        run: Its `arguments` are a setting's, such as `dataset=clinc150`.
-    """
+    """Train what a run's arguments and arm describe, and log its predictions."""
     setting = Setting.from_arguments(run.arguments)
     log_run(run, prepare(setting), setting, arm_of(run.arm))
 
 
 def log_run(run: Run, prepared: Prepared, setting: Setting, arm: Arm) -> None:
-    """Train the models of a run, and keep what they say.
-
-    Args:
-        run: Where it is kept.
-        prepared: What all runs share.
-        setting: How to train.
-        arm: How to train otherwise.
-    """
+    """Train the models of a run, and log predictions, dynamics and costs."""
     began = time.perf_counter()
     cost = Cost()
     n_traced = setting.n_traced_control if arm == CONTROL else setting.n_traced
-    # What is traced are the weights that train: those of an average are not served before the end.
+    # The weights that train are traced: those of an average are not served before the end.
     is_traced = int(run.name) < n_traced and arm.average == "none"
-    models, trace = _trained(run, prepared, setting, arm, cost, is_traced=is_traced)
+    models, trace = _train_models(run, prepared, setting, arm, cost, is_traced=is_traced)
     seconds = time.perf_counter() - began
     test, training = (
-        torch.stack([one.predict(split.inputs, arm.average) for one in models]).mean(dim=0)
+        torch.stack([trained.predict(split.inputs, arm.average) for trained in models]).mean(dim=0)
         for split in (prepared.test, prepared.train)
     )
     utterances = prepared.test.utterances
@@ -62,38 +48,31 @@ def log_run(run: Run, prepared: Prepared, setting: Setting, arm: Arm) -> None:
         "train_accuracy": _accuracy(training, prepared.train.labels),
         "n_train": len(prepared.train),
     }
-    scalars |= cost_scalars(prepared, setting, cost, [one.model for one in models])
+    scalars |= cost.scalars(prepared, setting, [trained.model for trained in models])
     if setting.track == "head" and not is_traced:
-        # Runs that are traced take longer, and fine-tuned ones share trainings: both are our doing.
+        # Traced runs take longer, and fine-tuned ones share trainings: neither is the arm's cost.
         scalars["seconds"] = seconds
     for name, value in scalars.items():
         run.log_scalar(name, value)
 
 
-def _trained(
+def _train_models(
     run: Run, prepared: Prepared, setting: Setting, arm: Arm, cost: Cost, *, is_traced: bool
 ) -> tuple[list[Trained], Trace]:
-    """The models of a run, and what they said while they trained."""
     if setting.track == "finetune" and arm.soft is None and arm.average in AVERAGES:
-        gold = on_gold(prepared, setting, arm, Sources.of(run, arm))
+        gold = train_on_gold(prepared, setting, arm, Sources.of(run, arm))
         cost.add(gold.cost)
         return [gold.trained], gold.trace
     targets = soft_targets(run, prepared, setting, arm, cost)
     every = setting.trace_every(steps_of(prepared, arm, setting))
     trace = Trace(prepared, every=every, n_models=arm.n_heads)
+    on_step = trace.after_step if is_traced else None
     models = [
-        fit(
-            prepared,
-            arm,
-            setting,
-            Sources.of(run, arm),
-            targets=targets,
-            on_step=trace.after_step if is_traced else None,
-        )
+        fit(prepared, arm, setting, Sources.of(run, arm), targets=targets, on_step=on_step)
         for _ in range(arm.n_heads)
     ]
-    for one in models:
-        cost.add_training(one, n_models=2 if arm.codistilled else 1)
+    for trained in models:
+        cost.add_training(trained, n_models=2 if arm.codistilled else 1)
     return models, trace
 
 

@@ -1,0 +1,175 @@
+"""Files of data sets: the user's own copies below `SEEDPROOF_DATA`, or fetched once and checked."""
+
+import csv
+import hashlib
+import lzma
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import IO
+
+from seedproof._optional import require
+from seedproof.errors import ColumnError, EmptyInputError, NotFoundError, UnreadableError
+
+FOLDER_VARIABLE = "SEEDPROOF_DATA"
+
+
+@cache
+def sources() -> Mapping[str, Mapping[str, str]]:
+    """Return the `url` and `digest` of every public file, by its path below the data folder."""
+    return tomllib.loads((files(__package__) / "sources.toml").read_text(encoding="utf-8"))
+
+
+def data_folder() -> Path | None:
+    """Return the folder with the user's own copies, or None if `SEEDPROOF_DATA` is not set."""
+    name = os.environ.get(FOLDER_VARIABLE, "")
+    if not name:
+        return None
+    if not Path(name).is_dir():
+        raise NotFoundError(
+            f"{FOLDER_VARIABLE} is {name!r}, which is not a folder. Name the folder with the data "
+            "sets, or unset it to fetch them."
+        )
+    return Path(name)
+
+
+def local_file(path: str) -> Path | None:
+    """Return a file of the user's own copies, or None if there is none."""
+    folder = data_folder()
+    return None if folder is None or not (folder / path).is_file() else folder / path
+
+
+def own_file(path: str, *, title: str, layout: str) -> Path:
+    """Return a file that may not be redistributed, so that only its user can have it.
+
+    Args:
+        path: Where it is below the data folder.
+        title: What it is called in the message.
+        layout: What it must look like, for the message.
+
+    Returns:
+        The file.
+
+    Raises:
+        NotFoundError: It is not there.
+    """
+    file = local_file(path)
+    if file is None:
+        raise NotFoundError(
+            f"{title} may not be redistributed, and {path} is not below the folder that "
+            f"{FOLDER_VARIABLE} names. Put your own copy there: {layout}."
+        )
+    return file
+
+
+def public_file(path: str) -> Path:
+    """Return the user's own copy of a public file; if there is none, fetch it once and check it.
+
+    Args:
+        path: One of `sources()`.
+
+    Returns:
+        The file.
+
+    Raises:
+        NotFoundError: It cannot be fetched, or its digest has changed.
+    """
+    own = local_file(path)
+    if own is not None:
+        return own
+    require("pooch", extra="papers", feature="Fetching a data set")
+    import pooch
+
+    source = sources()[path]
+    folder, _, name = path.rpartition("/")
+    target = pooch.os_cache("seedproof") / folder
+    try:
+        return Path(
+            pooch.retrieve(source["url"], known_hash=source["digest"], fname=name, path=target)
+        )
+    except (OSError, ValueError) as error:
+        raise NotFoundError(
+            f"{source['url']} could not be fetched ({str(error).splitlines()[0]}). Fetch it "
+            f"yourself, and put it at {path} below the folder that {FOLDER_VARIABLE} names."
+        ) from error
+
+
+def digest_notes(file: Path, path: str) -> tuple[str, ...]:
+    """Return a note if a file is not the published one; none if its bytes are the same.
+
+    Args:
+        file: What `public_file` returned.
+        path: One of `sources()`.
+
+    Returns:
+        At most one sentence.
+    """
+    kind, _, published = sources()[path]["digest"].partition(":")
+    with file.open("rb") as content:
+        if hashlib.file_digest(content, kind).hexdigest() == published:
+            return ()
+    note = (
+        f"Caution: {file} is not the published file: its {kind} digest differs. The results are "
+        "about your own data."
+    )
+    return (note,)
+
+
+def read_table(file: Path, *, columns: Sequence[str]) -> list[dict[str, str]]:
+    """Read the rows of a CSV file that has a header; `.xz` is unpacked.
+
+    Args:
+        file: The file.
+        columns: Columns that it must have.
+
+    Returns:
+        A mapping from column to text per row.
+
+    Raises:
+        ColumnError: A column is missing.
+        EmptyInputError: There are no rows.
+        UnreadableError: It is not a CSV file in UTF-8.
+    """
+    try:
+        with _open_text(file) as lines:
+            reader = csv.DictReader(lines)
+            missing = [name for name in columns if name not in (reader.fieldnames or ())]
+            if missing:
+                raise ColumnError(
+                    f"{file} has no column {missing[0]!r}. It needs {', '.join(columns)}, and has "
+                    f"{', '.join(reader.fieldnames or ())}."
+                )
+            rows = list(reader)
+    except (UnicodeDecodeError, csv.Error, lzma.LZMAError, EOFError) as error:
+        raise UnreadableError(f"{file} is not a CSV file in UTF-8 ({error}).") from error
+    if not rows:
+        raise EmptyInputError(f"{file} has a header and no rows.")
+    short = next((i for i, row in enumerate(rows) if any(row[c] is None for c in columns)), None)
+    if short is not None:
+        raise UnreadableError(f"Row {short + 1} of {file} has fewer fields than the header.")
+    return rows
+
+
+def read_bare_table(file: Path, *, n_columns: int, separator: str = ",") -> list[list[str]]:
+    """Read the rows of a file without a header, which must have the same number of fields each.
+
+    Fields of a table with tabs are never quoted.
+    """
+    quoting = csv.QUOTE_MINIMAL if separator == "," else csv.QUOTE_NONE
+    with _open_text(file) as lines:
+        rows = list(csv.reader(lines, delimiter=separator, quoting=quoting))
+    wrong = next((i for i, row in enumerate(rows) if len(row) != n_columns), None)
+    if wrong is not None:
+        raise UnreadableError(
+            f"Row {wrong + 1} of {file} has {len(rows[wrong])} fields. Each must have {n_columns}."
+        )
+    return rows
+
+
+def _open_text(file: Path) -> IO[str]:
+    if file.suffix == ".xz":
+        return lzma.open(file, "rt", encoding="utf-8", newline="")
+    return file.open(encoding="utf-8", newline="")

@@ -1,0 +1,198 @@
+"""All arms against the control, and the examples on which the control's entropy is high.
+
+Chosen and measured on the same runs, such examples seem to gain stability where nothing changes:
+regression to the mean. Here they are chosen on one half of the runs and measured on the other.
+Which examples a half chooses is chance, too; it affects each of them independently, so it is part
+of the variance over examples.
+
+One bias is left. Examples near the control's decision boundaries are not quite those near another
+arm's, so that every other arm looks more stable on examples that the control chooses. Chosen by the
+arm instead, the same difference counts against it: the truth lies between the two.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from seedproof.comparison.aligned import Aligned
+from seedproof.comparison.arms.compare import CompareShard, Side
+from seedproof.comparison.arms.least_sure import cuts
+from seedproof.comparison.arms.result import HighEntropy
+from seedproof.comparison.contrast import compared
+from seedproof.comparison.cross import Cross
+from seedproof.comparison.effect import Effect, each_tail
+from seedproof.measurement.intervals import TAIL, Estimate, estimate
+from seedproof.metrics.batch import Batch
+from seedproof.metrics.entropy import HIGH_ENTROPY, rarefied_entropy
+from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic
+from seedproof.typing import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Figures:
+    """Metrics of one arm, and its effects.
+
+    Args:
+        metrics: Value and interval of each metric.
+        effects: Against the first arm, as if no other was compared; empty for the first.
+        of_all: The same among all arms: intervals of all of them hold together.
+        high_entropy: The effect on the least stable examples; None for the first.
+    """
+
+    metrics: Mapping[str, Estimate]
+    effects: Mapping[str, Effect] = field(default_factory=dict)
+    of_all: Mapping[str, Effect] = field(default_factory=dict)
+    high_entropy: HighEntropy | None = None
+
+
+def compare_once(sides: Sequence[Side]) -> dict[str, Figures]:
+    """Compare each arm with the first, by itself and among all arms, in one pass over the records.
+
+    Args:
+        sides: At least one arm.
+
+    Returns:
+        Metrics and effects, by the arms' names.
+    """
+    sources = tuple(side.source for side in sides)
+    aligned = Aligned(tuple(side.name for side in sides), sources)
+    paired = tuple(side.is_paired_with(sides[0]) for side in sides[1:])
+    partners = tuple(side.partners_in(sides[0]) for side in sides[1:])
+    task = CompareShard(aligned, paired, partners)
+    whole = task.empty()
+    for index in range(aligned.n_shards):
+        whole.merge(task(index))
+    results = [tally.result() for tally in whole.tallies]
+    figures = {sides[0].name: Figures(_estimates(results[0]))}
+    for side, result, contrast in zip(sides[1:], results[1:], whole.besides, strict=True):
+        alone, of_all = (
+            contrast.effects(results[0], result, tail=each_tail(n)) for n in (1, len(sides) - 1)
+        )
+        high = contrast.least_sure.result()
+        figures[side.name] = Figures(_estimates(result), alone, of_all, high)
+    return figures
+
+
+def _estimates(result: Mapping[str, Statistic]) -> dict[str, Estimate]:
+    return {name: estimate(statistic) for name, statistic in result.items()}
+
+
+def entropies_over(predictions: IntArray, n_drawn: int | None = None) -> ExampleValues:
+    """Return the label entropy of each example over some runs.
+
+    Args:
+        predictions: Predicted class, axes (runs, examples).
+        n_drawn: Number of runs to rarefy to; if omitted, all of them.
+
+    Returns:
+        Nats, of all runs and with each left out; without the latter with fewer than three runs.
+    """
+    batch = Batch(predictions, n_classes=int(predictions.max(initial=0)) + 1)
+    n_drawn = len(predictions) if n_drawn is None else n_drawn
+    contested = rarefied_entropy(batch.contested_agreement, n_drawn)
+    without = None
+    if contested.without is not None:
+        without = np.zeros(predictions.shape)
+        without[:, batch.contested] = contested.without
+    return ExampleValues(batch.over_contested(contested.values), without)
+
+
+def high_in(predictions: IntArray) -> BoolArray:
+    """Return which examples have a high entropy over some runs: above 0.56, as in the paper."""
+    return np.asarray(entropies_over(predictions).values > HIGH_ENTROPY)
+
+
+def cross_fitted(
+    control: IntArray, arm: IntArray, *, is_paired: bool, by_arm: bool = False
+) -> Effect | None:
+    """Return the ratio of label entropies, arm to control, on examples that other runs chose.
+
+    Args:
+        control: Predictions of the control's runs, axes (runs, examples).
+        arm: The same of the arm.
+        is_paired: Whether run r of both shares its seeds: then no seed chooses and measures.
+        by_arm: Whether examples are chosen by the arm in place of the control.
+
+    Returns:
+        The ratio with its interval; None if no example was chosen.
+    """
+    ways = list(_ways(arm if by_arm else control))
+    rows = np.flatnonzero(np.any([way.chosen for way in ways], axis=0)) if ways else np.array([])
+    if not len(rows):
+        return None
+    sums = _Sum(control[:, rows]), _Sum(arm[:, rows])
+    for way in ways:
+        # Runs that share no seed with those that chose may all be measured on.
+        others = way.runs if is_paired else slice(None)
+        runs = (others, way.runs) if by_arm else (way.runs, others)
+        n_drawn = min(total.n_runs(some) for total, some in zip(sums, runs, strict=True))
+        for total, some in zip(sums, runs, strict=True):
+            total.add(some, way.chosen[rows], n_drawn)
+    values = [total.values(rows, control.shape[1]) for total in sums]
+    return ratio("label_entropy", values, is_paired=is_paired)
+
+
+class _Way(NamedTuple):
+    """One way to choose and to measure: runs to measure on, and the examples that are chosen."""
+
+    runs: slice
+    chosen: BoolArray
+
+
+def _ways(chooser: IntArray) -> Iterator[_Way]:
+    for halves in cuts(len(chooser)):
+        for choose_on, measure_on in (halves, halves[::-1]):
+            yield _Way(measure_on, high_in(chooser[choose_on]))
+
+
+class _Sum:
+    """Entropies of the chosen examples, summed over the ways to choose them."""
+
+    def __init__(self, predictions: IntArray) -> None:
+        self._predictions = predictions
+        self._whole = np.zeros(predictions.shape[1])
+        self._without: FloatArray | None = np.zeros(predictions.shape)
+
+    def n_runs(self, runs: slice) -> int:
+        return len(self._predictions[runs])
+
+    def add(self, runs: slice, chosen: BoolArray, n_drawn: int) -> None:
+        """Add one way: some examples, measured on some runs."""
+        entropies = entropies_over(self._predictions[runs], n_drawn)
+        self._whole += np.where(chosen, entropies.values, 0.0)
+        if self._without is None or entropies.without is None:
+            self._without = None
+            return
+        # Without a run that was not measured on, nothing changes.
+        left = np.tile(entropies.values, (len(self._predictions), 1))
+        left[runs] = entropies.without
+        self._without += np.where(chosen, left, 0.0)
+
+    def values(self, rows: IntArray, n_examples: int) -> ExampleValues:
+        """Return what each example adds; all that were never chosen add nothing."""
+        n_zeros = n_examples - len(rows)
+        return ExampleValues(self._whole, self._without, places=rows, n_zeros=n_zeros)
+
+
+def ratio(metric: str, values: Sequence[ExampleValues], *, is_paired: bool) -> Effect:
+    """Return the ratio of two means over the same examples.
+
+    Args:
+        metric: Name of the effect's metric.
+        values: Values of each example in the control, and in the arm.
+        is_paired: Whether run r of both shares its seeds.
+
+    Returns:
+        With an interval over runs × examples, as `compare` makes it.
+    """
+    control, arm = values
+    means = []
+    for side in (control, arm):
+        sums = ExampleSums()
+        sums.update(side)
+        means.append(sums.mean_over_examples(is_count=True))
+    cross = Cross(is_paired)
+    cross.update(control, arm)
+    return compared(metric, means[0], means[1], cross=cross, is_paired=is_paired, tail=TAIL)

@@ -1,0 +1,153 @@
+"""Results of a recipe as small JSON files: numbers of few digits, written and read again."""
+
+import json
+import math
+import os
+import re
+from collections.abc import Iterable, Mapping
+from functools import partial
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from seedproof.comparison.effect import Effect
+from seedproof.errors import OptionError, UnreadableError
+from seedproof.measurement.intervals import Estimate
+
+# The records have all digits.
+DIGITS = 6
+# Keys of the results of every recipe.
+REQUIRED = {"format", "paper", "name", "setting", "arms"}
+# Packages whose version may change results.
+VERSIONED = {"python", "torch", "numpy", "seedproof"}
+
+
+def short(value: float | None) -> float | None:
+    """Round to few digits; what is not finite is None."""
+    return None if value is None or not math.isfinite(value) else float(f"{value:.{DIGITS}g}")
+
+
+def plain_array(values: npt.NDArray[Any]) -> Any:  # noqa: ANN401 - nested lists
+    """Return nested lists of short numbers; None is not a number."""
+    if values.ndim > 1:
+        return [plain_array(row) for row in values]
+    if values.dtype.kind == "i":
+        return values.tolist()
+    return [None if np.isnan(value) else short(float(value)) for value in values]
+
+
+def plain_figure(estimate: Estimate) -> list[float | None]:
+    """Return value, low and high; the value alone if there is no interval."""
+    if estimate.low is None:
+        return [short(estimate.value)]
+    return [short(value) for value in (estimate.value, estimate.low, estimate.high)]
+
+
+def plain_figures(estimates: Mapping[str, Estimate]) -> dict[str, list[float | None]]:
+    """Return `plain_figure` of each metric."""
+    return {name: plain_figure(estimate) for name, estimate in estimates.items()}
+
+
+def plain_effect(effect: Effect) -> dict[str, Any]:
+    """Return what `Effect` takes, except for the metric's name and the note."""
+    return {
+        "scale": effect.scale,
+        "value": short(effect.value),
+        "low": short(effect.low),
+        "high": short(effect.high),
+        "over": effect.over,
+        "detectable": short(effect.detectable),
+        "verdict": effect.verdict,
+    }
+
+
+def plain_effects(effects: Mapping[str, Effect]) -> dict[str, dict[str, Any]]:
+    """Return `plain_effect` of each metric."""
+    return {name: plain_effect(effect) for name, effect in effects.items()}
+
+
+def shared_versions(versions: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Return the versions that all runs, or all settings, share; one that differs is left out."""
+    first, *others = [*versions] or [{}]
+    return {
+        name: value
+        for name, value in first.items()
+        if name in VERSIONED and all(other.get(name) == value for other in others)
+    }
+
+
+def as_text(results: Mapping[str, Any]) -> str:
+    """Format results as JSON with one line per list and effect, so that a change is easy to see."""
+    text = json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False)
+    for start, content, end in (("[", "", "]"), ("{", '"scale"', "}")):
+        flat = re.compile(rf"\{start}\s+({content}[^\[\]{{}}]*?)\s+\{end}")
+        text = flat.sub(partial(_on_one_line, start, end), text)
+    return text + "\n"
+
+
+def _on_one_line(start: str, end: str, match: re.Match[str]) -> str:
+    return start + re.sub(r",\s+", ", ", match[1]) + end
+
+
+def write_results(results: Mapping[str, Any], folder: str | os.PathLike[str]) -> Path:
+    """Write the results of one setting to `<name of the setting>.json`, and return the file."""
+    path = Path(folder) / f"{results['name']}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(as_text(results), encoding="utf-8")
+    return path
+
+
+def read_results(
+    paper: str, folder: str | os.PathLike[str] | None = None, *, version: int
+) -> list[dict[str, Any]]:
+    """Read the results of several settings, by their names.
+
+    Args:
+        paper: Name of its package, such as `conll2019`.
+        folder: Where `write_results` put them; if omitted, those that come with the package.
+        version: The format that is read.
+
+    Returns:
+        One mapping per file.
+
+    Raises:
+        OptionError: A file was written by another version, or for another paper.
+        UnreadableError: A file does not hold results.
+    """
+    place = files(__package__) / paper / "results" if folder is None else Path(folder)
+    if not place.is_dir():
+        return []
+    paths = {path.name.removesuffix(".json"): path for path in place.iterdir()}
+    contents = {name: _read(paths[name]) for name in sorted(paths) if name != paths[name].name}
+    for name, content in contents.items():
+        if content["paper"] != paper:
+            raise OptionError(
+                f"{name}.json holds results of another paper, {content['paper']}, not of {paper}. "
+                "Give each paper a folder of its own."
+            )
+        if content["format"] != version:
+            raise OptionError(
+                f"{name}.json has the format {content['format']}, and this version reads "
+                f"{version}. Write it again from its store with --results."
+            )
+    return list(contents.values())
+
+
+def _read(file: Traversable) -> dict[str, Any]:
+    try:
+        content = json.loads(file.read_bytes())
+    except ValueError as error:
+        raise UnreadableError(
+            f"{file.name} in the folder of results is not JSON ({error}). Write it again from its "
+            "store with --results, or move it away."
+        ) from error
+    if not isinstance(content, dict) or not content.keys() >= REQUIRED:
+        raise UnreadableError(
+            f"{file.name} in the folder of results does not hold results of a recipe. Move it "
+            "away, or give another folder."
+        )
+    return content

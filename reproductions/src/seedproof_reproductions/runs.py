@@ -1,0 +1,132 @@
+"""The runs of a recipe's study: made where they are missing, and opened to be compared."""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from rich.console import Console
+
+from seedproof.comparison.arms.compare import Side
+from seedproof.comparison.sides import Reading, open_sides
+from seedproof.errors import OptionError, RunError, TooFewRunsError
+from seedproof.records.columns import Columns
+from seedproof.records.location import Location
+from seedproof.records.manifest import StudyManifest
+from seedproof.records.reader import Store
+from seedproof.runs.resume import FINISHED, planned
+from seedproof.study.study import Study
+
+# Engines whose runs read the data where they are planned.
+LOCAL_ENGINES = ("serial", "processes")
+# With more runs than this, the user is warned.
+MANY_RUNS = 500
+# No table is read here, so that nothing is sorted in this memory.
+MEMORY = 10**9
+
+
+def make_runs(
+    study: Study,
+    *,
+    check: Callable[[], object],
+    engine: str = "processes",
+    workers: int | None = None,
+    progress: bool = True,
+    follow: str | None = None,
+    slow: str = "",
+) -> None:
+    """Make every run of a study that is missing.
+
+    Args:
+        study: Which study.
+        check: Reads what the runs need, so that errors appear before any run begins.
+        engine: Where runs are made.
+        workers: How many runs at a time.
+        progress: Whether to show progress on standard error.
+        follow: A scalar whose mean over the finished runs is shown.
+        slow: What makes some arms slow, for a warning about many runs.
+
+    Raises:
+        RunError: A run failed.
+    """
+    missing = _missing(study)
+    if engine in LOCAL_ENGINES and missing:
+        check()
+    if progress and missing.total() > MANY_RUNS:
+        arms = "one arm" if len(missing) == 1 else f"{len(missing)} arms"
+        warn(
+            f"{missing.total():,} runs in {arms}{slow and f'; {slow}'}: this takes hours. --arms "
+            "and --seeds make it shorter."
+        )
+    status = study.run(engine, workers=workers, progress=progress, follow=follow)
+    if status.failed:
+        raise RunError(
+            f"{len(status.failed)} run(s) failed. See why with: seedproof status "
+            f"{study.store} --tracebacks. The same command tries them again."
+        )
+
+
+def warn(sentence: str) -> None:
+    """Print a sentence on standard error, in one line."""
+    Console(stderr=True).print(sentence, markup=False, highlight=False, soft_wrap=True)
+
+
+def _missing(study: Study) -> Counter[str]:
+    """Count the runs that each arm lacks; an arm that would have a single run is refused."""
+    wanted = {run.run_id: run.arm for run in study.planned()}
+    done = {run.spec.run_id: run.spec.arm for run in study.status().runs if run.status == FINISHED}
+    n_runs = Counter((done | wanted).values())
+    single = [arm for arm in dict.fromkeys(wanted.values()) if n_runs[arm] < 2]
+    if single:
+        raise TooFewRunsError(
+            f"The arm {single[0]!r} would have one run, and no other to differ from. Give --seeds "
+            "2 or more."
+        )
+    return Counter(arm for run_id, arm in wanted.items() if run_id not in done)
+
+
+def incomplete_arms(store: str | os.PathLike[str], shown: Collection[str]) -> tuple[str, ...]:
+    """Return the planned arms that results lack, because fewer than two runs are finished."""
+    place = Location.of(store)
+    return tuple(arm for arm in planned(StudyManifest.load(place), place).arms if arm not in shown)
+
+
+def open_study(store: str | os.PathLike[str], paper: str) -> tuple[Store, Mapping[str, Any]]:
+    """Open the store of a recipe's study.
+
+    Args:
+        store: Where it is.
+        paper: Name of the recipe's package, such as `conll2019`.
+
+    Returns:
+        Its records and its plan.
+
+    Raises:
+        OptionError: The store holds another study.
+    """
+    records = Store(Location.of(store))
+    plan = records.study.plan or {}
+    if f"{__package__}.{paper}." not in str(plan.get("target", "")):
+        raise OptionError(
+            f"{os.fspath(store)!r} does not hold a study of this recipe. Give a store that "
+            f"`seedproof reproduce {paper}` made."
+        )
+    return records, plan
+
+
+def arms_of(store: str | os.PathLike[str], *, baseline: str | None, split: str) -> list[Side]:
+    """Open the arms of a store that have at least two finished runs.
+
+    Args:
+        store: The store of a study with at least two such arms.
+        baseline: The arm that comes first; if omitted, the first of the study does.
+        split: Which split.
+
+    Returns:
+        The baseline, then the others in the order of the study.
+    """
+    with TemporaryDirectory(prefix="seedproof-") as working:
+        reading = Reading(columns=Columns(), working=Path(working), memory=MEMORY, split=split)
+        return open_sides([os.fspath(store)], baseline, reading)

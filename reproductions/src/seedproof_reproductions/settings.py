@@ -1,0 +1,84 @@
+"""Settings of a study as plain data that names itself and becomes a run's arguments."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self
+
+from seedproof.errors import OptionError
+from seedproof.typing import is_count
+
+
+@dataclass(frozen=True)
+class BaseSetting:
+    """A frozen dataclass whose defaults are what the paper did."""
+
+    # Fields that every name begins with, and the values that each may have.
+    choices: ClassVar[Mapping[str, Sequence[str]]]
+    # Least value of each count.
+    least: ClassVar[Mapping[str, int]]
+    # Fields that change no run, and so are not part of the name.
+    unnamed: ClassVar[frozenset[str]] = frozenset()
+
+    def __post_init__(self) -> None:
+        for name, known in self.choices.items():
+            value = getattr(self, name)
+            if value not in known:
+                noun = name.replace("dataset", "data set")
+                raise OptionError(f"There is no {noun} {value!r}. Known: {', '.join(known)}.")
+        for name, least in self.least.items():
+            value = getattr(self, name)
+            if value is not None and not is_count(value, least=least):
+                raise OptionError(f"{name} is {value!r}. Give {least} or more.")
+
+    @property
+    def name(self) -> str:
+        """Name of the study: the choices, and whatever differs from the paper."""
+        parts = [getattr(self, name) for name in self.choices]
+        for name, value in self._changed().items():
+            if name not in self.unnamed:
+                plain = "".join(s if s.isalnum() or s in ".-" else "-" for s in str(value))
+                parts.append(f"{name}-{plain}".replace("_", "-"))
+        return "-".join(parts)
+
+    def _changed(self) -> dict[str, Any]:
+        """Return values that are not the defaults, except for the choices."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        defaults = {field.name: field.default for field in fields(self)}
+        return {
+            name: value
+            for name, value in values.items()
+            if value != defaults[name] and name not in self.choices
+        }
+
+    def as_arguments(self) -> tuple[str, ...]:
+        """Return the arguments of a run; defaults are omitted, so that a new one changes no run."""
+        chosen = {name: getattr(self, name) for name in self.choices}
+        return tuple(f"{name}={value}" for name, value in (chosen | self._changed()).items())
+
+    @classmethod
+    def from_arguments(cls, arguments: Sequence[str]) -> Self:
+        """Read what `as_arguments` returned; what is omitted has its default.
+
+        Args:
+            arguments: Such as `("dataset=sst", "epochs=20")`; a name with a dot is skipped.
+
+        Returns:
+            A setting.
+
+        Raises:
+            OptionError: An argument is unknown, or its value is not possible.
+        """
+        known: dict[str, Any] = {field.name: field.type for field in fields(cls)}
+        values: dict[str, Any] = {}
+        for argument in arguments:
+            name, _, text = argument.partition("=")
+            if "." in name:
+                continue
+            if name not in known:
+                raise OptionError(f"There is no setting {name!r}. Known: {', '.join(known)}.")
+            kind = float if known[name] is float else str if known[name] is str else int
+            try:
+                values[name] = kind(text)
+            except ValueError as error:
+                raise OptionError(f"{argument!r} is not possible: give a number.") from error
+        return cls(**values)
