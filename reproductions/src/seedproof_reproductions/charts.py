@@ -10,12 +10,14 @@ import vl_convert as vlc
 
 from seedproof_reproductions.page import Chart
 
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+FONT = "system-ui, sans-serif"
 INK, FAINT, GRID, GROUND = "#333a42", "#6b737c", "#e4e1da", "#ffffff"
 ACCENT, DARK, WARNING = "#2d76a9", "#0b2f4d", "#b3541e"
 CONFIG: dict[str, Any] = {
     "font": FONT,
     "background": GROUND,
+    # Pages describe each image; labels on every mark would only make the files larger.
+    "aria": False,
     "padding": 10,
     "view": {"stroke": None},
     "axis": {

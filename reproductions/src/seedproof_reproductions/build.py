@@ -1,0 +1,35 @@
+"""Build the pages of all papers from the results in the package.
+
+`python -m seedproof_reproductions.build docs/results` rewrites the pages of the docs.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from seedproof_reproductions.conll2019 import page_data as conll2019
+from seedproof_reproductions.conll2019.results import stored_results as conll2019_results
+from seedproof_reproductions.findings2023 import pages as findings2023
+from seedproof_reproductions.findings2023.results import stored_results as findings2023_results
+
+PAPERS: Mapping[str, Callable[[Path], tuple[Path, ...]]] = {
+    "conll2019": lambda page: conll2019.write_page(conll2019_results(), page),
+    "findings2023": lambda page: findings2023.write_page(findings2023_results(), page),
+}
+
+
+def build_pages(folder: Path) -> tuple[Path, ...]:
+    """Write the pages of all papers, each with its charts in a folder of the same name.
+
+    Args:
+        folder: Folder of the pages, such as `docs/results`.
+
+    Returns:
+        All files that were written.
+    """
+    return tuple(path for name, write in PAPERS.items() for path in write(folder / f"{name}.md"))
+
+
+if __name__ == "__main__":
+    for written in build_pages(Path(sys.argv[1])):
+        sys.stdout.write(f"{written}\n")

@@ -1,0 +1,145 @@
+"""The results that each claim of the paper is about."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from seedproof.measurement.intervals import Estimate
+from seedproof.report.numbers import NO_BREAK
+from seedproof_reproductions.claims import Case, CheckedClaim, Claim, evaluate, read_claims
+from seedproof_reproductions.conll2019.names import (
+    ARMS,
+    BASELINE,
+    JACCARD,
+    JACCARD_10,
+    METHODS,
+    OVERLAP,
+)
+from seedproof_reproductions.conll2019.published import published_accuracy
+from seedproof_reproductions.conll2019.reading import SettingResults
+from seedproof_reproductions.figures import MISSING, cut, figure, listed
+from seedproof_reproductions.page import Table
+from seedproof_reproductions.rules import Evidence, judge
+
+# Mark of a published figure that is of another setting than ours.
+ELSEWHERE = "(not this setting)"
+
+
+def checked_claims(settings: Sequence[SettingResults]) -> tuple[CheckedClaim, ...]:
+    """Judge every claim of the paper on our results.
+
+    Args:
+        settings: Results by setting.
+
+    Returns:
+        In the order of `claims.toml`.
+    """
+    return evaluate(read_claims(__package__), partial(_cases, settings))
+
+
+def _cases(settings: Sequence[SettingResults], claim: Claim) -> Iterator[Case]:
+    """The cases of a claim, by setting, arm and method of the explanations."""
+    encoder = claim.more.get("tabled")
+    for setting in settings:
+        is_other_model = encoder not in {None, setting.encoder} or not setting.is_as_tabled
+        if setting.dataset not in claim.datasets or (encoder is not None and is_other_model):
+            continue
+        methods = setting.methods if claim.method == "all" else (claim.method or None,)
+        for arm in claim.arms:
+            if arm in (BASELINE, *setting.paper_arms):
+                cases = (_case(setting, claim, arm, method) for method in methods)
+                yield from (case for case in cases if case is not None)
+
+
+def _case(setting: SettingResults, claim: Claim, arm: str, method: str | None) -> Case | None:
+    """The case of an arm; None if the paper or our runs do not have it."""
+    where = partial(Case, setting.dataset)
+    title, named = setting.title, f"{setting.title}, {ARMS[arm]}"
+    before, after = (
+        published_accuracy(setting.dataset, setting.encoder, name) for name in (BASELINE, arm)
+    )
+    estimate = setting.estimate(arm, claim.metric, method)
+    of_ours = partial(Evidence, estimate=estimate, is_over_runs=setting.is_over_runs(arm, method))
+    match claim.rule:
+        case "range" if method is not None:
+            low, high = (end / 100 for end in claim.published)
+            return where(f"{title}, {METHODS[method]}", of_ours(between=(low, high)))
+        case "value":
+            if after is None:
+                return None
+            text = printed(setting, f"{after.sd:.2f}{NO_BREAK}pts")
+            return where(title, of_ours(published=after.sd / 100), text)
+        case "cut" if "tabled" in claim.more:
+            if before is None or after is None:
+                return None
+            percent = 100 * (1 - after.sd / before.sd)
+            effect = setting.effect(arm, claim.metric)
+            text = printed(setting, cut(percent, digits=0))
+            return where(named, Evidence(effect, published=percent), text)
+    if "against" in claim.more:
+        effect, named = setting.rival(claim.metric, claim.method), title
+    else:
+        effect = setting.effect(arm, claim.metric, method)
+    percents = claim.published or (None,)
+    return None if effect is None else where(named, Evidence(effect, published=percents[0]))
+
+
+def printed(setting: SettingResults, text: str) -> str:
+    """A published figure, marked if it is of another setting than ours."""
+    return f"{text} {ELSEWHERE}" if setting.is_elsewhere else text
+
+
+def stated(claims: Sequence[CheckedClaim]) -> dict[str, str]:
+    """Claims with the means of the paper's tables, where those are other numbers.
+
+    Args:
+        claims: All claims.
+
+    Returns:
+        The longer statements, by name of the claim.
+    """
+    longer = {}
+    for claim in (checked.claim for checked in claims if "tables" in checked.claim.more):
+        tables, unit = claim.more["tables"], claim.more["unit"]
+        values = [f"{value}{NO_BREAK}{unit} ({ARMS[arm]})" for arm, value in tables.items()]
+        longer[claim.name] = f"{claim.says} The tables give {listed(values)}."
+    return longer
+
+
+def other_readings(settings: Sequence[SettingResults], claims: Sequence[CheckedClaim]) -> Table:
+    """Other readings of the claim that top tokens differ, each with the verdict that it gets.
+
+    Args:
+        settings: Results by setting.
+        claims: All claims, one of which is about a range.
+
+    Returns:
+        A row per setting and method; none without explanations.
+    """
+    between = next(checked.claim.published for checked in claims if checked.claim.rule == "range")
+    low, high = (end / 100 for end in between)
+
+    def cell(setting: SettingResults, method: str, estimate: Estimate | None) -> str:
+        is_over_runs = setting.is_over_runs(BASELINE, method)
+        evidence = Evidence(estimate=estimate, between=(low, high), is_over_runs=is_over_runs)
+        words = judge("range", evidence).words
+        return MISSING if estimate is None else f"{figure(JACCARD, estimate)}, {words}"
+
+    return Table.of(
+        ("", "top 10 %, in one list of two", "top 20 %, of one list missing in the other"),
+        (
+            (
+                f"{setting.title}, {METHODS[method]}",
+                cell(setting, method, setting.estimate(BASELINE, JACCARD_10, method)),
+                cell(setting, method, _lost(setting.estimate(BASELINE, OVERLAP, method))),
+            )
+            for setting in settings
+            for method in setting.methods
+        ),
+    )
+
+
+def _lost(kept: Estimate | None) -> Estimate | None:
+    """Of the top words of one seed, the share that another does not name."""
+    if kept is None or kept.low is None or kept.high is None:
+        return None if kept is None else Estimate(1 - kept.value)
+    return Estimate(1 - kept.value, 1 - kept.high, 1 - kept.low)

@@ -1,0 +1,181 @@
+"""The paper's curves by predicted probability, with ours, drawn by Altair."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, TypeAlias
+
+import altair as alt
+
+from seedproof.measurement.intervals import NORMAL
+from seedproof_reproductions.charts import ACCENT, DARK, FAINT, INK, draw, rows
+from seedproof_reproductions.conll2019.names import ARMS, BASELINE, PAPER_ARMS
+from seedproof_reproductions.conll2019.reading import Curve, SettingResults
+from seedproof_reproductions.page import Chart
+
+# As in the charts of the report, whose bins have the same bound.
+LEAST_EXAMPLES = 10
+COLUMNS, WIDTH, HEIGHT, COUNT_HEIGHT = 2, 290, 130, 12
+DRAWN = (BASELINE, *PAPER_ARMS)
+COLORS, SHAPES, DASHES = (
+    dict(zip(DRAWN, values, strict=True))
+    for values in (
+        (FAINT, ACCENT, DARK),
+        ("circle", "square", "triangle-up"),
+        ([1, 0], [1, 0], [4, 2]),
+    )
+)
+NOISE = "one model, explained twice"
+LEGEND = alt.Legend(title=None, orient="top", symbolSize=60)
+Layers: TypeAlias = alt.LayerChart | alt.FacetChart
+X_SCALE = alt.Scale(domain=[0, 1], nice=False)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A small chart: a curve per arm, and the level of the explainer's own noise, if known."""
+
+    title: str
+    class_name: str
+    curves: Mapping[str, Curve]
+    noise: float | None = None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of the paper, as in `figures.toml`."""
+
+    name: str
+    heading: str
+    about: str
+    metric: str
+    y_title: str
+    method: str | None = None
+    factor: float = 1.0
+    has_classes: bool = False
+
+    def panels(self, setting: SettingResults) -> list[Panel]:
+        """The panels of a setting: one, one per class, or none."""
+        if (len(setting.own["classes"]) > 2) != self.has_classes:
+            return []
+        by_arm = {arm: setting.curves(arm, self.metric, self.method) for arm in DRAWN}
+        noise = setting.estimate(BASELINE, self.metric, self.method, part="noise")
+        level = None if noise is None else noise.value
+        return [
+            Panel(setting.title, name, {a: c[name] for a, c in by_arm.items() if name in c}, level)
+            for name in by_arm[BASELINE]
+        ]
+
+
+def read_figures() -> tuple[Figure, ...]:
+    """Read the figures of the paper."""
+    text = (files(__package__) / "figures.toml").read_text(encoding="utf-8")
+    return tuple(Figure(**entry) for entry in tomllib.loads(text)["figures"])
+
+
+def points(curve: Curve) -> list[tuple[int, float, float]]:
+    """Bins with enough examples: place, mean, and half of its 95 % interval over examples."""
+    bins = zip(curve.counts, curve.means, curve.errors, strict=True)
+    return [
+        (place, mean, NORMAL * (error or 0.0))
+        for place, (count, mean, error) in enumerate(bins)
+        if mean is not None and count >= LEAST_EXAMPLES
+    ]
+
+
+def draw_figure(figure: Figure, panels: Sequence[Panel]) -> Chart:
+    """Draw panels on one scale.
+
+    Args:
+        figure: Titles and unit.
+        panels: At least one.
+
+    Returns:
+        The chart.
+    """
+    curves = [curve for panel in panels for curve in panel.curves.values()]
+    ends = [mean + half for curve in curves for _, mean, half in points(curve)]
+    ends += [panel.noise for panel in panels if panel.noise is not None]
+    top = figure.factor * (max(ends, default=0.0) or 1.0)
+    arms = [arm for arm in DRAWN if any(arm in panel.curves for panel in panels)]
+    about = figure.about.removesuffix(".")
+    parts = [
+        alt.vconcat(
+            _curves(figure, panel, top, arms),
+            _counts(panel, arms),
+            spacing=4,
+            title=alt.TitleParams(f"{panel.title}: {panel.class_name}", fontSize=11),
+        )
+        for panel in panels
+    ]
+    settings = "; ".join(dict.fromkeys(panel.title for panel in panels))
+    title = f"{about} by predicted probability, for {settings}."
+    return draw(alt.concat(*parts, columns=COLUMNS, title=about), name=figure.name, title=title)
+
+
+def _curves(figure: Figure, panel: Panel, top: float, arms: Sequence[str]) -> Layers:
+    """Means with their intervals, and the explainer's noise as a level."""
+    values = [
+        {
+            "arm": ARMS[arm],
+            "x": (place + 0.5) / 10,
+            "mean": figure.factor * mean,
+            "low": max(figure.factor * (mean - half), 0.0),
+            "high": figure.factor * (mean + half),
+        }
+        for arm, curve in panel.curves.items()
+        for place, mean, half in points(curve)
+    ]
+    x_axis = alt.Axis(title=None, values=[0, 0.2, 0.4, 0.6, 0.8, 1], grid=False)
+    y_scale, y_axis = alt.Scale(domain=[0, top], nice=True), alt.Axis(tickCount=4)
+    y = alt.Y("mean:Q", title=figure.y_title, scale=y_scale, axis=y_axis)
+    base = alt.Chart(rows(values), width=WIDTH, height=HEIGHT).encode(
+        x=alt.X("x:Q", scale=X_SCALE, axis=x_axis), color=_by_arm(alt.Color, COLORS, arms)
+    )
+    dashes = _by_arm(alt.StrokeDash, DASHES, arms, legend=None)
+    layers = [
+        base.mark_line(strokeWidth=1.4).encode(y=y, strokeDash=dashes),
+        base.mark_rule().encode(y=alt.Y("low:Q", title=figure.y_title), y2="high:Q"),
+        base.mark_point(filled=True, opacity=1, size=34).encode(
+            y=y, shape=_by_arm(alt.Shape, SHAPES, arms)
+        ),
+    ]
+    if panel.noise is not None:
+        level = alt.Chart(rows([{"mean": figure.factor * panel.noise, "text": NOISE}])).encode(y=y)
+        label = level.mark_text(align="left", dy=-6, color=INK)
+        layers.append(level.mark_rule(strokeDash=[1, 3], color=INK))
+        layers.append(label.encode(x=alt.value(4), text="text:N"))
+    return alt.layer(*layers)
+
+
+def _counts(panel: Panel, arms: Sequence[str]) -> alt.Chart:
+    """Texts in each bin, as rows of numbers below the curves."""
+    values = [
+        {"arm": ARMS[arm], "x": (place + 0.5) / 10, "n": count}
+        for arm, curve in panel.curves.items()
+        for place, count in enumerate(curve.counts)
+    ]
+    names = [ARMS[arm] for arm in arms]
+    plain: dict[str, Any] = {"ticks": False, "grid": False, "domain": False}
+    title = f"mean predicted probability of “{panel.class_name}”, over runs"
+    y_axis = alt.Axis(title="texts", labelFontSize=9, **plain)
+    chart = alt.Chart(rows(values), width=WIDTH, height=COUNT_HEIGHT * len(arms))
+    counts: alt.Chart = chart.mark_text(fontSize=9).encode(
+        x=alt.X("x:Q", scale=X_SCALE, axis=alt.Axis(title=title, labels=False, **plain)),
+        y=alt.Y("arm:N", sort=names, scale=alt.Scale(domain=names), axis=y_axis),
+        text="n:Q",
+        color=_by_arm(alt.Color, COLORS, arms),
+    )
+    return counts
+
+
+def _by_arm(
+    channel: Any,  # noqa: ANN401 - Altair's channels have no common type
+    styles: Mapping[str, Any],
+    arms: Sequence[str],
+    legend: alt.Legend | None = LEGEND,
+) -> Any:  # noqa: ANN401 - see above
+    """A channel that gives each arm its color, shape or dashes."""
+    names, values = [ARMS[arm] for arm in arms], [styles[arm] for arm in arms]
+    return channel("arm:N", scale=alt.Scale(domain=names, range=values), legend=legend)

@@ -1,1 +1,0 @@
-"""The page of the reproduction, made from stored results alone."""
