@@ -1,7 +1,8 @@
 """The recipe of CoNLL 2019 on the command line."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -13,7 +14,6 @@ from seedproof_reproductions.cli.request import (
     show_sentence,
     show_table,
 )
-from seedproof_reproductions.conll2019.page_data import write_page
 from seedproof_reproductions.conll2019.published import published_accuracy
 from seedproof_reproductions.conll2019.reading import SettingResults
 from seedproof_reproductions.conll2019.recipe import USUAL_ARMS, complete, study
@@ -33,9 +33,12 @@ def make(request: Request) -> str:
     setting = Setting(**request.choose(("dataset", "encoder", "attention")))
     setting = replace(setting.smoke() if request.smoke else setting, **request.sizes())
     store = request.store or f"runs/conll2019/{setting.name}"
-    seeds, arms = (SMOKE_SEEDS, SMOKE_ARMS) if request.smoke else (SEEDS, USUAL_ARMS)
-    seeds = seeds if request.seeds is None else request.seeds
-    arms = arms if request.arms is None else request.arms
+    seeds = request.seeds
+    if seeds is None:
+        seeds = SMOKE_SEEDS if request.smoke else SEEDS
+    arms = request.arms
+    if arms is None:
+        arms = SMOKE_ARMS if request.smoke else USUAL_ARMS
     trained = study(setting, store=store, seeds=seeds, arms=arms)
     results = complete(trained, setting, engine=request.engine, workers=request.workers)
     show(results)
@@ -74,6 +77,13 @@ def _explain(
     )
     show(results)
     keep(results, request.results)
+
+
+def write_page(results: Sequence[Mapping[str, Any]], page: str) -> tuple[Path, ...]:
+    """Write the page of stored results, and return all files that were written."""
+    from seedproof_reproductions.conll2019.page_data import write_page
+
+    return write_page(results, page)
 
 
 def show(results: Mapping[str, Any]) -> None:

@@ -1,7 +1,8 @@
 """The recipe of Findings of ACL 2023 on the command line."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -13,7 +14,6 @@ from seedproof_reproductions.cli.request import (
     show_sentence,
     show_table,
 )
-from seedproof_reproductions.findings2023.pages import write_page
 from seedproof_reproductions.findings2023.recipe import complete, study
 from seedproof_reproductions.findings2023.results import stored_results
 from seedproof_reproductions.findings2023.settings import Setting
@@ -43,6 +43,13 @@ def make(request: Request) -> str:
     show_incomplete(store, results["arms"])
     keep(results, request.results)
     return store
+
+
+def write_page(results: Sequence[Mapping[str, Any]], page: str) -> tuple[Path, ...]:
+    """Write the page of stored results, and return all files that were written."""
+    from seedproof_reproductions.findings2023.pages import write_page
+
+    return write_page(results, page)
 
 
 def show(results: Mapping[str, Any]) -> None:

@@ -102,7 +102,8 @@ def _load_sst() -> TextData:
         longest = max((len(tokens) for _, _, tokens in examples), default=0)
         return _texts(row for row in examples if SST_MORE_THAN < len(row[2]) < longest)
 
-    return TextData("sst", SENTIMENTS, *map(split, SPLITS), notes=(SST_NOTE,))
+    train, dev, test = map(split, SPLITS)
+    return TextData("sst", SENTIMENTS, train, dev, test, notes=(SST_NOTE,))
 
 
 def _load_imdb() -> TextData:
@@ -168,11 +169,11 @@ def _agnews(rows: Iterable[tuple[str, str]]) -> Texts:
 def _load_snli() -> TextData:
     folder = data_folder()
     if folder is not None and (folder / "snli" / SNLI_PARTIAL).is_file():
-        splits, notes = _snli_folder(folder / "snli"), (SNLI_NOTE,)
-    else:
-        with zipfile.ZipFile(public_file("snli/snli_1.0.zip")) as archive:
-            splits, notes = [_snli_archived(archive, split) for split in SPLITS], ()
-    return TextData("snli", SNLI_CLASSES, *splits, notes=notes)
+        train, dev, test = _snli_folder(folder / "snli")
+        return TextData("snli", SNLI_CLASSES, train, dev, test, notes=(SNLI_NOTE,))
+    with zipfile.ZipFile(public_file("snli/snli_1.0.zip")) as archive:
+        train, dev, test = (_snli_archived(archive, split) for split in SPLITS)
+    return TextData("snli", SNLI_CLASSES, train, dev, test)
 
 
 def _snli_archived(archive: zipfile.ZipFile, split: str) -> Texts:
@@ -202,12 +203,12 @@ def _snli_folder(folder: Path) -> list[Texts]:
 
 def _snli(rows: Iterable[tuple[str, ...]]) -> Texts:
     """Make a split of pairs; those on which the annotators did not agree are left out."""
-    pairs = [(place, *row) for place, row in enumerate(rows) if row[0] in SNLI_CLASSES]
+    pairs = [(place, row) for place, row in enumerate(rows) if row[0] in SNLI_CLASSES]
     return Texts(
-        ids=np.array([place for place, *_ in pairs], dtype=np.int64),
-        tokens=tuple(tokenize(premise) for _, _, premise, _ in pairs),
-        labels=np.array([SNLI_CLASSES.index(kind) for _, kind, _, _ in pairs], dtype=np.int64),
-        queries=tuple(tokenize(hypothesis) for *_, hypothesis in pairs),
+        ids=np.array([place for place, _ in pairs], dtype=np.int64),
+        tokens=tuple(tokenize(premise) for _, (_, premise, _) in pairs),
+        labels=np.array([SNLI_CLASSES.index(kind) for _, (kind, _, _) in pairs], dtype=np.int64),
+        queries=tuple(tokenize(hypothesis) for _, (_, _, hypothesis) in pairs),
     )
 
 
@@ -239,8 +240,9 @@ def _load_own(
         train, dev = train.split(DEV_SHARE, rng=np.random.default_rng(OWN_SEED))
     if max_tokens is None:
         return TextData(name, classes, train, dev, test)
-    cut = (texts.cut(max_tokens) for texts in (train, dev, test))
-    return TextData(name, classes, *cut, notes=(f"Texts are cut after {max_tokens} tokens.",))
+    train, dev, test = (texts.cut(max_tokens) for texts in (train, dev, test))
+    notes = (f"Texts are cut after {max_tokens} tokens.",)
+    return TextData(name, classes, train, dev, test, notes)
 
 
 _load_mimic = partial(_load_own, title="MIMIC-III", max_tokens=MIMIC_MAX_TOKENS)

@@ -153,14 +153,18 @@ def read_table(file: Path, *, columns: Sequence[str]) -> list[dict[str, str]]:
     return rows
 
 
+class _Tabs(csv.excel_tab):
+    quoting = csv.QUOTE_NONE
+
+
 def read_bare_table(file: Path, *, n_columns: int, separator: str = ",") -> list[list[str]]:
     """Read the rows of a file without a header, which must have the same number of fields each.
 
     Fields of a table with tabs are never quoted.
     """
-    quoting = csv.QUOTE_MINIMAL if separator == "," else csv.QUOTE_NONE
+    dialect = csv.excel if separator == "," else _Tabs
     with _open_text(file) as lines:
-        rows = list(csv.reader(lines, delimiter=separator, quoting=quoting))
+        rows = list(csv.reader(lines, dialect))
     wrong = next((i for i, row in enumerate(rows) if len(row) != n_columns), None)
     if wrong is not None:
         raise UnreadableError(

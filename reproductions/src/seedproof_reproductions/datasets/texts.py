@@ -83,11 +83,10 @@ class Texts:
 
     def cut(self, n_tokens: int) -> "Texts":
         """Return the same examples, with texts that end after some tokens."""
-        tokens, queries = (
-            None if texts is None else tuple(words[:n_tokens] for words in texts)
-            for texts in (self.tokens, self.queries)
-        )
-        return replace(self, tokens=tokens, queries=queries)
+        tokens = tuple(words[:n_tokens] for words in self.tokens)
+        if self.queries is None:
+            return replace(self, tokens=tokens)
+        return replace(self, tokens=tokens, queries=tuple(q[:n_tokens] for q in self.queries))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,22 @@
 import numpy as np
 import pytest
-from seedproof_reproductions.datasets.texts import TextData, Texts, tokenize
+from hypothesis import given
+from hypothesis import strategies as st
+from seedproof_reproductions.datasets.texts import (
+    END,
+    MARKS,
+    PADDING,
+    START,
+    UNKNOWN,
+    TextData,
+    Texts,
+    Vocabulary,
+    tokenize,
+)
 
 from seedproof.errors import OptionError, ShapeError
+
+WORDS = st.lists(st.lists(st.sampled_from("abcdefg"), max_size=6), max_size=8)
 
 
 @pytest.fixture
@@ -34,60 +48,81 @@ def test_tokens_are_lower_case_words_and_numbers(text, tokens):
 
 def test_columns_of_different_lengths_are_refused():
     """Every example has an id, a text and a label."""
-    with pytest.raises(ShapeError, match=r"\[1, 2\]"):
+    with pytest.raises(ShapeError):
         Texts(ids=np.array([1]), tokens=(("a",),), labels=np.array([0, 1]))
 
 
-def test_a_part_keeps_ids_queries_and_order(texts):
-    """A random part is in the order of the whole, and its examples are who they were."""
-    part = texts.some(3, rng=np.random.default_rng(0))
+def test_a_sample_keeps_ids_queries_and_order(texts):
+    """A part of all, or of more than there are, is the whole; one example is refused."""
+    rng = np.random.default_rng(0)
+    part = texts.sample(3, rng=rng)
 
-    assert len(part) == 3
     assert list(part.ids) == sorted(part.ids)
     for name, words, query in zip(part.ids, part.tokens, part.queries, strict=True):
         place = list(texts.ids).index(name)
         assert (words, query) == (texts.tokens[place], texts.queries[place])
+    assert texts.sample(None, rng=rng) is texts.sample(9, rng=rng) is texts
+    with pytest.raises(OptionError):
+        texts.sample(1, rng=rng)
 
 
-def test_a_part_of_none_or_too_many_is_the_whole(texts):
-    """Nothing is drawn where everything is asked for."""
-    rng = np.random.default_rng(0)
-
-    assert texts.some(None, rng=rng) is texts
-    assert texts.some(9, rng=rng) is texts
-
-
-def test_a_part_of_one_is_refused(texts):
-    """One example is no split."""
-    with pytest.raises(OptionError, match="2 or more"):
-        texts.some(1, rng=np.random.default_rng(0))
-
-
-def test_two_parts_make_up_the_whole(texts):
-    """No example is in both parts, and none is lost."""
-    larger, smaller = texts.parted(0.5, rng=np.random.default_rng(1))
+def test_a_split_loses_no_example(texts):
+    """No example is in both parts."""
+    larger, smaller = texts.split(0.5, rng=np.random.default_rng(1))
 
     assert sorted([*larger.ids, *smaller.ids]) == [3, 5, 8, 9]
     assert len(smaller) == 2
 
 
 def test_cutting_shortens_both_texts_of_a_pair(texts):
-    """Nothing is longer afterwards, and shorter texts are as they were."""
+    """Shorter texts stay as they are."""
     cut = texts.cut(1)
 
     assert cut.tokens == (("a",), ("b",), ("c",), ("d",))
     assert cut.queries == (("q",), ("s",), ("t",), ("u",))
-    assert texts.tokens[2] == ("c", "c", "c")
 
 
 def test_a_smaller_data_set_is_the_same_each_time(texts):
-    """What is drawn depends on the seed given, and on nothing else."""
+    """What is drawn depends on the seed alone."""
     data = TextData("made", ("no", "yes"), texts, texts, texts)
 
-    parts = [data.smaller(n_train=2, n_dev=2, n_test=None, seed=s) for s in (0, 0)]
+    def ids(seed):
+        part = data.sample(n_train=2, n_dev=2, n_test=None, seed=seed)
+        return [tuple(split.ids) for split in (part.train, part.dev, part.test)]
 
-    assert list(parts[0].train.ids) == list(parts[1].train.ids)
-    assert list(parts[0].dev.ids) == list(parts[1].dev.ids)
-    assert parts[0].test is texts
-    drawn = {tuple(data.smaller(n_train=2, n_dev=2, n_test=2, seed=s).train.ids) for s in range(10)}
-    assert len(drawn) > 1
+    assert ids(0) == ids(0)
+    assert ids(0)[2] == tuple(texts.ids)
+    assert len({ids(seed)[0] for seed in range(10)}) > 1
+
+
+def test_the_most_frequent_words_come_first_and_ties_by_name():
+    """Counts 3, 2, 2, 1: the rarest is dropped by its count."""
+    texts = [["b", "a", "c"], ["c", "a", "c"], ["b", "d"]]
+
+    assert Vocabulary.of(texts).words == (*MARKS, "c", "a", "b", "d")
+    assert Vocabulary.of(texts, min_count=2).words == (*MARKS, "c", "a", "b")
+    assert Vocabulary.of(texts[::-1]).words == Vocabulary.of(texts).words
+
+
+def test_the_vocabulary_is_that_of_the_training_split():
+    """Words of dev and test stay unknown; second texts of pairs count."""
+    train = Texts(np.arange(2), (("a",), ("b",)), np.arange(2), queries=(("c",), ("a",)))
+    other = Texts(np.arange(2), (("x",), ("y",)), np.arange(2), queries=(("z",), ("z",)))
+
+    vocabulary = Vocabulary.of_training(TextData("made", ("no", "yes"), train, other, other))
+
+    assert vocabulary.words == (*MARKS, "a", "b", "c")
+    assert vocabulary.encode(["c", "x", "a"]).tolist() == [START, 6, UNKNOWN, 4, END]
+
+
+@given(texts=WORDS.filter(bool))
+def test_padding_adds_nothing_but_zeros(texts):
+    """Each row is its text between marks, then padding up to the longest."""
+    vocabulary = Vocabulary.of(texts)
+
+    numbers, lengths = vocabulary.encode_all(texts)
+
+    assert numbers.shape == (len(texts), 2 + max(map(len, texts)))
+    for row, length, tokens in zip(numbers, lengths, texts, strict=True):
+        assert [vocabulary.words[number] for number in row[1 : length - 1]] == tokens
+        assert (row[length:] == PADDING).all()
