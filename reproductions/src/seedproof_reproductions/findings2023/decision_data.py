@@ -1,210 +1,153 @@
 """Plain data of the decision page: what to use, short advice, and points of the Pareto chart."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from seedproof.comparison.effect import Effect
 from seedproof.measurement.intervals import Estimate
 from seedproof.report.numbers import NO_BREAK
 from seedproof_reproductions.figures import MISSING, change, figure, multiple
+from seedproof_reproductions.findings2023 import selection
 from seedproof_reproductions.findings2023.names import BASELINE, DATASETS, title_of
-from seedproof_reproductions.findings2023.page_data import Data, spanned
-from seedproof_reproductions.findings2023.reading import SettingResults, heads
-from seedproof_reproductions.findings2023.selection import (
-    ENOUGH,
-    Candidate,
-    best_of,
-    candidates,
-    has_enough,
-    is_cut,
+from seedproof_reproductions.findings2023.page_data import Data, Settings, spanned
+from seedproof_reproductions.findings2023.reading import (
+    ACCURACY,
+    ALL_ACCURACY,
+    ALL_FLIPS,
+    SettingResults,
+    heads,
 )
+from seedproof_reproductions.findings2023.selection import Candidate, has_enough
 from seedproof_reproductions.page import Table
 from seedproof_reproductions.rules import loses
 
-HEADS = ("heads-16", "heads-4")
-FROM_THE_START = ("aswa", "naswa")
-FIXED, SELDOM = "fixed-init", "tgtss-every-10"
-SOFT_LABELS = ("tgtss", "label-smoothing-0.5", "label-smoothing-0.1")
-# A cut is judged by the simultaneous interval, a loss by that of the arm alone: both are on the
-# safe side.
-CUT, LOSS, ECE = "of_all.flip_rate", "effects.accuracy", "effects.ece"
+FIXED, SELDOM, SHARED = "fixed-init", "tgtss-every-10", "tgtss-shared"
+# Advice on arms, each with the verdicts that it needs in every setting. A cut is judged by the
+# simultaneous interval, a loss by that of the arm alone: both are on the safe side.
+CUT, ECE = {ALL_FLIPS: {"steadier"}}, {"effects.ece": {"worse"}}
+RISE_AND_LOSS = {ALL_FLIPS: {"less steady"}, ACCURACY: {"worse"}}
+NO_CUT = {ALL_FLIPS: {"less steady", "no difference shown", "too few runs", "not tested"}}
+NO_LOSS = {ACCURACY: {"better", "no difference shown", "too few runs", "not tested"}}
+ADVICE: Mapping[str, tuple[Sequence[str], Mapping[str, set[str]]]] = {
+    "heads": (("heads-16", "heads-4"), CUT | NO_LOSS),
+    "linear": (("linear",), CUT),
+    "teachers": (("tgtss",), NO_CUT),
+    "early_averages": (("aswa", "naswa"), RISE_AND_LOSS),
+    "soft_labels": (("tgtss", "label-smoothing-0.5", "label-smoothing-0.1"), ECE),
+}
 # Costs no higher than this are drawn as none.
 NO_COST = 0.005
 
 
 def choices_table(chosen: Mapping[str, Candidate], names: Sequence[str]) -> Table:
     """Return the choices with flips and accuracy on each data set, and costs."""
-    header = (
-        "you can afford", "use", *(f"flip rate, {name}" for name in names),
-        *(f"accuracy, {name}" for name in names), "training (head alone)", "serving",
-    )  # fmt: skip
-    return Table.of(header, [_choice(budget, arm, names) for budget, arm in chosen.items()])
-
-
-def _choice(budget: str, arm: Candidate, names: Sequence[str]) -> tuple[str, ...]:
-    by_name = {DATASETS[setting.dataset]: setting for setting in arm.settings}
-
-    def cells(path: str) -> list[str]:
-        return [
+    pairs = [f"{metric}, {name}" for metric in ("flip rate", "accuracy") for name in names]
+    rows = []
+    for budget, arm in chosen.items():
+        by_name = {DATASETS[setting.dataset]: setting for setting in arm.settings}
+        effects = [
             change(by_name[name].effect(arm.arm, path)) if name in by_name else MISSING
+            for path in (ALL_FLIPS, ALL_ACCURACY)
             for name in names
         ]
-
-    training, head = multiple(arm.cost("training")), arm.cost("heads")
-    return (
-        budget,
-        f"**{title_of(arm.arm)}** `{arm.arm}`",
-        *cells("of_all.flip_rate"),
-        *cells("of_all.accuracy"),
-        training if head is None else f"{training} ({head:.2g}×)",
-        multiple(arm.cost("serving")),
-    )
+        training, head = multiple(arm.cost("training")), arm.cost("heads")
+        cost = training if head is None else f"{training} ({head:.2g}×)"
+        title = f"**{title_of(arm.arm)}** `{arm.arm}`"
+        rows.append((budget, title, *effects, cost, multiple(arm.cost("serving"))))
+    return Table.of(("you can afford", "use", *pairs, "training (head alone)", "serving"), rows)
 
 
-def advice(settings: Sequence[SettingResults], chosen: Mapping[str, Candidate]) -> Data:
+def advice(settings: Settings, chosen: Mapping[str, Candidate]) -> Data:
     """Return the figures of each piece of advice; empty if the results do not show it."""
     frozen = heads(settings)
     if not frozen or not any(setting.treatments for setting in frozen):
         return {}
-    tuned = [setting for setting in settings if not setting.is_head]
+    tuned = [setting for setting in settings if setting.track != "head"]
+    data: Data = {"on": [setting.short_title for setting in frozen]}
+    for name, (arms, verdicts) in ADVICE.items():
+        shown = [arm for arm in arms if is_so(frozen, arm, verdicts)]
+        # Of several heads, the larger number is enough.
+        data[name] = _figures(frozen, shown[:1] if name == "heads" else shown)
+    has_shared = all(has_enough(setting, SHARED) for setting in frozen)
+    data["shared"] = [change(s.effect(SHARED, ALL_FLIPS)) for s in frozen] if has_shared else []
+    data["seldom"] = [
+        {"on": setting.title, **_best(setting, Candidate(SELDOM, (setting,)))}
+        for setting in tuned
+        if has_enough(setting, SELDOM)
+    ]
+    draws = dict.fromkeys(arm for s in frozen for arm in s.redraws.get(FIXED, (FIXED,)))
+    are_cut = all(is_so(frozen, arm, CUT) for arm in draws)
+    data["fixed"] = _figures(frozen, list(draws)) if are_cut else {}
+    others = [arm.arm for arm in chosen.values() if arm.arm not in ADVICE["soft_labels"][0]]
+    worse = [arm for arm in others if is_so(frozen, arm, ECE)]
+    worst = max(worse, key=lambda arm: _values(frozen, arm), default=None)
+    data["worst_ece"] = worst and {"arm": worst, "ece": levels(frozen, worst, "ece")}
+    data["control_ece"] = levels(frozen, BASELINE, "ece")
+    data["finetuned"] = [
+        {
+            "on": DATASETS[setting.dataset],
+            "seeds": setting.seeds,
+            "few": setting.n_runs < selection.ENOUGH["head"],
+            **_best(setting, selection.best_of(setting)),
+        }
+        for setting in tuned
+        if any(has_enough(setting, arm) for arm in setting.treatments)
+    ]
+    return data
+
+
+def is_so(settings: Settings, arm: str, verdicts: Mapping[str, set[str]]) -> bool:
+    """Return whether enough runs of an arm have one of the verdicts in every setting."""
+    return all(
+        has_enough(setting, arm) and (effect := setting.effect(arm, path)) is not None
+        and effect.verdict in allowed
+        for setting in settings
+        for path, allowed in verdicts.items()
+    )  # fmt: skip
+
+
+def _figures(settings: Settings, arms: Sequence[str]) -> Data:
+    """Return spans of changes over arms, and costs and losses of the first; empty without arms."""
+    if not arms:
+        return {}
+    first = Candidate(arms[0], tuple(settings))
     return {
-        "on": [setting.short_title for setting in frozen],
-        "heads": _heads(frozen),
-        "linear": _linear(frozen),
-        "teachers": _teachers(frozen, tuned),
-        "early_averages": _early_averages(frozen),
-        "fixed": _fixed(frozen),
-        "calibration": _calibration(frozen, chosen),
-        "finetuned": _finetuned(tuned),
+        "arms": [title_of(arm) for arm in arms],
+        "flips": _spans(settings, arms, ALL_FLIPS),
+        "accuracy": _spans(settings, arms, ACCURACY),
+        "lost": [s.short_title for s in settings if loses(s.effect(arms[0], ACCURACY))],
+        "ece": [levels(settings, arm, "ece") for arm in arms],
+        "epochs": max(setting.content["setting"]["epochs"] for setting in settings),
+        **{kind: multiple(first.cost(kind)) for kind in ("training", "serving")},
+        "head": first.cost("heads"),
     }
 
 
-def _is_shown(
-    settings: Sequence[SettingResults], arm: str, path: str, test: Callable[[Effect], bool]
-) -> bool:
-    """Return whether enough runs of an arm pass a test in every setting."""
-    effects = [setting.effect(arm, path) for setting in settings]
-    enough = all(has_enough(setting, arm) for setting in settings)
-    return enough and all(effect is not None and test(effect) for effect in effects)
+def _best(setting: SettingResults, best: Candidate | None) -> Data:
+    if best is None:
+        return {"arm": ""}
+    text = change(setting.effect(best.arm, ALL_FLIPS))
+    return {"arm": title_of(best.arm), "change": text, "cost": multiple(best.cost("training"))}
 
 
-def _each(settings: Sequence[SettingResults], arms: Sequence[str], path: str) -> list[str]:
+def _spans(settings: Settings, arms: Sequence[str], path: str) -> list[str]:
     """Return the span of changes over arms in each setting, such as "−75 to −71 %"."""
     texts = []
     for setting in settings:
-        ends = spanned(setting.effect(arm, path) for arm in arms)
-        number, _, unit = ends[0].partition(NO_BREAK)
-        is_same_unit = len(ends) > 1 and ends[1].endswith(unit)
-        texts.append(f"{number} to {ends[1]}" if is_same_unit else " to ".join(ends))
+        first, *last = spanned(setting.effect(arm, path) for arm in arms)
+        number, _, unit = first.partition(NO_BREAK)
+        texts.append(" to ".join((number if last and last[0].endswith(unit) else first, *last)))
     return texts
 
 
-def _heads(settings: tuple[SettingResults, ...]) -> Data:
-    arm = next((arm for arm in HEADS if _is_shown(settings, arm, CUT, is_cut)), None)
-    if arm is None or not _is_shown(settings, arm, LOSS, lambda effect: not loses(effect)):
-        return {}
-    candidate = Candidate(arm, settings)
-    return {
-        "arm": title_of(arm),
-        "flips": _each(settings, [arm], CUT),
-        **{kind: multiple(candidate.cost(kind)) for kind in ("training", "serving")},
-        "head": candidate.cost("heads"),
-    }
+def _values(settings: Settings, arm: str) -> list[float]:
+    estimates = (setting.estimate(arm, "metrics.ece") for setting in settings)
+    return [estimate.value for estimate in estimates if estimate is not None]
 
 
-def _linear(settings: Sequence[SettingResults]) -> Data:
-    if not _is_shown(settings, "linear", CUT, is_cut):
-        return {}
-    lost = [setting.short_title for setting in settings if loses(setting.effect("linear", LOSS))]
-    flips, accuracy = (_each(settings, ["linear"], path) for path in (CUT, LOSS))
-    return {"flips": flips, "accuracy": accuracy, "lost": lost}
-
-
-def _teachers(settings: Sequence[SettingResults], tuned: Sequence[SettingResults]) -> Data:
-    """Return figures of TGTSS unless a cut is shown with fresh teachers in one setting."""
-    if not _is_shown(settings, "tgtss", CUT, lambda effect: not is_cut(effect)):
-        return {}
-    shared = [setting.effect("tgtss-shared", CUT) for setting in settings]
-    has_shared = _is_shown(settings, "tgtss-shared", CUT, lambda _: True)
-    return {
-        "fresh": _each(settings, ["tgtss"], CUT),
-        "shared": [change(effect) for effect in shared] if has_shared else [],
-        "tuned": [
-            {
-                "on": setting.title,
-                "change": change(setting.effect(SELDOM, CUT)),
-                "cost": multiple(setting.cost(SELDOM, "training")),
-            }
-            for setting in tuned
-            if has_enough(setting, SELDOM)
-        ],
-    }
-
-
-def _early_averages(settings: Sequence[SettingResults]) -> Data:
-    """Return figures of averages that flip more and lose accuracy in every setting."""
-    arms = [
-        arm
-        for arm in FROM_THE_START
-        if _is_shown(settings, arm, CUT, lambda effect: effect.verdict == "less steady")
-        and _is_shown(settings, arm, LOSS, loses)
-    ]
-    flips, accuracy = (_each(settings, arms, path) for path in (CUT, LOSS))
-    epochs = max(setting.content["setting"]["epochs"] for setting in settings)
-    titles = [title_of(arm) for arm in arms]
-    return {"epochs": epochs, "arms": titles, "flips": flips, "accuracy": accuracy} if arms else {}
-
-
-def _fixed(settings: Sequence[SettingResults]) -> Data:
-    draws = [setting.redraws.get(FIXED, (FIXED,)) for setting in settings]
-    arms = list(dict.fromkeys(arm for names in draws for arm in names))
-    if not all(_is_shown(settings, arm, CUT, is_cut) for arm in arms):
-        return {}
-    return {"flips": _each(settings, arms, CUT), "draws": len(arms)}
-
-
-def _calibration(settings: Sequence[SettingResults], chosen: Mapping[str, Candidate]) -> Data:
-    """Return the ECE of soft labels, and of the worst choice, if it is shown to rise."""
-    others = [arm.arm for arm in chosen.values() if arm.arm not in SOFT_LABELS]
-    soft, worse = (
-        [arm for arm in arms if _is_shown(settings, arm, ECE, loses)]
-        for arms in (SOFT_LABELS, others)
-    )
-
-    def least_calibrated_first(arm: str) -> list[float]:
-        estimates = (setting.estimate(arm, "metrics.ece") for setting in settings)
-        return [-estimate.value for estimate in estimates if estimate is not None]
-
-    worst = sorted(worse, key=least_calibrated_first)[:1]
-    names = {arm: title_of(arm) for arm in soft} | {arm: f"`{arm}`" for arm in worst}
-    rows = [{"arm": name, "ece": levels(settings, arm, "ece")} for arm, name in names.items()]
-    return {"control": levels(settings, BASELINE, "ece"), "arms": rows} if rows else {}
-
-
-def _finetuned(settings: Sequence[SettingResults]) -> list[Data]:
-    """Return the best arm of each fine-tuned setting that has enough runs."""
-    rows: list[Data] = []
-    for setting in settings:
-        if any(has_enough(setting, arm) for arm in setting.treatments):
-            best = best_of(setting)
-            row: Data = {"on": DATASETS[setting.dataset], "seeds": setting.seeds}
-            row["few"] = setting.n_runs < ENOUGH["head"]
-            if best is not None:
-                row["arm"] = title_of(best.arm)
-                row["change"] = change(setting.effect(best.arm, CUT))
-                row["cost"] = multiple(best.cost("training"))
-            rows.append(row)
-    return rows
-
-
-def levels(settings: Sequence[SettingResults], arm: str, metric: str) -> list[str]:
+def levels(settings: Settings, arm: str, metric: str) -> list[str]:
     """Return a figure without its interval in each setting."""
     estimates = (setting.estimate(arm, f"metrics.{metric}") for setting in settings)
-    return [
-        figure(metric, None if estimate is None else Estimate(estimate.value))
-        for estimate in estimates
-    ]
+    return [figure(metric, value and Estimate(value.value)) for value in estimates]
 
 
 @dataclass(frozen=True)
@@ -212,46 +155,36 @@ class Point:
     """An arm in the Pareto chart.
 
     Args:
-        arm: Name of the arm.
-        title: Its title.
+        arm: The arm.
         cost: Extra training as a share of the control's, on the data set where it costs most.
         change: Relative change of the flip rate, on the data set where it is cut least.
         low: Lower end of the simultaneous interval of the change.
         high: Its upper end.
-        kind: `kept` if everything is trained anew and accuracy is kept, `lost` if a loss of
-            accuracy is shown, `shared` if runs share a teacher or first weights.
-        is_honest: Whether each run trains everything anew.
-        is_published: Whether it is one of the paper's methods.
     """
 
-    arm: str
-    title: str
+    arm: Candidate
     cost: float
     change: float
     low: float
     high: float
-    kind: str
-    is_honest: bool
-    is_published: bool
+
+    @property
+    def kind(self) -> str:
+        """`lost` if accuracy is, else `kept`, or `shared` if runs share something."""
+        return "lost" if not self.arm.keeps_accuracy else "kept" if self.arm.is_honest else "shared"
 
 
-def pareto_points(settings: Sequence[SettingResults]) -> tuple[Point, ...]:
+def pareto_points(settings: Settings) -> tuple[Point, ...]:
     """Return every arm that all head settings have and whose change and cost are known."""
     points = []
-    for arm in candidates(settings):
-        effects = [effect for effect in arm.effects(CUT) if effect and effect.value is not None]
-        cost = arm.cost("training")
-        if len(effects) == len(arm.settings) and cost is not None:
-            worst = max(effects, key=lambda effect: effect.value or 0.0)
-            value: Any = worst.value
-            low, high = (value if end is None else end for end in (worst.low, worst.high))
-            kind = "lost" if not arm.keeps_accuracy else "kept" if arm.is_honest else "shared"
-            points.append(
-                Point(
-                    arm.arm, title_of(arm.arm), cost - 1, value - 1, low - 1, high - 1, kind,
-                    arm.is_honest, arm.is_published,
-                )
-            )  # fmt: skip
+    for arm in selection.candidates(settings):
+        cost, effects = arm.cost("training"), arm.effects(ALL_FLIPS)
+        known = [e for e in effects if e is not None and e.value is not None]
+        if len(known) == len(effects) and cost is not None:
+            worst = max(known, key=lambda effect: effect.value or 0.0)
+            ends = [worst.value if end is None else end for end in (worst.low, worst.high)]
+            changes = [(end or 0.0) - 1 for end in (worst.value, *ends)]
+            points.append(Point(arm, cost - 1, *changes))
     return tuple(points)
 
 

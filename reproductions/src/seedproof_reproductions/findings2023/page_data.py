@@ -1,44 +1,32 @@
-"""Plain data of the results page: tables, answers, claims and departures, from stored results."""
+"""Plain data of the results page, from stored results: claims, tables, answers and the goal."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 from seedproof.comparison.effect import Effect
 from seedproof.measurement.intervals import Estimate
+from seedproof_reproductions import figures, rules
 from seedproof_reproductions.claims import Case, CheckedClaim, Claim, evaluate, read_claims
-from seedproof_reproductions.figures import (
-    MISSING,
-    change,
-    cut,
-    figure,
-    judged_change,
-    multiple,
-    share,
-)
+from seedproof_reproductions.figures import MISSING, change, cut, figure, multiple, share
+from seedproof_reproductions.findings2023 import selection
 from seedproof_reproductions.findings2023.arms import GROUPS
 from seedproof_reproductions.findings2023.names import BASELINE, IN_COMMON, title_of
 from seedproof_reproductions.findings2023.published import published, published_cut, published_row
-from seedproof_reproductions.findings2023.reading import (
-    ACCURACY,
-    ENTROPY,
-    FLIPS,
-    SettingResults,
-)
+from seedproof_reproductions.findings2023.reading import ACCURACY, ENTROPY, FLIPS, SettingResults
+from seedproof_reproductions.findings2023.selection import Candidate, candidates
 from seedproof_reproductions.page import Table
-from seedproof_reproductions.rules import (
-    Evidence,
-    has_verdict,
-    is_below,
-    share_of_cut,
-)
+from seedproof_reproductions.rules import Evidence, share_of_cut
 
 Data: TypeAlias = dict[str, Any]
+Settings: TypeAlias = Sequence[SettingResults]
 
 # If predicting after every step was too expensive, every tenth step stands for it.
-SHARED_TEACHER = ("tgtss-shared", "tgtss-every-10-shared")
 FRESH_TEACHER = ("tgtss", "tgtss-every-10")
-PROTOCOLS = {"with a shared teacher": SHARED_TEACHER, "with fresh teachers": FRESH_TEACHER}
+PROTOCOLS = {
+    "with a shared teacher": ("tgtss-shared", "tgtss-every-10-shared"),
+    "with fresh teachers": FRESH_TEACHER,
+}
 ENSEMBLE, PLAIN_EXPONENT = "ensemble-shared", "tgtss-power-1"
 # The strength of label smoothing that the paper chose on each data set.
 SMOOTHING = {"clinc150": "label-smoothing-0.5", "massive": "label-smoothing-0.1"}
@@ -56,6 +44,14 @@ FURTHER_TABLES = {
         "ours, as published": "single_run_effects.high_naive",
     },
 }
+HEADER_3 = (
+    " | accuracy, published | accuracy, ours | its sd, ours | LE_m, published | LE_m, ours | "
+    "of the ensemble, published | of the ensemble, ours"
+)
+HEADER_ALL = (
+    "arm | runs share | runs | accuracy | change | flip rate | change | LE_m | change | "
+    "LE_m above 0.56, change | LE_s | ECE | training | serving"
+)
 MOST_NAMED = 4
 
 
@@ -72,203 +68,183 @@ def arms_of(setting: SettingResults, method: str) -> tuple[str, ...]:
     return tuple(arm for arm in known if setting.of(arm))
 
 
-# Claims ---------------------------------------------------------------------------------------
-
-
-def checked_claims(settings: Sequence[SettingResults]) -> tuple[CheckedClaim, ...]:
+def checked_claims(settings: Settings) -> tuple[CheckedClaim, ...]:
     """Return every claim of the paper with a verdict for each result that it is about."""
 
     def cases(claim: Claim) -> Iterator[Case]:
         for setting in settings:
-            yield from claim_cases(setting, claim)
+            if claim.rule == "correlation":
+                estimate = setting.of_control(claim.more["figure"])
+                ceiling = setting.of_control("stand_in.reference")
+                if estimate is not None:
+                    evidence = Evidence(estimate=estimate, ceiling=ceiling)
+                    yield Case(setting.dataset, setting.title, evidence)
+            for method in claim.arms:
+                for arm in arms_of(setting, method):
+                    yield from _case(setting, claim, method, arm)
 
     return evaluate(read_claims("seedproof_reproductions.findings2023"), cases)
 
 
-def claim_cases(setting: SettingResults, claim: Claim) -> Iterator[Case]:
-    """Yield the evidence of one setting for a claim; nothing if it was not measured."""
-    if claim.rule == "correlation":
-        estimate = setting.of_control(claim.more["figure"])
-        ceiling = setting.of_control("stand_in.reference")
-        if estimate is not None:
-            evidence = Evidence(estimate=estimate, ceiling=ceiling)
-            yield Case(setting.dataset, setting.title, evidence)
-        return
-    for method in claim.arms:
-        for arm in arms_of(setting, method):
-            texts = _evidence(setting, claim, method, arm)
-            if texts is not None:
-                evidence, printed, ours = texts
-                where, group = f"{setting.title}: {title_of(arm)}", ""
-                if arm in (*SHARED_TEACHER, *FRESH_TEACHER):
-                    group = next(name for name, arms in PROTOCOLS.items() if arm in arms)
-                yield Case(setting.dataset, where, evidence, printed, ours, group)
+def _case(setting: SettingResults, claim: Claim, method: str, arm: str) -> Iterator[Case]:
+    """Yield the evidence of an arm for a claim, unless a part of it was not measured."""
+    make = {"cut": _cut, "share": _share, "cost": _cost, "accuracy": _accuracy, "better": _better}
+    evidence, printed, ours = make[claim.rule](setting, claim, method, arm)
+    if evidence is not None:
+        group = next((name for name, arms in PROTOCOLS.items() if arm in arms), "")
+        where = f"{setting.title}: {title_of(arm)}"
+        yield Case(setting.dataset, where, evidence, printed, ours, group)
 
 
-def _evidence(
-    setting: SettingResults, claim: Claim, method: str, arm: str
-) -> tuple[Evidence, str | None, str | None] | None:
-    """Evidence, and the published and our figure as text where they are not the usual ones."""
-    effect = setting.effect(arm, claim.more.get("effect", ENTROPY))
-    row = published_row(setting.dataset, method)
-    match claim.rule:
-        case "cut":
-            percent = published_cut(claim.method, setting.dataset, method)
-            if effect is None or percent is None:
-                return None
-            also = setting.effect(arm, claim.more["also"]) if "also" in claim.more else None
-            ours = (
-                None
-                if also is None
-                else f"{change(effect)}; {change(also)} where it is high in the arm"
-            )
-            return Evidence(effect, published=percent, also=also), None, ours
-        case "share":
-            reference = setting.effect(claim.more["reference"], claim.more["effect"])
-            if reference is None or "share" not in row:
-                return None
-            part = share_of_cut(effect, reference)
-            printed = share(Estimate(row["share"] / 100))
-            return Evidence(estimate=part, published=row["share"]), printed, None
-        case "cost":
-            cost = setting.cost(arm, "training")
-            whole = setting.cost(claim.more["reference"], "training")
-            if cost is None or whole is None:
-                return None
-            ours = f"{multiple(cost)} of one training, the ensemble {multiple(whole)}"
-            return Evidence(cost=cost, other_cost=whole), None, ours
-        case "accuracy":
-            control = published_row(setting.dataset, "control")
-            if effect is None or not row or not control:
-                return None
-            gain = row["accuracy"][0] - control["accuracy"][0]
-            return Evidence(effect), f"+{gain:.1f}\N{NO-BREAK SPACE}pts", None
-    return _better(setting, claim, effect)
+# Evidence, and the published figure and ours as text unless they follow from the evidence.
+_Made: TypeAlias = tuple[Evidence | None, str | None, str | None]
+_NOTHING: _Made = (None, None, None)
 
 
-def _better(
-    setting: SettingResults, claim: Claim, effect: Effect | None
-) -> tuple[Evidence, str | None, str | None] | None:
-    """Evidence that an arm beats other methods; None unless every one of them was run."""
+def _cut(setting: SettingResults, claim: Claim, method: str, arm: str) -> _Made:
+    effect = setting.effect(arm, claim.more["effect"])
+    percent = published_cut(claim.method, setting.dataset, method)
+    if effect is None or percent is None:
+        return _NOTHING
+    also = setting.effect(arm, claim.more["also"]) if "also" in claim.more else None
+    both = f"{change(effect)}; {change(also)} where it is high in the arm"
+    return Evidence(effect, published=percent, also=also), None, both if also else None
+
+
+def _share(setting: SettingResults, claim: Claim, method: str, arm: str) -> _Made:
+    effect, whole = (setting.effect(name, ENTROPY) for name in (arm, claim.more["reference"]))
+    percent = published_row(setting.dataset, method).get("share")
+    if whole is None or percent is None:
+        return _NOTHING
+    evidence = Evidence(estimate=share_of_cut(effect, whole), published=percent)
+    return evidence, share(Estimate(percent / 100)), None
+
+
+def _cost(setting: SettingResults, claim: Claim, _: str, arm: str) -> _Made:
+    cost, whole = (setting.cost(name, "training") for name in (arm, claim.more["reference"]))
+    if cost is None or whole is None:
+        return _NOTHING
+    ours = f"{multiple(cost)} of one training, the ensemble {multiple(whole)}"
+    return Evidence(cost=cost, other_cost=whole), None, ours
+
+
+def _accuracy(setting: SettingResults, claim: Claim, method: str, arm: str) -> _Made:
+    effect = setting.effect(arm, claim.more["effect"])
+    stated = [published_row(setting.dataset, name).get("accuracy") for name in ("control", method)]
+    if effect is None or None in stated:
+        return _NOTHING
+    gain = stated[1][0] - stated[0][0]
+    return Evidence(effect), f"+{gain:.1f}\N{NO-BREAK SPACE}pts", None
+
+
+def _better(setting: SettingResults, claim: Claim, _: str, arm: str) -> _Made:
+    effect = setting.effect(arm, claim.more["effect"])
     arms = [arms_of(setting, method) for method in claim.more["others"]]
-    effects = {arm: setting.effect(arm, claim.more["effect"]) for group in arms for arm in group}
-    known = {title_of(arm): other for arm, other in effects.items() if other is not None}
+    effects = {other: setting.effect(other, ENTROPY) for names in arms for other in names}
+    known = {title_of(other): item for other, item in effects.items() if item is not None}
+    # An arm is shown to be the best only if every other method was run.
     if effect is None or len(known) < len(effects) or not all(arms):
-        return None
-    evidence = Evidence(effect, others=known)
+        return _NOTHING
     if PLAIN_EXPONENT not in effects:
-        return evidence, None, None
+        return Evidence(effect, others=known), None, None
     stated = published()["exponent"].get(setting.dataset)
     printed = stated and f"{cut(stated['with'])}; {cut(stated['without'])} without"
-    return evidence, printed, f"{change(effect)}; {change(effects[PLAIN_EXPONENT])} without"
+    ours = f"{change(effect)}; {change(effects[PLAIN_EXPONENT])} without"
+    return Evidence(effect, others=known), printed, ours
 
 
-# Tables ---------------------------------------------------------------------------------------
-
-
-def table_3(settings: Sequence[SettingResults]) -> Table:
-    """Table 3 of the paper next to our figures."""
-    header = (
-        "", "accuracy, published", "accuracy, ours", "its sd, ours", "LE_m, published",
-        "LE_m, ours", "of the ensemble, published", "of the ensemble, ours",
-    )  # fmt: skip
-    return Table.of(header, [_row_3(*row) for row in _method_rows(settings)])
-
-
-def _method_rows(settings: Sequence[SettingResults]) -> Iterator[tuple[SettingResults, str, str]]:
-    for setting in settings:
-        for method in METHODS:
-            for arm in arms_of(setting, method):
-                yield setting, method, arm
+def paper_tables(settings: Settings) -> dict[str, Table]:
+    """Return Tables 3 to 6 of the paper next to our figures."""
+    trained = [
+        (setting, method, arm)
+        for setting in settings
+        for method in METHODS
+        for arm in arms_of(setting, method)
+    ]
+    tables = {"table3": Table.of(HEADER_3.split(" | "), (_row_3(*row) for row in trained))}
+    for name, columns in FURTHER_TABLES.items():
+        rows, last = [], None
+        for setting, method, arm in trained:
+            effects = [setting.effect(arm, path) for path in columns.values()]
+            if arm != BASELINE and any(effects):
+                printed = _printed(published_cut(name, setting.dataset, method))
+                title = _name(setting, arm, is_first=setting is not last)
+                rows.append((title, printed, *map(_judged, effects)))
+                last = setting
+        tables[name] = Table.of(("", "published", *columns), rows)
+    return tables
 
 
 def _row_3(setting: SettingResults, method: str, arm: str) -> tuple[str, ...]:
     row, effect = published_row(setting.dataset, method), setting.effect(arm, ENTROPY)
-    accuracy = row.get("accuracy")
+    mean, sd = row.get("accuracy", (None, None))
     is_control = arm == BASELINE
     part = share(share_of_cut(effect, setting.effect(ENSEMBLE, ENTROPY)))
-    entropy = figure("label_entropy", setting.estimate(arm, "metrics.label_entropy"))
     return (
         _name(setting, arm, is_first=is_control),
-        MISSING if accuracy is None else f"{accuracy[0]:.1f} ±{accuracy[1]:.1f}",
-        *(
-            figure(metric, setting.estimate(arm, f"metrics.{metric}"))
-            for metric in ("accuracy", "accuracy_sd")
-        ),
-        "" if is_control else _published(row.get("cut")),
-        entropy if is_control else judged_change(effect),
+        MISSING if mean is None else f"{mean:.1f} ±{sd:.1f}",
+        _figure(setting, arm, "accuracy"),
+        _figure(setting, arm, "accuracy_sd"),
+        "" if is_control else _printed(row.get("cut")),
+        _figure(setting, arm, "label_entropy") if is_control else _judged(effect),
         share(Estimate(row["share"] / 100)) if "share" in row else "",
         "" if arm in (BASELINE, ENSEMBLE) else part,
     )
 
 
 def _name(setting: SettingResults, arm: str, *, is_first: bool) -> str:
-    """Title of the arm; the first of a setting has the setting's title, too."""
+    """Title of an arm, after the title of the setting if it is the first."""
     prefix = f"**{setting.title}**, {setting.seeds} runs: " if is_first else ""
     return f"{prefix}{title_of(arm)}"
 
 
-def _published(percent: float | None) -> str:
+def _printed(percent: float | None) -> str:
     return MISSING if percent is None else cut(percent)
 
 
-def further_table(name: str, settings: Sequence[SettingResults]) -> Table:
-    """Table 4, 5 or 6 of the paper next to our changes; arms without a figure are left out."""
-    columns, rows, last = FURTHER_TABLES[name], [], None
-    for setting, method, arm in _method_rows(settings):
-        effects = [setting.effect(arm, path) for path in columns.values()]
-        if arm != BASELINE and any(effects):
-            cells = [
-                change(effect) if effect is None or effect.verdict == "not tested"
-                else judged_change(effect)
-                for effect in effects
-            ]  # fmt: skip
-            printed = _published(published_cut(name, setting.dataset, method))
-            rows.append((_name(setting, arm, is_first=setting is not last), printed, *cells))
-            last = setting
-    return Table.of(("", "published", *columns), rows)
+def _figure(setting: SettingResults, arm: str, metric: str) -> str:
+    return figure(metric, setting.estimate(arm, f"metrics.{metric}"))
+
+
+def _judged(effect: Effect | None) -> str:
+    """A change with its verdict, unless it has no interval to judge."""
+    is_plain = effect is not None and effect.verdict == "not tested"
+    return change(effect) if is_plain else figures.judged_change(effect)
 
 
 def all_arms(setting: SettingResults) -> Table:
-    """Every arm of a setting in groups: quality, stability and costs."""
-    header = (
-        "arm", "runs share", "runs", "accuracy", "change", "flip rate", "change", "LE_m", "change",
-        "LE_m above 0.56, change", "LE_s", "ECE", "training", "serving",
-    )  # fmt: skip
-    rows: list[tuple[str, ...]] = []
-    for group, arms in setting.by_group.items():
-        rows.append((f"**{GROUPS[group].title}**", *[""] * (len(header) - 1)))
+    """Return every arm of a setting in groups: quality, stability and costs."""
+    header = HEADER_ALL.split(" | ")
+    rows: list[Sequence[str]] = []
+    for name, group in GROUPS.items():
+        arms = [arm for arm in setting.arms if setting.of(arm)["group"] == name]
+        if arms:
+            rows.append((f"**{group.title}**", *[""] * (len(header) - 1)))
         rows += [_arm_row(setting, arm) for arm in arms]
     return Table.of(header, rows)
 
 
 def _arm_row(setting: SettingResults, arm: str) -> tuple[str, ...]:
-    high = setting.effect(arm, "high.cross_fitted")
-    if high is not None and not has_verdict(high):
-        # The interval is over utterances alone.
-        high = replace(high, low=None, high=None)
-
-    def pair(metric: str) -> tuple[str, str]:
-        text = figure(metric, setting.estimate(arm, f"metrics.{metric}"))
-        effect = setting.effect(arm, f"of_all.{metric}")
-        return text, "" if arm == BASELINE else change(effect)
-
+    high, changes = setting.effect(arm, "high.cross_fitted"), []
+    if high is not None and not rules.has_verdict(high):
+        high = replace(high, low=None, high=None)  # its interval is over utterances alone
+    for metric in ("accuracy", "flip_rate", "label_entropy"):
+        effect = change(setting.effect(arm, f"of_all.{metric}"))
+        changes += [_figure(setting, arm, metric), "" if arm == BASELINE else effect]
     return (
         f"{title_of(arm)}<br>`{arm}`",
-        IN_COMMON.get(setting.shares(arm) or "", ""),
+        IN_COMMON.get(setting.of(arm)["shares"], ""),
         str(setting.of(arm)["n_runs"]),
-        *pair("accuracy"),
-        *pair("flip_rate"),
-        *pair("label_entropy"),
+        *changes,
         "" if arm == BASELINE else change(high),
         figure("single_run_entropy", setting.estimate(arm, "single_run")),
-        figure("ece", setting.estimate(arm, "metrics.ece")),
+        _figure(setting, arm, "ece"),
         *(multiple(setting.cost(arm, kind)) for kind in ("training", "serving")),
     )
 
 
-def redraws(settings: Sequence[SettingResults]) -> Data | None:
-    """Each draw of what runs share next to the others; None if nothing was drawn again."""
+def redraws(settings: Settings) -> Data:
+    """Return each draw of what runs share next to the others; empty if nothing was redrawn."""
     rows, notes = [], []
     for setting in settings:
         for first, draws in setting.redraws.items():
@@ -278,23 +254,174 @@ def redraws(settings: Sequence[SettingResults]) -> Data | None:
                 prefix, suffix = (f"**{setting.title}**: ", " draw 1") if arm == first else ("", "")
                 cells = (change(setting.effect(arm, path)) for path in (FLIPS, ENTROPY, ACCURACY))
                 rows.append((f"{prefix}{title_of(arm)}{suffix}", *cells, span if prefix else ""))
-            if len(effects) > 1:
-                notes.append({
-                    "arm": title_of(first), "on": setting.title, "span": span,
-                    "draws": len(effects),
-                    "differ": any(is_below(left, right) for left in effects for right in effects),
-                    "cuts": sum(effect.verdict == "steadier" for effect in effects),
-                })  # fmt: skip
+            differ = any(rules.is_below(left, right) for left in effects for right in effects)
+            cuts = sum(map(selection.is_cut, effects))
+            note = {"arm": title_of(first), "on": setting.title, "span": span, "differ": differ}
+            notes += [note | {"draws": len(effects), "cuts": cuts}] if len(effects) > 1 else []
     header = ("", "flip rate, change", "LE_m, change", "accuracy, change", "flip rates of draws")
-    return {"table": Table.of(header, rows), "notes": notes} if rows else None
+    return {"table": Table.of(header, rows), "notes": notes} if rows else {}
 
 
 def spanned(effects: Iterable[Effect | None]) -> tuple[str, ...]:
-    """Smallest and largest change without intervals; one if they read the same, none if unknown."""
+    """Return the smallest and the largest change as text; one text if they read the same."""
     known = [effect for effect in effects if effect is not None and effect.value is not None]
-    if not known:
-        return (MISSING,)
-    ends = (min(known, key=lambda effect: effect.value or 0.0),
-            max(known, key=lambda effect: effect.value or 0.0))  # fmt: skip
-    texts = (change(Effect(end.metric, end.scale, end.value)) for end in ends)
-    return tuple(dict.fromkeys(texts))
+    known.sort(key=lambda effect: effect.value or 0.0)
+    plain = (Effect(effect.metric, effect.scale, effect.value) for effect in known)
+    texts = [change(effect) for effect in plain] or [MISSING]
+    return tuple(dict.fromkeys((texts[0], texts[-1])))
+
+
+def goal(settings: Settings) -> Data:
+    """Return the arms that reach the goal under each protocol; empty without head settings."""
+    ranked = candidates(settings)
+    if not ranked:
+        return {}
+    paper = [arm for arm in ranked if arm.is_published]
+    return {
+        "on": [setting.short_title for setting in ranked[0].settings],
+        "honest": _reached([arm for arm in ranked if arm.is_honest]),
+        "shared": _reached([arm for arm in ranked if not arm.is_honest]),
+        "published": goal_table(paper) if paper else None,
+    }
+
+
+def _reached(ranked: Sequence[Candidate]) -> Data:
+    reached = [arm for arm in ranked if arm.reaches]
+    data: Data = {"of": len(ranked), "arms": [title_of(arm.arm) for arm in reached]}
+    if reached:
+        best = reached[0]
+        data["table"] = goal_table(reached)
+        data["together"] = sum(arm.halves_together for arm in reached)
+        data["flips"] = changes(best.settings, [best.arm], FLIPS)
+        data["accuracy"] = changes(best.settings, [best.arm], ACCURACY)
+    near = selection.closest(ranked)
+    data["closest"] = {} if near is None else {
+        "arm": title_of(near.arm), "shortfalls": shortfalls(near)
+    }  # fmt: skip
+    return data
+
+
+def goal_table(arms: Sequence[Candidate]) -> Table:
+    """Return flips, accuracy and costs of arms, and whether they pass the stricter tests."""
+    names = [setting.short_title for setting in arms[0].settings]
+    pairs = [f"{metric}, {name}" for metric in ("flip rate", "accuracy") for name in names]
+    rows = []
+    for arm in arms:
+        costs = []
+        for kind in ("training", "serving"):
+            texts = [multiple(setting.cost(arm.arm, kind)) for setting in arm.settings]
+            costs.append(" / ".join(texts if len(set(texts)) > 1 else texts[:1]))
+        effects = (*arm.effects(FLIPS), *arm.effects(ACCURACY))
+        tests = ("yes" if test else "not shown" for test in (arm.is_no_worse, arm.halves_together))
+        rows.append((title_of(arm.arm), *map(change, effects), *costs, *tests))
+    return Table.of(("", *pairs, "training", "serving", "within 0.5 pts", "together"), rows)
+
+
+def shortfalls(arm: Candidate) -> list[Data]:
+    """Return what keeps an arm from the goal, one entry per reason and setting."""
+    reasons: list[Data] = [] if arm.affords(selection.MOST_TRAINING) else [{"reason": "cost"}]
+    for setting in arm.settings:
+        flips, accuracy = (setting.effect(arm.arm, path) for path in (FLIPS, ACCURACY))
+        on = setting.short_title
+        if not rules.has_verdict(flips):
+            reasons.append({"reason": "runs", "on": on})
+            continue
+        if not selection.halves(flips):
+            reasons.append({"reason": "flip rate", "on": on, "change": change(flips)})
+        if rules.loses(accuracy):
+            reasons.append({"reason": "accuracy", "on": on, "change": change(accuracy)})
+    return reasons
+
+
+def each(
+    settings: Settings,
+    arms: Sequence[str],
+    read: Callable[[SettingResults, str], Any],
+    write: Callable[[Any], str],
+) -> list[Data]:
+    """Return a figure of the first of several arms in each setting that has one."""
+    names = ((setting, setting.first_of(arms)) for setting in settings)
+    values = ((setting, read(setting, arm)) for setting, arm in names if arm is not None)
+    return [
+        {
+            "on": setting.short_title,
+            "dataset": setting.dataset,
+            "text": write(value),
+            "verdict": getattr(value, "verdict", ""),
+        }
+        for setting, value in values
+        if value is not None
+    ]
+
+
+def changes(settings: Settings, arms: Sequence[str], path: str) -> list[Data]:
+    """Return the change of the first of several arms in each setting that has one."""
+    return each(settings, arms, lambda setting, arm: setting.effect(arm, path), change)
+
+
+def short_answer(settings: Settings) -> Data:
+    """Return figures by question; a question that no run answers is empty."""
+    exponents = FRESH_TEACHER[0], PLAIN_EXPONENT
+    both = [s for s in settings if all(s.effect(arm, ENTROPY) for arm in exponents)]
+
+    def part(setting: SettingResults, arm: str) -> Estimate | None:
+        return share_of_cut(setting.effect(arm, ENTROPY), setting.effect(ENSEMBLE, ENTROPY))
+
+    def ece(setting: SettingResults, arm: str) -> str | None:
+        is_known = setting.estimate(arm, "metrics.ece") is not None
+        texts = [_figure(setting, name, "ece") for name in (BASELINE, arm)]
+        return " to ".join(texts) if is_known else None
+
+    def control(name: str, write: Callable[[Any], str]) -> list[Data]:
+        return each(settings, [BASELINE], lambda s, _: s.of_control(f"stand_in.{name}"), write)
+
+    return {
+        "cuts": {name: changes(settings, arms, ENTROPY) for name, arms in PROTOCOLS.items()},
+        "ensemble": changes(settings, [ENSEMBLE], ENTROPY),
+        "shares": {name: each(settings, arms, part, share) for name, arms in PROTOCOLS.items()},
+        "accuracy": changes(settings, FRESH_TEACHER, ACCURACY),
+        "ece": each(settings, FRESH_TEACHER, ece, str),
+        "costs": each(settings, FRESH_TEACHER, lambda s, arm: s.cost(arm, "training"), multiple),
+        "pearson": control("pearson", figures.correlation),
+        "ceiling": control("reference", figures.correlation),
+        "precision": control("precision", lambda value: figure("single_run_precision", value)),
+        "exponent": [changes(both, [arm], ENTROPY) for arm in exponents] if both else [],
+        "levers": levers(settings),
+    }
+
+
+def levers(settings: Settings) -> Data:
+    """Return the cheap honest arms that cut LE_m by more than each published one.
+
+    Winners are picked out of many, so their intervals are simultaneous over all arms.
+    """
+    honest = [arm for arm in candidates(settings) if arm.is_honest]
+    cheap = [arm for arm in honest if arm.affords(selection.MOST_TRAINING)]
+    paper = [arm for arm in cheap if arm.is_published]
+    ours = [arm for arm in cheap if not arm.is_published and arm.keeps_accuracy]
+    if not ours or not paper:
+        return {}
+    frozen = ours[0].settings
+    ensemble = Candidate(ENSEMBLE, frozen)
+
+    def beats(arm: Candidate, other: Candidate) -> bool:
+        pairs = zip(*(side.effects("of_all.label_entropy") for side in (arm, other)), strict=True)
+        return all(rules.is_below(*pair) for pair in pairs)
+
+    def least_cut(arm: Candidate) -> float:
+        return max(effect.value or 0.0 for effect in arm.effects(ENTROPY) if effect is not None)
+
+    winners = [arm for arm in ours if all(beats(arm, other) for other in paper)]
+    largest = sorted(winners, key=least_cut)[:MOST_NAMED]
+    return {
+        "published": [title_of(arm.arm) for arm in paper],
+        "winners": len(winners),
+        "of": len(ours),
+        "largest": [
+            {"arm": title_of(arm.arm), "changes": changes(frozen, [arm.arm], ENTROPY)}
+            for arm in largest
+        ],
+        "beat_ensemble": sum(beats(arm, ensemble) for arm in winners)
+        if all(setting.of(ENSEMBLE) for setting in frozen)
+        else None,
+    }

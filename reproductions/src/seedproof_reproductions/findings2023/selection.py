@@ -5,14 +5,9 @@ from dataclasses import dataclass
 from math import inf, isfinite
 
 from seedproof.comparison.effect import Effect
+from seedproof_reproductions.findings2023 import reading
 from seedproof_reproductions.findings2023.names import BASELINE
-from seedproof_reproductions.findings2023.reading import (
-    ACCURACY,
-    FLIPS,
-    SettingResults,
-    heads,
-    in_every,
-)
+from seedproof_reproductions.findings2023.reading import SettingResults
 from seedproof_reproductions.rules import MARGIN, excludes_loss, has_verdict, loses
 
 # The goal: training at most 1.5 times the control's, half of the flips, a cut of 40 % excluded.
@@ -70,65 +65,64 @@ class Candidate:
         known = [cost for cost in costs if cost is not None]
         return max(known) if known and len(known) == len(costs) else None
 
+    def affords(self, budget: float) -> bool:
+        """Return whether training is known to cost at most this multiple of the control's."""
+        cost = self.cost("training")
+        return cost is not None and cost <= budget
+
     @property
     def is_published(self) -> bool:
-        """Return whether it is one of the paper's methods."""
+        """Whether it is one of the paper's methods."""
         return bool(self.settings[0].of(self.arm)["group"] == "paper")
 
     @property
     def is_honest(self) -> bool:
-        """Return whether each run trains everything anew."""
-        return all(setting.shares(self.arm) is None for setting in self.settings)
-
-    @property
-    def is_cheap(self) -> bool:
-        """Return whether training costs at most 1.5 times the control's."""
-        cost = self.cost("training")
-        return cost is not None and cost <= MOST_TRAINING
+        """Whether each run trains everything anew."""
+        return all(setting.of(self.arm).get("shares") is None for setting in self.settings)
 
     @property
     def keeps_accuracy(self) -> bool:
-        """Return whether no loss is shown in any setting."""
-        return all(map(keeps, self.effects(ACCURACY)))
+        """Whether no loss is shown in any setting."""
+        return all(map(keeps, self.effects(reading.ACCURACY)))
 
     @property
     def is_no_worse(self) -> bool:
-        """Return whether a loss of half a point is excluded in every setting."""
-        return all(excludes_loss(effect, MARGIN) for effect in self.effects(ACCURACY))
+        """Whether a loss of half a point is excluded in every setting."""
+        return all(excludes_loss(effect, MARGIN) for effect in self.effects(reading.ACCURACY))
 
     @property
     def halves_together(self) -> bool:
-        """Return whether simultaneous intervals still show that flips are halved."""
-        return all(map(halves, self.effects("of_all.flip_rate")))
+        """Whether simultaneous intervals still show that flips are halved."""
+        return all(map(halves, self.effects(reading.ALL_FLIPS)))
 
     @property
     def reaches(self) -> bool:
-        """Return whether it reaches the goal, whatever its runs share."""
-        return self.is_cheap and self.keeps_accuracy and all(map(halves, self.effects(FLIPS)))
+        """Whether it reaches the goal, whatever its runs share."""
+        does_halve = all(map(halves, self.effects(reading.FLIPS)))
+        return self.affords(MOST_TRAINING) and self.keeps_accuracy and does_halve
 
     @property
     def cuts(self) -> bool:
-        """Return whether enough runs show a cut everywhere by simultaneous intervals."""
+        """Whether enough runs show a cut everywhere by simultaneous intervals."""
         enough = (has_enough(setting, self.arm) for setting in self.settings)
-        return all(map(is_cut, self.effects("of_all.flip_rate"))) and all(enough)
-
-    @property
-    def loses_little(self) -> bool:
-        """Return whether simultaneous intervals exclude a loss of two points."""
-        return all(excludes_loss(effect, SMALL_LOSS) for effect in self.effects("of_all.accuracy"))
+        return all(map(is_cut, self.effects(reading.ALL_FLIPS))) and all(enough)
 
     @property
     def worst(self) -> float:
         """Largest ratio of its flip rate to the control's; infinite if one is unknown."""
-        values = [None if effect is None else effect.value for effect in self.effects(FLIPS)]
+        values = [effect and effect.value for effect in self.effects(reading.FLIPS)]
         return max((inf if value is None else value for value in values), default=1.0)
 
 
 def candidates(settings: Sequence[SettingResults]) -> tuple[Candidate, ...]:
     """Return every arm that all head settings have, except redraws; the largest cuts first."""
-    frozen = heads(settings)
-    arms = [arm for arm in in_every(frozen) if frozen[0].of(arm)["group"] != "redrawn"]
-    return tuple(sorted((Candidate(arm, frozen) for arm in arms), key=lambda arm: arm.worst))
+    frozen = reading.heads(settings)
+    arms = [
+        Candidate(arm, frozen)
+        for arm in (frozen[0].treatments if frozen else ())
+        if all(setting.of(arm) for setting in frozen) and frozen[0].of(arm)["group"] != "redrawn"
+    ]
+    return tuple(sorted(arms, key=lambda arm: arm.worst))
 
 
 def closest(ranked: Sequence[Candidate]) -> Candidate | None:
@@ -141,8 +135,8 @@ def closest(ranked: Sequence[Candidate]) -> Candidate | None:
         The first of all if each is too expensive or loses accuracy; None if flips or costs are
         unknown.
     """
-    known = [arm for arm in ranked if isfinite(arm.worst) and arm.cost("training") is not None]
-    able = (arm for arm in known if arm.is_cheap and arm.keeps_accuracy)
+    known = [arm for arm in ranked if isfinite(arm.worst) and arm.affords(inf)]
+    able = (arm for arm in known if arm.affords(MOST_TRAINING) and arm.keeps_accuracy)
     return next(able, known[0] if known else None)
 
 
@@ -158,28 +152,28 @@ def choices(settings: Sequence[SettingResults]) -> dict[str, Candidate]:
     known = [arm for arm in candidates(settings) if arm.cuts]
     honest = [arm for arm in known if arm.is_honest]
     kept = [arm for arm in honest if arm.keeps_accuracy]
+    # Simultaneous intervals exclude a loss of two points.
+    nearly = [
+        arm
+        for arm in honest
+        if all(excludes_loss(effect, SMALL_LOSS) for effect in arm.effects(reading.ALL_ACCURACY))
+    ]
+    deployed = [arm for arm in known if arm.arm == DEPLOYED and arm.keeps_accuracy]
 
     def first(ranked: Sequence[Candidate], budget: float) -> Candidate | None:
-        costs = ((arm, arm.cost("training")) for arm in ranked)
-        return next((arm for arm, cost in costs if cost is not None and cost <= budget), None)
+        return next((arm for arm in ranked if arm.affords(budget)), None)
 
     rows = {
         "hardly more training than now": first(kept, HARDLY_MORE),
-        "hardly more training, and up to 2 points of accuracy": first(
-            [arm for arm in honest if arm.loses_little], HARDLY_MORE
-        ),
+        "hardly more training, and up to 2 points of accuracy": first(nearly, HARDLY_MORE),
         "a tenth more training": first(kept, A_TENTH),
         "half as much training again": first(kept, HALF),
         "any training": first(kept, inf),
-        "a redeployment: learn from the model that serves now": next(
-            (arm for arm in known if arm.arm == DEPLOYED and arm.keeps_accuracy), None
-        ),
-        **{
-            f"{setting.short_title}, any training": best_of(setting)
-            for setting in settings
-            if not setting.is_head
-        },
+        "a redeployment: learn from the model that serves now": next(iter(deployed), None),
     }
+    for setting in settings:
+        if setting.track != "head":
+            rows[f"{setting.short_title}, any training"] = best_of(setting)
     selected: dict[str, Candidate] = {}
     for budget, arm in rows.items():
         if arm is not None and arm not in selected.values():

@@ -1,1 +1,0 @@
-"""The pages of the reproduction, made from stored results alone."""
