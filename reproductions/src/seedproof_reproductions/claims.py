@@ -11,68 +11,37 @@ from dataclasses import dataclass, field, fields
 from importlib.resources import files
 from typing import Any
 
-from seedproof_reproductions.figures import (
-    change,
-    correlation,
-    cut,
-    figure,
-    listed,
-    multiple,
-    share,
-)
+from seedproof_reproductions import figures
 from seedproof_reproductions.rules import RULES, Evidence, Verdict, judge
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim as in `claims.toml`.
-
-    Args:
-        name: Its name in code.
-        says: The claim in words.
-        where: Sections and tables of the paper.
-        rule: Name of the rule, one of `RULES`.
-        metric: Which metric; empty if the rule needs none.
-        method: Method of the explanations, or table of the paper, that it is about.
-        arms: Arms or methods that it is about.
-        datasets: Data sets that it is about; empty for all.
-        published: Values that the paper states: a cut in percent, or both ends of a range.
-        expected: The published value in words, such as "lower", where it is not a number.
-        more: All other keys, for the paper's own code.
-    """
+    """A claim as in `claims.toml`."""
 
     name: str
     says: str
-    where: str
-    rule: str
+    where: str  # sections and tables of the paper
+    rule: str  # one of `RULES`
     metric: str = ""
-    method: str = ""
+    method: str = ""  # method of the explanations, or table of the paper
     arms: tuple[str, ...] = ()
-    datasets: tuple[str, ...] = ()
-    published: tuple[float, ...] = ()
-    expected: str = ""
-    more: Mapping[str, Any] = field(default_factory=dict)
+    datasets: tuple[str, ...] = ()  # empty for all
+    published: tuple[float, ...] = ()  # a cut in percent, or both ends of a range
+    expected: str = ""  # the published value in words, such as "lower"
+    more: Mapping[str, Any] = field(default_factory=dict)  # all other keys
 
 
 @dataclass(frozen=True)
 class Case:
-    """A result that a claim is about.
-
-    Args:
-        dataset: Name of the data set in code.
-        where: Setting, and arm or method, as on the page.
-        evidence: What the rule judges.
-        published: The published value as text; from claim and evidence if omitted.
-        ours: Our figure as text; from the evidence if omitted.
-        group: Cases with the same group are summarized together.
-    """
+    """A result that a claim is about."""
 
     dataset: str
-    where: str
+    where: str  # setting, and arm or method, as on the page
     evidence: Evidence
-    published: str | None = None
-    ours: str | None = None
-    group: str = ""
+    published: str | None = None  # as text; from claim and evidence if omitted
+    ours: str | None = None  # as text; from the evidence if omitted
+    group: str = ""  # cases of a group are summarized together
 
 
 @dataclass(frozen=True)
@@ -89,13 +58,7 @@ class Check:
 
 @dataclass(frozen=True)
 class CheckedClaim:
-    """A claim with all of its checks.
-
-    Args:
-        claim: The claim.
-        checks: One for each result that it is about.
-        missing: Data sets that it is about and that were not run, as in code.
-    """
+    """A claim with a check for each result that it is about, and the data sets not run."""
 
     claim: Claim
     checks: tuple[Check, ...]
@@ -134,18 +97,13 @@ def read_claims(package: str) -> tuple[Claim, ...]:
 
 
 def _claim(entry: Mapping[str, Any]) -> Claim:
-    known = {item.name for item in fields(Claim)} - {"more"}
+    if entry["rule"] not in RULES:
+        raise ValueError(f"unknown rule {entry['rule']!r} of {entry['name']!r}; known: {[*RULES]}")
     values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in entry.items()
-        if name in known
+        name: tuple(x) if isinstance(x, list) else x for name, x in entry.items()
     }
-    claim = Claim(**values, more={name: entry[name] for name in entry if name not in known})
-    if claim.rule not in RULES:
-        raise ValueError(
-            f"unknown rule {claim.rule!r} of claim {claim.name!r}; known: {list(RULES)}"
-        )
-    return claim
+    more = {name: values.pop(name) for name in entry.keys() - {item.name for item in fields(Claim)}}
+    return Claim(**values, more=more)
 
 
 def evaluate(
@@ -172,7 +130,7 @@ def evaluate(
 def _check(claim: Claim, case: Case) -> Check:
     published = case.published
     if published is None:
-        published = claim.expected or cut(case.evidence.published or 0.0)
+        published = claim.expected or figures.cut(case.evidence.published or 0.0)
     ours = _ours(claim, case.evidence) if case.ours is None else case.ours
     verdict = judge(claim.rule, case.evidence)
     return Check(case.dataset, case.where, published, ours, verdict, case.group)
@@ -182,28 +140,18 @@ def _ours(claim: Claim, evidence: Evidence) -> str:
     """Our figure as text."""
     match claim.rule:
         case "value" | "range":
-            return figure(claim.metric, evidence.estimate)
+            return figures.figure(claim.metric, evidence.estimate)
         case "share":
-            return share(evidence.estimate)
+            return figures.share(evidence.estimate)
         case "correlation":
-            return correlation(evidence.estimate)
-        case "cost":
-            return f"{multiple(evidence.cost)} against {multiple(evidence.other_cost)}"
-        case "better":
-            others = [f"{change(effect)} with {arm}" for arm, effect in evidence.others.items()]
-            return f"{change(evidence.effect)}; {listed(others)}"
-    return change(evidence.effect)
+            return figures.correlation(evidence.estimate)
+    effect = figures.change(evidence.effect)
+    others = [f"{figures.change(other)} with {arm}" for arm, other in evidence.others.items()]
+    return f"{effect}; {figures.listed(others)}" if others else effect
 
 
 def summarize(verdicts: Sequence[Verdict]) -> str:
-    """Several verdicts in one line, those that hold first.
-
-    Args:
-        verdicts: One per comparison.
-
-    Returns:
-        Such as "holds here in 1 of 3; not shown here in 2 of 3".
-    """
+    """Several verdicts in one line, such as "holds here in 1 of 3; not shown here in 2 of 3"."""
     n = len(verdicts)
     counts = {verdict: verdicts.count(verdict) for verdict in Verdict if verdict in verdicts}
     if not counts:
@@ -215,17 +163,13 @@ def summarize(verdicts: Sequence[Verdict]) -> str:
 
 
 def count_claims(claims: Sequence[CheckedClaim]) -> dict[str, int]:
-    """Count claims by outcome.
-
-    Args:
-        claims: All claims of a paper.
-
-    Returns:
-        How many `hold` in every comparison, `fail` in at least one, are `open` in at least one
-        without failing, and are `missing` because nothing was run.
-    """
+    """Count claims that hold everywhere, fail somewhere, are open somewhere, were not covered."""
     missing = sum(not claim.checks for claim in claims)
     fail = sum(Verdict.FAILS in claim.verdicts for claim in claims)
     hold = sum(set(claim.verdicts) == {Verdict.HOLDS} for claim in claims)
-    rest = len(claims) - missing - fail - hold
-    return {"hold": hold, "fail": fail, "open": rest, "missing": missing}
+    return {
+        "hold": hold,
+        "fail": fail,
+        "open": len(claims) - missing - fail - hold,
+        "missing": missing,
+    }

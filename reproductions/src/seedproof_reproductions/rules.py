@@ -22,11 +22,10 @@ STRONG = 0.7
 FRACTION = 0.5
 # Factor by which two intervals are widened so that they hold together.
 BOTH = float(ndtri(1 - TAIL / 2)) / NORMAL
-NO_VERDICT = frozenset({"too few runs", "not tested"})
 
 
 class Verdict(StrEnum):
-    """Codes of the verdicts on a claim; `words` has the text of each."""
+    """Codes of the verdicts on a claim; `words` is the text of each."""
 
     HOLDS = "holds"
     FAILS = "fails"
@@ -51,31 +50,18 @@ WORDS: Mapping[Verdict, str] = {
 
 @dataclass(frozen=True)
 class Evidence:
-    """Everything that a rule may need to judge one case; a rule reads its own part.
+    """Everything that a rule may need to judge one case; each rule reads its own part."""
 
-    Args:
-        effect: Change against the baseline, or of one arm against another.
-        estimate: Our figure, for rules on values, ranges, shares and correlations.
-        published: The published value: a cut or a share in percent, otherwise in our unit.
-        between: Both ends of a published range, in our unit.
-        is_over_runs: False if the interval is over examples alone and says nothing of seeds.
-        also: The same effect by another choice of examples, which must show a cut, too.
-        others: Effects of the arms that this one is said to beat, by title.
-        ceiling: Correlation that as many other runs reach.
-        cost: Cost of the arm as a multiple of the control's.
-        other_cost: Cost of the arm that it is compared with.
-    """
-
-    effect: Effect | None = None
-    estimate: Estimate | None = None
-    published: float | None = None
-    between: tuple[float, float] | None = None
-    is_over_runs: bool = True
-    also: Effect | None = None
-    others: Mapping[str, Effect] = field(default_factory=dict)
-    ceiling: Estimate | None = None
-    cost: float | None = None
-    other_cost: float | None = None
+    effect: Effect | None = None  # against the baseline, or of one arm against another
+    estimate: Estimate | None = None  # for values, ranges, shares and correlations
+    published: float | None = None  # a cut or a share in percent, otherwise in our unit
+    between: tuple[float, float] | None = None  # both ends of a published range, in our unit
+    is_over_runs: bool = True  # False for an interval over examples, which says nothing of seeds
+    also: Effect | None = None  # by another choice of examples; must show a cut, too
+    others: Mapping[str, Effect] = field(default_factory=dict)  # arms to beat, by title
+    ceiling: Estimate | None = None  # correlation that as many other runs reach
+    cost: float | None = None  # as a multiple of the control's
+    other_cost: float | None = None  # of the arm that it is compared with
 
 
 def judge(rule: str, evidence: Evidence) -> Verdict:
@@ -105,19 +91,19 @@ def judge_cut(evidence: Evidence) -> Verdict:
     It fails if the interval excludes a cut of that size. If the ratio is not known to a factor of
     two, the size is open. If `also` shows no cut, nothing is shown.
     """
-    verdict = _cut(evidence.effect, evidence.published)
-    also = evidence.also
+    verdict, also = _cut(evidence), evidence.also
     if verdict != Verdict.FAILS and also is not None and also.verdict != "steadier":
         return Verdict.OPEN
     return verdict
 
 
-def _cut(effect: Effect | None, percent: float | None) -> Verdict:
+def _cut(evidence: Evidence) -> Verdict:
+    effect, percent = evidence.effect, evidence.published
     if effect is None or effect.low is None or effect.verdict == "too few runs" or percent is None:
         return Verdict.OPEN
     if 100 * (1 - effect.low) < percent:
         return Verdict.FAILS
-    direction = judge_direction(Evidence(effect))
+    direction = judge_direction(evidence)
     if direction != Verdict.HOLDS or effect.value is None or effect.high is None:
         return direction
     is_sized = is_known(effect.value, effect.low, effect.high)
@@ -129,11 +115,10 @@ def judge_loss(evidence: Evidence) -> Verdict:
     effect = evidence.effect
     if effect is None or effect.low is None or effect.high is None:
         return Verdict.OPEN
-    if effect.verdict == "too few runs":
-        return Verdict.OPEN
-    if effect.high < -MARGIN:
+    if effect.high < -MARGIN and effect.verdict != "too few runs":
         return Verdict.FAILS
-    return Verdict.HOLDS if effect.low >= -MARGIN else Verdict.OPEN
+    is_excluded = effect.low >= -MARGIN and effect.verdict != "too few runs"
+    return Verdict.HOLDS if is_excluded else Verdict.OPEN
 
 
 def judge_accuracy(evidence: Evidence) -> Verdict:
@@ -149,34 +134,26 @@ def judge_value(evidence: Evidence) -> Verdict:
     The published sd is an estimate from ten seeds: its own sampling error is allowed for before the
     claim fails.
     """
-    estimate, value = evidence.estimate, evidence.published
-    if not evidence.is_over_runs or estimate is None or value is None:
+    (value, low, high), paper = _ends(evidence.estimate), evidence.published
+    if not evidence.is_over_runs or low is None or high is None or paper is None:
         return Verdict.OPEN
-    if estimate.low is None or estimate.high is None:
+    if low <= paper <= high:
+        return Verdict.HOLDS if is_known(value, low, high) else Verdict.OPEN
+    if paper <= 0.0 or low <= 0.0:
         return Verdict.OPEN
-    if estimate.low <= value <= estimate.high:
-        is_sized = is_known(estimate.value, estimate.low, estimate.high)
-        return Verdict.HOLDS if is_sized else Verdict.OPEN
-    if value <= 0.0 or estimate.low <= 0.0:
-        return Verdict.OPEN
-    end = estimate.high if value > estimate.value else estimate.low
-    allowed = math.hypot(math.log(end / estimate.value), SD_OF_TEN_SEEDS)
-    is_beyond = abs(math.log(value / estimate.value)) > allowed
-    return Verdict.FAILS if is_beyond else Verdict.OPEN
+    end = high if paper > value else low
+    allowed = math.hypot(math.log(end / value), SD_OF_TEN_SEEDS)
+    return Verdict.FAILS if abs(math.log(paper / value)) > allowed else Verdict.OPEN
 
 
 def judge_range(evidence: Evidence) -> Verdict:
     """Hold if the published range contains our interval, fail if both are apart."""
-    estimate, between = evidence.estimate, evidence.between
-    if not evidence.is_over_runs or estimate is None or between is None:
+    (_, low, high), between = _ends(evidence.estimate), evidence.between
+    if not evidence.is_over_runs or low is None or high is None or between is None:
         return Verdict.OPEN
-    if estimate.low is None or estimate.high is None:
-        return Verdict.OPEN
-    low, high = between
-    if estimate.high < low or estimate.low > high:
+    if high < between[0] or low > between[1]:
         return Verdict.FAILS
-    is_inside = low <= estimate.low and estimate.high <= high
-    return Verdict.HOLDS if is_inside else Verdict.OPEN
+    return Verdict.HOLDS if between[0] <= low and high <= between[1] else Verdict.OPEN
 
 
 def judge_share(evidence: Evidence) -> Verdict:
@@ -185,15 +162,14 @@ def judge_share(evidence: Evidence) -> Verdict:
     It fails if the interval ends short of that percentage. The share must begin above 0, and be
     known to a factor of two; otherwise its size is open. See `share_of_cut`.
     """
-    estimate, percent = evidence.estimate, evidence.published
-    if estimate is None or estimate.low is None or estimate.high is None or percent is None:
+    (value, low, high), percent = _ends(evidence.estimate), evidence.published
+    if low is None or high is None or percent is None:
         return Verdict.OPEN
-    if 100 * estimate.high < percent:
+    if 100 * high < percent:
         return Verdict.FAILS
-    if estimate.low <= 0:
+    if low <= 0:
         return Verdict.OPEN
-    is_sized = is_known(estimate.value, estimate.low, estimate.high)
-    return Verdict.HOLDS if is_sized else Verdict.SHARE_OPEN
+    return Verdict.HOLDS if is_known(value, low, high) else Verdict.SHARE_OPEN
 
 
 def judge_correlation(evidence: Evidence) -> Verdict:
@@ -202,12 +178,12 @@ def judge_correlation(evidence: Evidence) -> Verdict:
     A figure over few runs is noisy. Nothing correlates with it by more than the square root of what
     as many other runs reach, so the claim fails only below `STRONG` times that root.
     """
-    estimate, ceiling = evidence.estimate, evidence.ceiling
-    if estimate is None or estimate.low is None or estimate.high is None or ceiling is None:
+    (_, low, high), ceiling = _ends(evidence.estimate), evidence.ceiling
+    if low is None or high is None or ceiling is None:
         return Verdict.OPEN
-    if estimate.high < STRONG * math.sqrt(max(ceiling.value, 0.0)):
+    if high < STRONG * math.sqrt(max(ceiling.value, 0.0)):
         return Verdict.FAILS
-    return Verdict.HOLDS if estimate.low >= STRONG else Verdict.OPEN
+    return Verdict.HOLDS if low >= STRONG else Verdict.OPEN
 
 
 def judge_cost(evidence: Evidence) -> Verdict:
@@ -241,6 +217,11 @@ RULES: Mapping[str, Callable[[Evidence], Verdict]] = {
 }
 
 
+def _ends(estimate: Estimate | None) -> tuple[float, float | None, float | None]:
+    """Value, low and high; no interval if there is no estimate."""
+    return (0.0, None, None) if estimate is None else (estimate.value, estimate.low, estimate.high)
+
+
 def is_known(value: float, low: float, high: float) -> bool:
     """Return True if both ends of an interval are within a factor of two of the value."""
     return high <= KNOWN_WITHIN * value and value <= KNOWN_WITHIN * low
@@ -248,16 +229,14 @@ def is_known(value: float, low: float, high: float) -> bool:
 
 def has_verdict(effect: Effect | None) -> bool:
     """Return True if the interval is over enough runs to say something of seeds."""
-    return effect is not None and effect.verdict not in NO_VERDICT
+    return effect is not None and effect.verdict not in {"too few runs", "not tested"}
 
 
 def is_below(effect: Effect | None, other: Effect | None) -> bool:
     """Return True if an arm's whole interval lies below another's; both are against one control."""
     if effect is None or other is None or effect.high is None or other.low is None:
         return False
-    if not (has_verdict(effect) and has_verdict(other)):
-        return False
-    return effect.high < other.low
+    return has_verdict(effect) and has_verdict(other) and effect.high < other.low
 
 
 def loses(accuracy: Effect | None) -> bool:
@@ -267,16 +246,16 @@ def loses(accuracy: Effect | None) -> bool:
 
 def excludes_loss(accuracy: Effect | None, loss: float) -> bool:
     """Return True if an interval over runs excludes a loss of this size."""
-    if accuracy is None or accuracy.low is None or not has_verdict(accuracy):
+    if accuracy is None or accuracy.low is None:
         return False
-    return accuracy.low >= -loss
+    return has_verdict(accuracy) and accuracy.low >= -loss
 
 
 def share_of_cut(effect: Effect | None, reference: Effect | None) -> Estimate | None:
-    """A cut as a share of another arm's cut.
+    """A cut as a share of another arm's cut; None if that arm shows no cut.
 
     Both intervals are widened so that they hold together, whatever the correlation of the arms:
-    with many runs, that of the share covers at least 95 %. None if the other arm shows no cut.
+    with many runs, that of the share covers at least 95 %.
     """
     mine, whole = _widened(effect), _widened(reference)
     if mine is None or whole is None or whole[2] >= 1:
@@ -292,8 +271,6 @@ def _widened(effect: Effect | None) -> tuple[float, float, float] | None:
         return None
     if not has_verdict(effect) or min(effect.value, effect.low) <= 0:
         return None
-    low, high = (
-        effect.value * math.exp(BOTH * math.log(end / effect.value))
-        for end in (effect.low, effect.high)
-    )
-    return effect.value, low, high
+    value, ends = effect.value, (effect.low, effect.high)
+    low, high = (value * math.exp(BOTH * math.log(end / value)) for end in ends)
+    return value, low, high

@@ -12,6 +12,7 @@ from seedproof.measurement.intervals import NORMAL
 from seedproof_reproductions.charts import ACCENT, DARK, FAINT, INK, draw, rows
 from seedproof_reproductions.conll2019.names import ARMS, BASELINE, PAPER_ARMS
 from seedproof_reproductions.conll2019.reading import Curve, SettingResults
+from seedproof_reproductions.figures import MISSING
 from seedproof_reproductions.page import Chart
 
 # As in the charts of the report, whose bins have the same bound.
@@ -27,7 +28,7 @@ COLORS, SHAPES, DASHES = (
     )
 )
 NOISE = "one model, explained twice"
-LEGEND = alt.Legend(title=None, orient="top", symbolSize=60)
+LEGEND = alt.Legend(title=None, orient="top", symbolSize=60, symbolStrokeWidth=0)
 Layers: TypeAlias = alt.LayerChart | alt.FacetChart
 X_SCALE = alt.Scale(domain=[0, 1], nice=False)
 
@@ -82,6 +83,21 @@ def points(curve: Curve) -> list[tuple[int, float, float]]:
         for place, (count, mean, error) in enumerate(bins)
         if mean is not None and count >= LEAST_EXAMPLES
     ]
+
+
+def peak(panel: Panel) -> str:
+    """The bin in which the curve of the baseline is highest."""
+    place = max(points(panel.curves[BASELINE]), key=lambda point: point[1], default=(None,))[0]
+    return MISSING if place is None else f"{place / 10:.1f}–{(place + 1) / 10:.1f}"
+
+
+def count_lower(panels: Sequence[Panel], arm: str) -> tuple[int, int]:
+    """Bins in which the curve of an arm is below that of the baseline, of all with both."""
+    pairs = []
+    for panel in (panel for panel in panels if arm in panel.curves):
+        base = {place: mean for place, mean, _ in points(panel.curves[BASELINE])}
+        pairs += [(mean, base[at]) for at, mean, _ in points(panel.curves[arm]) if at in base]
+    return sum(mean < base for mean, base in pairs), len(pairs)
 
 
 def draw_figure(figure: Figure, panels: Sequence[Panel]) -> Chart:

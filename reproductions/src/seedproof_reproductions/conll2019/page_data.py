@@ -10,19 +10,7 @@ from typing import Any, TypeAlias
 from seedproof.comparison.effect import Effect
 from seedproof.errors import EmptyInputError
 from seedproof.report.reasons.words import is_computed
-from seedproof_reproductions.conll2019.cases import (
-    ELSEWHERE,
-    checked_claims,
-    other_readings,
-    printed,
-    stated,
-)
-from seedproof_reproductions.conll2019.charts import (
-    Panel,
-    draw_figure,
-    points,
-    read_figures,
-)
+from seedproof_reproductions.conll2019 import cases, charts
 from seedproof_reproductions.conll2019.names import (
     ARMS,
     BASELINE,
@@ -65,19 +53,18 @@ class Measured:
 
     metric: str
     method: str | None = None
-    is_matched: bool = False
+    part: str = "metrics"
 
     def value(self, setting: SettingResults, arm: str) -> str:
         """The figure of an arm, as text."""
-        part = "matched" if self.is_matched else "metrics"
-        return figure(self.metric, setting.estimate(arm, self.metric, self.method, part=part))
+        return figure(self.metric, setting.estimate(arm, self.metric, self.method, part=self.part))
 
     def effect(
         self, setting: SettingResults, arm: str, *, among_all: bool = False
     ) -> Effect | None:
         """The change of an arm against the baseline."""
-        how = {"is_matched": self.is_matched, "among_all": among_all}
-        return setting.effect(arm, self.metric, self.method, **how)
+        of = self.metric, self.method
+        return setting.effect(arm, *of, part=self.part, among_all=among_all)
 
     def change(self, setting: SettingResults, arm: str, *, among_all: bool = False) -> str:
         """The change with its verdict, as text; empty for the baseline itself."""
@@ -88,7 +75,7 @@ class Measured:
 ACCURACY, SD, FLIPS = Measured("accuracy"), Measured("accuracy_sd"), Measured("flip_rate")
 ALONE, PROBABILITY = Measured("accuracy_sd_independent"), Measured("probability_sd")
 SAME_ACCURACY, SAME_SD, SAME_FLIPS = (
-    Measured(name, is_matched=True) for name in ("accuracy", "accuracy_sd", "flip_rate")
+    Measured(name, part="matched") for name in ("accuracy", "accuracy_sd", "flip_rate")
 )
 PREDICTIONS = {
     "sd of accuracy": SD,
@@ -98,11 +85,6 @@ PREDICTIONS = {
     "sd of the probability": PROBABILITY,
 }
 COMPARED = ("sd of accuracy", "flip rate", "flip rate, same share")
-
-
-def _of_explanations(method: str) -> dict[str, Measured]:
-    parts = {"KL": KL, "top words": JACCARD}
-    return {f"{METHODS[method]}: {name}": Measured(of, method) for name, of in parts.items()}
 
 
 def write_page(
@@ -118,8 +100,8 @@ def write_page(
         All files that were written, the page first.
     """
     data = page_data(results)
-    charts = [part["chart"] for part in data["figures"]]
-    return write(render(TEMPLATE, {**data, "folder": Path(path).stem}), charts, path)
+    images = [part["chart"] for part in data["figures"]]
+    return write(render(TEMPLATE, {**data, "folder": Path(path).stem}), images, path)
 
 
 def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -137,10 +119,10 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     settings = by_setting(results)
     if not settings:
         raise EmptyInputError("There are no results to make a page of. Collect some first.")
-    claims = checked_claims(settings)
+    claims = cases.checked_claims(settings)
     covered = {check.dataset for claim in claims for check in claim.checks}
-    nowhere = [name for name in DATASETS if name not in covered]
-    largest = _largest(settings)
+    tables = {"cnn": "Table 2: CNN models", "lstm": "Table 3: LSTM models"}
+    by_encoder = {name: [each for each in settings if each.encoder == name] for name in ENCODERS}
     return {
         "title": "CoNLL 2019, reproduced",
         "paper": published()["paper"],
@@ -148,35 +130,29 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "command": COMMAND,
         "settings": settings,
         "n_trained": sum(sum(setting.n_each) for setting in settings),
-        "elsewhere": ELSEWHERE,
+        "elsewhere": cases.ELSEWHERE,
         "undetermined": UNDETERMINED,
         "headline": headline(settings[0]),
         "counts": counts_table(claims),
         "claims": claims,
-        "claims_table": claims_table(claims, stated(claims)),
-        "nowhere": [DATASETS[name] for name in nowhere],
-        "not_covered": {
-            claim.claim.name: [DATASETS[name] for name in claim.missing if name not in nowhere]
-            for claim in claims
-        },
-        "readings": other_readings(settings, claims),
+        "claims_table": claims_table(claims, cases.stated(claims)),
+        "titles": lambda names: listed([DATASETS[name] for name in names]),
+        "nowhere": [name for name in DATASETS if name not in covered],
+        "readings": cases.other_readings(settings, claims),
         "accuracy": {
-            f"{number}: {ENCODERS[encoder]} models": _table(chosen, ACCURACY_COLUMNS)
-            for encoder, number in {"cnn": "Table 2", "lstm": "Table 3"}.items()
-            if (chosen := [setting for setting in settings if setting.encoder == encoder])
+            title: _table(by_encoder[name], ACCURACY_COLUMNS)
+            for name, title in tables.items()
+            if by_encoder[name]
         },
         "flips": _table(settings, FLIP_COLUMNS),
         "matched": _table(
-            [setting for setting in settings if len(setting.own["classes"]) == 2], MATCHED_COLUMNS
+            [each for each in settings if len(each.own["classes"]) == 2], MATCHED_COLUMNS
         ),
         "figures": list(_figures(settings)),
-        "further": _further(max(settings, key=lambda setting: len(setting.arms))),
+        "further": _further(max(settings, key=lambda each: len(each.own["arms"]))),
         "sizes": _sizes(settings),
-        "largest": largest,
-        "smaller": list(
-            dict.fromkeys(DATASETS[each.dataset] for each in settings if each.is_smaller)
-        ),
-        "private": [DATASETS[name] for name in PRIVATE if name not in largest],
+        "largest": _largest(settings),
+        "private": PRIVATE,
         "versions": shared_versions(setting.own["versions"] for setting in settings),
         "commands": [_command(setting) for setting in settings],
     }
@@ -191,57 +167,61 @@ def headline(setting: SettingResults) -> dict[str, Any]:
     Returns:
         Texts by row of the table, and what the sentences above it quote.
     """
-    asked = dict(PREDICTIONS)
+    paper_arms, arms = setting.paper_arms, (BASELINE, *setting.paper_arms)
+    measured = dict(PREDICTIONS)
     for method in setting.methods:
-        asked |= _of_explanations(method)
-    arms = (BASELINE, *setting.paper_arms)
+        measured |= _of_explanations(method)
     rows: dict[str, dict[str, Any]] = {
         name: {
             "none": of.value(setting, BASELINE),
-            "changes": {ARMS[arm]: of.change(setting, arm) for arm in setting.paper_arms},
+            "changes": {ARMS[arm]: of.change(setting, arm) for arm in paper_arms},
             "noise": _noise(setting, of),
         }
-        for name, of in asked.items()
-        if not of.is_matched or of.value(setting, BASELINE) != MISSING
+        for name, of in measured.items()
+        if of.part != "matched" or of.value(setting, BASELINE) != MISSING
     }
     chosen = [setting.scalars(arm, "epoch_chosen") for arm in arms]
+    trained = setting.own["arms"]
     return {
         "setting": setting,
-        "arms": [ARMS[arm] for arm in setting.paper_arms],
+        "arms": [ARMS[arm] for arm in paper_arms],
         "rows": rows,
         "table": Table.of(
-            ("", "none", *(ARMS[arm] for arm in setting.paper_arms), "explainer noise"),
-            (
-                (name, row["none"], *row["changes"].values(), row["noise"])
-                for name, row in rows.items()
-            ),
+            ("", "none", *(ARMS[arm] for arm in paper_arms), "explainer noise"),
+            ((name, x["none"], *x["changes"].values(), x["noise"]) for name, x in rows.items()),
         ),
-        "accuracy": {ARMS[arm]: ACCURACY.change(setting, arm) for arm in setting.paper_arms},
+        "accuracy": {ARMS[arm]: ACCURACY.change(setting, arm) for arm in paper_arms},
         "overlaps": {
             METHODS[method]: Measured(OVERLAP, method).value(setting, BASELINE)
             for method in setting.methods
         },
         "is_computed": {METHODS[method]: is_computed(method) for method in setting.methods},
         "spreads": {
-            arm: {"sd": SD.value(setting, arm), "alone": ALONE.value(setting, arm)}
+            arm: (SD.value(setting, arm), ALONE.value(setting, arm))
             for arm in arms
-            if setting.of_arm(arm)
+            if arm in trained
         },
         "learning": {ARMS[arm]: _learning(setting, arm) for arm in arms},
         # If every averaged model trained for longer, both effects go together.
-        "trained_longer": len(arms) > 1
+        "trained_longer": bool(paper_arms)
         and all(chosen)
         and all(max(chosen[0]) < min(epochs) for epochs in chosen[1:]),
+        "is_paired": all(trained[arm]["is_paired"] for arm in trained if arm != BASELINE),
         "is_over_runs": setting.is_over_runs(BASELINE),
         "is_demo": setting.own["name"] == "sst-cnn-additive",
     }
+
+
+def _of_explanations(method: str) -> dict[str, Measured]:
+    parts = {"KL": KL, "top words": JACCARD}
+    return {f"{METHODS[method]}: {name}": Measured(of, method) for name, of in parts.items()}
 
 
 def _noise(setting: SettingResults, of: Measured) -> str:
     """Distance between two explanations of one model; empty for predictions."""
     if of.method is None or is_computed(of.method):
         return "" if of.method is None else "0"
-    return figure(of.metric, setting.estimate(BASELINE, of.metric, of.method, part="noise"))
+    return Measured(of.metric, of.method, "noise").value(setting, BASELINE)
 
 
 def _learning(setting: SettingResults, arm: str) -> tuple[str, str]:
@@ -251,29 +231,22 @@ def _learning(setting: SettingResults, arm: str) -> tuple[str, str]:
     return loss, median_and_range(setting.scalars(arm, "epoch_chosen"))
 
 
-def _arms(settings: Settings) -> Iterator[tuple[SettingResults, str, str]]:
-    """Settings, arms of the paper and their titles; the first of a setting bears its name."""
-    for setting in settings:
-        yield setting, BASELINE, f"**{setting.title}**, {setting.seeds} seeds: {ARMS[BASELINE]}"
-        yield from ((setting, arm, ARMS[arm]) for arm in setting.paper_arms)
-
-
 def _table(settings: Settings, columns: Sequence[tuple[str, Cell]]) -> Table:
-    """A table with a row per setting and arm of the paper."""
-    return Table.of(
-        ("", *(name for name, _ in columns)),
-        (
-            (title, *(cell(setting, arm) for _, cell in columns))
-            for setting, arm, title in _arms(settings)
-        ),
-    )
+    """A row per setting and arm of the paper; the first of a setting bears its name."""
+    rows = []
+    for setting in settings:
+        for arm in (BASELINE, *setting.paper_arms):
+            title = f"**{setting.title}**, {setting.seeds} seeds: " if arm == BASELINE else ""
+            cells = (cell(setting, arm) for _, cell in columns)
+            rows.append((f"{title}{ARMS[arm]}", *cells))
+    return Table.of(("", *(name for name, _ in columns)), rows)
 
 
 def _published(setting: SettingResults, arm: str) -> str:
     """Mean and sd of accuracy in the paper's tables."""
     is_tabled = setting.is_as_tabled
     paper = published_accuracy(setting.dataset, setting.encoder, arm) if is_tabled else None
-    return MISSING if paper is None else printed(setting, f"{paper.mean:.1f} ±{paper.sd:.2f}")
+    return MISSING if paper is None else cases.printed(setting, f"{paper.mean:.1f} ±{paper.sd:.2f}")
 
 
 ACCURACY_COLUMNS: tuple[tuple[str, Cell], ...] = (
@@ -300,59 +273,36 @@ MATCHED_COLUMNS: tuple[tuple[str, Cell], ...] = (
 
 def _figures(settings: Settings) -> Iterator[dict[str, Any]]:
     """Each figure of the paper that our runs cover, with a table over all texts."""
-    for drawn in read_figures():
-        panels = {setting: group for setting in settings if (group := drawn.panels(setting))}
-        if not panels:
-            continue
+    for drawn in charts.read_figures():
         of = Measured(drawn.metric, drawn.method)
+        panels = {each: group for each in settings if (group := drawn.panels(each))}
         every = [panel for group in panels.values() for panel in group]
-        effects = [of.effect(setting, arm) for setting in panels for arm in setting.paper_arms]
-        yield {
-            "figure": drawn,
-            "chart": draw_figure(drawn, every),
-            "lower": {ARMS[arm]: _n_lower(every, arm) for arm in PAPER_ARMS},
-            "verdicts": Counter(effect.verdict for effect in effects if effect is not None),
-            "table": _over_all_texts(of, panels),
-        }
-
-
-def _n_lower(panels: Sequence[Panel], arm: str) -> tuple[int, int]:
-    """Bins in which the curve of an arm is below that of the baseline, of all with both."""
-    pairs = []
-    for panel in (panel for panel in panels if arm in panel.curves):
-        base = {place: mean for place, mean, _ in points(panel.curves[BASELINE])}
-        pairs += [(mean, base[at]) for at, mean, _ in points(panel.curves[arm]) if at in base]
-    return sum(mean < base for mean, base in pairs), len(pairs)
-
-
-def _over_all_texts(of: Measured, panels: Mapping[SettingResults, Sequence[Panel]]) -> Table:
-    arms = [arm for arm in PAPER_ARMS if any(of.effect(setting, arm) for setting in panels)]
-    return Table.of(
-        ("over all texts", "none", *(ARMS[arm] for arm in arms), "none is highest at"),
-        (
+        effects = [(arm, of.effect(each, arm)) for each in panels for arm in each.paper_arms]
+        shown = [(arm, effect.verdict) for arm, effect in effects if effect is not None]
+        arms = [arm for arm in PAPER_ARMS if arm in dict(shown)]
+        header = ("over all texts", "none", *(ARMS[arm] for arm in arms), "none is highest at")
+        rows = (
             (
-                setting.title,
-                of.value(setting, BASELINE),
-                *(of.change(setting, arm) for arm in arms),
-                listed([_peak(panel) for panel in group]),
+                each.title,
+                of.value(each, BASELINE),
+                *(of.change(each, arm) for arm in arms),
+                listed([charts.peak(panel) for panel in group]),
             )
-            for setting, group in panels.items()
-        ),
-    )
-
-
-def _peak(panel: Panel) -> str:
-    """The bin in which the curve of the baseline is highest."""
-    bins = points(panel.curves[BASELINE])
-    if not bins:
-        return MISSING
-    place, _, _ = max(bins, key=lambda point: point[1])
-    return f"{place / 10:.1f}–{(place + 1) / 10:.1f}"
+            for each, group in panels.items()
+        )
+        if every:
+            yield {
+                "figure": drawn,
+                "chart": charts.draw_figure(drawn, every),
+                "lower": {ARMS[arm]: charts.count_lower(every, arm) for arm in PAPER_ARMS},
+                "verdicts": Counter(verdict for _, verdict in shown),
+                "table": Table.of(header, rows),
+            }
 
 
 def _further(setting: SettingResults) -> dict[str, Any] | None:
-    """All arms of the setting that has most, compared together; None without a further setting."""
-    arms = [arm for arm in setting.arms if arm != BASELINE]
+    """All arms of the setting that has most, compared together; None without a further one."""
+    arms = [arm for arm in setting.own["arms"] if arm != BASELINE]
     if set(arms) <= set(PAPER_ARMS):
         return None
     compared = {name: PREDICTIONS[name] for name in COMPARED} | _of_explanations("attention")
@@ -361,17 +311,21 @@ def _further(setting: SettingResults) -> dict[str, Any] | None:
         effect = of.effect(setting, arm, among_all=among_all)
         return None if effect is None else effect.verdict
 
+    def row(arm: str) -> Iterator[str]:
+        return (of.change(setting, arm, among_all=True) for of in compared.values())
+
+    def learned(arm: str) -> tuple[str, ...]:
+        change = ACCURACY.change(setting, arm, among_all=True)
+        return ACCURACY.value(setting, arm), change, *_learning(setting, arm)
+
+    header = ("", "accuracy", "change", "training loss", "epoch chosen: median (range)")
     return {
         "title": setting.title,
         "others": [ARMS[arm] for arm in arms if arm not in PAPER_ARMS],
         "paper_arms": [ARMS[arm] for arm in setting.paper_arms],
         "n_arms": len(arms),
         "table": Table.of(
-            ("change against none", *compared),
-            (
-                (ARMS[arm], *(of.change(setting, arm, among_all=True) for of in compared.values()))
-                for arm in arms
-            ),
+            ("change against none", *compared), ((ARMS[arm], *row(arm)) for arm in arms)
         ),
         "steadier": {
             name: [ARMS[arm] for arm in arms if verdict(of, arm) == "steadier"]
@@ -383,18 +337,7 @@ def _further(setting: SettingResults) -> dict[str, Any] | None:
             for arm in setting.paper_arms
             if verdict(of, arm) != verdict(of, arm, among_all=False)
         ],
-        "learning": Table.of(
-            ("", "accuracy", "change", "training loss", "epoch chosen: median (range)"),
-            (
-                (
-                    ARMS[arm],
-                    ACCURACY.value(setting, arm),
-                    ACCURACY.change(setting, arm, among_all=True),
-                    *_learning(setting, arm),
-                )
-                for arm in (BASELINE, *arms)
-            ),
-        ),
+        "learning": Table.of(header, ((ARMS[arm], *learned(arm)) for arm in (BASELINE, *arms))),
     }
 
 
@@ -418,13 +361,13 @@ def _sizes(settings: Settings) -> Table:
 
 
 def _largest(settings: Settings) -> dict[str, SettingResults]:
-    """The setting with the most texts, of each data set."""
-    order = sorted(settings, key=_n_texts, reverse=True)
+    """The first setting with the most texts, of each data set."""
+
+    def n_texts(setting: SettingResults) -> tuple[int, int]:
+        return setting.own["sizes"]["test"], setting.own["sizes"]["train"]
+
+    order = sorted(settings, key=n_texts, reverse=True)
     return {setting.dataset: setting for setting in reversed(order)}
-
-
-def _n_texts(setting: SettingResults) -> tuple[int, int]:
-    return setting.own["sizes"]["test"], setting.own["sizes"]["train"]
 
 
 def _command(setting: SettingResults) -> str:
@@ -432,14 +375,13 @@ def _command(setting: SettingResults) -> str:
     chosen = setting.own["setting"]
     given: dict[str, Any] = {"dataset": setting.dataset}
     given |= {name: chosen[name] for name, usual in USUAL.items() if chosen[name] != usual}
-    given |= {"arms": ",".join(setting.arms), "seeds": max(setting.n_each)}
+    given |= {"arms": ",".join(setting.own["arms"]), "seeds": max(setting.n_each)}
     options = [f"--{name.replace('_', '-')} {value}" for name, value in given.items()]
     if setting.explained is not None:
         how = setting.explained["explaining"]
+        limits = LIME_OPTIONS.items()
         options.append("--explain")
         options += [
-            f"{option} {how[name]}"
-            for name, (option, usual) in LIME_OPTIONS.items()
-            if how.get(name, usual) != usual
+            f"{x} {how[name]}" for name, (x, usual) in limits if how.get(name, usual) != usual
         ]
     return " ".join(["seedproof reproduce conll2019", *options])

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from seedproof.comparison.effect import Effect
 from seedproof.measurement.intervals import Estimate
@@ -20,15 +20,8 @@ EXPLAINED = "-explained"
 RUNS_FOR_INTERVAL = 3
 
 
-@dataclass(frozen=True)
-class Curve:
-    """A figure in ten bins of the mean predicted probability.
-
-    Args:
-        counts: Examples in each bin.
-        means: Mean of the figure; None in a bin without an example.
-        errors: Standard error over examples; None where a bin has fewer than two.
-    """
+class Curve(NamedTuple):
+    """A figure in ten bins of the mean predicted probability; None in a bin without examples."""
 
     counts: tuple[int, ...]
     means: tuple[float | None, ...]
@@ -41,8 +34,7 @@ class SettingResults:
 
     Args:
         own: Results of the study that trained.
-        explained: Results of the study that explained its models by gradients and LIME; None
-            without one.
+        explained: Results of the study that explained its models by gradients and LIME, if any.
     """
 
     own: Mapping[str, Any]
@@ -70,11 +62,6 @@ class SettingResults:
         return f"{DATASETS[self.dataset]}, {ENCODERS[self.encoder]}{attention}"
 
     @property
-    def arms(self) -> tuple[str, ...]:
-        """Names of all arms, the baseline first."""
-        return tuple(self.own["arms"])
-
-    @property
     def paper_arms(self) -> tuple[str, ...]:
         """The paper's two stabilizers, if they were trained."""
         return tuple(arm for arm in PAPER_ARMS if arm in self.own["arms"])
@@ -87,13 +74,7 @@ class SettingResults:
     @property
     def seeds(self) -> str:
         """Seeds per arm, such as "10", or "7 to 10" where arms differ."""
-        least, most = min(self.n_each), max(self.n_each)
-        return f"{most}" if least == most else f"{least} to {most}"
-
-    @property
-    def is_paired(self) -> bool:
-        """True if all arms share their seeds with the baseline."""
-        return all(arm["is_paired"] for name, arm in self.own["arms"].items() if name != BASELINE)
+        return " to ".join(map(str, sorted({min(self.n_each), max(self.n_each)})))
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -109,10 +90,8 @@ class SettingResults:
     def is_over_runs(self, arm: str, method: str | None = None) -> bool:
         """Return True if intervals are over runs; those of two runs are over texts alone."""
         arms = [study["arms"][arm] for study in self._studies if arm in study["arms"]]
-        counts = [
-            int(each["n_runs"]) for each in arms if method is None or method in each["explanations"]
-        ]
-        return bool(counts) and counts[0] >= RUNS_FOR_INTERVAL
+        arms = [each for each in arms if method is None or method in each["explanations"]]
+        return bool(arms) and int(arms[0]["n_runs"]) >= RUNS_FOR_INTERVAL
 
     def of_arm(self, arm: str, method: str | None = None) -> Mapping[str, Any]:
         """Results of an arm, or of its explanations; empty if there are none."""
@@ -140,24 +119,23 @@ class SettingResults:
         metric: str,
         method: str | None = None,
         *,
-        is_matched: bool = False,
+        part: str = "metrics",
         among_all: bool = False,
     ) -> Effect | None:
         """Change of an arm against the baseline; None if it is not known.
 
-        With `is_matched`, all runs of an arm give one answer equally often. With `among_all`, the
-        interval holds together with those of all arms.
+        `part` is `metrics` or `matched`, as for estimates. With `among_all`, the interval holds
+        together with those of all arms.
         """
         results = self.of_arm(arm, method)
+        results = (results.get(part) or {}) if part == "matched" else results
         effects = results.get("effects")
-        if is_matched:
-            matched = results.get("matched") or {}
-            effects = matched.get("effects")
-            effects = (matched.get("of_all") or effects) if among_all else effects
-        elif among_all and (together := self.of_arm(arm).get("of_all")) is not None:
-            effects = (
-                together["effects"] if method is None else together["explanations"].get(method)
-            )
+        together = (results if part == "matched" else self.of_arm(arm)).get("of_all")
+        if among_all and together is not None:
+            effects = together
+            if part != "matched":
+                methods = together["explanations"]
+                effects = together["effects"] if method is None else methods.get(method)
         return _effect(effects, metric)
 
     def rival(self, metric: str, method: str) -> Effect | None:
@@ -173,27 +151,21 @@ class SettingResults:
     def curves(self, arm: str, metric: str, method: str | None) -> dict[str, Curve]:
         """A figure by predicted probability, for each class that is followed."""
         if method is None:
-            curve = self.of_arm(arm).get("sd_curve")
-            bins = () if curve is None else (curve["count"], curve["mean"], curve["error"])
-            return {self.own["classes"][-1]: Curve(*map(tuple, bins))} if bins else {}
-        curves = self.of_arm(arm, method).get("curves") or {"classes": []}
+            bins = self.of_arm(arm).get("sd_curve")
+            curve = bins and [bins[part] for part in ("count", "mean", "error")]
+            return {self.own["classes"][-1]: Curve(*map(tuple, curve))} if curve else {}
+        curves = self.of_arm(arm, method).get("curves")
+        if not curves:
+            return {}
+        parts = curves["counts"], curves["means"][metric], curves["errors"][metric]
         return {
-            name: Curve(
-                tuple(curves["counts"][place]),
-                tuple(curves["means"][metric][place]),
-                tuple(curves["errors"][metric][place]),
-            )
-            for place, name in enumerate(curves["classes"])
+            name: Curve(*(tuple(part[at]) for part in parts))
+            for at, name in enumerate(curves["classes"])
         }
 
     def published_size(self, split: str) -> int:
         """Number of texts in the paper."""
         return int(sum(published()["sizes"][self.dataset][split]))
-
-    @property
-    def is_smaller(self) -> bool:
-        """True if models learn from fewer texts than the paper's."""
-        return bool(self.own["sizes"]["train"] < self.published_size("train"))
 
     @property
     def departures(self) -> tuple[str, ...]:
@@ -237,17 +209,14 @@ def by_setting(results: Sequence[Mapping[str, Any]]) -> tuple[SettingResults, ..
         results are missing are left out.
     """
     named = {str(study["name"]): study for study in results}
-    settings = [
-        SettingResults(study, named.get(name + EXPLAINED))
-        for name, study in named.items()
-        if not name.endswith(EXPLAINED)
-    ]
+    trained = {name: study for name, study in named.items() if not name.endswith(EXPLAINED)}
     order = {"dataset": list(DATASETS), "encoder": list(ENCODERS), "attention": list(ATTENTIONS)}
+    settings = [
+        SettingResults(study, named.get(name + EXPLAINED)) for name, study in trained.items()
+    ]
     return tuple(
         sorted(
             settings,
-            key=lambda setting: [
-                known.index(setting.own["setting"][name]) for name, known in order.items()
-            ],
+            key=lambda each: [order[name].index(each.own["setting"][name]) for name in order],
         )
     )

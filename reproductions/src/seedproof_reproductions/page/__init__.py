@@ -19,16 +19,17 @@ from seedproof_reproductions.figures import listed
 
 INTERVAL = re.compile(r"\[([^],]+), ([^]]+)\]")
 BLANK_LINES = re.compile(r"\n{3,}")
+OUTCOMES = {
+    "hold": "holds here in every comparison",
+    "fail": "does not hold here in at least one",
+    "open": "is open in at least one, and fails in none",
+    "missing": "is not covered by our runs",
+}
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of texts; the macro `table` writes it as Markdown.
-
-    Args:
-        header: A title per column.
-        rows: As many cells per row.
-    """
+    """A table of texts; the macro `table` writes it as Markdown."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -41,13 +42,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Chart:
-    """An image of a page; the macro `chart` links it.
-
-    Args:
-        name: File name without its suffix.
-        title: Text for readers who cannot see it.
-        svg: Content of the file.
-    """
+    """An image of a page; `title` is for readers who cannot see it."""
 
     name: str
     title: str
@@ -55,44 +50,23 @@ class Chart:
 
 
 def claims_table(claims: Sequence[CheckedClaim], says: Mapping[str, str] | None = None) -> Table:
-    """Each claim with all of its verdicts in one line.
-
-    Args:
-        claims: All claims of a paper.
-        says: Longer statements of some claims, by name.
-
-    Returns:
-        A row per claim.
-    """
-    stated = {} if says is None else says
-    return Table.of(
-        ("the paper says", "where", "verdict"),
-        (
-            (stated.get(item.claim.name, item.claim.says), item.claim.where, item.summary)
-            for item in claims
-        ),
-    )
+    """Each claim with its verdicts in one line; `says` has longer statements, by name."""
+    stated = {item.claim.name: item.claim.says for item in claims} | dict(says or {})
+    rows = ((stated[item.claim.name], item.claim.where, item.summary) for item in claims)
+    return Table.of(("the paper says", "where", "verdict"), rows)
 
 
 def counts_table(claims: Sequence[CheckedClaim]) -> Table:
     """The number of claims by outcome."""
     counts = count_claims(claims)
-    titles = {
-        "hold": "holds here in every comparison",
-        "fail": "does not hold here in at least one",
-        "open": "is open in at least one, and fails in none",
-        "missing": "is not covered by our runs",
-    }
     header = (f"of {len(claims)} claims of the paper", "how many")
-    return Table.of(header, ((title, str(counts[name])) for name, title in titles.items()))
+    return Table.of(header, ((words, str(counts[name])) for name, words in OUTCOMES.items()))
 
 
 def checks_table(claim: CheckedClaim) -> Table:
     """The comparisons behind the verdict on a claim."""
-    return Table.of(
-        ("", "published", "ours", "verdict"),
-        ((check.where, check.published, check.ours, check.verdict.words) for check in claim.checks),
-    )
+    rows = ((each.where, each.published, each.ours, each.verdict.words) for each in claim.checks)
+    return Table.of(("", "published", "ours", "verdict"), rows)
 
 
 def render(template: str, data: Mapping[str, Any]) -> str:
@@ -130,13 +104,9 @@ def write(text: str, charts: Sequence[Chart], path: str | os.PathLike[str]) -> t
         All files that were written, the page first.
     """
     page = Path(path)
-    images = page.with_suffix("")
-    page.parent.mkdir(parents=True, exist_ok=True)
+    images = [page.with_suffix("") / f"{chart.name}.svg" for chart in charts]
+    page.with_suffix("").mkdir(parents=True, exist_ok=True)
     page.write_text(text, encoding="utf-8")
-    written = [page]
-    for chart in charts:
-        images.mkdir(exist_ok=True)
-        image = images / f"{chart.name}.svg"
+    for image, chart in zip(images, charts, strict=True):
         image.write_text(chart.svg, encoding="utf-8")
-        written.append(image)
-    return tuple(written)
+    return page, *images
