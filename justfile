@@ -12,7 +12,7 @@ default:
 setup:
     python3 -m venv .venv
     {{ bin }}/python -m pip install --upgrade -c constraints.txt pip
-    {{ bin }}/python -m pip install -c constraints.txt -e . --group dev
+    {{ bin }}/python -m pip install -c constraints.txt -e . -e reproductions --group dev
 
 # Format, and mend what ruff can mend.
 fix:
@@ -25,7 +25,7 @@ check:
     {{ bin }}/ruff format --check .
     {{ bin }}/mypy
     {{ bin }}/lint-imports
-    {{ bin }}/pydoclint src
+    {{ bin }}/pydoclint src reproductions/src
 
 # Run the tests, for example `just test tests/unit -k flip_rate`.
 test *args:

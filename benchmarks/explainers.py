@@ -25,16 +25,16 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 from lime.lime_text import LimeTextExplainer
-from seedproof_reproductions.datasets import sst
-from seedproof_reproductions.datasets.texts import Texts
-from seedproof_reproductions.datasets.vocabulary import UNKNOWN, Padded, Vocabulary, vocabulary_of
-from seedproof_reproductions.models import Classifier, Shape
 from torch import Tensor, nn
 
 from seedproof.explain import Lime, TakesLengths, TokenBatch
 from seedproof.explain.models import probs_of
 from seedproof.runs.rng import seed_everything, untouched
 from seedproof.typing import FloatArray
+from seedproof_reproductions.datasets import sst
+from seedproof_reproductions.datasets.texts import Texts
+from seedproof_reproductions.datasets.vocabulary import UNKNOWN, Padded, Vocabulary, vocabulary_of
+from seedproof_reproductions.models import Classifier, Shape
 
 MASKED = "<left-out>"  # no word of SST, so it is read as an unknown one
 N_TOP = 3

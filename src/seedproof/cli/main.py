@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable
 from functools import cache
-from importlib.metadata import entry_points
 
 import typer
 
@@ -15,6 +14,7 @@ from seedproof.cli.gate import gate
 from seedproof.cli.ingest import ingest
 from seedproof.cli.measure import measure
 from seedproof.cli.plan import plan
+from seedproof.cli.plugins import add_plugins
 from seedproof.cli.report import report
 from seedproof.cli.run import run
 from seedproof.cli.status import status
@@ -56,9 +56,7 @@ for verb in (
     report,
 ):
     app.command()(verb)
-# Verbs of other packages, such as `reproduce`; the name of the entry point is that of the verb.
-for plugin in sorted(entry_points(group="seedproof.verbs"), key=lambda point: point.name):
-    app.command(plugin.name)(plugin.load())
+add_plugins(app)
 
 
 @cache

@@ -23,53 +23,43 @@ def trained(made_sst, tmp_path):
     return train
 
 
-def families(place, arms):
-    """What each arm changes, by both readings."""
-    return compared_families(open_arms(place, arms, split="test"))
-
-
 def test_a_further_arm_does_not_widen_the_papers_intervals(trained):
-    """With EMA in the store, ASWA has the interval that it has without, and that of all beside."""
+    """With EMA in the store, ASWA has the interval that it has without, and that of all."""
     four, three = trained(ARMS), trained(ARMS[:3])
 
-    found = families(four, ARMS)
+    families = compared_families(open_arms(four, ARMS, split="test"))
 
-    alone, together = sp.compare(three), sp.compare(four)
-    asked = found.asked
-    assert set(asked) == set(ARMS)
-    assert asked["none"].effects == {}
-    assert asked["aswa"].effects["flip_rate"] == alone.effect("aswa", "flip_rate")
-    assert asked["ema"].effects["flip_rate"] == together.effect("ema", "flip_rate")
-    assert asked["naswa"].explanations["attention"] == alone.arm("naswa").explanations["attention"]
-    assert set(found.of_all) == {"aswa", "naswa"}
-    assert dict(found.of_all["aswa"].effects) == dict(together.arm("aswa").effects)
-    assert asked["aswa"].effects["accuracy"].high < found.of_all["aswa"].effects["accuracy"].high
-
-
-def test_the_papers_arms_alone_are_compared_once(trained):
-    """There is no further arm, and no second reading."""
-    found = families(trained(ARMS[:3]), ARMS[:3])
-
-    assert set(found.asked) == set(ARMS[:3])
-    assert found.of_all == {}
+    separate, together = sp.compare(three), sp.compare(four)
+    alone, of_all = families.alone, families.of_all
+    assert set(alone) == set(ARMS)
+    assert alone["none"].effects == {}
+    assert alone["aswa"].effects["flip_rate"] == separate.effect("aswa", "flip_rate")
+    assert alone["ema"].effects["flip_rate"] == together.effect("ema", "flip_rate")
+    assert (
+        alone["naswa"].explanations["attention"] == separate.arm("naswa").explanations["attention"]
+    )
+    assert set(of_all) == {"aswa", "naswa"}
+    assert dict(of_all["aswa"].effects) == dict(together.arm("aswa").effects)
+    assert alone["aswa"].effects["accuracy"].high < of_all["aswa"].effects["accuracy"].high
 
 
-def test_the_papers_two_are_compared_with_each_other(trained):
-    """NASWA against ASWA is one comparison, whatever else was trained."""
+def test_the_papers_arms_are_compared_with_each_other(trained):
+    """NASWA against ASWA is one comparison; without a further arm there is no second reading."""
     place = trained(ARMS[:3])
-
     sides = open_arms(place, ARMS[:3], split="test")
-    found = compared_rivals(sides)
 
+    families, rivals = compared_families(sides), compared_rivals(sides)
+
+    assert (set(families.alone), families.of_all) == (set(ARMS[:3]), {})
     oracle = sp.compare(place, baseline="aswa").arm("naswa")
-    mine, theirs = (one.explanations["attention"]["explanation_kl"] for one in (found, oracle))
-    assert mine.value == pytest.approx(theirs.value)
-    assert mine.high / mine.low < theirs.high / theirs.low  # theirs is one of two
+    ours, theirs = (arm.explanations["attention"]["explanation_kl"] for arm in (rivals, oracle))
+    assert ours.value == pytest.approx(theirs.value)
+    assert ours.high / ours.low < theirs.high / theirs.low  # theirs is one of two
     assert compared_rivals(sides[:2]) is None
 
 
-def test_without_a_baseline_nothing_is_compared(tmp_path):
+@pytest.mark.parametrize("arms", [("aswa", "naswa"), ("none",)])
+def test_without_a_baseline_and_another_arm_nothing_is_compared(tmp_path, arms):
     """The store is not even opened."""
-    for arms in (("aswa", "naswa"), ("none",)):
-        found = families(tmp_path, arms)
-        assert found.asked == found.of_all == {}
+    families = compared_families(open_arms(tmp_path, arms, split="test"))
+    assert families.alone == families.of_all == {}

@@ -1,3 +1,4 @@
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -6,19 +7,25 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from seedproof_reproductions.conll2019 import training
-from seedproof_reproductions.conll2019.data import prepare
+from seedproof_reproductions.conll2019.data import encode, prepare
+from seedproof_reproductions.conll2019.recipe import study
 from seedproof_reproductions.conll2019.settings import Setting
 from seedproof_reproductions.conll2019.training import (
     Checkpoint,
     dev_score,
     evaluate,
+    load_chosen,
     loss_of,
     roc_auc,
     train_model,
 )
+from seedproof_reproductions.datasets.texts import Texts, Vocabulary
 from seedproof_reproductions.models import Answer
 from sklearn.metrics import roc_auc_score
 
+from seedproof.errors import NotFoundError
+from seedproof.records.location import Location
+from seedproof.records.reader import Store
 from seedproof.runs.run import Run
 from seedproof.runs.spec import StudySpec
 from seedproof.seeds import SeedPlan
@@ -29,7 +36,7 @@ SETTING = Setting(epochs=3)
 
 @pytest.fixture(autouse=True)
 def _one_thread():
-    """What is small waits for other threads longer than it works."""
+    """Small models wait for other threads longer than they compute."""
     with one_thread():
         yield
 
@@ -52,37 +59,64 @@ def weights_of(trained):
     return torch.cat([w.flatten() for w in trained.model.state_dict().values()])
 
 
+def test_a_batch_is_as_wide_as_its_longest_text():
+    """Rows come in the order of the positions; second texts are padded on their own."""
+    texts = Texts(
+        ids=np.arange(3),
+        tokens=(("a",), ("a", "b", "b"), ("b", "a")),
+        labels=np.array([1, 0, 1]),
+        queries=(("b",), ("b",), ("a", "a", "a", "a")),
+    )
+
+    split = encode(texts, Vocabulary(["a", "b"]))
+    numbers, lengths, queries, query_lengths = split.inputs(torch.tensor([2, 0]))
+
+    assert numbers.tolist() == [[2, 5, 4, 3], [2, 4, 3, 0]]
+    assert lengths.tolist() == [4, 3]
+    assert queries.shape == (2, 6)
+    assert query_lengths.tolist() == [6, 3]
+
+
+@pytest.mark.usefixtures("made_sst")
+def test_nothing_that_runs_share_is_drawn_anew():
+    """Two preparations of a setting are the same, parts included."""
+    setting = Setting(n_train=50, n_dev=20, n_test=20)
+
+    first, again = prepare(setting), prepare(setting)
+
+    np.testing.assert_array_equal(first.vectors, again.vectors)
+    for name, size in (("train", 50), ("dev", 20), ("test", 20)):
+        split, other = getattr(first, name), getattr(again, name)
+        assert split.texts.ids.tolist() == other.texts.ids.tolist()
+        assert torch.equal(split.numbers, other.numbers)
+        assert len(split) == size
+    assert (first.shape.n_classes, first.shape.is_pair) == (2, False)
+
+
 @given(
     scores=st.lists(st.sampled_from([0.0, 0.1, 0.5, 0.9]), min_size=4, max_size=30),
     data=st.data(),
 )
 def test_roc_auc_is_that_of_scikit_learn(scores, data):
     """With ties, too; both sum ranks, so a few units of the last place may differ."""
-    labels = data.draw(
-        st.lists(st.integers(0, 1), min_size=len(scores), max_size=len(scores)).filter(
-            lambda found: 0 < sum(found) < len(found)
-        )
-    )
+    labels = data.draw(st.lists(st.integers(0, 1), min_size=len(scores), max_size=len(scores)))
 
     ours = roc_auc(np.array(scores), np.array(labels))
 
-    assert ours == pytest.approx(roc_auc_score(labels, scores), abs=1e-12)
-
-
-def test_roc_auc_of_one_class_is_chance():
-    """There is no pair to put in order."""
-    assert roc_auc(np.array([0.1, 0.9]), np.array([1, 1])) == 0.5
+    # Of one class there is no pair to put in order.
+    is_both = 0 < sum(labels) < len(labels)
+    assert ours == pytest.approx(roc_auc_score(labels, scores) if is_both else 0.5, abs=1e-12)
 
 
 def test_the_loss_is_the_cross_entropy():
     """−ln of the probability that the gold class has, on average."""
-    answer = Answer(torch.tensor([[0.5], [-1.0]]), torch.empty(0))
-    many = Answer(torch.tensor([[0.5, 0.0, 1.0], [2.0, 0.0, 0.0]]), torch.empty(0))
+    two = Answer(torch.tensor([[0.5], [-1.0]]), torch.empty(0))
+    three = Answer(torch.tensor([[0.5, 0.0, 1.0], [2.0, 0.0, 0.0]]), torch.empty(0))
 
-    for found, labels in ((answer, torch.tensor([1, 0])), (many, torch.tensor([2, 0]))):
-        gold = found.probs()[torch.arange(2), labels]
+    for answer, labels in ((two, torch.tensor([1, 0])), (three, torch.tensor([2, 0]))):
+        gold = answer.probs()[torch.arange(2), labels]
         # Single precision.
-        assert float(loss_of(found, labels)) == pytest.approx(float(-gold.log().mean()), rel=1e-6)
+        assert float(loss_of(answer, labels)) == pytest.approx(float(-gold.log().mean()), rel=1e-6)
 
 
 def test_the_first_of_equal_checkpoints_stays():
@@ -102,45 +136,44 @@ def test_the_first_of_equal_checkpoints_stays():
 
 
 def test_evaluation_is_in_the_order_of_the_split(prepared, monkeypatch):
-    """Sorting by length is undone: each example has its own answer, and all its tokens."""
+    """Sorting by length is undone: each example has its own prediction, and all its tokens."""
     monkeypatch.setattr(training, "EVALUATION_BATCH", 7)
     model = train_model(prepared, replace(SETTING, epochs=1), run_of("none")).model
 
-    found = evaluate(model, prepared.test)
+    evaluation = evaluate(model, prepared.test)
 
-    rows = torch.arange(len(prepared.test))
     with torch.no_grad():
-        answer = model(*prepared.test.inputs(rows))
+        answer = model(*prepared.test.inputs(torch.arange(len(prepared.test))))
     # Other batches pad differently, which moves the last digits.
-    np.testing.assert_allclose(found.probs, answer.probs(), rtol=1e-5, atol=1e-6)
-    for tokens, weights in zip(prepared.test.texts.tokens, found.attention, strict=True):
+    np.testing.assert_allclose(evaluation.probs, answer.probs(), rtol=1e-5, atol=1e-6)
+    for tokens, weights in zip(prepared.test.texts.tokens, evaluation.attention, strict=True):
         assert len(weights) == len(tokens)
         assert weights.sum() == pytest.approx(1, abs=1e-5)
-    assert found.loss == pytest.approx(float(loss_of(answer, prepared.test.labels)), rel=1e-5)
+    assert evaluation.loss == pytest.approx(float(loss_of(answer, prepared.test.labels)), rel=1e-5)
 
 
 def test_a_seed_decides_everything(prepared):
-    """The same run gives the same bits; another seed gives others."""
-    one, two, other = (train_model(prepared, SETTING, run_of("none", seed)) for seed in (0, 0, 1))
+    """The same run gives the same bits, and another seed others; the easy task is learned."""
+    first, again, other = (train_model(prepared, SETTING, run_of("none", s)) for s in (0, 0, 1))
 
-    assert torch.equal(weights_of(one), weights_of(two))
-    assert (one.dev_score, one.epoch, one.last_loss) == (two.dev_score, two.epoch, two.last_loss)
-    assert not torch.equal(weights_of(one), weights_of(other))
-
-
-def test_embeddings_begin_alike_and_are_trained(prepared):
-    """Words that occur move away from where all seeds begin; padding does not."""
-    trained = train_model(prepared, SETTING, run_of("none")).model.embedding.weight.detach()
-
-    moved = (trained - torch.from_numpy(prepared.vectors)).abs().sum(-1)
-
+    assert torch.equal(weights_of(first), weights_of(again))
+    assert (first.dev_score, first.epoch, first.last_loss) == (
+        again.dev_score,
+        again.epoch,
+        again.last_loss,
+    )
+    assert not torch.equal(weights_of(first), weights_of(other))
+    assert evaluate(first.model, prepared.test).accuracy(prepared.test.labels) > 0.9
+    # Words that occur move away from where all seeds begin; padding does not.
+    embedding = first.model.embedding.weight.detach()
+    moved = (embedding - torch.from_numpy(prepared.vectors)).abs().sum(-1)
     assert (moved[prepared.train.numbers.unique().long()[1:]] > 0).all()
     assert moved[0] == 0
 
 
 @pytest.mark.parametrize("arm", ["none", "aswa", "aswa-code", "naswa", "naswa-code", "ema", "lawa"])
-def test_what_is_chosen_is_what_dev_judged(prepared, arm, monkeypatch):
-    """The model at the end has the score of the chosen epoch, the best of all that count."""
+def test_the_chosen_model_is_the_one_that_dev_judged(prepared, arm, monkeypatch):
+    """It has the score of the chosen epoch, the best of all that count."""
     scores = []
 
     def kept(evaluation, split):
@@ -154,8 +187,7 @@ def test_what_is_chosen_is_what_dev_judged(prepared, arm, monkeypatch):
     assert len(scores) == SETTING.epochs + 1 - first
     assert trained.dev_score == max(scores)
     assert trained.epoch == first + scores.index(max(scores))
-    again = dev_score(evaluate(trained.model, prepared.dev), prepared.dev)
-    assert again == trained.dev_score
+    assert dev_score(evaluate(trained.model, prepared.dev), prepared.dev) == trained.dev_score
 
 
 def test_an_average_is_judged_in_place_of_the_last_weights(prepared):
@@ -167,8 +199,18 @@ def test_an_average_is_judged_in_place_of_the_last_weights(prepared):
     assert not torch.equal(weights_of(plain), weights_of(averaged))
 
 
-def test_an_easy_task_is_learned(prepared):
-    """Two words of each sentence tell its label: three epochs give nearly all."""
-    trained = train_model(prepared, SETTING, run_of("none"))
+@pytest.mark.usefixtures("made_sst")
+def test_the_stored_weights_give_the_recorded_predictions(tmp_path):
+    """In every arm and under every seed; without the weights there is no model."""
+    setting = Setting(epochs=2, n_train=40, n_dev=20, n_test=20)
+    study(setting, store=tmp_path, seeds=2, arms=("none", "aswa")).run("serial", progress=False)
+    prepared, records = prepare(setting), Store(Location.of(tmp_path))
 
-    assert evaluate(trained.model, prepared.test).accuracy(prepared.test.labels) > 0.9
+    for arm in ("none", "aswa"):
+        recorded = records.shards(arm=arm, split="test").shard(0).probs
+        for place, run in enumerate(run for run in records.runs if run.arm == arm):
+            again = evaluate(load_chosen(tmp_path, run, prepared), prepared.test).probs
+            np.testing.assert_allclose(again, recorded[place], atol=1e-6)  # single precision
+    shutil.rmtree(tmp_path / "runs" / run.run_id / "checkpoints")
+    with pytest.raises(NotFoundError):
+        load_chosen(tmp_path, run, prepared)
