@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import altair as alt
 
 from seedproof_reproductions.charts import ACCENT, FAINT, GROUND, WARNING, draw, rows
+from seedproof_reproductions.figures import listed
 from seedproof_reproductions.findings2023.decision_data import NO_COST, Point, pareto_front
 from seedproof_reproductions.findings2023.names import title_of
 from seedproof_reproductions.findings2023.published import published
@@ -68,7 +69,7 @@ def cell_chart(name: str, settings: Sequence[SettingResults]) -> Chart | None:
 
 def _panel(
     title: str, cells: Mapping[str, Any], color: alt.Color, about: Mapping[str, str]
-) -> alt.LayerChart:
+) -> alt.LayerChart | alt.FacetChart:
     x, y, axes = cells["x"], cells["y"], {}
     for key, channel in (("x", alt.X), ("y", alt.Y)):
         scale = alt.Scale(domain=[0, cells[key][-1]], nice=False)
@@ -96,18 +97,22 @@ def _panel(
     )
 
 
-def pareto_chart(points: Sequence[Point], recommended: Collection[str], *, title: str) -> Chart:
+def pareto_chart(
+    points: Sequence[Point], recommended: Collection[str], datasets: Sequence[str]
+) -> Chart | None:
     """Draw the change of the flip rate against the extra cost of training.
 
     Args:
-        points: Every arm, the largest cuts first; at least one.
+        points: Every arm, the largest cuts first.
         recommended: Arms to label, in addition to the front, the paper's methods, and what rises
             out of the chart. All others are small marks.
-        title: Text for readers who cannot see it.
+        datasets: Titles of the data sets.
 
     Returns:
-        The chart.
+        The chart; None without points.
     """
+    if not points:
+        return None
     front = pareto_front(points)
     above = [point for point in points if point.change > HIGHEST]
     others = [point for point in points if point.arm.is_published or point.arm.arm in recommended]
@@ -134,14 +139,14 @@ def pareto_chart(points: Sequence[Point], recommended: Collection[str], *, title
             x = next((at for at in steps if all(abs(at - o) >= APART for o in near)), x)
         places[point] = x, y
     marks = [_mark(point, *places[point], is_named=point in named) for point in points]
-    bars = [
+    bars: list[Row] = [
         {"x": places[p][0], "y": down(p.high), "y2": down(p.low), "kind": p.kind}
         for p in named
         if p not in above
     ]
     path = [places[point] for point in front]
     path += [(float(WIDTH), y) for _, y in path[-1:]]
-    lines = [(bar["x"], bar["y"], bar["x"], bar["y2"]) for bar in bars]
+    lines: list[Box] = [(bar["x"], bar["y"], bar["x"], bar["y2"]) for bar in bars]
     lines += [(x, y, end, y) for (x, y), (end, _) in pairwise(path)]
     lines += [(end, y, end, below) for (_, y), (end, below) in pairwise(path)]
     lines.append((0.0, down(0.0), WIDTH, down(0.0)))
@@ -149,7 +154,7 @@ def pareto_chart(points: Sequence[Point], recommended: Collection[str], *, title
     x_ticks = {across(tick): f"+{100 * tick:g} %" for tick in TICKS if tick <= most}
     percents = [percent for percent in range(-100, 40, 20) if percent / 100 <= top]
     y_ticks = {down(p / 100): f"{p:+d} %".replace("-", "−") if p else "0 %" for p in percents}
-    content = {
+    content: dict[str, list[Row]] = {
         "zero": [{"x": 0, "y": down(0.0), "x2": WIDTH, "y2": down(0.0)}],
         "front": [{"x": x, "y": y, "order": order} for order, (x, y) in enumerate(path)],
         "bars": bars,
@@ -157,6 +162,7 @@ def pareto_chart(points: Sequence[Point], recommended: Collection[str], *, title
         "labels": list(placed(labels, places.values(), lines)),
     }
     chart = _layers(content, {STRIP / 2: "none", **x_ticks}, y_ticks)
+    title = f"Change of the flip rate against the extra cost of training, on {listed(datasets)}."
     return draw(chart, name="which-mitigation", title=title)
 
 
@@ -217,7 +223,7 @@ def _meet(box: Box, other: Box) -> bool:
 
 def _layers(
     content: Mapping[str, list[Row]], x_ticks: Mapping[float, str], y_ticks: Mapping[float, str]
-) -> alt.LayerChart:
+) -> alt.LayerChart | alt.FacetChart:
     def axis(channel: Any, ends: list[float], ticks: Mapping[float, str], title: str) -> Any:  # noqa: ANN401 - altair
         texts = ", ".join(f"'{round(place)}': '{text}'" for place, text in ticks.items())
         expression = f"({{{texts}}})[round(datum.value)]"

@@ -131,9 +131,10 @@ def _cost(setting: SettingResults, claim: Claim, _: str, arm: str) -> _Made:
 def _accuracy(setting: SettingResults, claim: Claim, method: str, arm: str) -> _Made:
     effect = setting.effect(arm, claim.more["effect"])
     stated = [published_row(setting.dataset, name).get("accuracy") for name in ("control", method)]
-    if effect is None or None in stated:
+    before, after = (None if accuracy is None else accuracy[0] for accuracy in stated)
+    if effect is None or before is None or after is None:
         return _NOTHING
-    gain = stated[1][0] - stated[0][0]
+    gain = after - before
     return Evidence(effect), f"+{gain:.1f}\N{NO-BREAK SPACE}pts", None
 
 

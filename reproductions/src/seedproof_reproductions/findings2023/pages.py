@@ -34,14 +34,14 @@ ENCODERS = {
 
 
 def build_data(results: Sequence[Mapping[str, Any]], path: str | os.PathLike[str] = PAGE) -> Data:
-    """Return all names that the template of the results page uses.
+    """Return all names that the template of the results page uses, except its charts.
 
     Args:
         results: Stored results of all settings.
         path: Where the page will be; its charts are in a folder of the same name.
 
     Returns:
-        Plain data, checked claims, tables and charts.
+        Plain data, checked claims and tables.
 
     Raises:
         EmptyInputError: There are no results.
@@ -66,7 +66,6 @@ def build_data(results: Sequence[Mapping[str, Any]], path: str | os.PathLike[str
         "counts": page.counts_table(claims),
         "claims_table": page.claims_table(claims),
         "tables": page_data.paper_tables(compared),
-        "charts": {name: cell_chart(name, compared) for name in published()["figures"]},
         "redraws": page_data.redraws(compared),
         "all_arms": {setting.title: page_data.all_arms(setting) for setting in settings},
         "versions": shared_versions(setting.content["versions"] for setting in settings),
@@ -80,16 +79,16 @@ def build_data(results: Sequence[Mapping[str, Any]], path: str | os.PathLike[str
 def build_decision(
     results: Sequence[Mapping[str, Any]], path: str | os.PathLike[str] = PAGE
 ) -> Data:
-    """Return all names that the template of the decision page uses; no advice from few runs."""
+    """Return all names that the template of the decision page uses, except its chart.
+
+    Without enough runs there are no points for the chart, no advice and no choices.
+    """
     settings = by_setting(results)
     compared = [setting for setting in settings if BASELINE in setting.arms]
     frozen = heads(compared)
     names = [setting.short_title for setting in frozen]
     can_advise = all(setting.n_runs >= selection.ENOUGH["head"] for setting in frozen) and names
     chosen = selection.choices(compared) if can_advise else {}
-    points = decision_data.pareto_points(compared) if can_advise else ()
-    title = f"Change of the flip rate against the extra cost of training, on {listed(names)}."
-    recommended = [arm.arm for arm in chosen.values()]
     return {
         "page": Path(path).name,
         "folder": Path(path).stem,
@@ -97,7 +96,8 @@ def build_decision(
         "on": names,
         "seeds": list(dict.fromkeys(setting.seeds for setting in frozen)),
         "flips": decision_data.levels(frozen, BASELINE, "flip_rate"),
-        "chart": pareto_chart(points, recommended, title=title) if points else None,
+        "points": decision_data.pareto_points(compared) if can_advise else (),
+        "recommended": [arm.arm for arm in chosen.values()],
         "can_advise": bool(can_advise),
         "enough": selection.ENOUGH,
         "advice": decision_data.advice(compared, chosen) if can_advise else {},
@@ -119,11 +119,15 @@ def write_page(
         All files that were written, the pages first.
     """
     data, choice = build_data(results, path), build_decision(results, path)
-    charts = [chart for chart in (*data["charts"].values(), choice["chart"]) if chart is not None]
-    text = page.render("findings2023/page.md.jinja", data)
+    compared = [setting for setting in by_setting(results) if BASELINE in setting.arms]
+    cells = {name: cell_chart(name, compared) for name in published()["figures"]}
+    pareto = pareto_chart(choice["points"], choice["recommended"], choice["on"])
+    charts = [chart for chart in (*cells.values(), pareto) if chart is not None]
+    text = page.render("findings2023/page.md.jinja", {**data, "charts": cells})
     first, *images = page.write(text, charts, path)
     decision = first.with_name(decision_name(path))
-    decision.write_text(page.render("findings2023/decision.md.jinja", choice), encoding="utf-8")
+    text = page.render("findings2023/decision.md.jinja", {**choice, "chart": pareto})
+    decision.write_text(text, encoding="utf-8")
     return first, decision, *images
 
 

@@ -129,7 +129,8 @@ def lookup(content: Any, path: str) -> Any:  # noqa: ANN401 - nested plain data
 def _estimate(stored: Sequence[float] | None) -> Estimate | None:
     if stored is None or stored[0] is None:
         return None
-    return Estimate(*stored[:3]) if len(stored) > 1 else Estimate(stored[0])
+    low, high = (stored[1], stored[2]) if len(stored) > 1 else (None, None)
+    return Estimate(stored[0], low, high)
 
 
 def by_setting(results: Sequence[Mapping[str, Any]]) -> tuple[SettingResults, ...]:

@@ -110,8 +110,9 @@ class Candidate:
     @property
     def worst(self) -> float:
         """Largest ratio of its flip rate to the control's; infinite if one is unknown."""
-        values = [effect and effect.value for effect in self.effects(reading.FLIPS)]
-        return max((inf if value is None else value for value in values), default=1.0)
+        effects = self.effects(reading.FLIPS)
+        values = [inf if e is None or e.value is None else e.value for e in effects]
+        return max(values, default=1.0)
 
 
 def candidates(settings: Sequence[SettingResults]) -> tuple[Candidate, ...]:

@@ -1,0 +1,145 @@
+"""Advice, choices and the Pareto chart as data."""
+
+from itertools import pairwise
+
+import pytest
+
+from seedproof_reproductions.findings2023.charts import HEIGHT, WIDTH, pareto_chart, placed
+from seedproof_reproductions.findings2023.decision_data import (
+    advice,
+    choices_table,
+    pareto_front,
+    pareto_points,
+)
+from seedproof_reproductions.findings2023.reading import by_setting
+from seedproof_reproductions.findings2023.selection import choices
+
+KINDS = ("heads", "linear", "teachers", "early_averages", "soft_labels", "fixed")
+
+
+def given(settings):
+    """Advice that the results show."""
+    return advice(settings, choices(settings))
+
+
+def test_everything_that_the_results_show_is_advised(settings):
+    """With figures on both data sets."""
+    data = given(settings)
+
+    assert all(data[kind] for kind in KINDS)
+    assert data["heads"]["flips"] == ["−75\xa0%", "−75\xa0%"]
+    assert data["linear"]["lost"] == ["CLINC150", "MASSIVE"]
+    assert data["shared"] == ["−15\xa0% [−23, −7]"] * 2
+    assert data["fixed"]["flips"] == ["−40 to −30\xa0%"] * 2
+    assert data["soft_labels"]["arms"] == ["TGTSS (fresh teacher)"]
+    assert data["worst_ece"]["arm"] == "wide-decay-zero-smooth"
+    assert data["finetuned"] == []
+
+
+@pytest.mark.parametrize(
+    ("arm", "content", "kind"),
+    [
+        ("heads-16", {"flips": 0.97}, "heads"),  # no cut is shown
+        ("heads-16", {"flips": 0.25, "accuracy": -0.003}, "heads"),  # it loses accuracy
+        ("linear", {"flips": 0.97}, "linear"),
+        ("tgtss", {"flips": 0.9, "ece": 0.1}, "teachers"),  # fresh teachers cut, too
+        ("aswa", {"flips": 2.0}, "early_averages"),  # it loses no accuracy
+        ("aswa", {"flips": 1.03, "accuracy": -0.03}, "early_averages"),  # no rise is shown
+        ("fixed-init-draw-2", {"flips": 0.97}, "fixed"),  # one draw does nothing
+        ("tgtss", {"flips": 1.02}, "soft_labels"),  # it is as calibrated
+    ],
+)
+def test_what_one_data_set_does_not_show_is_not_advised(settings, make_arm, arm, content, kind):
+    """The other advice stays."""
+    settings[1].content["arms"][arm] = make_arm(**content)
+
+    data = given(settings)
+
+    assert [name for name in KINDS if not data[name]] == [kind]
+
+
+def test_too_few_runs_give_no_advice(settings, only_control):
+    """Seven are not enough."""
+    settings[0].content["arms"]["heads-16"]["n_runs"] = 7
+
+    assert given(settings)["heads"] == {}
+    assert advice([only_control], {}) == advice((), {}) == {}
+
+
+def test_fine_tuning_is_advised_from_five_runs_on(both, finetuned):
+    """EMA cuts there; with four runs nothing is known."""
+    settings = by_setting([*both, finetuned])
+    data = given(settings)
+    assert data["finetuned"][0]["arm"] == "EMA"
+    assert data["finetuned"][0]["few"]
+    assert data["seldom"][0]["cost"] == "2.40×"
+
+    for arm in finetuned["arms"].values():
+        arm["n_runs"] = 4
+    assert given(settings)["finetuned"] == given(settings)["seldom"] == []
+
+
+def test_choices_have_a_column_per_data_set(both, finetuned):
+    """A fine-tuned arm has no figure for the other data set."""
+    both[0]["arms"]["heads-16"]["costs"]["heads"] = 16.0
+    both[1]["arms"]["heads-16"]["costs"]["heads"] = 15.0
+    settings = by_setting([*both, finetuned])
+
+    rows = choices_table(choices(settings), ["CLINC150", "MASSIVE"]).rows
+
+    half = next(row for row in rows if row[0] == "half as much training again")
+    assert half[1:3] == ("**16 heads** `heads-16`", "−75\xa0% [−83, −67]")
+    assert half[-2:] == ("1.25× (16×)", "1.02×")
+    tuned = next(row for row in rows if row[1] == "**EMA** `ema`")
+    assert tuned[2:6:2] == ("–", "–")
+    assert tuned[3] == "−50\xa0% [−80, −20]"
+
+
+def test_a_point_is_where_an_arm_cuts_least_and_costs_most(settings, make_arm):
+    """Over the data sets, with its simultaneous interval."""
+    settings[1].content["arms"]["heads-16"] = make_arm(0.3, training=1.2)
+
+    point = next(point for point in pareto_points(settings) if point.arm.arm == "heads-16")
+
+    ends = (point.cost, point.change, point.low, point.high)
+    assert ends == pytest.approx((0.25, -0.7, -0.78, -0.62))
+    assert point.kind == "kept"
+
+
+def test_the_front_has_arms_that_no_cheaper_arm_beats(settings):
+    """Linear loses accuracy, and a shared teacher is left out."""
+    front = [point.arm.arm for point in pareto_front(pareto_points(settings))]
+
+    assert front == ["zero-last", "wide-decay-zero-smooth", "heads-16"]
+
+
+def test_arms_of_unknown_cost_have_no_point(settings):
+    """On one data set is enough."""
+    settings[0].content["arms"]["heads-16"]["costs"] = None
+
+    assert "heads-16" not in [point.arm.arm for point in pareto_points(settings)]
+
+
+def test_the_chart_names_the_front_the_paper_and_the_choices(settings):
+    """All other arms are marks without a name; one that rises out of the chart has its number."""
+    chart = pareto_chart(pareto_points(settings), ["linear"], ["CLINC150"])
+
+    for name in ("16 heads", "zero last layer", "TGTSS (fresh teacher)", "ASWA (+100 %)"):
+        assert f">{name}<" in chart.svg
+    assert "linear head" in chart.svg
+    assert "without exponent" not in chart.svg
+
+
+def test_labels_cover_neither_each_other_nor_marks():
+    """Twelve marks on one spot: those with a place are apart, and all stay in the chart."""
+    labels = list(
+        placed([(f"label {i}", 100.0, 100.0, "kept") for i in range(12)], [(100, 100)], [])
+    )
+
+    assert len(labels) > 6
+    places = {(label["x"], label["y"]) for label in labels}
+    assert len(places) == len(labels)
+    assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for x, y in places)
+    for side in (True, False):
+        heights = sorted(y for x, y in places if (x < 100) == side)
+        assert all(b - a >= 12 for a, b in pairwise(heights))

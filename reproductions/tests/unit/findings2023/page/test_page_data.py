@@ -1,0 +1,186 @@
+"""Claims, tables and answers as data."""
+
+import pytest
+
+from seedproof_reproductions.claims import read_claims
+from seedproof_reproductions.findings2023.page_data import (
+    all_arms,
+    checked_claims,
+    paper_tables,
+    redraws,
+    short_answer,
+)
+from seedproof_reproductions.findings2023.reading import by_setting
+from seedproof_reproductions.findings2023.results import stored_results
+from seedproof_reproductions.rules import Verdict
+
+HOLDS, FAILS, OPEN, SHARE_OPEN = Verdict.HOLDS, Verdict.FAILS, Verdict.OPEN, Verdict.SHARE_OPEN
+
+
+def verdicts(settings):
+    """Verdicts by the name of the claim."""
+    return {item.claim.name: item.verdicts for item in checked_claims(settings)}
+
+
+def cell(table, row, column):
+    """A cell by the titles of its row and column."""
+    texts = next(texts for texts in table.rows if texts[0].split(": ")[-1].startswith(row))
+    return texts[table.header.index(column)]
+
+
+def test_stored_results_keep_their_verdicts():
+    """Of CLINC150, MASSIVE, and MASSIVE fine-tuned; two per setting with shared teachers."""
+    both_fail = (FAILS,) * 4
+    assert verdicts(by_setting(stored_results())) == {
+        "tgtss-cuts": (FAILS,) * 5,
+        "tgtss-recovers": (SHARE_OPEN, FAILS, SHARE_OPEN, FAILS),
+        "fraction-of-cost": (HOLDS,) * 4,
+        "ensemble-best": (OPEN, OPEN),
+        "tgtss-beats": (HOLDS, FAILS, OPEN, FAILS),
+        "smoothing-cuts": (OPEN, OPEN),
+        "swa-cuts": (FAILS, FAILS, HOLDS),
+        "exponent-matters": (OPEN, OPEN),
+        "tgtss-accurate": (*both_fail, HOLDS),
+        "one-run-stands-in": (FAILS, FAILS, OPEN),
+        "entropy-follows-sd": (FAILS, FAILS, OPEN),
+        "tgtss-single-run": (FAILS,) * 5,
+        "tgtss-high": (OPEN, FAILS, OPEN, FAILS, OPEN),
+        "tgtss-single-run-high": both_fail,
+    }
+
+
+def test_shared_and_fresh_teachers_are_separate_checks(settings):
+    """−15 % [−20, −10] ends short of −26.7 %."""
+    check, fresh, *_ = checked_claims(settings)[0].checks
+
+    assert (check.published, check.ours) == ("−26.7\xa0%", "−15\xa0% [−20, −10]")
+    assert (check.group, fresh.group) == ("with a shared teacher", "with fresh teachers")
+
+
+def test_a_cut_of_the_published_size_holds(settings, make_arm):
+    """−33 % [−38, −28] reaches −26.7 % and −31.4 %."""
+    for setting in settings:
+        setting.content["arms"]["tgtss-shared"] = make_arm(0.67, shares="teacher", group="paper")
+
+    assert verdicts(settings)["tgtss-cuts"] == (HOLDS, FAILS, HOLDS, FAILS)
+
+
+def test_each_kind_of_claim_is_judged_by_its_interval(settings):
+    """The made arms, judged by hand."""
+    made = {name: set(codes) for name, codes in verdicts(settings).items()}
+
+    assert made["fraction-of-cost"] == {HOLDS}  # 1.1 of 4.0
+    assert made["ensemble-best"] == {OPEN}  # 0.75 to 0.85 against 0.80 to 0.90
+    assert made["exponent-matters"] == {OPEN}  # 0.97 to 1.07 against 0.95 to 1.05
+    assert made["tgtss-accurate"] == {FAILS}  # at most −0.2 points
+    assert made["one-run-stands-in"] == {FAILS}  # at most 0.55
+    assert made["entropy-follows-sd"] == {HOLDS}  # at least 0.75
+
+
+def test_a_gain_on_hard_utterances_needs_both_choices(settings):
+    """A cut of 30 % by the control's choice; by the arm's own a rise of 5 %, then a cut."""
+    high = settings[0].content["arms"]["tgtss-shared"]["high"]
+    high["cross_fitted"] = high["cross_fitted"] | {"value": 0.7, "low": 0.6, "high": 0.8}
+    assert verdicts(settings)["tgtss-high"][0] == OPEN
+
+    high["by_arm"] = high["cross_fitted"]
+    assert verdicts(settings)["tgtss-high"][0] == HOLDS
+
+
+def test_few_arms_leave_claims_uncovered(finetuned, only_control):
+    """No ensemble, no share of it; SWA alone is not SWA and L2."""
+    covered = {name for name, codes in verdicts(by_setting([finetuned])).items() if codes}
+    missing = {"tgtss-recovers", "fraction-of-cost", "ensemble-best", "tgtss-beats"}
+    missing |= {"smoothing-cuts", "exponent-matters"}
+
+    assert covered == set(verdicts([only_control])) - missing
+    alone = {name for name, codes in verdicts([only_control]).items() if codes}
+    assert alone == {"one-run-stands-in", "entropy-follows-sd"}
+
+
+def test_every_effect_of_a_claim_is_stored():
+    """A path that names nothing would leave its claim uncovered."""
+    arm = by_setting(stored_results())[0]
+    for claim in read_claims("seedproof_reproductions.findings2023"):
+        for key in ("effect", "also"):
+            if key in claim.more:
+                assert arm.effect("tgtss", claim.more[key]) is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "column", "text"),
+    [
+        ("table3", "control", "accuracy, published", "95.1 ±0.8"),
+        ("table3", "control", "LE_m, ours", "0.060 [0.050, 0.070]"),
+        ("table3", "ensemble", "LE_m, ours", "−20\xa0% [−25, −15], steadier"),
+        ("table3", "ensemble", "of the ensemble, ours", ""),
+        ("table3", "L2", "LE_m, published", "+0.6\xa0%"),
+        ("table3", "TGTSS (shared", "of the ensemble, published", "86\xa0%"),
+        ("table4", "L2", "published", "–"),
+        ("table5", "L2", "chosen by the arm", "+22\xa0% [+17, +27], less steady"),
+        ("table5", "L2", "ours, as published", "−2\xa0%"),
+        ("table6", "SWA", "ours", "−3\xa0% [−8, +2], no difference shown"),
+    ],
+)
+def test_tables_of_the_paper_have_published_figures_and_ours(settings, name, row, column, text):
+    """Each of CLINC150's arms."""
+    assert cell(paper_tables(settings)[name], row, column) == text
+
+
+def test_methods_without_a_figure_are_left_out(settings):
+    """SWA was not traced; label smoothing is that of the data set."""
+    for setting in settings:
+        setting.content["arms"]["swa"]["single_run_effects"] = None
+
+    titles = [row[0] for row in paper_tables(settings)["table4"].rows]
+
+    assert titles[0] == "**CLINC150 (head)**, 50 runs: ensemble of 200 (shared)"
+    assert not any("SWA" in title for title in titles)
+    smoothing = [title for title in titles if "smoothing" in title]
+    assert smoothing == ["label smoothing 0.5", "label smoothing 0.1"]
+
+
+def test_all_arms_are_in_groups_with_simultaneous_intervals(settings):
+    """An interval over utterances alone is not printed."""
+    settings[0].content["arms"]["heads-16"]["high"]["cross_fitted"]["verdict"] = "too few runs"
+    table = all_arms(settings[0])
+
+    assert len(table.rows) == 18 + 5  # arms and groups
+    row = next(row for row in table.rows if row[0] == "16 heads<br>`heads-16`")
+    assert row[5:7] == ("1.0\xa0% [0.8, 1.2]", "−75\xa0% [−83, −67]")
+    assert row[9] == "−75\xa0%"
+    assert row[-2:] == ("1.25×", "1.02×")
+    assert cell(table, "fixed init", "runs share") == "the first weights"
+
+
+def test_draws_are_compared_by_whole_intervals(settings, only_control):
+    """0.6, 0.7 and 0.62, each ±0.05; then 0.6 and 0.75."""
+    note = redraws(settings)["notes"][0]
+    assert (note["draws"], note["cuts"], note["differ"]) == (3, 3, False)
+    assert note["span"] == "−40\xa0% to −30\xa0%"
+
+    effect = settings[0].content["arms"]["fixed-init-draw-2"]["effects"]["flip_rate"]
+    effect |= {"value": 0.75, "low": 0.7, "high": 0.8}
+    assert redraws(settings)["notes"][0]["differ"]
+    assert redraws([only_control]) == {}
+
+
+def test_levers_must_beat_the_published_by_whole_intervals(settings, make_arm):
+    """Zero last (to 0.88) meets label smoothing (from 0.82); heads and width lie below."""
+    levers = short_answer(settings)["levers"]
+    assert (levers["winners"], levers["of"], levers["beat_ensemble"]) == (2, 4, 2)
+    assert [item["arm"].split()[0] for item in levers["largest"]] == ["16", "width"]
+
+    for setting in settings:
+        setting.content["arms"]["swa"] = make_arm(0.2, group="paper")
+    assert short_answer(settings)["levers"]["winners"] == 0
+
+
+def test_questions_without_an_answer_are_empty(finetuned, only_control):
+    """Fine-tuned alone there is no ensemble, no exponent and no lever."""
+    few = short_answer(by_setting([finetuned]))
+    empty = {name for name, content in few.items() if not content}
+
+    assert empty == {"ensemble", "exponent", "levers"}
+    assert [item["text"] for item in few["costs"]] == ["2.40×"]
+    assert not any(short_answer([only_control])["cuts"].values())

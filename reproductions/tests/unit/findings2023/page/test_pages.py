@@ -1,0 +1,155 @@
+"""Both pages: data, files, and one snapshot each."""
+
+import os
+from dataclasses import asdict, replace
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from seedproof.errors import EmptyInputError
+from seedproof_reproductions.figures import UNDETERMINED
+from seedproof_reproductions.findings2023.pages import (
+    build_data,
+    build_decision,
+    setting_data,
+    train_command,
+    write_page,
+)
+from seedproof_reproductions.findings2023.reading import SettingResults
+from seedproof_reproductions.findings2023.recipe import ARMS_OF_TRACK
+from seedproof_reproductions.findings2023.results import stored_results
+from seedproof_reproductions.findings2023.settings import Setting
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+DOCS = Path(__file__).parents[5] / "docs" / "results"
+
+
+def headings(text):
+    """Headings of the sections."""
+    return [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")]
+
+
+def table_rows(text):
+    """Rows of all tables."""
+    return [line.strip() for line in text.splitlines() if line.strip().startswith("|")]
+
+
+def test_pages_of_made_results_match_their_snapshots(both, finetuned, tmp_path):
+    """Rewritten with SEEDPROOF_UPDATE_SNAPSHOTS=1."""
+    pages = write_page([finetuned, *both], tmp_path / "findings2023.md")[:2]
+    text = {page.name: page.read_text(encoding="utf-8") for page in pages}
+    # The command names the folder of this test.
+    text = {name: page.replace(tmp_path.as_posix(), "FOLDER") for name, page in text.items()}
+    if os.environ.get("SEEDPROOF_UPDATE_SNAPSHOTS"):
+        for name, page in text.items():
+            (SNAPSHOTS / name).write_text(page, encoding="utf-8")
+
+    assert text == {name: (SNAPSHOTS / name).read_text(encoding="utf-8") for name in text}
+
+
+def test_committed_pages_have_the_tables_of_the_stored_results(tmp_path):
+    """Every row of every table, and every chart."""
+    page, decision, *images = write_page(stored_results(), tmp_path / "findings2023.md")
+
+    for path in (page, decision):
+        committed = (DOCS / path.name).read_text(encoding="utf-8")
+        assert table_rows(path.read_text(encoding="utf-8")) == table_rows(committed)
+    committed = {path.name for path in (DOCS / "findings2023").iterdir()}
+    assert {image.name for image in images} == committed
+    for image in images:
+        assert ET.fromstring(image.read_text(encoding="utf-8")).tag.endswith("svg")  # noqa: S314
+
+
+def test_a_page_of_another_name_has_a_decision_page_of_its_own(both, tmp_path):
+    """Neither overwrites the other's; each is linked by its name."""
+    page, decision, *images = write_page(both, tmp_path / "mine.md")
+
+    assert decision.name == "mine-which-mitigation.md"
+    assert {image.parent.name for image in images} == {"mine"}
+    assert "(mine-which-mitigation.md)" in page.read_text(encoding="utf-8")
+    assert "(mine.md#all-arms)" in decision.read_text(encoding="utf-8")
+
+
+def test_own_results_are_not_the_packaged_ones(both):
+    """The command names the page that was written."""
+    data = build_data(both, "mine.md")
+    assert not data["is_packaged"]
+    assert data["command"].endswith("--results FOLDER --page mine.md")
+
+    assert build_data(stored_results(), "mine.md")["is_packaged"]
+
+
+def test_results_without_a_control_are_not_compared(both, tmp_path):
+    """Their arms are still listed; the other setting is compared."""
+    del both[0]["arms"]["none"]
+    both[0]["control"] = None
+    for arm in both[0]["arms"].values():
+        arm |= {"effects": {}, "of_all": {}, "high": None, "costs": None, "single_run_effects": {}}
+    sections = headings(write_page(both, tmp_path / "both.md")[0].read_text(encoding="utf-8"))
+    assert "The claims, one by one" in sections
+
+    alone = write_page(both[:1], tmp_path / "alone.md")
+    sections = headings(alone[0].read_text(encoding="utf-8"))
+    assert sections[:2] == ["The short answer", "All arms"]
+    assert len(alone) == 2  # no charts
+    assert not build_decision(both[:1])["can_advise"]
+
+
+def test_few_runs_give_no_advice_and_no_chart(both, only_control, finetuned):
+    """Fewer than eight; nor do the control alone and fine-tuned runs alone."""
+    for results in both:
+        for arm in results["arms"].values():
+            arm["n_runs"] = 7
+    for results in (both, [only_control.content], [finetuned]):
+        decision = build_decision(results)
+        assert decision["choices"] is None
+        assert decision["points"] == ()
+
+
+def test_undetermined_changes_are_explained(both):
+    """An interval from a tenth to ten times as much."""
+    assert build_data(both)["undetermined"] == ""
+
+    both[0]["arms"]["swa"]["effects"]["label_entropy"] |= {"low": 0.1, "high": 10.0}
+
+    assert build_data(both)["undetermined"] == UNDETERMINED
+
+
+def test_without_results_there_is_no_page():
+    """Nothing to show is an error of the caller."""
+    with pytest.raises(EmptyInputError):
+        build_data([])
+
+
+def test_settings_are_described_next_to_the_paper(both, make):
+    """A smoke run departs further; arms that were not traced are named."""
+    both[0]["arms"]["aswa"] |= {"n_traced": 0, "single_run": None}
+    both[0]["arms"]["linear"]["single_run_effects"] = {"all": None}
+    data = setting_data(SettingResults(both[0]))
+    assert data["pairs"]["test utterances"] == (4500, 3000)
+    assert data["is_full"]
+    assert data["head_share"] == pytest.approx(0.02)
+    assert (data["traced"], data["most_traced"], data["untraced"]) == (10, 3, ["ASWA"])
+    assert data["other_steps"] == ["linear head + decay + zero last + 2× epochs"]
+
+    smoke = setting_data(SettingResults(make(epochs=2, n_train=600)))
+    assert not smoke["is_full"]
+    assert smoke["pairs"]["epochs"] == (2, 5)
+
+
+def test_commands_train_the_settings_again(make, make_arm, finetuned):
+    """Only what is unusual is an option; dropout is set from Python alone."""
+    start = "seedproof reproduce findings2023 --dataset"
+    every = make(arms={arm: make_arm() for arm in ARMS_OF_TRACK["head"]}, epochs=2)
+    smoke = make(**asdict(replace(Setting().smoke(), n_train=700)))
+
+    assert train_command(SettingResults(every)) == (
+        f"{start} clinc150 --track head --epochs 2 --seeds 50 --engine serial"
+    )
+    assert train_command(SettingResults(finetuned)) == (
+        f"{start} massive --track finetune --seeds 5 --arms none,swa,ema,tgtss-every-10 "
+        "--engine serial"
+    )
+    assert "--smoke --n-train 700 --seeds 50 --arms none," in train_command(SettingResults(smoke))
+    assert train_command(SettingResults(make(dropout=0.1))).startswith("# clinc150-head")

@@ -1,0 +1,47 @@
+from seedproof.measurement.intervals import Estimate
+from seedproof_reproductions.findings2023.reading import SettingResults, by_setting, heads
+
+
+def test_settings_do_not_depend_on_the_order_of_the_files(both, finetuned):
+    """Heads come first, each data set in its place."""
+    settings = by_setting([finetuned, *reversed(both)])
+
+    titles = ["CLINC150 (head)", "MASSIVE (head)", "MASSIVE (fine-tuned)"]
+    assert [setting.title for setting in settings] == titles
+    assert [setting.short_title for setting in heads(settings)] == ["CLINC150", "MASSIVE"]
+
+
+def test_figures_and_effects_have_their_intervals(settings):
+    """A figure stored as one number has none; neither has an effect."""
+    setting = settings[0]
+    setting.content["arms"]["linear"]["metrics"]["ece"] = [0.02]
+
+    flips = setting.estimate("linear", "metrics.flip_rate")
+    assert flips == Estimate(0.15 * 0.04, 0.15 * 0.03, 0.15 * 0.05)
+    assert setting.estimate("linear", "metrics.ece") == Estimate(0.02)
+    assert setting.effect("linear", "effects.flip_rate").verdict == "steadier"
+    assert setting.effect("linear", "of_all.flip_rate").high == 0.15 + 0.08
+    naive = setting.effect("linear", "high.naive")
+    assert (naive.metric, naive.value, naive.low) == ("label_entropy", 0.15 - 0.04, None)
+    assert setting.of_control("stand_in.pearson") == Estimate(0.5, 0.45, 0.55)
+
+
+def test_missing_figures_are_none(only_control):
+    """A missing arm, a missing part of an arm, and a missing control."""
+    only_control.content["control"]["stand_in"] = None
+    only_control.content["arms"]["none"]["costs"] = None
+
+    assert only_control.effect("tgtss", "effects.flip_rate") is None
+    assert only_control.effect("none", "high.cross_fitted") is None
+    assert only_control.effect("none", "single_run_effects.all") is None
+    assert only_control.of_control("stand_in.pearson") is None
+    assert only_control.cost("none", "training") is None
+    assert SettingResults({**only_control.content, "control": None}).of_control("sigma") is None
+
+
+def test_unequal_numbers_of_runs_are_a_range(make, make_arm):
+    """As in a store that is still growing."""
+    setting = SettingResults(make(arms={"none": make_arm(), "swa": make_arm(n_runs=12)}))
+
+    assert setting.seeds == "12 to 50"
+    assert setting.n_runs == 50

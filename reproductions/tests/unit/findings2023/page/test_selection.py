@@ -1,0 +1,205 @@
+import pytest
+
+from seedproof.comparison.effect import Effect, judged
+from seedproof_reproductions.findings2023.page_data import goal, shortfalls
+from seedproof_reproductions.findings2023.reading import by_setting
+from seedproof_reproductions.findings2023.selection import (
+    Candidate,
+    best_of,
+    candidates,
+    choices,
+    closest,
+    halves,
+    keeps,
+)
+
+AFFORD = "hardly more training than now"
+
+
+def reached(settings):
+    """Names of honest arms that reach the goal."""
+    return [arm.arm for arm in candidates(settings) if arm.reaches and arm.is_honest]
+
+
+def chosen(settings):
+    """Names of the chosen arms by budget."""
+    return {budget: arm.arm for budget, arm in choices(settings).items()}
+
+
+def replace_everywhere(settings, arm, content):
+    """Store another arm in every setting."""
+    for setting in settings:
+        setting.content["arms"][arm] = content
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "is_halved"),
+    [
+        (0.5, 0.4, 0.599, True),
+        (0.501, 0.4, 0.55, False),  # less than half is cut
+        (0.5, 0.4, 0.6, False),  # a cut of 40 % is not excluded
+        (0.4, None, None, False),
+    ],
+)
+def test_half_of_the_flips_with_an_interval_that_excludes_40_percent(value, low, high, is_halved):
+    """Both ends count."""
+    verdict = "not tested" if low is None else judged("flip_rate", low, high)
+
+    assert halves(Effect("flip_rate", "ratio", value, low, high, verdict=verdict)) == is_halved
+
+
+def test_two_runs_reach_nothing_however_narrow_their_intervals(settings):
+    """Intervals over utterances say nothing of the next seed."""
+    for setting in settings:
+        for arm in setting.treatments:
+            for name in ("effects", "of_all"):
+                for effect in setting.content["arms"][arm][name].values():
+                    effect["verdict"] = "too few runs"
+
+    assert reached(settings) == []
+    assert not keeps(settings[0].effect("heads-16", "effects.accuracy"))
+    reasons = shortfalls(Candidate("heads-16", settings))
+    assert reasons == [{"reason": "runs", "on": name} for name in ("CLINC150", "MASSIVE")]
+
+
+def test_the_goal_must_be_reached_on_every_data_set(settings, make_arm):
+    """Half with an end at 0.55 does; on one data set alone is not enough."""
+    assert reached(settings) == ["heads-16", "wide-decay-zero-smooth"]
+
+    settings[1].content["arms"]["heads-16"] = make_arm(0.6)
+
+    assert reached(settings) == ["wide-decay-zero-smooth"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"training": 1.51},
+        {"accuracy": -0.0021},  # the interval ends at −0.01 points
+        {"flips": 0.51},
+        {"half": 0.36},  # an end at 0.61
+        {"shares": "teacher"},
+    ],
+)
+def test_each_part_of_the_goal_counts(settings, make_arm, content):
+    """An arm that misses one of them by a little does not reach it."""
+    settings[0].content["arms"]["heads-16"] = make_arm(**({"flips": 0.25} | content))
+
+    assert "heads-16" not in reached(settings)
+
+
+def test_goal_separates_arms_that_share_something(settings, make_arm):
+    """The wider interval of one arm ends at 0.62, of the other at 0.33."""
+    deployed = make_arm(0.3, shares="teacher", group="cheaper")
+    replace_everywhere(settings, "deployed-shared", deployed)
+
+    data = goal(settings)
+
+    assert data["shared"]["arms"] == ["distilled from a deployed model"]
+    assert (len(data["honest"]["arms"]), data["honest"]["of"]) == (2, 11)
+    assert data["honest"]["together"] == 1
+    first, second = data["honest"]["table"].rows
+    assert first[:2] == ("16 heads", "−75\xa0% [−80, −70]")
+    assert first[-4:] == ("1.25×", "1.02×", "yes", "yes")
+    assert second[-4:] == ("1.05×", "1.00×", "yes", "not shown")
+
+
+def test_the_closest_arm_is_cheap_and_keeps_accuracy(settings):
+    """The largest cut where it cuts less; if all lose something, the largest cut of all."""
+    for setting in settings:
+        for arm in ("heads-16", "wide-decay-zero-smooth", "deployed-shared"):
+            del setting.content["arms"][arm]
+    assert closest(candidates(settings)).arm == "fixed-init"
+    assert goal(settings)["honest"]["closest"]["arm"] == "zero last layer"
+
+    for setting in settings:
+        del setting.content["arms"]["fixed-init"]
+    shared = goal(settings)["shared"]["closest"]
+    assert shared["arm"] == "ensemble of 200 (shared)"
+    assert [item["reason"] for item in shared["shortfalls"]] == ["cost", "flip rate", "flip rate"]
+
+
+def test_an_arm_that_loses_accuracy_falls_short_by_that(settings):
+    """A linear head cuts most and loses a point."""
+    reasons = shortfalls(Candidate("linear", settings))
+
+    assert [(item["reason"], item["change"]) for item in reasons] == [
+        ("accuracy", "−1.00\xa0pts [−1.20, −0.80]")
+    ] * 2
+
+
+def test_candidates_are_arms_of_every_data_set(settings, only_control):
+    """Neither an arm of one data set nor a second draw is one."""
+    del settings[1].content["arms"]["linear"]
+
+    arms = [arm.arm for arm in candidates(settings)]
+
+    assert "linear" not in arms
+    assert "fixed-init-draw-2" not in arms
+    assert goal([only_control]) == goal([]) == {}
+
+
+def test_each_budget_has_the_arm_that_cuts_most(settings):
+    """Rows that would repeat a cheaper one are left out."""
+    assert chosen(settings) == {
+        AFFORD: "zero-last",
+        "hardly more training, and up to 2 points of accuracy": "linear",
+        "a tenth more training": "wide-decay-zero-smooth",
+        "half as much training again": "heads-16",
+        "a redeployment: learn from the model that serves now": "deployed-shared",
+    }
+
+
+def test_a_cut_must_be_shown_by_simultaneous_intervals(settings, make_arm):
+    """Zero last cuts alone, but an interval up to 1.02 is not enough."""
+    replace_everywhere(settings, "zero-last", make_arm(0.8, loose=0.22))
+
+    assert chosen(settings)[AFFORD] == "label-smoothing-0.5"
+
+
+def test_two_points_must_be_excluded_by_simultaneous_intervals(settings, make_arm):
+    """A loss of 1.75 points: at most 1.95 alone, 2.05 among all arms."""
+    replace_everywhere(settings, "linear", make_arm(0.15, -0.0175))
+
+    assert "linear" not in chosen(settings).values()
+
+
+def test_unknown_costs_losses_and_shared_parts_exclude_an_arm(settings, make_arm):
+    """On one data set is enough."""
+    arms = [setting.content["arms"] for setting in settings]
+    arms[0]["heads-16"]["costs"] = None
+    arms[0]["wide-decay-zero-smooth"]["shares"] = "init"
+    arms[1]["zero-last"] = make_arm(0.8, -0.003)
+
+    selected = chosen(settings).values()
+
+    assert not {"heads-16", "wide-decay-zero-smooth", "zero-last"} & set(selected)
+
+
+def test_an_arm_is_judged_where_it_cuts_less(settings, make_arm):
+    """0.1 on one data set and 0.9 on the other is worse than 0.8 on both."""
+    settings[0].content["arms"]["swa"] = make_arm(0.1, group="paper")
+    settings[1].content["arms"]["swa"] = make_arm(0.9, group="paper")
+
+    assert chosen(settings)[AFFORD] == "zero-last"
+
+
+def test_fine_tuning_has_a_row_of_its_own(both, finetuned):
+    """EMA cuts to 0.5 [0.2, 0.8] there."""
+    settings = by_setting([*both, finetuned])
+    assert chosen(settings)["MASSIVE (fine-tuned), any training"] == "ema"
+
+    del finetuned["arms"]["ema"]
+    assert best_of(settings[2]) is None
+
+
+def test_arms_with_few_runs_are_not_chosen(both, finetuned, only_control):
+    """Seven of a head, four of a fine-tuned encoder."""
+    for results in both:
+        results["arms"]["heads-16"]["n_runs"] = 7
+    finetuned["arms"]["ema"]["n_runs"] = 4
+
+    selected = chosen(by_setting([*both, finetuned])).values()
+
+    assert not {"heads-16", "ema"} & set(selected)
+    assert choices([only_control]) == {}
