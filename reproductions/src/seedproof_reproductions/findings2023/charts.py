@@ -40,15 +40,7 @@ LEGEND = (
 
 
 def cell_chart(name: str, settings: Sequence[SettingResults]) -> Chart | None:
-    """Draw the counts of one of the paper's figures, a panel per setting.
-
-    Args:
-        name: Name of the stored counts, one of `figures` in `published.toml`.
-        settings: Settings with a control.
-
-    Returns:
-        The chart; None if no setting kept these counts.
-    """
+    """Draw one of `figures` in `published.toml`, a panel per setting; None without counts."""
     about = published()["figures"][name]
     stored = {s.title: lookup(s.content, f"control.pictures.{name}") for s in settings}
     panels = {title: cells for title, cells in stored.items() if cells is not None}
@@ -100,23 +92,13 @@ def _panel(
 def pareto_chart(
     points: Sequence[Point], recommended: Collection[str], datasets: Sequence[str]
 ) -> Chart | None:
-    """Draw the change of the flip rate against the extra cost of training.
-
-    Args:
-        points: Every arm, the largest cuts first.
-        recommended: Arms to label, in addition to the front, the paper's methods, and what rises
-            out of the chart. All others are small marks.
-        datasets: Titles of the data sets.
-
-    Returns:
-        The chart; None without points.
-    """
+    """Draw the change of the flip rate against the extra cost of training; None without points."""
     if not points:
         return None
     front = pareto_front(points)
     above = [point for point in points if point.change > HIGHEST]
     others = [point for point in points if point.arm.is_published or point.arm.arm in recommended]
-    # Labels placed first get the nearest places.
+    # Only these have labels; those that are placed first get the nearest places.
     named = list(dict.fromkeys((*above, *front, *others)))
     ends = [point.high for point in named if point not in above]
     top = max((0.0, *ends, *(p.change for p in points if p not in above))) + 0.06
@@ -184,17 +166,7 @@ def placed(
     marks: Collection[tuple[float, float]],
     lines: Sequence[Box],
 ) -> Iterator[Row]:
-    """Place labels next to their marks so that none covers another label or a mark.
-
-    Args:
-        labels: Text, place of its mark, and kind; those that matter most first.
-        marks: Places of all marks.
-        lines: Boxes of lines, which are avoided where there is room.
-
-    Yields:
-        Text with the place of its left end, and ends of a line to the mark if that is far away; a
-        label without a free place is left out.
-    """
+    """Place texts next to their marks: off other texts and marks, and off lines if possible."""
     taken = [(x - MARK, y - MARK, x + MARK, y + MARK) for x, y in marks]
     for words, x, y, kind in labels:
         width = LETTER * len(words)

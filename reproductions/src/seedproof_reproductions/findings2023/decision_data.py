@@ -6,16 +6,10 @@ from dataclasses import dataclass
 from seedproof.measurement.intervals import Estimate
 from seedproof.report.numbers import NO_BREAK
 from seedproof_reproductions.figures import MISSING, change, figure, multiple
-from seedproof_reproductions.findings2023 import selection
+from seedproof_reproductions.findings2023 import reading, selection
 from seedproof_reproductions.findings2023.names import BASELINE, DATASETS, title_of
 from seedproof_reproductions.findings2023.page_data import Data, Settings, spanned
-from seedproof_reproductions.findings2023.reading import (
-    ACCURACY,
-    ALL_ACCURACY,
-    ALL_FLIPS,
-    SettingResults,
-    heads,
-)
+from seedproof_reproductions.findings2023.reading import ACCURACY, ALL_FLIPS, SettingResults
 from seedproof_reproductions.findings2023.selection import Candidate, has_enough
 from seedproof_reproductions.page import Table
 from seedproof_reproductions.rules import loses
@@ -46,7 +40,7 @@ def choices_table(chosen: Mapping[str, Candidate], names: Sequence[str]) -> Tabl
         by_name = {DATASETS[setting.dataset]: setting for setting in arm.settings}
         effects = [
             change(by_name[name].effect(arm.arm, path)) if name in by_name else MISSING
-            for path in (ALL_FLIPS, ALL_ACCURACY)
+            for path in (ALL_FLIPS, reading.ALL_ACCURACY)
             for name in names
         ]
         training, head = multiple(arm.cost("training")), arm.cost("heads")
@@ -58,7 +52,7 @@ def choices_table(chosen: Mapping[str, Candidate], names: Sequence[str]) -> Tabl
 
 def advice(settings: Settings, chosen: Mapping[str, Candidate]) -> Data:
     """Return the figures of each piece of advice; empty if the results do not show it."""
-    frozen = heads(settings)
+    frozen = reading.heads(settings)
     if not frozen or not any(setting.treatments for setting in frozen):
         return {}
     tuned = [setting for setting in settings if setting.track != "head"]
@@ -152,15 +146,7 @@ def levels(settings: Settings, arm: str, metric: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Point:
-    """An arm in the Pareto chart.
-
-    Args:
-        arm: The arm.
-        cost: Extra training as a share of the control's, on the data set where it costs most.
-        change: Relative change of the flip rate, on the data set where it is cut least.
-        low: Lower end of the simultaneous interval of the change.
-        high: Its upper end.
-    """
+    """An arm in the Pareto chart: extra cost where it costs most, change where it cuts least."""
 
     arm: Candidate
     cost: float
@@ -183,8 +169,7 @@ def pareto_points(settings: Settings) -> tuple[Point, ...]:
         if len(known) == len(effects) and cost is not None:
             worst = max(known, key=lambda effect: effect.value or 0.0)
             ends = [worst.value if end is None else end for end in (worst.low, worst.high)]
-            changes = [(end or 0.0) - 1 for end in (worst.value, *ends)]
-            points.append(Point(arm, cost - 1, *changes))
+            points.append(Point(arm, cost - 1, *((end or 0.0) - 1 for end in (worst.value, *ends))))
     return tuple(points)
 
 

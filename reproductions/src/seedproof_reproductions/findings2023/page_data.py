@@ -296,9 +296,7 @@ def _reached(ranked: Sequence[Candidate]) -> Data:
         data["flips"] = changes(best.settings, [best.arm], FLIPS)
         data["accuracy"] = changes(best.settings, [best.arm], ACCURACY)
     near = selection.closest(ranked)
-    data["closest"] = {} if near is None else {
-        "arm": title_of(near.arm), "shortfalls": shortfalls(near)
-    }  # fmt: skip
+    data["closest"] = near and {"arm": title_of(near.arm), "shortfalls": shortfalls(near)}
     return data
 
 
@@ -313,7 +311,10 @@ def goal_table(arms: Sequence[Candidate]) -> Table:
             texts = [multiple(setting.cost(arm.arm, kind)) for setting in arm.settings]
             costs.append(" / ".join(texts if len(set(texts)) > 1 else texts[:1]))
         effects = (*arm.effects(FLIPS), *arm.effects(ACCURACY))
-        tests = ("yes" if test else "not shown" for test in (arm.is_no_worse, arm.halves_together))
+        tests = (
+            "yes" if test else "not shown"
+            for test in (arm.loses_at_most(rules.MARGIN), arm.halves_together)
+        )
         rows.append((title_of(arm.arm), *map(change, effects), *costs, *tests))
     return Table.of(("", *pairs, "training", "serving", "within 0.5 pts", "together"), rows)
 
@@ -343,15 +344,10 @@ def each(
     """Return a figure of the first of several arms in each setting that has one."""
     names = ((setting, setting.first_of(arms)) for setting in settings)
     values = ((setting, read(setting, arm)) for setting, arm in names if arm is not None)
+    known = [(setting, value) for setting, value in values if value is not None]
     return [
-        {
-            "on": setting.short_title,
-            "dataset": setting.dataset,
-            "text": write(value),
-            "verdict": getattr(value, "verdict", ""),
-        }
-        for setting, value in values
-        if value is not None
+        {"on": s.short_title, "dataset": s.dataset, "text": write(value), "value": value}
+        for s, value in known
     ]
 
 
@@ -403,7 +399,7 @@ def levers(settings: Settings) -> Data:
     if not ours or not paper:
         return {}
     frozen = ours[0].settings
-    ensemble = Candidate(ENSEMBLE, frozen)
+    ensemble, has_ensemble = Candidate(ENSEMBLE, frozen), all(s.of(ENSEMBLE) for s in frozen)
 
     def beats(arm: Candidate, other: Candidate) -> bool:
         pairs = zip(*(side.effects("of_all.label_entropy") for side in (arm, other)), strict=True)
@@ -413,16 +409,11 @@ def levers(settings: Settings) -> Data:
         return max(effect.value or 0.0 for effect in arm.effects(ENTROPY) if effect is not None)
 
     winners = [arm for arm in ours if all(beats(arm, other) for other in paper)]
-    largest = sorted(winners, key=least_cut)[:MOST_NAMED]
+    largest = [arm.arm for arm in sorted(winners, key=least_cut)[:MOST_NAMED]]
     return {
         "published": [title_of(arm.arm) for arm in paper],
         "winners": len(winners),
         "of": len(ours),
-        "largest": [
-            {"arm": title_of(arm.arm), "changes": changes(frozen, [arm.arm], ENTROPY)}
-            for arm in largest
-        ],
-        "beat_ensemble": sum(beats(arm, ensemble) for arm in winners)
-        if all(setting.of(ENSEMBLE) for setting in frozen)
-        else None,
+        "largest": {title_of(arm): changes(frozen, [arm], ENTROPY) for arm in largest},
+        "beat_ensemble": sum(beats(arm, ensemble) for arm in winners) if has_ensemble else None,
     }

@@ -34,18 +34,7 @@ ENCODERS = {
 
 
 def build_data(results: Sequence[Mapping[str, Any]], path: str | os.PathLike[str] = PAGE) -> Data:
-    """Return all names that the template of the results page uses, except its charts.
-
-    Args:
-        results: Stored results of all settings.
-        path: Where the page will be; its charts are in a folder of the same name.
-
-    Returns:
-        Plain data, checked claims and tables.
-
-    Raises:
-        EmptyInputError: There are no results.
-    """
+    """Return all names that the template of the results page uses, except its charts."""
     settings = by_setting(results)
     if not settings:
         raise EmptyInputError("There are no results to make a page of. Collect some first.")
@@ -68,6 +57,7 @@ def build_data(results: Sequence[Mapping[str, Any]], path: str | os.PathLike[str
         "tables": page_data.paper_tables(compared),
         "redraws": page_data.redraws(compared),
         "all_arms": {setting.title: page_data.all_arms(setting) for setting in settings},
+        "differences": differences([setting_data(setting) for setting in settings]),
         "versions": shared_versions(setting.content["versions"] for setting in settings),
         "commands": [train_command(setting) for setting in settings],
         "command": page_command(settings, path),
@@ -79,10 +69,7 @@ def build_data(results: Sequence[Mapping[str, Any]], path: str | os.PathLike[str
 def build_decision(
     results: Sequence[Mapping[str, Any]], path: str | os.PathLike[str] = PAGE
 ) -> Data:
-    """Return all names that the template of the decision page uses, except its chart.
-
-    Without enough runs there are no points for the chart, no advice and no choices.
-    """
+    """Return all names of the template of the decision page, except its chart."""
     settings = by_setting(results)
     compared = [setting for setting in settings if BASELINE in setting.arms]
     frozen = heads(compared)
@@ -185,6 +172,21 @@ def _pairs(setting: SettingResults) -> dict[str, tuple[float, float]]:
         "utterances per batch": (ours["batch_size"], training["batch_size"]),
         "learning rate": (ours["learning_rate"], training["learning_rate"]),
     }
+
+
+def differences(settings: Sequence[Data]) -> page.Table:
+    """Return data and training next to the paper's, in brackets."""
+    header = (
+        " | encoder | to train on | to test on | epochs | batch | learning rate | runs | "
+        "traced runs of the control"
+    )
+    rows = []
+    for setting in settings:
+        (_, n_runs), *pairs = setting["pairs"].values()
+        values = [f"{ours:,} ({stated:,})" for ours, stated in pairs]
+        runs = f"{setting['seeds']} ({n_runs})"
+        rows.append((setting["title"], setting["encoder"], *values, runs, str(setting["traced"])))
+    return page.Table.of(header.split(" | "), rows)
 
 
 def is_packaged(settings: Sequence[SettingResults]) -> bool:

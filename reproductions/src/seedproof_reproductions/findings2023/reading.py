@@ -18,11 +18,7 @@ METRIC_OF = {"high": "label_entropy", "single_run_effects": "single_run_entropy"
 
 @dataclass(frozen=True, eq=False)
 class SettingResults:
-    """Results of one setting.
-
-    Args:
-        content: One stored file: settings, sizes, arms, and figures of the control.
-    """
+    """Results of one setting, from the content of a stored file."""
 
     content: Mapping[str, Any]
 
@@ -91,22 +87,12 @@ class SettingResults:
         return _estimate(lookup(self.of(arm), path))
 
     def effect(self, arm: str, path: str) -> Effect | None:
-        """Return the effect of an arm against the control.
-
-        Args:
-            arm: Name of the arm.
-            path: `effects.METRIC` with the interval of the arm alone, `of_all.METRIC` with an
-                interval simultaneous over all arms, `high.cross_fitted`, `high.by_arm`,
-                `high.naive`, or `single_run_effects.all`.
-
-        Returns:
-            An effect without an interval if only a number is stored; None if nothing is.
-        """
+        """Return the effect at a path, such as `of_all.flip_rate`; None if it is not stored."""
         stored = lookup(self.of(arm), path)
         group, _, metric = path.partition(".")
         metric = METRIC_OF.get(group, metric)
         if isinstance(stored, int | float):
-            return Effect(metric, "ratio", stored)
+            return Effect(metric, "ratio", stored)  # without an interval
         return None if stored is None else Effect(metric, **stored)
 
     def cost(self, arm: str, kind: str) -> float | None:

@@ -8,7 +8,7 @@ from seedproof.comparison.effect import Effect
 from seedproof_reproductions.findings2023 import reading
 from seedproof_reproductions.findings2023.names import BASELINE
 from seedproof_reproductions.findings2023.reading import SettingResults
-from seedproof_reproductions.rules import MARGIN, excludes_loss, has_verdict, loses
+from seedproof_reproductions.rules import excludes_loss, has_verdict, loses
 
 # The goal: training at most 1.5 times the control's, half of the flips, a cut of 40 % excluded.
 MOST_TRAINING, AT_MOST, EXCLUDED = 1.5, 0.5, 0.6
@@ -45,12 +45,7 @@ def has_enough(setting: SettingResults, arm: str) -> bool:
 
 @dataclass(frozen=True)
 class Candidate:
-    """An arm judged on several settings at once.
-
-    Args:
-        arm: Name of the arm.
-        settings: Settings that it was trained in.
-    """
+    """An arm, judged on all settings that it was trained in."""
 
     arm: str
     settings: tuple[SettingResults, ...]
@@ -85,10 +80,9 @@ class Candidate:
         """Whether no loss is shown in any setting."""
         return all(map(keeps, self.effects(reading.ACCURACY)))
 
-    @property
-    def is_no_worse(self) -> bool:
-        """Whether a loss of half a point is excluded in every setting."""
-        return all(excludes_loss(effect, MARGIN) for effect in self.effects(reading.ACCURACY))
+    def loses_at_most(self, loss: float, path: str = reading.ACCURACY) -> bool:
+        """Return whether a larger loss of accuracy is excluded in every setting."""
+        return all(excludes_loss(effect, loss) for effect in self.effects(path))
 
     @property
     def halves_together(self) -> bool:
@@ -127,38 +121,18 @@ def candidates(settings: Sequence[SettingResults]) -> tuple[Candidate, ...]:
 
 
 def closest(ranked: Sequence[Candidate]) -> Candidate | None:
-    """Return the largest cut among cheap arms that lose no accuracy.
-
-    Args:
-        ranked: Arms, the largest cuts first.
-
-    Returns:
-        The first of all if each is too expensive or loses accuracy; None if flips or costs are
-        unknown.
-    """
+    """Return the largest cut of cheap arms that keep accuracy, or else of all with known costs."""
     known = [arm for arm in ranked if isfinite(arm.worst) and arm.affords(inf)]
     able = (arm for arm in known if arm.affords(MOST_TRAINING) and arm.keeps_accuracy)
     return next(able, known[0] if known else None)
 
 
 def choices(settings: Sequence[SettingResults]) -> dict[str, Candidate]:
-    """Return what to use by budget, the cheapest budget first, at most seven.
-
-    Args:
-        settings: All settings; those that are fine-tuned have rows of their own.
-
-    Returns:
-        Candidate by budget. A budget that would repeat the arm of a cheaper one is left out.
-    """
+    """Return what to use by budget, the cheapest first; none repeats the arm of a cheaper one."""
     known = [arm for arm in candidates(settings) if arm.cuts]
     honest = [arm for arm in known if arm.is_honest]
     kept = [arm for arm in honest if arm.keeps_accuracy]
-    # Simultaneous intervals exclude a loss of two points.
-    nearly = [
-        arm
-        for arm in honest
-        if all(excludes_loss(effect, SMALL_LOSS) for effect in arm.effects(reading.ALL_ACCURACY))
-    ]
+    nearly = [arm for arm in honest if arm.loses_at_most(SMALL_LOSS, reading.ALL_ACCURACY)]
     deployed = [arm for arm in known if arm.arm == DEPLOYED and arm.keeps_accuracy]
 
     def first(ranked: Sequence[Candidate], budget: float) -> Candidate | None:

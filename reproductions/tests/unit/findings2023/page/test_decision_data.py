@@ -113,13 +113,6 @@ def test_the_front_has_arms_that_no_cheaper_arm_beats(settings):
     assert front == ["zero-last", "wide-decay-zero-smooth", "heads-16"]
 
 
-def test_arms_of_unknown_cost_have_no_point(settings):
-    """On one data set is enough."""
-    settings[0].content["arms"]["heads-16"]["costs"] = None
-
-    assert "heads-16" not in [point.arm.arm for point in pareto_points(settings)]
-
-
 def test_the_chart_names_the_front_the_paper_and_the_choices(settings):
     """All other arms are marks without a name; one that rises out of the chart has its number."""
     chart = pareto_chart(pareto_points(settings), ["linear"], ["CLINC150"])
