@@ -100,6 +100,12 @@ def count_lower(panels: Sequence[Panel], arm: str) -> tuple[int, int]:
     return sum(mean < base for mean, base in pairs), len(pairs)
 
 
+def title_of(figure: Figure, panels: Sequence[Panel]) -> str:
+    """Text for readers who cannot see the figure."""
+    settings = "; ".join(dict.fromkeys(panel.title for panel in panels))
+    return f"{figure.about.removesuffix('.')} by predicted probability, for {settings}."
+
+
 def draw_figure(figure: Figure, panels: Sequence[Panel]) -> Chart:
     """Draw panels on one scale.
 
@@ -125,9 +131,8 @@ def draw_figure(figure: Figure, panels: Sequence[Panel]) -> Chart:
         )
         for panel in panels
     ]
-    settings = "; ".join(dict.fromkeys(panel.title for panel in panels))
-    title = f"{about} by predicted probability, for {settings}."
-    return draw(alt.concat(*parts, columns=COLUMNS, title=about), name=figure.name, title=title)
+    chart = alt.concat(*parts, columns=COLUMNS, title=about)
+    return draw(chart, name=figure.name, title=title_of(figure, panels))
 
 
 def _curves(figure: Figure, panel: Panel, top: float, arms: Sequence[str]) -> Layers:

@@ -100,8 +100,9 @@ def write_page(
         All files that were written, the page first.
     """
     data = page_data(results)
-    images = [part["chart"] for part in data["figures"]]
-    return write(render(TEMPLATE, {**data, "folder": Path(path).stem}), images, path)
+    text = render(TEMPLATE, {**data, "folder": Path(path).stem})
+    drawn = [charts.draw_figure(part["figure"], part["panels"]) for part in data["figures"]]
+    return write(text, drawn, path)
 
 
 def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -293,7 +294,8 @@ def _figures(settings: Settings) -> Iterator[dict[str, Any]]:
         if every:
             yield {
                 "figure": drawn,
-                "chart": charts.draw_figure(drawn, every),
+                "title": charts.title_of(drawn, every),
+                "panels": every,
                 "lower": {ARMS[arm]: charts.count_lower(every, arm) for arm in PAPER_ARMS},
                 "verdicts": Counter(verdict for _, verdict in shown),
                 "table": Table.of(header, rows),

@@ -1,0 +1,95 @@
+from dataclasses import replace
+
+import pytest
+
+from seedproof.comparison.effect import Effect
+from seedproof.measurement.intervals import Estimate
+from seedproof_reproductions.claims import (
+    Case,
+    Check,
+    CheckedClaim,
+    Claim,
+    count_claims,
+    evaluate,
+    read_claims,
+    summarize,
+)
+from seedproof_reproductions.rules import RULES, Evidence, Verdict
+
+HOLDS, FAILS, OPEN = Verdict.HOLDS, Verdict.FAILS, Verdict.OPEN
+CLAIM = Claim("a", "It falls.", "1", "cut", metric="flip_rate", datasets=("sst", "imdb"))
+CUT = Effect("flip_rate", "ratio", 0.5, 0.3, 0.8, verdict="steadier")
+
+
+def checked(*verdicts, groups=None):
+    """A claim whose checks have these verdicts."""
+    names = [""] * len(verdicts) if groups is None else groups
+    pairs = zip(verdicts, names, strict=True)
+    return CheckedClaim(CLAIM, tuple(Check("sst", "SST", "", "", *pair) for pair in pairs))
+
+
+@pytest.mark.parametrize("paper", ["conll2019", "findings2023"])
+def test_claims_of_a_paper_are_data(paper):
+    """Names are unique, rules are known, and every claim has a statement and a place."""
+    claims = read_claims(f"seedproof_reproductions.{paper}")
+
+    assert len({claim.name for claim in claims}) == len(claims) > 10
+    assert {claim.rule for claim in claims} <= set(RULES)
+    assert all(claim.says and claim.where for claim in claims)
+
+
+def test_a_case_is_judged_and_put_in_words():
+    """Texts follow from claim and evidence; data sets without a case are missing."""
+    (done,) = evaluate([CLAIM], lambda _: [Case("sst", "SST", Evidence(CUT, published=60.0))])
+
+    assert done.checks == (Check("sst", "SST", "−60\xa0%", "−50\xa0% [−70, −20]", HOLDS),)
+    assert done.missing == ("imdb",)
+
+
+@pytest.mark.parametrize(
+    ("rule", "evidence", "ours"),
+    [
+        ("range", Evidence(estimate=Estimate(0.5, 0.4, 0.6)), "50.0\xa0% [40.0, 60.0]"),
+        ("share", Evidence(estimate=Estimate(0.5, 0.4, 0.6)), "50\xa0% [40, 60]"),
+        ("correlation", Evidence(estimate=Estimate(0.5, 0.4, 0.6)), "0.50 [0.40, 0.60]"),
+        (
+            "better",
+            Evidence(CUT, others={"SWA": CUT}),
+            "−50\xa0% [−70, −20]; −50\xa0% [−70, −20] with SWA",
+        ),
+    ],
+)
+def test_our_figure_has_the_form_of_its_rule(rule, evidence, ours):
+    """Texts that are given replace the default ones."""
+    claim, given = replace(CLAIM, rule=rule, expected="lower"), {"published": "x", "ours": "y"}
+    cases = [Case("sst", "SST", evidence), Case("sst", "SST", evidence, **given)]
+
+    first, second = evaluate([claim], lambda _: cases)[0].checks
+
+    assert (first.published, first.ours) == ("lower", ours)
+    assert (second.published, second.ours) == ("x", "y")
+
+
+def test_verdicts_are_summarized_by_group():
+    """In the order of the codes; without groups there is one line for all."""
+    apart = checked(HOLDS, FAILS, HOLDS, groups=["fresh", "shared", "fresh"])
+
+    assert apart.summary == "fresh: holds here, in both comparisons; shared: does not hold here"
+    assert checked(FAILS, HOLDS, HOLDS).summary == (
+        "holds here in 2 of 3; does not hold here in 1 of 3"
+    )
+    assert checked(*[OPEN] * 3).summary == "not shown here, in all 3 comparisons"
+    assert summarize([]) == "not covered by our runs"
+
+
+def test_each_claim_is_counted_once():
+    """One that fails somewhere is not open, and an open size does not hold."""
+    claims = [
+        checked(HOLDS, HOLDS),
+        checked(HOLDS, FAILS, OPEN),
+        checked(HOLDS, OPEN),
+        checked(HOLDS, Verdict.SIZE_OPEN),
+        checked(),
+    ]
+
+    assert count_claims(claims) == {"hold": 1, "fail": 1, "open": 2, "missing": 1}

@@ -1,0 +1,59 @@
+import pytest
+from jinja2 import DictLoader, UndefinedError
+
+from seedproof_reproductions import page
+from seedproof_reproductions.page import Chart, Table
+
+TABLE = Table.of(("", "a"), [("x", "1 [0, 2], steadier")])
+
+
+@pytest.fixture
+def template(monkeypatch):
+    """Renders a text as if it were a template of the package."""
+    loader = page.PackageLoader("seedproof_reproductions", "")
+    macros = loader.get_source(page.Environment(), "macros.md.jinja")[0]
+
+    def render(text, **data):
+        files = {"macros.md.jinja": macros, "own": text}
+        monkeypatch.setattr(page, "PackageLoader", lambda *_: DictLoader(files))
+        return page.render("own", data)
+
+    return render
+
+
+def test_tables_and_folds_are_markdown(template):
+    """An interval stays in one piece, and a folded part is indented."""
+    text = template(
+        '{% from "macros.md.jinja" import table, fold %}{% call fold("T") %}{{ table(content) }}'
+        "{% endcall %}",
+        content=TABLE,
+    )
+
+    assert text.splitlines() == [
+        '??? quote "T"',
+        "",
+        "    |  | a |",
+        "    | --- | --- |",
+        "    | x | 1 [0,\xa02], steadier |",
+    ]
+
+
+def test_blocks_have_one_blank_line_between_them(template):
+    """However many a condition leaves."""
+    assert template("a\n\n{% if x %}b{% endif %}\n\n\nc\n", x=False) == "a\n\nc\n"
+
+
+def test_a_missing_name_is_an_error(template):
+    """A page is never silently incomplete."""
+    with pytest.raises(UndefinedError):
+        template("{{ missing }}")
+
+
+def test_charts_go_into_a_folder_with_the_name_of_the_page(tmp_path):
+    """The page comes first; its text is written as it is."""
+    path = tmp_path / "results" / "paper.md"
+
+    written = page.write("text\n", [Chart("flips", "Flips.", "<svg/>")], path)
+
+    assert written == (path, tmp_path / "results" / "paper" / "flips.svg")
+    assert [file.read_text(encoding="utf-8") for file in written] == ["text\n", "<svg/>"]
