@@ -65,7 +65,7 @@ def _panel(
     x, y, axes = cells["x"], cells["y"], {}
     for key, channel in (("x", alt.X), ("y", alt.Y)):
         scale = alt.Scale(domain=[0, cells[key][-1]], nice=False)
-        axis = alt.Axis(title=about[key], tickCount=N_TICKS)
+        axis = alt.Axis(title=about[key], titlePadding=10, tickCount=N_TICKS)
         axes[key] = channel(f"{key}:Q", scale=scale, axis=axis)
     counts = [
         {"x": x[column], "x2": x[column + 1], "y": y[row], "y2": y[row + 1], "count": count}

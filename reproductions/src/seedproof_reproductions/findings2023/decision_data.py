@@ -9,25 +9,13 @@ from seedproof_reproductions.figures import MISSING, change, figure, multiple
 from seedproof_reproductions.findings2023 import reading, selection
 from seedproof_reproductions.findings2023.names import BASELINE, DATASETS, title_of
 from seedproof_reproductions.findings2023.page_data import Data, Settings, spanned
+from seedproof_reproductions.findings2023.published import read_toml
 from seedproof_reproductions.findings2023.reading import ACCURACY, ALL_FLIPS, SettingResults
 from seedproof_reproductions.findings2023.selection import Candidate, has_enough
 from seedproof_reproductions.page import Table
 from seedproof_reproductions.rules import loses
 
 FIXED, SELDOM, SHARED = "fixed-init", "tgtss-every-10", "tgtss-shared"
-# Advice on arms, each with the verdicts that it needs in every setting. A cut is judged by the
-# simultaneous interval, a loss by that of the arm alone: both are on the safe side.
-CUT, ECE = {ALL_FLIPS: {"steadier"}}, {"effects.ece": {"worse"}}
-RISE_AND_LOSS = {ALL_FLIPS: {"less steady"}, ACCURACY: {"worse"}}
-NO_CUT = {ALL_FLIPS: {"less steady", "no difference shown", "too few runs", "not tested"}}
-NO_LOSS = {ACCURACY: {"better", "no difference shown", "too few runs", "not tested"}}
-ADVICE: Mapping[str, tuple[Sequence[str], Mapping[str, set[str]]]] = {
-    "heads": (("heads-16", "heads-4"), CUT | NO_LOSS),
-    "linear": (("linear",), CUT),
-    "teachers": (("tgtss",), NO_CUT),
-    "early_averages": (("aswa", "naswa"), RISE_AND_LOSS),
-    "soft_labels": (("tgtss", "label-smoothing-0.5", "label-smoothing-0.1"), ECE),
-}
 # Costs no higher than this are drawn as none.
 NO_COST = 0.005
 
@@ -57,8 +45,9 @@ def advice(settings: Settings, chosen: Mapping[str, Candidate]) -> Data:
         return {}
     tuned = [setting for setting in settings if setting.track != "head"]
     data: Data = {"on": [setting.short_title for setting in frozen]}
-    for name, (arms, verdicts) in ADVICE.items():
-        shown = [arm for arm in arms if is_so(frozen, arm, verdicts)]
+    rules = read_toml("page.toml")["advice"]
+    for name, rule in rules.items():
+        shown = [arm for arm in rule["arms"] if is_so(frozen, arm, rule["verdicts"])]
         # Of several heads, the larger number is enough.
         data[name] = _figures(frozen, shown[:1] if name == "heads" else shown)
     has_shared = all(has_enough(setting, SHARED) for setting in frozen)
@@ -69,10 +58,10 @@ def advice(settings: Settings, chosen: Mapping[str, Candidate]) -> Data:
         if has_enough(setting, SELDOM)
     ]
     draws = dict.fromkeys(arm for s in frozen for arm in s.redraws.get(FIXED, (FIXED,)))
-    are_cut = all(is_so(frozen, arm, CUT) for arm in draws)
+    are_cut = all(is_so(frozen, arm, {ALL_FLIPS: ["steadier"]}) for arm in draws)
     data["fixed"] = _figures(frozen, list(draws)) if are_cut else {}
-    others = [arm.arm for arm in chosen.values() if arm.arm not in ADVICE["soft_labels"][0]]
-    worse = [arm for arm in others if is_so(frozen, arm, ECE)]
+    others = [arm.arm for arm in chosen.values() if arm.arm not in rules["soft_labels"]["arms"]]
+    worse = [arm for arm in others if is_so(frozen, arm, {"effects.ece": ["worse"]})]
     worst = max(worse, key=lambda arm: _values(frozen, arm), default=None)
     data["worst_ece"] = worst and {"arm": worst, "ece": levels(frozen, worst, "ece")}
     data["control_ece"] = levels(frozen, BASELINE, "ece")
@@ -89,7 +78,7 @@ def advice(settings: Settings, chosen: Mapping[str, Candidate]) -> Data:
     return data
 
 
-def is_so(settings: Settings, arm: str, verdicts: Mapping[str, set[str]]) -> bool:
+def is_so(settings: Settings, arm: str, verdicts: Mapping[str, Sequence[str]]) -> bool:
     """Return whether enough runs of an arm have one of the verdicts in every setting."""
     return all(
         has_enough(setting, arm) and (effect := setting.effect(arm, path)) is not None

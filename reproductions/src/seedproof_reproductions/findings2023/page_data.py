@@ -12,7 +12,12 @@ from seedproof_reproductions.figures import MISSING, change, cut, figure, multip
 from seedproof_reproductions.findings2023 import selection
 from seedproof_reproductions.findings2023.arms import GROUPS
 from seedproof_reproductions.findings2023.names import BASELINE, IN_COMMON, title_of
-from seedproof_reproductions.findings2023.published import published, published_cut, published_row
+from seedproof_reproductions.findings2023.published import (
+    published,
+    published_cut,
+    published_row,
+    read_toml,
+)
 from seedproof_reproductions.findings2023.reading import ACCURACY, ENTROPY, FLIPS, SettingResults
 from seedproof_reproductions.findings2023.selection import Candidate, candidates
 from seedproof_reproductions.page import Table
@@ -31,27 +36,6 @@ ENSEMBLE, PLAIN_EXPONENT = "ensemble-shared", "tgtss-power-1"
 # The strength of label smoothing that the paper chose on each data set.
 SMOOTHING = {"clinc150": "label-smoothing-0.5", "massive": "label-smoothing-0.1"}
 METHODS = ("control", "ensemble", "l2", "swa", "label-smoothing", "tgtss")
-# Columns of Tables 4 to 6: paths of effects.
-FURTHER_TABLES = {
-    "table4": {"ours": "single_run_effects.all"},
-    "table5": {
-        "ours, cross-fitted": "high.cross_fitted",
-        "chosen by the arm": "high.by_arm",
-        "ours, as published": "high.naive",
-    },
-    "table6": {
-        "ours": "single_run_effects.high",
-        "ours, as published": "single_run_effects.high_naive",
-    },
-}
-HEADER_3 = (
-    " | accuracy, published | accuracy, ours | its sd, ours | LE_m, published | LE_m, ours | "
-    "of the ensemble, published | of the ensemble, ours"
-)
-HEADER_ALL = (
-    "arm | runs share | runs | accuracy | change | flip rate | change | LE_m | change | "
-    "LE_m above 0.56, change | LE_s | ECE | training | serving"
-)
 MOST_NAMED = 4
 
 
@@ -162,8 +146,12 @@ def paper_tables(settings: Settings) -> dict[str, Table]:
         for method in METHODS
         for arm in arms_of(setting, method)
     ]
-    tables = {"table3": Table.of(HEADER_3.split(" | "), (_row_3(*row) for row in trained))}
-    for name, columns in FURTHER_TABLES.items():
+    tables = {
+        "table3": Table.of(
+            read_toml("page.toml")["headers"]["table3"], (_row_3(*row) for row in trained)
+        )
+    }
+    for name, columns in read_toml("page.toml")["columns"].items():
         rows, last = [], None
         for setting, method, arm in trained:
             effects = [setting.effect(arm, path) for path in columns.values()]
@@ -215,7 +203,7 @@ def _judged(effect: Effect | None) -> str:
 
 def all_arms(setting: SettingResults) -> Table:
     """Return every arm of a setting in groups: quality, stability and costs."""
-    header = HEADER_ALL.split(" | ")
+    header = read_toml("page.toml")["headers"]["all_arms"]
     rows: list[Sequence[str]] = []
     for name, group in GROUPS.items():
         arms = [arm for arm in setting.arms if setting.of(arm)["group"] == name]
@@ -259,8 +247,8 @@ def redraws(settings: Settings) -> Data:
             cuts = sum(map(selection.is_cut, effects))
             note = {"arm": title_of(first), "on": setting.title, "span": span, "differ": differ}
             notes += [note | {"draws": len(effects), "cuts": cuts}] if len(effects) > 1 else []
-    header = ("", "flip rate, change", "LE_m, change", "accuracy, change", "flip rates of draws")
-    return {"table": Table.of(header, rows), "notes": notes} if rows else {}
+    table = Table.of(read_toml("page.toml")["headers"]["redraws"], rows)
+    return {"table": table, "notes": notes} if rows else {}
 
 
 def spanned(effects: Iterable[Effect | None]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from seedproof_reproductions.findings2023 import decision_data, page_data, selec
 from seedproof_reproductions.findings2023.charts import cell_chart, pareto_chart
 from seedproof_reproductions.findings2023.names import BASELINE, title_of
 from seedproof_reproductions.findings2023.page_data import Data
-from seedproof_reproductions.findings2023.published import published
+from seedproof_reproductions.findings2023.published import published, read_toml
 from seedproof_reproductions.findings2023.reading import SettingResults, by_setting, heads, lookup
 from seedproof_reproductions.findings2023.recipe import ARMS_OF_TRACK
 from seedproof_reproductions.findings2023.results import stored_results
@@ -176,17 +176,13 @@ def _pairs(setting: SettingResults) -> dict[str, tuple[float, float]]:
 
 def differences(settings: Sequence[Data]) -> page.Table:
     """Return data and training next to the paper's, in brackets."""
-    header = (
-        " | encoder | to train on | to test on | epochs | batch | learning rate | runs | "
-        "traced runs of the control"
-    )
     rows = []
     for setting in settings:
         (_, n_runs), *pairs = setting["pairs"].values()
         values = [f"{ours:,} ({stated:,})" for ours, stated in pairs]
         runs = f"{setting['seeds']} ({n_runs})"
         rows.append((setting["title"], setting["encoder"], *values, runs, str(setting["traced"])))
-    return page.Table.of(header.split(" | "), rows)
+    return page.Table.of(read_toml("page.toml")["headers"]["differences"], rows)
 
 
 def is_packaged(settings: Sequence[SettingResults]) -> bool:

@@ -1,4 +1,4 @@
-"""Numbers that the paper prints."""
+"""Numbers that the paper prints, and layout of the pages, as data."""
 
 import tomllib
 from collections.abc import Mapping
@@ -8,10 +8,15 @@ from typing import Any
 
 
 @cache
+def read_toml(name: str) -> Mapping[str, Any]:
+    """Return the content of a file of this package, such as `page.toml`."""
+    path = files("seedproof_reproductions.findings2023") / name
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
 def published() -> Mapping[str, Any]:
     """Return the content of `published.toml`."""
-    path = files("seedproof_reproductions.findings2023") / "published.toml"
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    return read_toml("published.toml")
 
 
 def published_row(dataset: str, method: str) -> Mapping[str, Any]:
