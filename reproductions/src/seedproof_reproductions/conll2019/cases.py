@@ -38,49 +38,49 @@ def checked_claims(settings: Sequence[SettingResults]) -> tuple[CheckedClaim, ..
 
 def _cases(settings: Sequence[SettingResults], claim: Claim) -> Iterator[Case]:
     """The cases of a claim, by setting, arm and method of the explanations."""
-    encoder = claim.more.get("tabled")
     for setting in settings:
-        is_other_model = encoder not in {None, setting.encoder} or not setting.is_as_tabled
-        if setting.dataset not in claim.datasets or (encoder is not None and is_other_model):
-            continue
-        methods = setting.methods if claim.method == "all" else (claim.method or None,)
-        for arm in claim.arms:
-            if arm in (BASELINE, *setting.paper_arms):
-                cases = (_case(setting, claim, arm, method) for method in methods)
-                yield from (case for case in cases if case is not None)
+        is_tabled = setting.is_as_tabled and setting.encoder == claim.more.get("tabled")
+        if setting.dataset in claim.datasets and (is_tabled or "tabled" not in claim.more):
+            methods = [claim.method]
+            if claim.method == "all":
+                methods = list(setting.of(BASELINE, "explanations") or ())
+            arms = [arm for arm in claim.arms if arm in (BASELINE, *setting.paper_arms)]
+            cases = (_case(setting, claim, arm, method) for arm in arms for method in methods)
+            yield from (case for case in cases if case is not None)
 
 
-def _case(setting: SettingResults, claim: Claim, arm: str, method: str | None) -> Case | None:
+def _case(setting: SettingResults, claim: Claim, arm: str, method: str) -> Case | None:
     """The case of an arm; None if the paper or our runs do not have it."""
-    where = partial(Case, setting.dataset)
-    title, named = setting.title, f"{setting.title}, {ARMS[arm]}"
+    where, title = partial(Case, setting.dataset), setting.title
     before, after = (
         published_accuracy(setting.dataset, setting.encoder, name) for name in (BASELINE, arm)
     )
-    estimate = setting.estimate(arm, claim.metric, method)
-    of_ours = partial(Evidence, estimate=estimate, is_over_runs=setting.is_over_runs(arm, method))
+    at = f"explanations.{method}." if method else ""
+    effect, named = setting.effect(arm, f"{at}effects.{claim.metric}"), f"{title}, {ARMS[arm]}"
+    if "rivals" in claim.more:
+        effect, named = setting.rival(claim.metric, method), title
+    ours = partial(
+        Evidence,
+        estimate=setting.estimate(arm, f"{at}metrics.{claim.metric}"),
+        is_over_runs=setting.is_over_runs(arm, method or None),
+    )
     match claim.rule:
-        case "range" if method is not None:
+        case "range":
             low, high = (end / 100 for end in claim.published)
-            return where(f"{title}, {METHODS[method]}", of_ours(between=(low, high)))
+            return where(f"{title}, {METHODS[method]}", ours(between=(low, high)))
         case "value":
             if after is None:
                 return None
             text = printed(setting, f"{after.sd:.2f}{NO_BREAK}pts")
-            return where(title, of_ours(published=after.sd / 100), text)
+            return where(title, ours(published=after.sd / 100), text)
         case "cut" if "tabled" in claim.more:
             if before is None or after is None:
                 return None
             percent = 100 * (1 - after.sd / before.sd)
-            effect = setting.effect(arm, claim.metric)
             text = printed(setting, cut(percent, digits=0))
             return where(named, Evidence(effect, published=percent), text)
-    if "against" in claim.more:
-        effect, named = setting.rival(claim.metric, claim.method), title
-    else:
-        effect = setting.effect(arm, claim.metric, method)
-    percents = claim.published or (None,)
-    return None if effect is None else where(named, Evidence(effect, published=percents[0]))
+    evidence = Evidence(effect, published=next(iter(claim.published), None))
+    return None if effect is None else where(named, evidence)
 
 
 def printed(setting: SettingResults, text: str) -> str:
@@ -118,8 +118,10 @@ def other_readings(settings: Sequence[SettingResults], claims: Sequence[CheckedC
     between = next(checked.claim.published for checked in claims if checked.claim.rule == "range")
     low, high = (end / 100 for end in between)
 
-    def cell(setting: SettingResults, method: str, estimate: Estimate | None) -> str:
+    def cell(setting: SettingResults, method: str, metric: str) -> str:
         is_over_runs = setting.is_over_runs(BASELINE, method)
+        estimate = setting.estimate(BASELINE, f"explanations.{method}.metrics.{metric}")
+        estimate = _lost(estimate) if metric == OVERLAP else estimate
         evidence = Evidence(estimate=estimate, between=(low, high), is_over_runs=is_over_runs)
         words = judge("range", evidence).words
         return MISSING if estimate is None else f"{figure(JACCARD, estimate)}, {words}"
@@ -129,11 +131,11 @@ def other_readings(settings: Sequence[SettingResults], claims: Sequence[CheckedC
         (
             (
                 f"{setting.title}, {METHODS[method]}",
-                cell(setting, method, setting.estimate(BASELINE, JACCARD_10, method)),
-                cell(setting, method, _lost(setting.estimate(BASELINE, OVERLAP, method))),
+                cell(setting, method, JACCARD_10),
+                cell(setting, method, OVERLAP),
             )
             for setting in settings
-            for method in setting.methods
+            for method in setting.of(BASELINE, "explanations") or ()
         ),
     )
 

@@ -58,10 +58,10 @@ class Figure:
 
     def panels(self, setting: SettingResults) -> list[Panel]:
         """The panels of a setting: one, one per class, or none."""
-        if (len(setting.own["classes"]) > 2) != self.has_classes:
+        if (len(setting.content["classes"]) > 2) != self.has_classes:
             return []
         by_arm = {arm: setting.curves(arm, self.metric, self.method) for arm in DRAWN}
-        noise = setting.estimate(BASELINE, self.metric, self.method, part="noise")
+        noise = setting.estimate(BASELINE, f"explanations.{self.method}.noise.{self.metric}")
         level = None if noise is None else noise.value
         return [
             Panel(setting.title, name, {a: c[name] for a, c in by_arm.items() if name in c}, level)

@@ -49,33 +49,41 @@ Cell: TypeAlias = Callable[[SettingResults, str], str]
 
 @dataclass(frozen=True)
 class Measured:
-    """A figure of every arm, and its change: of predictions, or by a method of explanations."""
+    """A figure of every arm, and its change; `at` is where both are stored.
+
+    It is empty for predictions, `matched` for runs that all give one answer equally often, or a
+    method of explanations.
+    """
 
     metric: str
-    method: str | None = None
-    part: str = "metrics"
+    at: str = ""
 
     def value(self, setting: SettingResults, arm: str) -> str:
         """The figure of an arm, as text."""
-        return figure(self.metric, setting.estimate(arm, self.metric, self.method, part=self.part))
+        path = f"{self.at}.metrics.{self.metric}".removeprefix(".")
+        return figure(self.metric, setting.estimate(arm, path))
 
-    def effect(
-        self, setting: SettingResults, arm: str, *, among_all: bool = False
-    ) -> Effect | None:
-        """The change of an arm against the baseline."""
-        of = self.metric, self.method
-        return setting.effect(arm, *of, part=self.part, among_all=among_all)
+    def effect(self, setting: SettingResults, arm: str, *, of_all: bool = False) -> Effect | None:
+        """The change of an arm against the baseline.
 
-    def change(self, setting: SettingResults, arm: str, *, among_all: bool = False) -> str:
+        With `of_all`, its interval holds together with those of all arms, where those are stored.
+        """
+        together = {"": "of_all.effects", "matched": "matched.of_all"}.get(
+            self.at, f"of_all.{self.at}"
+        )
+        effect = setting.effect(arm, f"{together}.{self.metric}") if of_all else None
+        alone = f"{self.at}.effects.{self.metric}".removeprefix(".")
+        return setting.effect(arm, alone) if effect is None else effect
+
+    def change(self, setting: SettingResults, arm: str, *, of_all: bool = False) -> str:
         """The change with its verdict, as text; empty for the baseline itself."""
-        effect = self.effect(setting, arm, among_all=among_all)
-        return "" if arm == BASELINE else judged_change(effect)
+        return "" if arm == BASELINE else judged_change(self.effect(setting, arm, of_all=of_all))
 
 
 ACCURACY, SD, FLIPS = Measured("accuracy"), Measured("accuracy_sd"), Measured("flip_rate")
 ALONE, PROBABILITY = Measured("accuracy_sd_independent"), Measured("probability_sd")
 SAME_ACCURACY, SAME_SD, SAME_FLIPS = (
-    Measured(name, part="matched") for name in ("accuracy", "accuracy_sd", "flip_rate")
+    Measured(name, "matched") for name in ("accuracy", "accuracy_sd", "flip_rate")
 )
 PREDICTIONS = {
     "sd of accuracy": SD,
@@ -147,14 +155,14 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         },
         "flips": _table(settings, FLIP_COLUMNS),
         "matched": _table(
-            [each for each in settings if len(each.own["classes"]) == 2], MATCHED_COLUMNS
+            [each for each in settings if len(each.content["classes"]) == 2], MATCHED_COLUMNS
         ),
         "figures": list(_figures(settings)),
-        "further": _further(max(settings, key=lambda each: len(each.own["arms"]))),
+        "further": _further(max(settings, key=lambda each: len(each.content["arms"]))),
         "sizes": _sizes(settings),
         "largest": _largest(settings),
         "private": PRIVATE,
-        "versions": shared_versions(setting.own["versions"] for setting in settings),
+        "versions": shared_versions(setting.content["versions"] for setting in settings),
         "commands": [_command(setting) for setting in settings],
     }
 
@@ -169,8 +177,9 @@ def headline(setting: SettingResults) -> dict[str, Any]:
         Texts by row of the table, and what the sentences above it quote.
     """
     paper_arms, arms = setting.paper_arms, (BASELINE, *setting.paper_arms)
+    methods = setting.of(BASELINE, "explanations") or {}
     measured = dict(PREDICTIONS)
-    for method in setting.methods:
+    for method in methods:
         measured |= _of_explanations(method)
     rows: dict[str, dict[str, Any]] = {
         name: {
@@ -179,10 +188,10 @@ def headline(setting: SettingResults) -> dict[str, Any]:
             "noise": _noise(setting, of),
         }
         for name, of in measured.items()
-        if of.part != "matched" or of.value(setting, BASELINE) != MISSING
+        if of.at != "matched" or of.value(setting, BASELINE) != MISSING
     }
     chosen = [setting.scalars(arm, "epoch_chosen") for arm in arms]
-    trained = setting.own["arms"]
+    trained = setting.content["arms"]
     return {
         "setting": setting,
         "arms": [ARMS[arm] for arm in paper_arms],
@@ -193,10 +202,10 @@ def headline(setting: SettingResults) -> dict[str, Any]:
         ),
         "accuracy": {ARMS[arm]: ACCURACY.change(setting, arm) for arm in paper_arms},
         "overlaps": {
-            METHODS[method]: Measured(OVERLAP, method).value(setting, BASELINE)
-            for method in setting.methods
+            METHODS[method]: Measured(OVERLAP, f"explanations.{method}").value(setting, BASELINE)
+            for method in methods
         },
-        "is_computed": {METHODS[method]: is_computed(method) for method in setting.methods},
+        "is_computed": {METHODS[method]: is_computed(method) for method in methods},
         "spreads": {
             arm: (SD.value(setting, arm), ALONE.value(setting, arm))
             for arm in arms
@@ -209,20 +218,21 @@ def headline(setting: SettingResults) -> dict[str, Any]:
         and all(max(chosen[0]) < min(epochs) for epochs in chosen[1:]),
         "is_paired": all(trained[arm]["is_paired"] for arm in trained if arm != BASELINE),
         "is_over_runs": setting.is_over_runs(BASELINE),
-        "is_demo": setting.own["name"] == "sst-cnn-additive",
+        "is_demo": setting.content["name"] == "sst-cnn-additive",
     }
 
 
 def _of_explanations(method: str) -> dict[str, Measured]:
-    parts = {"KL": KL, "top words": JACCARD}
-    return {f"{METHODS[method]}: {name}": Measured(of, method) for name, of in parts.items()}
+    at, metrics = f"explanations.{method}", {"KL": KL, "top words": JACCARD}
+    return {f"{METHODS[method]}: {name}": Measured(metric, at) for name, metric in metrics.items()}
 
 
 def _noise(setting: SettingResults, of: Measured) -> str:
     """Distance between two explanations of one model; empty for predictions."""
-    if of.method is None or is_computed(of.method):
-        return "" if of.method is None else "0"
-    return Measured(of.metric, of.method, "noise").value(setting, BASELINE)
+    method = of.at.removeprefix("explanations.")
+    if method not in METHODS or is_computed(method):
+        return "0" if method in METHODS else ""
+    return figure(of.metric, setting.estimate(BASELINE, f"{of.at}.noise.{of.metric}"))
 
 
 def _learning(setting: SettingResults, arm: str) -> tuple[str, str]:
@@ -275,7 +285,7 @@ MATCHED_COLUMNS: tuple[tuple[str, Cell], ...] = (
 def _figures(settings: Settings) -> Iterator[dict[str, Any]]:
     """Each figure of the paper that our runs cover, with a table over all texts."""
     for drawn in charts.read_figures():
-        of = Measured(drawn.metric, drawn.method)
+        of = Measured(drawn.metric, f"explanations.{drawn.method}" if drawn.method else "")
         panels = {each: group for each in settings if (group := drawn.panels(each))}
         every = [panel for group in panels.values() for panel in group]
         effects = [(arm, of.effect(each, arm)) for each in panels for arm in each.paper_arms]
@@ -304,20 +314,20 @@ def _figures(settings: Settings) -> Iterator[dict[str, Any]]:
 
 def _further(setting: SettingResults) -> dict[str, Any] | None:
     """All arms of the setting that has most, compared together; None without a further one."""
-    arms = [arm for arm in setting.own["arms"] if arm != BASELINE]
+    arms = [arm for arm in setting.content["arms"] if arm != BASELINE]
     if set(arms) <= set(PAPER_ARMS):
         return None
     compared = {name: PREDICTIONS[name] for name in COMPARED} | _of_explanations("attention")
 
-    def verdict(of: Measured, arm: str, *, among_all: bool = True) -> str | None:
-        effect = of.effect(setting, arm, among_all=among_all)
+    def verdict(of: Measured, arm: str, *, of_all: bool = True) -> str | None:
+        effect = of.effect(setting, arm, of_all=of_all)
         return None if effect is None else effect.verdict
 
     def row(arm: str) -> Iterator[str]:
-        return (of.change(setting, arm, among_all=True) for of in compared.values())
+        return (of.change(setting, arm, of_all=True) for of in compared.values())
 
     def learned(arm: str) -> tuple[str, ...]:
-        change = ACCURACY.change(setting, arm, among_all=True)
+        change = ACCURACY.change(setting, arm, of_all=True)
         return ACCURACY.value(setting, arm), change, *_learning(setting, arm)
 
     header = ("", "accuracy", "change", "training loss", "epoch chosen: median (range)")
@@ -337,7 +347,7 @@ def _further(setting: SettingResults) -> dict[str, Any] | None:
             f"{name} of {ARMS[arm]}"
             for name, of in {**compared, "accuracy": ACCURACY}.items()
             for arm in setting.paper_arms
-            if verdict(of, arm) != verdict(of, arm, among_all=False)
+            if verdict(of, arm) != verdict(of, arm, of_all=False)
         ],
         "learning": Table.of(header, ((ARMS[arm], *learned(arm)) for arm in (BASELINE, *arms))),
     }
@@ -350,12 +360,12 @@ def _sizes(settings: Settings) -> Table:
         (
             (
                 setting.title,
-                f"{setting.own['sizes']['train']:,} ({setting.published_size('train'):,})",
-                f"{setting.own['sizes']['dev']:,}",
-                f"{setting.own['sizes']['test']:,} ({setting.published_size('test'):,})",
-                f"{setting.own['setting']['epochs']} ({paper['epochs']})",
+                f"{setting.content['sizes']['train']:,} ({setting.published_size('train'):,})",
+                f"{setting.content['sizes']['dev']:,}",
+                f"{setting.content['sizes']['test']:,} ({setting.published_size('test'):,})",
+                f"{setting.content['setting']['epochs']} ({paper['epochs']})",
                 f"{setting.seeds} ({paper['seeds']})",
-                f"words seen {setting.own['setting']['min_count']} times or more",
+                f"words seen {setting.content['setting']['min_count']} times or more",
             )
             for setting in settings
         ),
@@ -366,7 +376,7 @@ def _largest(settings: Settings) -> dict[str, SettingResults]:
     """The first setting with the most texts, of each data set."""
 
     def n_texts(setting: SettingResults) -> tuple[int, int]:
-        return setting.own["sizes"]["test"], setting.own["sizes"]["train"]
+        return setting.content["sizes"]["test"], setting.content["sizes"]["train"]
 
     order = sorted(settings, key=n_texts, reverse=True)
     return {setting.dataset: setting for setting in reversed(order)}
@@ -374,13 +384,13 @@ def _largest(settings: Settings) -> dict[str, SettingResults]:
 
 def _command(setting: SettingResults) -> str:
     """The command that trains a setting, and explains its models if ours were explained."""
-    chosen = setting.own["setting"]
+    chosen = setting.content["setting"]
     given: dict[str, Any] = {"dataset": setting.dataset}
     given |= {name: chosen[name] for name, usual in USUAL.items() if chosen[name] != usual}
-    given |= {"arms": ",".join(setting.own["arms"]), "seeds": max(setting.n_each)}
+    given |= {"arms": ",".join(setting.content["arms"]), "seeds": max(setting.n_each)}
     options = [f"--{name.replace('_', '-')} {value}" for name, value in given.items()]
-    if setting.explained is not None:
-        how = setting.explained["explaining"]
+    how = setting.content["explaining"]
+    if how is not None:
         limits = LIME_OPTIONS.items()
         options.append("--explain")
         options += [

@@ -23,7 +23,7 @@ EXPLANATIONS = {
 NOISE = {"explanation_kl": [0.05, 0.04, 0.06], "explanation_jaccard_20": [0.12, 0.1, 0.14]}
 
 
-def stored_effect(metric, value, low, high):
+def make_effect(metric, value, low, high):
     """An effect as it is stored, with the verdict that `compare` gives to its interval."""
     return {
         "scale": "difference" if metric == "accuracy" else "ratio",
@@ -38,7 +38,7 @@ def stored_effect(metric, value, low, high):
 
 def cuts(*metrics):
     """A cut by half, known from 20 to 70 %, of each metric."""
-    return {metric: stored_effect(metric, 0.5, 0.3, 0.8) for metric in metrics}
+    return {metric: make_effect(metric, 0.5, 0.3, 0.8) for metric in metrics}
 
 
 def explanations(level, effects=None, noise=None, classes=("positive",)):
@@ -61,8 +61,8 @@ def explanations(level, effects=None, noise=None, classes=("positive",)):
 def trained_arm(level, explained, *, is_baseline=False):
     """Results of one arm, every curve at one level."""
     effects = {
-        "accuracy": stored_effect("accuracy", -0.002, -0.004, 0.001),
-        "probability_sd": stored_effect("probability_sd", 0.9, 0.7, 1.2),
+        "accuracy": make_effect("accuracy", -0.002, -0.004, 0.001),
+        "probability_sd": make_effect("probability_sd", 0.9, 0.7, 1.2),
         **cuts("accuracy_sd", "flip_rate"),
     }
     return {
@@ -109,7 +109,7 @@ def make_results(name="sst-cnn-additive", **setting):
     }
     for arm in arms.values() if is_snli else ():
         arm["matched"] = None
-    rival = stored_effect("explanation_kl", 0.9, 0.7, 1.2)
+    rival = make_effect("explanation_kl", 0.9, 0.7, 1.2)
     return {
         "name": name,
         "setting": chosen,
@@ -121,6 +121,12 @@ def make_results(name="sst-cnn-additive", **setting):
         "arms": arms,
         "rivals": {"effects": {}, "explanations": {"attention": {"explanation_kl": rival}}},
     }
+
+
+@pytest.fixture
+def stored_effect():
+    """Makes an effect as it is stored."""
+    return make_effect
 
 
 @pytest.fixture

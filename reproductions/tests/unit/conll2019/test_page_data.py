@@ -5,8 +5,8 @@ import pytest
 
 from seedproof.errors import EmptyInputError
 from seedproof_reproductions.conll2019.cases import checked_claims
-from seedproof_reproductions.conll2019.page_data import page_data, write_page
-from seedproof_reproductions.conll2019.reading import SettingResults, by_setting
+from seedproof_reproductions.conll2019.page_data import Measured, page_data, write_page
+from seedproof_reproductions.conll2019.reading import by_setting
 from seedproof_reproductions.rules import Verdict
 
 HOLDS, FAILS, OPEN = Verdict.HOLDS, Verdict.FAILS, Verdict.OPEN
@@ -29,38 +29,35 @@ def test_the_page_of_made_up_results_is_the_snapshot(own, explained, make, tmp_p
     assert all(image.read_text(encoding="utf-8").startswith("<svg") for image in images)
 
 
-def test_results_are_found_by_arm_metric_and_method(own, explained):
-    """Gradients and LIME are in the study that explained; what is missing is None."""
+def test_results_are_found_by_arm_and_path(own, explained):
+    """Gradients and LIME are those of the study that explained; what is missing is None."""
     (sst,) = by_setting([explained, own])
 
     assert (sst.title, sst.seeds) == ("SST, CNN", "10")
-    assert sst.methods == ("attention", "gradient", "lime")
-    assert sst.estimate("none", "flip_rate").value == 0.09
-    assert sst.estimate("none", "flip_rate", part="matched").value == 0.06
-    assert sst.estimate("none", "explanation_kl", "lime", part="noise").value == 0.05
-    assert sst.estimate("none", "explanation_kl", "attention", part="noise") is None
-    assert sst.effect("naswa", "explanation_kl", "lime").verdict == "steadier"
-    assert sst.effect("aswa", "explanation_kl", "lime") is None
-    assert sst.effect("aswa", "accuracy_sd", part="matched") is None
+    assert list(sst.of("none", "explanations")) == ["attention", "gradient", "lime"]
+    assert sst.estimate("none", "metrics.flip_rate").value == 0.09
+    assert sst.estimate("none", "matched.metrics.flip_rate").value == 0.06
+    assert sst.estimate("none", "explanations.lime.noise.explanation_kl").value == 0.05
+    assert sst.estimate("none", "explanations.attention.noise.explanation_kl") is None
+    assert sst.effect("naswa", "explanations.lime.effects.explanation_kl").verdict == "steadier"
+    assert sst.effect("aswa", "explanations.lime.effects.explanation_kl") is None
     assert sst.rival("explanation_kl", "attention").verdict == "no difference shown"
+    assert sst.rival("explanation_kl", "lime") is None
 
 
-def test_effects_among_all_arms_are_those_stored_for_all(own):
-    """They have wider intervals; where nothing is stored for all, the effect alone is given."""
-    wider = {"flip_rate": {**own["arms"]["aswa"]["effects"]["flip_rate"], "high": 0.95}}
-    of_all = {
-        "effects": wider,
-        "explanations": {"attention": {"explanation_kl": wider["flip_rate"]}},
-    }
-    own["arms"]["aswa"] |= {"of_all": of_all}
+@pytest.mark.parametrize("at", ["", "matched", "explanations.attention"])
+def test_effects_of_all_arms_have_intervals_of_their_own(own, stored_effect, at):
+    """Where nothing is stored for all, the effect alone is given."""
+    wider = {name: stored_effect(name, 0.5, 0.2, 0.95) for name in ("flip_rate", "explanation_kl")}
+    explanations = {"attention": {"explanation_kl": wider["explanation_kl"]}}
+    own["arms"]["aswa"]["of_all"] = {"effects": wider, "explanations": explanations}
     own["arms"]["aswa"]["matched"]["of_all"] = wider
-    sst = SettingResults(own)
+    (sst,) = by_setting([own])
+    measured = Measured("explanation_kl" if "." in at else "flip_rate", at)
 
-    assert sst.effect("aswa", "flip_rate").high == 0.8
-    assert sst.effect("aswa", "flip_rate", among_all=True).high == 0.95
-    assert sst.effect("aswa", "flip_rate", part="matched", among_all=True).high == 0.95
-    assert sst.effect("aswa", "explanation_kl", "attention", among_all=True).high == 0.95
-    assert sst.effect("naswa", "flip_rate", among_all=True).high == 0.8
+    assert measured.effect(sst, "aswa").high == 0.8
+    assert measured.effect(sst, "aswa", of_all=True).high == 0.95
+    assert measured.effect(sst, "naswa", of_all=True).high == 0.8
 
 
 def test_each_claim_is_judged_by_its_interval(own, explained):
