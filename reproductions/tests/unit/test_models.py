@@ -3,6 +3,11 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from seedproof.errors import UnknownNameError
+from seedproof.testing.trainings import one_thread
 from seedproof_reproductions.datasets.texts import END, PADDING, START
 from seedproof_reproductions.models import (
     ATTENTIONS,
@@ -15,11 +20,6 @@ from seedproof_reproductions.models import (
     Shape,
     is_word,
 )
-from torch import nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
-
-from seedproof.errors import UnknownNameError
-from seedproof.testing.trainings import one_thread
 
 N_WORDS, SIZE = 20, 6
 MODELS = [

@@ -2,6 +2,10 @@ import json
 
 import numpy as np
 import pytest
+
+from seedproof.comparison.effect import Effect
+from seedproof.errors import OptionError, UnreadableError
+from seedproof.measurement.intervals import Estimate
 from seedproof_reproductions.results import (
     as_text,
     plain_array,
@@ -12,10 +16,6 @@ from seedproof_reproductions.results import (
     short,
     write_results,
 )
-
-from seedproof.comparison.effect import Effect
-from seedproof.errors import OptionError, UnreadableError
-from seedproof.measurement.intervals import Estimate
 
 RESULTS = {
     "format": 3,

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from seedproof_reproductions.runs import arms_of, incomplete_arms, make_runs, open_study
 
 from seedproof.errors import OptionError, TooFewRunsError
 from seedproof.study.study import Study
+from seedproof_reproductions.runs import arms_of, incomplete_arms, make_runs, open_study
 
 
 def train(run):

@@ -1,10 +1,10 @@
 import pytest
-from seedproof_reproductions import models
-from seedproof_reproductions.conll2019 import settings as conll2019
-from seedproof_reproductions.findings2023 import settings as findings2023
 
 from seedproof.errors import OptionError
 from seedproof.stabilize import PRESETS
+from seedproof_reproductions import models
+from seedproof_reproductions.conll2019 import settings as conll2019
+from seedproof_reproductions.findings2023 import settings as findings2023
 
 
 def test_the_defaults_of_conll2019_are_the_papers():

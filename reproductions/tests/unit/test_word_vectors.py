@@ -2,10 +2,10 @@ import os
 
 import numpy as np
 import pytest
-from seedproof_reproductions.datasets.texts import MARKS, PADDING, Vocabulary
-from seedproof_reproductions.word_vectors import embedding_matrix, find_vectors, read_npz, read_text
 
 from seedproof.errors import UnknownNameError, UnreadableError
+from seedproof_reproductions.datasets.texts import MARKS, PADDING, Vocabulary
+from seedproof_reproductions.word_vectors import embedding_matrix, find_vectors, read_npz, read_text
 
 GLOVE = ["good 0.5 -1.0 2\n", "bad 1 2 3\n", "ugly 0 0 1\n"]
 

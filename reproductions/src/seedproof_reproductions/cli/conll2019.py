@@ -14,12 +14,9 @@ from seedproof_reproductions.cli.request import (
     show_sentence,
     show_table,
 )
-from seedproof_reproductions.conll2019.published import published_accuracy
-from seedproof_reproductions.conll2019.reading import SettingResults
 from seedproof_reproductions.conll2019.recipe import USUAL_ARMS, complete, study
 from seedproof_reproductions.conll2019.results import stored_results
 from seedproof_reproductions.conll2019.settings import Setting
-from seedproof_reproductions.figures import listed
 
 __all__ = ["make", "show", "stored_results", "write_page"]
 MISSING = "–"
@@ -88,6 +85,10 @@ def write_page(results: Sequence[Mapping[str, Any]], page: str) -> tuple[Path, .
 
 def show(results: Mapping[str, Any]) -> None:
     """Print the table of one setting's results."""
+    # Not above: a study refuses runs of other code, and this changes no run.
+    from seedproof_reproductions.conll2019.reading import SettingResults
+    from seedproof_reproductions.figures import listed
+
     if results["explaining"] is not None:
         typer.echo(
             f"{results['name']}: share of the top 20 % of the words that two seeds do not have in "
@@ -107,6 +108,8 @@ def show(results: Mapping[str, Any]) -> None:
 
 def accuracy_table(results: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Return arm, our accuracy and the published one, in percent as mean ± sd."""
+    from seedproof_reproductions.conll2019.published import published_accuracy
+
     setting, rows = results["setting"], []
     for arm, figures in results["arms"].items():
         mean, sd = (100 * figures["metrics"][name][0] for name in ("accuracy", "accuracy_sd"))

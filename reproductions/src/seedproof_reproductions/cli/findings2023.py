@@ -17,7 +17,6 @@ from seedproof_reproductions.cli.request import (
 from seedproof_reproductions.findings2023.recipe import complete, study
 from seedproof_reproductions.findings2023.results import stored_results
 from seedproof_reproductions.findings2023.settings import Setting
-from seedproof_reproductions.findings2023.summary import HEADER, summary_notes, summary_table
 
 __all__ = ["make", "show", "stored_results", "write_page"]
 SEEDS = {"head": 50, "finetune": 5}
@@ -54,6 +53,9 @@ def write_page(results: Sequence[Mapping[str, Any]], page: str) -> tuple[Path, .
 
 def show(results: Mapping[str, Any]) -> None:
     """Print the table of one setting's results."""
+    # Not above: a study refuses runs of other code, and this changes no run.
+    from seedproof_reproductions.findings2023.summary import HEADER, summary_notes, summary_table
+
     n_runs = max(arm["n_runs"] for arm in results["arms"].values())
     sizes = results["sizes"]
     typer.echo(results["name"])

@@ -1,6 +1,11 @@
 import numpy as np
 import pytest
 import torch
+
+from seedproof.errors import OptionError
+from seedproof.records.explanation_shards import open_explanations
+from seedproof.records.location import Location
+from seedproof.records.reader import Store
 from seedproof_reproductions.conll2019.data import encode, prepare
 from seedproof_reproductions.conll2019.explaining import (
     Explaining,
@@ -11,11 +16,6 @@ from seedproof_reproductions.conll2019.explaining import (
 from seedproof_reproductions.conll2019.recipe import complete, study
 from seedproof_reproductions.conll2019.settings import Setting
 from seedproof_reproductions.datasets.texts import Texts
-
-from seedproof.errors import OptionError
-from seedproof.records.explanation_shards import open_explanations
-from seedproof.records.location import Location
-from seedproof.records.reader import Store
 
 SETTING = Setting(epochs=2, n_train=40, n_dev=20, n_test=20)
 

@@ -1,9 +1,9 @@
 import pytest
+
+import seedproof as sp
 from seedproof_reproductions.conll2019.families import compared_families, compared_rivals, open_arms
 from seedproof_reproductions.conll2019.recipe import study
 from seedproof_reproductions.conll2019.settings import Setting
-
-import seedproof as sp
 
 # Small batches, for NASWA must have steps to leave out.
 SETTING = Setting(epochs=1, batch_size=4, n_train=60, n_dev=20, n_test=20)

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
-from seedproof_reproductions.conll2019.matched import matched_predictions, matched_sides
 
 import seedproof as sp
 from seedproof.comparison.arms.compare import Side
 from seedproof.records.arrays import ArrayShards
+from seedproof_reproductions.conll2019.matched import matched_predictions, matched_sides
 
 
 @pytest.mark.parametrize(

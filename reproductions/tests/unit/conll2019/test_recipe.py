@@ -5,16 +5,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from seedproof_reproductions.conll2019.recipe import complete, study, train
-from seedproof_reproductions.conll2019.results import collect, stored_results
-from seedproof_reproductions.conll2019.settings import Setting
-from seedproof_reproductions.results import as_text, write_results
 
 import seedproof as sp
 from seedproof.errors import ColumnError, RunError, UnknownNameError
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
 from seedproof.records.reader import Store
+from seedproof_reproductions.conll2019.recipe import complete, study, train
+from seedproof_reproductions.conll2019.results import collect, stored_results
+from seedproof_reproductions.conll2019.settings import Setting
+from seedproof_reproductions.results import as_text, write_results
 
 SETTING = Setting(epochs=1, n_train=40, n_dev=20, n_test=20)
 

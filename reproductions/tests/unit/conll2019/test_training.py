@@ -6,6 +6,15 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
+
+from seedproof.errors import NotFoundError
+from seedproof.records.location import Location
+from seedproof.records.reader import Store
+from seedproof.runs.run import Run
+from seedproof.runs.spec import StudySpec
+from seedproof.seeds import SeedPlan
+from seedproof.testing.trainings import one_thread
 from seedproof_reproductions.conll2019 import training
 from seedproof_reproductions.conll2019.data import encode, prepare
 from seedproof_reproductions.conll2019.recipe import study
@@ -21,15 +30,6 @@ from seedproof_reproductions.conll2019.training import (
 )
 from seedproof_reproductions.datasets.texts import Texts, Vocabulary
 from seedproof_reproductions.models import Answer
-from sklearn.metrics import roc_auc_score
-
-from seedproof.errors import NotFoundError
-from seedproof.records.location import Location
-from seedproof.records.reader import Store
-from seedproof.runs.run import Run
-from seedproof.runs.spec import StudySpec
-from seedproof.seeds import SeedPlan
-from seedproof.testing.trainings import one_thread
 
 SETTING = Setting(epochs=3)
 

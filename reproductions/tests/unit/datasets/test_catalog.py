@@ -6,14 +6,6 @@ import zipfile
 
 import numpy as np
 import pytest
-from seedproof_reproductions.conll2019.settings import MIN_COUNTS
-from seedproof_reproductions.datasets.catalog import (
-    AGNEWS_PARTIAL_NOTE,
-    IMDB_MAX_TOKENS,
-    LOADERS,
-    SNLI_NOTE,
-    load,
-)
 
 from seedproof.errors import (
     EmptyInputError,
@@ -21,6 +13,14 @@ from seedproof.errors import (
     UnknownLabelError,
     UnknownNameError,
     UnreadableError,
+)
+from seedproof_reproductions.conll2019.settings import MIN_COUNTS
+from seedproof_reproductions.datasets.catalog import (
+    AGNEWS_PARTIAL_NOTE,
+    IMDB_MAX_TOKENS,
+    LOADERS,
+    SNLI_NOTE,
+    load,
 )
 
 HEADER = ("text", "label", "exp_split")

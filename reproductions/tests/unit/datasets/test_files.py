@@ -5,6 +5,8 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+
+from seedproof.errors import ColumnError, EmptyInputError, NotFoundError, UnreadableError
 from seedproof_reproductions.datasets import files
 from seedproof_reproductions.datasets.files import (
     digest_notes,
@@ -15,8 +17,6 @@ from seedproof_reproductions.datasets.files import (
     read_table,
     sources,
 )
-
-from seedproof.errors import ColumnError, EmptyInputError, NotFoundError, UnreadableError
 
 CONTENT = b"text,label\n"
 

@@ -3,7 +3,6 @@ import os
 
 import numpy as np
 import pytest
-from seedproof_reproductions.datasets.intents import Utterances, load_clinc150, load_massive
 
 from seedproof.errors import (
     EmptyInputError,
@@ -12,6 +11,7 @@ from seedproof.errors import (
     UnknownLabelError,
     UnreadableError,
 )
+from seedproof_reproductions.datasets.intents import Utterances, load_clinc150, load_massive
 
 needs_data = pytest.mark.skipif("SEEDPROOF_DATA" not in os.environ, reason="needs the data sets")
 CLINC = {

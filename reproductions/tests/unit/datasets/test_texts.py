@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from seedproof.errors import OptionError, ShapeError
 from seedproof_reproductions.datasets.texts import (
     END,
     MARKS,
@@ -13,8 +15,6 @@ from seedproof_reproductions.datasets.texts import (
     Vocabulary,
     tokenize,
 )
-
-from seedproof.errors import OptionError, ShapeError
 
 WORDS = st.lists(st.lists(st.sampled_from("abcdefg"), max_size=6), max_size=8)
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from seedproof_reproductions.datasets.intents import IntentData, Utterances
-from seedproof_reproductions.findings2023.data import Prepared, Split
-from seedproof_reproductions.findings2023.settings import Setting
 
 from seedproof.runs.run import Run
 from seedproof.runs.spec import StudySpec
 from seedproof.seeds import SeedPlan
+from seedproof_reproductions.datasets.intents import IntentData, Utterances
+from seedproof_reproductions.findings2023.data import Prepared, Split
+from seedproof_reproductions.findings2023.settings import Setting
 
 
 @pytest.fixture

@@ -1,10 +1,10 @@
 from dataclasses import replace
 
 import pytest
-from seedproof_reproductions.findings2023 import recipe
-from seedproof_reproductions.findings2023.arms import ARMS, CONTROL, GROUPS, arm_of
 
 from seedproof.errors import UnknownNameError
+from seedproof_reproductions.findings2023 import recipe
+from seedproof_reproductions.findings2023.arms import ARMS, CONTROL, GROUPS, arm_of
 
 
 def test_every_arm_has_a_training_and_a_title_of_its_own():

@@ -3,13 +3,6 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 from scipy.stats import entropy
-from seedproof_reproductions.findings2023.comparison import (
-    compare_once,
-    cross_fitted,
-    entropies_over,
-    high_in,
-)
-from seedproof_reproductions.runs import arms_of
 
 import seedproof as sp
 from seedproof.comparison.arms.compare import compare_sides
@@ -17,6 +10,13 @@ from seedproof.comparison.arms.least_sure import LeastSure
 from seedproof.metrics.batch import Batch
 from seedproof.records.location import Location
 from seedproof.testing.dynamics_simulation import DynamicsSimulation
+from seedproof_reproductions.findings2023.comparison import (
+    compare_once,
+    cross_fitted,
+    entropies_over,
+    high_in,
+)
+from seedproof_reproductions.runs import arms_of
 
 # Both ways to halve eight runs leave two of each answer in every half.
 SPLIT = [0, 0, 1, 1, 0, 0, 1, 1]

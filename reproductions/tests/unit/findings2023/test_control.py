@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
-from seedproof_reproductions.findings2023.comparison import entropies_over
-from seedproof_reproductions.findings2023.control import correlation
 
 from seedproof.metrics.confidence import probability_sd
 from seedproof.metrics.statistic import ExampleValues
+from seedproof_reproductions.findings2023.comparison import entropies_over
+from seedproof_reproductions.findings2023.control import correlation
 
 
 def drawn(rng, n_runs, n_examples):

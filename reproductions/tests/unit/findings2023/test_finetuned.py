@@ -7,6 +7,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 import torch
+
 from seedproof_reproductions.datasets.intents import IntentData, Utterances
 from seedproof_reproductions.findings2023.arms import ARMS, CONTROL
 from seedproof_reproductions.findings2023.data import Prepared, Split, prepare

@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import pytest
 import torch
-from seedproof_reproductions.findings2023.arms import ARMS, CONTROL
-from seedproof_reproductions.findings2023.fitting import fit
-from seedproof_reproductions.findings2023.models import Head, Sources
 from torch.nn import functional
 from torch.optim import Adam
 from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+from seedproof_reproductions.findings2023.arms import ARMS, CONTROL
+from seedproof_reproductions.findings2023.fitting import fit
+from seedproof_reproductions.findings2023.models import Head, Sources
 
 # Eight steps of the same sums in another order, in 32 bits; what a lever does is ten times as much.
 CLOSE = {"atol": 1e-5, "rtol": 0.0}

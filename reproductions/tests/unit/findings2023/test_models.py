@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch.nn import functional
+
 from seedproof_reproductions.findings2023.arms import ARMS, CONTROL
 from seedproof_reproductions.findings2023.models import Head, Sources
-from torch.nn import functional
 
 
 def head(arm=CONTROL, dropout=0.3):

@@ -7,18 +7,18 @@ from statistics import median
 import numpy as np
 import pytest
 from scipy.stats import entropy
-from seedproof_reproductions.findings2023 import training
-from seedproof_reproductions.findings2023.arms import ARMS, GROUPS
-from seedproof_reproductions.findings2023.recipe import study
-from seedproof_reproductions.findings2023.results import collect, stored_results
-from seedproof_reproductions.findings2023.settings import Setting
-from seedproof_reproductions.results import as_text, write_results
 
 import seedproof as sp
 from seedproof.errors import TooFewRunsError
 from seedproof.records.dynamics import dynamics_of
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
+from seedproof_reproductions.findings2023 import training
+from seedproof_reproductions.findings2023.arms import ARMS, GROUPS
+from seedproof_reproductions.findings2023.recipe import study
+from seedproof_reproductions.findings2023.results import collect, stored_results
+from seedproof_reproductions.findings2023.settings import Setting
+from seedproof_reproductions.results import as_text, write_results
 
 SETTING = Setting(epochs=2, batch_size=64, n_traced=3, n_traced_control=4)
 # Not in the order in which results have them.

@@ -1,14 +1,14 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+
+from seedproof.measurement.dynamics.reading import Traces
+from seedproof.testing.dynamics_simulation import DynamicsSimulation, watched_of
 from seedproof_reproductions.findings2023.single_runs import (
     Predictions,
     run_entropy,
     run_entropy_ratio,
 )
-
-from seedproof.measurement.dynamics.reading import Traces
-from seedproof.testing.dynamics_simulation import DynamicsSimulation, watched_of
 
 
 def traced(entropies, final=None, *, which=None, n_steps=10, first_id=0):

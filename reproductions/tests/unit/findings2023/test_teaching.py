@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch.nn import functional
+
 from seedproof_reproductions.findings2023.arms import ARMS, CONTROL, Arm, SoftLabels
 from seedproof_reproductions.findings2023.fitting import Cost, fit
 from seedproof_reproductions.findings2023.models import Sources
 from seedproof_reproductions.findings2023.teaching import Listener, soft_targets
-from torch.nn import functional
 
 
 @pytest.fixture

@@ -5,16 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from seedproof_reproductions.findings2023.arms import ARMS, CONTROL, arm_of
-from seedproof_reproductions.findings2023.fitting import Cost, Trace, fit
-from seedproof_reproductions.findings2023.models import Sources
-from seedproof_reproductions.findings2023.teaching import soft_targets
-from seedproof_reproductions.findings2023.training import log_run
 
 import seedproof as sp
 from seedproof.records.dynamics import dynamics_of
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
+from seedproof_reproductions.findings2023.arms import ARMS, CONTROL, arm_of
+from seedproof_reproductions.findings2023.fitting import Cost, Trace, fit
+from seedproof_reproductions.findings2023.models import Sources
+from seedproof_reproductions.findings2023.teaching import soft_targets
+from seedproof_reproductions.findings2023.training import log_run
 
 
 def study(tmp_path, prepared, setting, arms, seeds=3):
