@@ -25,14 +25,7 @@ ELSEWHERE = "(not this setting)"
 
 
 def checked_claims(settings: Sequence[SettingResults]) -> tuple[CheckedClaim, ...]:
-    """Judge every claim of the paper on our results.
-
-    Args:
-        settings: Results by setting.
-
-    Returns:
-        In the order of `claims.toml`.
-    """
+    """Judge every claim of the paper on our results, in the order of `claims.toml`."""
     return evaluate(read_claims(__package__), partial(_cases, settings))
 
 
@@ -89,14 +82,7 @@ def printed(setting: SettingResults, text: str) -> str:
 
 
 def stated(claims: Sequence[CheckedClaim]) -> dict[str, str]:
-    """Claims with the means of the paper's tables, where those are other numbers.
-
-    Args:
-        claims: All claims.
-
-    Returns:
-        The longer statements, by name of the claim.
-    """
+    """Claims with the means of the paper's tables, where those are other numbers, by name."""
     longer = {}
     for claim in (checked.claim for checked in claims if "tables" in checked.claim.more):
         tables, unit = claim.more["tables"], claim.more["unit"]
@@ -106,15 +92,7 @@ def stated(claims: Sequence[CheckedClaim]) -> dict[str, str]:
 
 
 def other_readings(settings: Sequence[SettingResults], claims: Sequence[CheckedClaim]) -> Table:
-    """Other readings of the claim that top tokens differ, each with the verdict that it gets.
-
-    Args:
-        settings: Results by setting.
-        claims: All claims, one of which is about a range.
-
-    Returns:
-        A row per setting and method; none without explanations.
-    """
+    """Other readings of the claim that top tokens differ, each with the verdict that it gets."""
     between = next(checked.claim.published for checked in claims if checked.claim.rule == "range")
     low, high = (end / 100 for end in between)
 

@@ -107,15 +107,7 @@ def title_of(figure: Figure, panels: Sequence[Panel]) -> str:
 
 
 def draw_figure(figure: Figure, panels: Sequence[Panel]) -> Chart:
-    """Draw panels on one scale.
-
-    Args:
-        figure: Titles and unit.
-        panels: At least one.
-
-    Returns:
-        The chart.
-    """
+    """Draw one panel or more on one scale."""
     curves = [curve for panel in panels for curve in panel.curves.values()]
     ends = [mean + half for curve in curves for _, mean, half in points(curve)]
     ends += [panel.noise for panel in panels if panel.noise is not None]

@@ -160,7 +160,6 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "figures": list(_figures(settings)),
         "further": _further(max(settings, key=lambda each: len(each.content["arms"]))),
         "sizes": _sizes(settings),
-        "largest": _largest(settings),
         "private": PRIVATE,
         "versions": shared_versions(setting.content["versions"] for setting in settings),
         "commands": [_command(setting) for setting in settings],
@@ -168,14 +167,7 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def headline(setting: SettingResults) -> dict[str, Any]:
-    """Figures of the setting that answers the question of the paper.
-
-    Args:
-        setting: The first setting.
-
-    Returns:
-        Texts by row of the table, and what the sentences above it quote.
-    """
+    """Figures that answer the question of the paper: rows of the table, and those in sentences."""
     paper_arms, arms = setting.paper_arms, (BASELINE, *setting.paper_arms)
     methods = setting.of(BASELINE, "explanations") or {}
     measured = dict(PREDICTIONS)
@@ -206,11 +198,11 @@ def headline(setting: SettingResults) -> dict[str, Any]:
             for method in methods
         },
         "is_computed": {METHODS[method]: is_computed(method) for method in methods},
-        "spreads": {
-            arm: (SD.value(setting, arm), ALONE.value(setting, arm))
+        "spreads": [
+            (arm, ARMS[arm], SD.value(setting, arm), ALONE.value(setting, arm))
             for arm in arms
             if arm in trained
-        },
+        ],
         "learning": {ARMS[arm]: _learning(setting, arm) for arm in arms},
         # If every averaged model trained for longer, both effects go together.
         "trained_longer": bool(paper_arms)
@@ -370,16 +362,6 @@ def _sizes(settings: Settings) -> Table:
             for setting in settings
         ),
     )
-
-
-def _largest(settings: Settings) -> dict[str, SettingResults]:
-    """The first setting with the most texts, of each data set."""
-
-    def n_texts(setting: SettingResults) -> tuple[int, int]:
-        return setting.content["sizes"]["test"], setting.content["sizes"]["train"]
-
-    order = sorted(settings, key=n_texts, reverse=True)
-    return {setting.dataset: setting for setting in reversed(order)}
 
 
 def _command(setting: SettingResults) -> str:
