@@ -14,6 +14,13 @@ from seedproof_reproductions.page import Chart
 FONT = "system-ui, sans-serif"
 INK, FAINT, GRID, GROUND = "#333a42", "#6b737c", "#e4e1da", "#ffffff"
 ACCENT, DARK, WARNING = "#2d76a9", "#0b2f4d", "#b3541e"
+TEXT: dict[str, Any] = {
+    "labelColor": INK,
+    "titleColor": INK,
+    "labelFontSize": 11,
+    "titleFontSize": 11,
+    "titleFontWeight": 400,
+}
 CONFIG: dict[str, Any] = {
     "font": FONT,
     "background": GROUND,
@@ -21,26 +28,9 @@ CONFIG: dict[str, Any] = {
     "aria": False,
     "padding": 10,
     "view": {"stroke": None},
-    "axis": {
-        "labelColor": INK,
-        "titleColor": INK,
-        "gridColor": GRID,
-        "domainColor": GRID,
-        "tickColor": GRID,
-        "labelFontSize": 11,
-        "titleFontSize": 11,
-        "titleFontWeight": 400,
-    },
+    "axis": {**TEXT, "gridColor": GRID, "domainColor": GRID, "tickColor": GRID},
     "header": {"labelColor": INK, "labelFontSize": 11, "labelFontWeight": 600},
-    "legend": {
-        "labelColor": INK,
-        "titleColor": INK,
-        "labelFontSize": 11,
-        "titleFontSize": 11,
-        "titleFontWeight": 400,
-        "labelLimit": 400,
-        "titleLimit": 400,
-    },
+    "legend": {**TEXT, "labelLimit": 400, "titleLimit": 400},
     "title": {"color": INK, "fontSize": 13, "fontWeight": 600, "anchor": "start"},
     "text": {"color": INK, "fontSize": 10},
 }

@@ -81,17 +81,7 @@ class CheckedClaim:
 
 
 def read_claims(package: str) -> tuple[Claim, ...]:
-    """Read the claims of a paper.
-
-    Args:
-        package: The paper's package, which holds `claims.toml`.
-
-    Returns:
-        In the order of the file.
-
-    Raises:
-        ValueError: A claim names an unknown rule.
-    """
+    """Read `claims.toml` of a paper's package; an unknown rule is a `ValueError`."""
     text = (files(package) / "claims.toml").read_text(encoding="utf-8")
     return tuple(_claim(entry) for entry in tomllib.loads(text)["claims"])
 

@@ -93,16 +93,7 @@ def render(template: str, data: Mapping[str, Any]) -> str:
 
 
 def write(text: str, charts: Sequence[Chart], path: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """Write a page, and its charts into a folder next to it with the page's name.
-
-    Args:
-        text: Markdown.
-        charts: Images of the page.
-        path: The page, such as `docs/results/conll2019.md`.
-
-    Returns:
-        All files that were written, the page first.
-    """
+    """Write a page, and its charts into a folder with the page's name; return all files."""
     page = Path(path)
     images = [page.with_suffix("") / f"{chart.name}.svg" for chart in charts]
     page.with_suffix("").mkdir(parents=True, exist_ok=True)

@@ -65,15 +65,7 @@ class Evidence:
 
 
 def judge(rule: str, evidence: Evidence) -> Verdict:
-    """Apply a rule.
-
-    Args:
-        rule: Its name, one of `RULES`.
-        evidence: What it judges.
-
-    Returns:
-        `OPEN` wherever the evidence is missing or its interval includes both answers.
-    """
+    """Apply one of `RULES`; `OPEN` if evidence is missing or its interval includes both answers."""
     return RULES[rule](evidence)
 
 

@@ -19,14 +19,9 @@ from seedproof_reproductions.page import Chart
 LEAST_EXAMPLES = 10
 COLUMNS, WIDTH, HEIGHT, COUNT_HEIGHT = 2, 290, 130, 12
 DRAWN = (BASELINE, *PAPER_ARMS)
-COLORS, SHAPES, DASHES = (
-    dict(zip(DRAWN, values, strict=True))
-    for values in (
-        (FAINT, ACCENT, DARK),
-        ("circle", "square", "triangle-up"),
-        ([1, 0], [1, 0], [4, 2]),
-    )
-)
+COLORS = dict(zip(DRAWN, (FAINT, ACCENT, DARK), strict=True))
+SHAPES = dict(zip(DRAWN, ("circle", "square", "triangle-up"), strict=True))
+DASHES = dict(zip(DRAWN, ([1, 0], [1, 0], [4, 2]), strict=True))
 NOISE = "one model, explained twice"
 LEGEND = alt.Legend(title=None, orient="top", symbolSize=60, symbolStrokeWidth=0)
 Layers: TypeAlias = alt.LayerChart | alt.FacetChart
