@@ -48,8 +48,9 @@ def advice(settings: Settings, chosen: Mapping[str, Candidate]) -> Data:
     rules = read_toml("page.toml")["advice"]
     for name, rule in rules.items():
         shown = [arm for arm in rule["arms"] if is_so(frozen, arm, rule["verdicts"])]
-        # Of several heads, the larger number is enough.
-        data[name] = _figures(frozen, shown[:1] if name == "heads" else shown)
+        data[name] = _figures(frozen, shown[:1] if rule.get("is_first_enough") else shown)
+    if data["heads"].get("lost"):
+        data["heads"] = {}
     has_shared = all(has_enough(setting, SHARED) for setting in frozen)
     data["shared"] = [change(s.effect(SHARED, ALL_FLIPS)) for s in frozen] if has_shared else []
     data["seldom"] = [
@@ -116,7 +117,7 @@ def _spans(settings: Settings, arms: Sequence[str], path: str) -> list[str]:
     """Return the span of changes over arms in each setting, such as "−75 to −71 %"."""
     texts = []
     for setting in settings:
-        first, *last = spanned(setting.effect(arm, path) for arm in arms)
+        first, *last = dict.fromkeys(spanned(setting.effect(arm, path) for arm in arms))
         number, _, unit = first.partition(NO_BREAK)
         texts.append(" to ".join((number if last and last[0].endswith(unit) else first, *last)))
     return texts

@@ -75,7 +75,10 @@ def _case(setting: SettingResults, claim: Claim, method: str, arm: str) -> Itera
     make = {"cut": _cut, "share": _share, "cost": _cost, "accuracy": _accuracy, "better": _better}
     evidence, printed, ours = make[claim.rule](setting, claim, method, arm)
     if evidence is not None:
-        group = next((name for name, arms in PROTOCOLS.items() if arm in arms), "")
+        shared, fresh = PROTOCOLS
+        group = fresh if setting.of(arm)["shares"] is None else shared
+        if not any(arm in arms for arms in PROTOCOLS.values()):
+            group = ""
         where = f"{setting.title}: {title_of(arm)}"
         yield Case(setting.dataset, where, evidence, printed, ours, group)
 
@@ -251,13 +254,13 @@ def redraws(settings: Settings) -> Data:
     return {"table": table, "notes": notes} if rows else {}
 
 
-def spanned(effects: Iterable[Effect | None]) -> tuple[str, ...]:
-    """Return the smallest and the largest change as text; one text if they read the same."""
+def spanned(effects: Iterable[Effect | None]) -> list[str]:
+    """Return the smallest and the largest change as text, without intervals."""
     known = [effect for effect in effects if effect is not None and effect.value is not None]
     known.sort(key=lambda effect: effect.value or 0.0)
     plain = (Effect(effect.metric, effect.scale, effect.value) for effect in known)
-    texts = [change(effect) for effect in plain] or [MISSING]
-    return tuple(dict.fromkeys((texts[0], texts[-1])))
+    texts = [change(effect) for effect in plain]
+    return [texts[0], texts[-1]] if texts else [MISSING]
 
 
 def goal(settings: Settings) -> Data:

@@ -76,6 +76,23 @@ def test_results_without_a_control_are_not_compared(both, tmp_path):
     assert not build_decision(both[:1])["can_advise"]
 
 
+@pytest.mark.parametrize("verdict", ["no difference shown", "too few runs"])
+def test_a_page_without_arms_that_reach_the_goal_is_rendered(both, tmp_path, verdict):
+    """Reasons of every kind: costs, flips and too few runs."""
+    for results in both:
+        for name in ("fixed-init", "deployed-shared"):
+            del results["arms"][name]
+        for name in set(results["arms"]) - {"none"}:
+            results["arms"][name]["effects"]["flip_rate"]["verdict"] = verdict
+
+    goal = build_data(both)["goal"]
+
+    reasons = {item["reason"] for item in goal["shared"]["closest"]["shortfalls"]}
+    assert reasons == {"cost", "runs" if verdict == "too few runs" else "flip rate"}
+    assert goal["honest"]["arms"] == []
+    assert all(path.stat().st_size for path in write_page(both, tmp_path / "page.md"))
+
+
 def test_few_runs_give_no_advice_and_no_chart(both, only_control, finetuned):
     """Fewer than eight; nor do the control alone and fine-tuned runs alone."""
     for results in both:
