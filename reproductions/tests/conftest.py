@@ -1,18 +1,24 @@
-"""Settings for all tests of the reproductions."""
+"""The command line in this process, and made data in a folder of the user's own copies."""
 
+import csv
 import gc
+import json
 
+import numpy as np
 import pytest
+
+GOOD, BAD = ("fine", "warm", "clever", "moving"), ("dull", "cold", "clumsy", "empty")
+FILLER = ("the", "film", "is", "a", "story", "of", "two", "people", "and", "their", "dog")
 
 
 def pytest_collection_finish():
-    """What is imported by now is not looked through again by each garbage collection."""
+    """Keep what is imported by now out of each garbage collection."""
     gc.collect()
     gc.freeze()
 
 
 def pytest_sessionfinish():
-    """Or DuckDB would complain, as the process ends, that its objects are left."""
+    """Let DuckDB release its objects as the process ends."""
     gc.unfreeze()
 
 
@@ -26,7 +32,68 @@ def seedproof(monkeypatch, capfd, tmp_path):
         monkeypatch.setattr("sys.argv", ["seedproof", *map(str, arguments)])
         with pytest.raises(SystemExit) as left:
             main()
-        out, err = capfd.readouterr()
-        return left.value.code or 0, out, err
+        return left.value.code or 0, *capfd.readouterr()
 
     return call
+
+
+@pytest.fixture
+def data_folder(tmp_path, monkeypatch):
+    """An empty folder that `SEEDPROOF_DATA` names."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    monkeypatch.setenv("SEEDPROOF_DATA", str(folder))
+    return folder
+
+
+@pytest.fixture
+def write(data_folder):
+    """Writes text, bytes or rows of a CSV file below the data folder, and gives the file."""
+
+    def write(path, content):
+        place = data_folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, list):
+            with place.open("w", encoding="utf-8", newline="") as file:
+                csv.writer(file).writerows(content)
+        else:
+            place.write_bytes(content.encode() if isinstance(content, str) else content)
+        return place
+
+    return write
+
+
+@pytest.fixture
+def write_massive(write):
+    """Writes rows of id, intent and text in place of the splits of MASSIVE."""
+
+    def write_massive(**splits):
+        for split, rows in splits.items():
+            keys = ("id", "label_text", "text")
+            lines = [json.dumps(dict(zip(keys, row, strict=True))) + "\n" for row in rows]
+            write(f"massive/{split}.jsonl", "".join(lines))
+
+    return write_massive
+
+
+@pytest.fixture
+def made_sst(write, data_folder):
+    """Sentences that a small model learns in a few steps, and vectors of most of their words."""
+    rng, rows = np.random.default_rng(3), [("text", "label", "exp_split")]
+    for split, n_rows in (("train", 120), ("dev", 40), ("test", 40)):
+        for i in range(n_rows):
+            words = [
+                *rng.choice(FILLER, 6 + rng.integers(2)),
+                *rng.choice(GOOD if i % 2 else BAD, 2),
+            ]
+            rows.append((" ".join(rng.permutation(words)), i % 2, split))
+        # The longest of each split is left out by the paper's filter.
+        rows.append((" ".join(FILLER * 2), 0, split))
+    write("sst/sst_dataset.csv", rows)
+    words = (*GOOD[:-1], *BAD, *FILLER)
+    (data_folder / "word_vectors").mkdir()
+    np.savez(
+        data_folder / "word_vectors" / "glove6b_100d_subset_f16.npz",
+        words=np.frombuffer("\n".join(words).encode(), dtype=np.uint8),
+        vectors=rng.normal(0, 0.4, (len(words), 100)).astype(np.float16),
+    )

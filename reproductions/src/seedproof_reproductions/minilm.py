@@ -43,14 +43,7 @@ def model_folder() -> Path:
 
 
 def multiplications(n_tokens: IntArray) -> float:
-    """Count the multiplications of a forward pass: projections, attention and inner layers.
-
-    Args:
-        n_tokens: Number of tokens of each text; padding is not counted.
-
-    Returns:
-        The sum over all layers and texts.
-    """
+    """Count the multiplications of a forward pass: projections, attention and inner layers."""
     lengths = n_tokens.astype(np.float64)
     weights = 4 * FEATURES**2 + 2 * FEATURES * INNER
     return float(LAYERS * (weights * lengths.sum() + 2 * FEATURES * (lengths**2).sum()))

@@ -43,21 +43,7 @@ class Answer(NamedTuple):
         return torch.stack([1 - positive, positive], dim=-1)
 
 
-class Encoder(nn.Module):
-    """Encoder of word vectors into states of positions."""
-
-    n_outputs: int
-
-    def forward(self, words: Tensor, lengths: Tensor) -> Tensor:
-        """Return states, axes (examples, positions, outputs), that do not depend on the padding."""
-        raise NotImplementedError
-
-    def summary(self, states: Tensor, lengths: Tensor) -> Tensor:
-        """Return one vector per text, axes (examples, outputs)."""
-        raise NotImplementedError
-
-
-class CNNEncoder(Encoder):
+class CNNEncoder(nn.Module):
     """States from windows of one to seven words around each position."""
 
     def __init__(self, n_inputs: int) -> None:
@@ -90,7 +76,7 @@ class CNNEncoder(Encoder):
         return states.amax(dim=1)
 
 
-class LSTMEncoder(Encoder):
+class LSTMEncoder(nn.Module):
     """States of each position, read from both sides."""
 
     def __init__(self, n_inputs: int) -> None:
@@ -151,7 +137,7 @@ class DotScore(nn.Module):
         return scores
 
 
-ENCODERS: dict[str, type[Encoder]] = {"cnn": CNNEncoder, "lstm": LSTMEncoder}
+ENCODERS: dict[str, type[CNNEncoder | LSTMEncoder]] = {"cnn": CNNEncoder, "lstm": LSTMEncoder}
 ATTENTIONS = {"additive": AdditiveScore, "dot": DotScore}
 
 
@@ -185,10 +171,6 @@ class Classifier(nn.Module):
     """Embedding, encoder, attention, and a linear layer; for pairs, a hidden layer joins both.
 
     Embeddings begin with pretrained vectors and are trained like everything else.
-
-    Args:
-        shape: Its architecture.
-        vectors: First values of the embedding, axes (words, dimensions).
     """
 
     def __init__(self, shape: Shape, vectors: FloatArray) -> None:

@@ -104,20 +104,7 @@ def write_results(results: Mapping[str, Any], folder: str | os.PathLike[str]) ->
 def read_results(
     paper: str, folder: str | os.PathLike[str] | None = None, *, version: int
 ) -> list[dict[str, Any]]:
-    """Read the results of several settings, by their names.
-
-    Args:
-        paper: Name of its package, such as `conll2019`.
-        folder: Where `write_results` put them; if omitted, those that come with the package.
-        version: The format that is read.
-
-    Returns:
-        One mapping per file.
-
-    Raises:
-        OptionError: A file was written by another version, or for another paper.
-        UnreadableError: A file does not hold results.
-    """
+    """Read the results of several settings, by their names."""
     place = files(__package__) / paper / "results" if folder is None else Path(folder)
     if not place.is_dir():
         return []

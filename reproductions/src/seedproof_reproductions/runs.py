@@ -2,13 +2,14 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from rich.console import Console
 
+from seedproof._optional import require
 from seedproof.comparison.arms.compare import Side
 from seedproof.comparison.sides import Reading, open_sides
 from seedproof.errors import OptionError, RunError, TooFewRunsError
@@ -17,7 +18,9 @@ from seedproof.records.location import Location
 from seedproof.records.manifest import StudyManifest
 from seedproof.records.reader import Store
 from seedproof.runs.resume import FINISHED, planned
+from seedproof.runs.run import Run
 from seedproof.study.study import Study
+from seedproof_reproductions.settings import BaseSetting
 
 # Engines whose runs read the data where they are planned.
 LOCAL_ENGINES = ("serial", "processes")
@@ -25,6 +28,29 @@ LOCAL_ENGINES = ("serial", "processes")
 MANY_RUNS = 500
 # No table is read here, so that nothing is sorted in this memory.
 MEMORY = 10**9
+
+
+def study_of(
+    setting: BaseSetting,
+    train: Callable[[Run], None],
+    *,
+    store: str | os.PathLike[str],
+    seeds: int,
+    arms: Sequence[str],
+    suffix: str = "",
+    arguments: Sequence[str] = (),
+) -> Study:
+    """Return the study of a setting, with one thread per run; running it makes what is missing."""
+    require("torch", extra="papers", feature="Reproducing a paper")
+    return Study(
+        setting.name + suffix,
+        train,
+        seeds=seeds,
+        arms=arms,
+        store=store,
+        arguments=(*setting.as_arguments(), *arguments),
+        threads_per_run=1,
+    )
 
 
 def make_runs(
@@ -94,18 +120,7 @@ def incomplete_arms(store: str | os.PathLike[str], shown: Collection[str]) -> tu
 
 
 def open_study(store: str | os.PathLike[str], paper: str) -> tuple[Store, Mapping[str, Any]]:
-    """Open the store of a recipe's study.
-
-    Args:
-        store: Where it is.
-        paper: Name of the recipe's package, such as `conll2019`.
-
-    Returns:
-        Its records and its plan.
-
-    Raises:
-        OptionError: The store holds another study.
-    """
+    """Open the store of a recipe's study."""
     records = Store(Location.of(store))
     plan = records.study.plan or {}
     if f"{__package__}.{paper}." not in str(plan.get("target", "")):
@@ -117,16 +132,7 @@ def open_study(store: str | os.PathLike[str], paper: str) -> tuple[Store, Mappin
 
 
 def arms_of(store: str | os.PathLike[str], *, baseline: str | None, split: str) -> list[Side]:
-    """Open the arms of a store that have at least two finished runs.
-
-    Args:
-        store: The store of a study with at least two such arms.
-        baseline: The arm that comes first; if omitted, the first of the study does.
-        split: Which split.
-
-    Returns:
-        The baseline, then the others in the order of the study.
-    """
+    """Open the arms of a store that have at least two finished runs."""
     with TemporaryDirectory(prefix="seedproof-") as working:
         reading = Reading(columns=Columns(), working=Path(working), memory=MEMORY, split=split)
         return open_sides([os.fspath(store)], baseline, reading)

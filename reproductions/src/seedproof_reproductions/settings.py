@@ -57,17 +57,7 @@ class BaseSetting:
 
     @classmethod
     def from_arguments(cls, arguments: Sequence[str]) -> Self:
-        """Read what `as_arguments` returned; what is omitted has its default.
-
-        Args:
-            arguments: Such as `("dataset=sst", "epochs=20")`; a name with a dot is skipped.
-
-        Returns:
-            A setting.
-
-        Raises:
-            OptionError: An argument is unknown, or its value is not possible.
-        """
+        """Read what `as_arguments` returned; names with a dot are skipped, unknown ones refused."""
         known: dict[str, Any] = {field.name: field.type for field in fields(cls)}
         values: dict[str, Any] = {}
         for argument in arguments:

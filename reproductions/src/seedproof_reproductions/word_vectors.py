@@ -17,18 +17,7 @@ FIXED_SEED = 20190
 
 
 def find_vectors(name: str, words: Collection[str]) -> dict[str, FloatArray]:
-    """Return the vectors of some words.
-
-    Args:
-        name: `glove-100d`; or the path of a file of your own, `.npz`, `.txt` or `.vec`.
-        words: Which words; all others are skipped.
-
-    Returns:
-        A vector for each word that has one.
-
-    Raises:
-        UnknownNameError: There is no such set and no such file.
-    """
+    """Return the vectors of some words."""
     if name == "glove-100d":
         subset = local_file(SUBSET)
         if subset is not None:
@@ -99,17 +88,6 @@ def embedding_matrix(
 
     Words without a vector, and the marks, are drawn with the standard deviation of those that
     have one, from a fixed seed. Padding is 0.
-
-    Args:
-        vocabulary: The words that the model knows.
-        vectors: Those that are pretrained.
-        n_dimensions: Numbers per word.
-
-    Returns:
-        Axes (words, dimensions).
-
-    Raises:
-        UnreadableError: The vectors have another size.
     """
     sizes = {vector.shape for vector in vectors.values()} or {(n_dimensions,)}
     if sizes != {(n_dimensions,)}:

@@ -1,13 +1,13 @@
 """`seedproof reproduce` from the command line: smoke runs, resumed, and what is refused."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from seedproof.records.location import Location
@@ -25,12 +25,36 @@ needs_minilm = pytest.mark.skipif(
 )
 
 
+REQUESTS = {
+    "alarm_set": ("wake me up at", ("six", "seven", "noon", "nine")),
+    "weather_query": ("will it rain in", ("paris", "rome", "oslo", "lima")),
+    "music_play": ("please play a song by", ("queen", "abba", "adele", "prince")),
+    "email_send": ("write an email to", ("anna", "bob", "carla", "dan")),
+}
+DAYS = ("today", "tomorrow", "on monday", "on friday", "this week", "next week")
+
+
+@pytest.fixture
+def made_massive(write_massive, data_folder, monkeypatch):
+    """Requests in place of MASSIVE, and an empty cache of features."""
+    requests = [
+        (intent, f"{words} {name} {day}")
+        for intent, (words, names) in REQUESTS.items()
+        for name in names
+        for day in DAYS
+    ]
+    order = np.random.default_rng(3).permutation(len(requests))
+    rows = [(str(i), *requests[i]) for i in order]
+    write_massive(train=rows[:60], validation=rows[60:70], test=rows[70:])
+    monkeypatch.setenv("XDG_CACHE_HOME", str(data_folder / "cache"))
+
+
 def first_words(text, start, stop):
     """The first word of some lines."""
     return [line.split()[0] for line in text.splitlines()[start:stop]]
 
 
-@pytest.mark.usefixtures("made_data")
+@pytest.mark.usefixtures("made_sst")
 def test_a_smoke_run_of_conll2019_trains_shows_and_resumes(seedproof, tmp_path):
     """Three seeds and two arms are made once; the second time nothing is, and the table stays."""
     code, out, err = seedproof(*CONLL, "--results", "kept")
@@ -45,7 +69,7 @@ def test_a_smoke_run_of_conll2019_trains_shows_and_resumes(seedproof, tmp_path):
     assert len(Store(Location.of(tmp_path / "runs" / "conll2019" / NAME)).runs) == 6
 
 
-@pytest.mark.usefixtures("made_data")
+@pytest.mark.usefixtures("made_sst")
 def test_models_of_conll2019_are_explained_and_a_page_is_written(seedproof, tmp_path):
     """An LSTM with dot attention; gradients and LIME go into another store; arms can be added."""
     model = ("--encoder", "lstm", "--attention", "dot", "--epochs", 1, "--seeds", 2)
@@ -68,7 +92,7 @@ def test_models_of_conll2019_are_explained_and_a_page_is_written(seedproof, tmp_
 
 
 @needs_minilm
-@pytest.mark.usefixtures("made_data")
+@pytest.mark.usefixtures("made_massive")
 @pytest.mark.parametrize(
     ("track", "n_runs", "arms"),
     [
@@ -97,7 +121,7 @@ def test_a_smoke_run_of_findings2023_trains_shows_and_resumes(seedproof, track, 
 
 
 @needs_minilm
-@pytest.mark.usefixtures("made_data")
+@pytest.mark.usefixtures("made_massive")
 def test_an_arm_without_two_runs_is_named(seedproof):
     """As if a first command had been stopped: an arm of the plan has one run."""
     store = (*FINDINGS, "--seeds", 2, "--store", "mine")
@@ -127,19 +151,6 @@ def test_the_packages_results_are_shown_without_torch(paper, tmp_path):
     )
 
     assert len(done.stdout.splitlines()) > 20
-
-
-@pytest.mark.skipif("SEEDPROOF_DATA" not in os.environ, reason="SEEDPROOF_DATA is not set")
-@pytest.mark.parametrize(("dataset", "encoder"), [("sst", "cnn"), ("snli", "lstm")])
-def test_real_data_sets_are_trained_on(seedproof, dataset, encoder):
-    """The files as they are: two seeds, one epoch, one text or two."""
-    code, out, err = seedproof(
-        *CONLL, "--dataset", dataset, "--encoder", encoder, "--epochs", 1, "--seeds", 2,
-        "--arms", "none",
-    )  # fmt: skip
-
-    assert code == 0, err
-    assert f"{dataset}-{encoder}-additive" in out
 
 
 def test_tables_show_published_values_and_noise_where_there_are_any():

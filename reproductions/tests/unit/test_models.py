@@ -18,7 +18,6 @@ from seedproof_reproductions.models import (
     DotScore,
     LSTMEncoder,
     Shape,
-    is_word,
 )
 
 N_WORDS, SIZE = 20, 6
@@ -170,13 +169,6 @@ def test_scores_follow_their_formulas():
     assert_close(dot[0](states), states @ dot[0].weigh.weight[0] / 2)
     wanted = query @ dot[1].query.weight.T
     assert_close(dot[1](states, query), torch.einsum("ijk,ik->ij", states, wanted) / 2)
-
-
-def test_words_are_between_the_marks():
-    """Lengths 3 and 5 of 6 positions."""
-    words = is_word(torch.zeros(2, 6), torch.tensor([3, 5]))
-
-    assert words.int().tolist() == [[0, 1, 0, 0, 0, 0], [0, 1, 1, 1, 0, 0]]
 
 
 def test_wrong_architectures_and_inputs_are_refused():

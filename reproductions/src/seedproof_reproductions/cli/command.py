@@ -1,5 +1,6 @@
 """`seedproof reproduce`: train what a paper trained, under many seeds, and compare with it."""
 
+from dataclasses import fields
 from importlib import import_module
 from typing import Annotated
 
@@ -13,8 +14,7 @@ INTERRUPTED = 130
 
 def reproduce(
     paper: Annotated[
-        str,
-        typer.Argument(metavar="PAPER", help="conll2019 or findings2023.", show_default=False),
+        str, typer.Argument(metavar="PAPER", help="conll2019 or findings2023.", show_default=False)
     ],
     *,
     dataset: Annotated[
@@ -51,8 +51,7 @@ def reproduce(
         int | None, typer.Option(help="Test on a fixed random part of so many examples.")
     ] = None,
     smoke: Annotated[
-        bool,
-        typer.Option("--smoke", help="Few examples, 2 epochs, 2 or 3 seeds, few arms."),
+        bool, typer.Option("--smoke", help="Few examples, 2 epochs, 2 or 3 seeds, few arms.")
     ] = False,
     explain: Annotated[
         bool,
@@ -89,25 +88,8 @@ def reproduce(
 
     Data sets are fetched and checked, or taken from the folder that SEEDPROOF_DATA names.
     """
-    request = Request(
-        dataset=dataset,
-        encoder=encoder,
-        attention=attention,
-        track=track,
-        arms=None if arms is None else tuple(arm.strip() for arm in arms.split(",")),
-        seeds=seeds,
-        epochs=epochs,
-        n_train=n_train,
-        n_test=n_test,
-        smoke=smoke,
-        explain=explain,
-        lime_examples=lime_examples,
-        lime_samples=lime_samples,
-        store=store,
-        results=results,
-        engine=engine,
-        workers=workers,
-    )
+    given = locals()
+    request = Request(**{option.name: given[option.name] for option in fields(Request)})
     request.check(paper)
     if page is not None:
         if not from_results:

@@ -27,13 +27,14 @@ LIME, SMOKE_LIME = (200, 5000), (20, 100)
 
 def make(request: Request) -> str:
     """Make the runs, show their table, keep the results, and return where the records are."""
-    setting = Setting(**request.choose(("dataset", "encoder", "attention")))
-    setting = replace(setting.smoke() if request.smoke else setting, **request.sizes())
+    setting = Setting(**request.choose("dataset", "encoder", "attention"))
+    sizes = request.choose("epochs", "n_train", "n_test")
+    setting = replace(setting.smoke() if request.smoke else setting, **sizes)
     store = request.store or f"runs/conll2019/{setting.name}"
     seeds = request.seeds
     if seeds is None:
         seeds = SMOKE_SEEDS if request.smoke else SEEDS
-    arms = request.arms
+    arms = request.arm_names
     if arms is None:
         arms = SMOKE_ARMS if request.smoke else USUAL_ARMS
     trained = study(setting, store=store, seeds=seeds, arms=arms)
@@ -63,11 +64,7 @@ def _explain(
         n_samples=n_samples if request.lime_samples is None else request.lime_samples,
     )
     explained = explain_study(
-        setting,
-        explaining,
-        store=f"{store}-explained",
-        seeds=seeds,
-        arms=arms_to_explain(arms),
+        setting, explaining, store=f"{store}-explained", seeds=seeds, arms=arms_to_explain(arms)
     )
     results = complete(
         explained, setting, engine=request.engine, workers=request.workers, follow=None
@@ -123,14 +120,7 @@ def accuracy_table(results: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def explanation_table(results: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
-    """Return arm, method, and the Jaccard distance of the top 20 % of the words.
-
-    Args:
-        results: What `collect` returned.
-
-    Returns:
-        The distance between seeds, and between draws of one run: the explainer's own noise.
-    """
+    """Return arm, method, and the Jaccard distance of the top 20 % of the words."""
     return [
         (
             arm,

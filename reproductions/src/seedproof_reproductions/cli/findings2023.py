@@ -29,11 +29,14 @@ SMOKE_ARMS = {
 
 def make(request: Request) -> str:
     """Make the runs, show their table, keep the results, and return where the records are."""
-    setting = Setting(**request.choose(("dataset", "track")))
-    setting = replace(setting.smoke() if request.smoke else setting, **request.sizes())
+    setting = Setting(**request.choose("dataset", "track"))
+    sizes = request.choose("epochs", "n_train", "n_test")
+    setting = replace(setting.smoke() if request.smoke else setting, **sizes)
     store = request.store or f"runs/findings2023/{setting.name}"
     seeds = (SMOKE_SEEDS if request.smoke else SEEDS)[setting.track]
-    arms = SMOKE_ARMS[setting.track] if request.smoke and request.arms is None else request.arms
+    arms = request.arm_names
+    if request.smoke and arms is None:
+        arms = SMOKE_ARMS[setting.track]
     trained = study(
         setting, store=store, seeds=seeds if request.seeds is None else request.seeds, arms=arms
     )

@@ -26,7 +26,7 @@ class Request:
     encoder: str | None
     attention: str | None
     track: str | None
-    arms: tuple[str, ...] | None
+    arms: str | None
     seeds: int | None
     epochs: int | None
     n_train: int | None
@@ -43,18 +43,22 @@ class Request:
     def check(self, paper: str) -> None:
         """Refuse options that have no effect, and files in place of folders."""
         if paper not in PAPER_OPTIONS:
-            raise OptionError(f"There is no recipe for {paper!r}. Known: {_listed(PAPER_OPTIONS)}.")
+            known = ", ".join(PAPER_OPTIONS)
+            raise OptionError(f"There is no recipe for {paper!r}. Known: {known}.")
         for other, names in PAPER_OPTIONS.items():
-            unfit = [] if other == paper else self._given(names)
-            if unfit:
-                raise OptionError(
-                    f"--{unfit[0]} goes with {other}, not with {paper}. Leave it out."
-                )
+            given = self._given(names)
+            if given and other != paper:
+                raise OptionError(f"--{given[0]} goes with {other}, not {paper}. Leave it out.")
         for option, name in (("store", self.store), ("results", self.results)):
             if name is not None and Path(name).is_file():
                 raise OptionError(f"--{option} is {name!r}, which is a file. Name a folder.")
         if not self.explain and self._given(("lime_examples", "lime_samples")):
             raise OptionError("--lime-examples and --lime-samples go with --explain. Add it.")
+
+    @property
+    def arm_names(self) -> tuple[str, ...] | None:
+        """Names of arms, if they were given."""
+        return None if self.arms is None else tuple(arm.strip() for arm in self.arms.split(","))
 
     def training_options(self) -> list[str]:
         """Return the options that were given and describe a training."""
@@ -62,21 +66,12 @@ class Request:
         return self._given((*common, *PAPER_OPTIONS["conll2019"], *PAPER_OPTIONS["findings2023"]))
 
     def _given(self, names: Collection[str]) -> list[str]:
-        values = {name: getattr(self, name) for name in names}
-        return [n.replace("_", "-") for n, value in values.items() if value not in (None, False)]
+        values = {name.replace("_", "-"): getattr(self, name) for name in names}
+        return [name for name, value in values.items() if value is not None and value is not False]
 
-    def choose(self, names: Collection[str]) -> dict[str, Any]:
+    def choose(self, *names: str) -> dict[str, Any]:
         """Return the fields that were given, by their names in a setting."""
-        values = {name: getattr(self, name) for name in names}
-        return {name: value for name, value in values.items() if value is not None}
-
-    def sizes(self) -> dict[str, Any]:
-        """Return the sizes that were given, by their names in a setting."""
-        return self.choose(("epochs", "n_train", "n_test"))
-
-
-def _listed(names: Collection[str]) -> str:
-    return ", ".join(names)
+        return {n: getattr(self, n) for n in names if getattr(self, n) is not None}
 
 
 def check_page(page: str) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,26 +17,9 @@ from seedproof_reproductions.word_vectors import embedding_matrix, find_vectors
 PART_SEED = 2019
 
 
-class Inputs(NamedTuple):
-    """Inputs of a model: numbers and lengths, and those of the second texts of pairs."""
-
-    numbers: Tensor
-    lengths: Tensor
-    query_numbers: Tensor | None = None
-    query_lengths: Tensor | None = None
-
-
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """One split as tensors.
-
-    Args:
-        texts: The examples themselves.
-        numbers: Axes (examples, positions).
-        lengths: Positions of each that are not padding.
-        labels: Gold class of each.
-        query: Numbers and lengths of the second texts of pairs.
-    """
+    """One split as tensors."""
 
     texts: Texts
     numbers: Tensor
@@ -48,10 +30,10 @@ class Encoded:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def inputs(self, rows: Tensor) -> Inputs:
-        """Return the inputs of some examples, padded to the longest of them."""
+    def inputs(self, rows: Tensor) -> tuple[Tensor, ...]:
+        """Return numbers and lengths of some texts, then those of their queries."""
         first = _rows(self.numbers, self.lengths, rows)
-        return Inputs(*first) if self.query is None else Inputs(*first, *_rows(*self.query, rows))
+        return first if self.query is None else (*first, *_rows(*self.query, rows))
 
 
 def _rows(numbers: Tensor, lengths: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -61,17 +43,7 @@ def _rows(numbers: Tensor, lengths: Tensor, rows: Tensor) -> tuple[Tensor, Tenso
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Everything that the runs of a setting share.
-
-    Args:
-        data: The examples.
-        vocabulary: The words that the model knows.
-        vectors: First values of the embedding.
-        train: What is trained on.
-        dev: What the checkpoint is chosen by.
-        test: What is predicted.
-        shape: Architecture of the model.
-    """
+    """Everything that the runs of a setting share."""
 
     data: TextData
     vocabulary: Vocabulary

@@ -23,6 +23,7 @@ from seedproof_reproductions.conll2019.settings import EXPLAIN, Setting
 from seedproof_reproductions.conll2019.training import evaluate, load_chosen
 from seedproof_reproductions.datasets.texts import UNKNOWN
 from seedproof_reproductions.models import is_word
+from seedproof_reproductions.runs import study_of
 
 SPLIT = "test"
 # Figures 7 and 10 of the paper.
@@ -109,31 +110,17 @@ def explain_study(
     seeds: int = 10,
     arms: Sequence[str] = EXPLAINED_ARMS,
 ) -> Study:
-    """Return the study that explains the chosen models of another.
-
-    Args:
-        setting: The setting of the study that trained them.
-        explaining: Where they are, and how they are explained.
-        store: Where records go: another store than the first.
-        seeds: Number of seeds.
-        arms: Which arms.
-
-    Returns:
-        A study whose runs have gradients and LIME along with their predictions.
-
-    Raises:
-        OptionError: Both stores are the same.
-    """
+    """Return the study that explains the chosen models of another."""
     if Location.of(store) == Location.of(explaining.source):
         raise OptionError("Records are never changed. Give explanations a store of their own.")
-    return Study(
-        f"{setting.name}-explained",
+    return study_of(
+        setting,
         explaining,
+        store=store,
         seeds=seeds,
         arms=arms,
-        store=store,
-        arguments=(*setting.as_arguments(), *explaining.arguments()),
-        threads_per_run=1,
+        suffix="-explained",
+        arguments=explaining.arguments(),
     )
 
 

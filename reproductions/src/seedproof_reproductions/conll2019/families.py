@@ -19,13 +19,7 @@ from seedproof_reproductions.runs import arms_of
 
 @dataclass(frozen=True, eq=False)
 class Families:
-    """Arms compared with the baseline.
-
-    Args:
-        alone: Every arm, the baseline too: the paper's two compared by themselves, the others among
-            all. Empty without a baseline and another arm.
-        of_all: The paper's two, compared among all; empty if there is no further arm.
-    """
+    """Arms compared with the baseline."""
 
     alone: Mapping[str, ComparedArm] = field(default_factory=dict)
     of_all: Mapping[str, ComparedArm] = field(default_factory=dict)

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from seedproof._optional import require
 from seedproof.errors import UnknownNameError
 from seedproof.runs.run import Run
 from seedproof.study.study import Study
@@ -13,7 +12,7 @@ from seedproof_reproductions.conll2019.names import BASELINE, PAPER_ARMS
 from seedproof_reproductions.conll2019.results import collect
 from seedproof_reproductions.conll2019.settings import ARMS, Setting
 from seedproof_reproductions.datasets.catalog import load
-from seedproof_reproductions.runs import make_runs
+from seedproof_reproductions.runs import make_runs, study_of
 from seedproof_reproductions.word_vectors import find_vectors
 
 USUAL_ARMS = (BASELINE, *PAPER_ARMS)
@@ -35,33 +34,11 @@ def study(
     seeds: int = 10,
     arms: Sequence[str] = USUAL_ARMS,
 ) -> Study:
-    """Return the study of one setting; running it again makes what is missing.
-
-    Args:
-        setting: Data set, model and training.
-        store: Where records go.
-        seeds: Number of seeds, which all arms share.
-        arms: Names of stabilizers, `none` among them.
-
-    Returns:
-        A study with one thread per run.
-
-    Raises:
-        UnknownNameError: There is no such stabilizer.
-    """
+    """Return the study of one setting; running it again makes what is missing."""
     unknown = [arm for arm in arms if arm not in ARMS]
     if unknown:
         raise UnknownNameError(f"There is no stabilizer {unknown[0]!r}. Known: {', '.join(ARMS)}.")
-    require("torch", extra="papers", feature="Reproducing a paper")
-    return Study(
-        setting.name,
-        train,
-        seeds=seeds,
-        arms=arms,
-        store=store,
-        arguments=setting.as_arguments(),
-        threads_per_run=1,
-    )
+    return study_of(setting, train, store=store, seeds=seeds, arms=arms)
 
 
 def complete(
@@ -73,19 +50,7 @@ def complete(
     progress: bool = True,
     follow: str | None = "test_accuracy",
 ) -> dict[str, Any]:
-    """Make every run of a study that is missing, and collect the results.
-
-    Args:
-        study: What `study` or `explain_study` returned.
-        setting: Its setting; the data is checked first if a run is missing.
-        engine: Where runs are made.
-        workers: How many runs at a time.
-        progress: Whether to show progress on standard error.
-        follow: A scalar whose mean over the finished runs is shown.
-
-    Returns:
-        What `collect` returns.
-    """
+    """Make every run of a study that is missing, and collect the results."""
     check = partial(_check_data, setting)
     make_runs(study, check=check, engine=engine, workers=workers, progress=progress, follow=follow)
     return collect(study.store)

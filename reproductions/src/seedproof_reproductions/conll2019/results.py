@@ -12,11 +12,7 @@ from seedproof.measurement.result import Measurement
 from seedproof.records.manifest import RunManifest
 from seedproof.report.api import measure_arms
 from seedproof.report.words import drift, spread_cause
-from seedproof_reproductions.conll2019.families import (
-    compared_families,
-    compared_rivals,
-    open_arms,
-)
+from seedproof_reproductions.conll2019.families import compared_families, compared_rivals, open_arms
 from seedproof_reproductions.conll2019.matched import matched_sides
 from seedproof_reproductions.conll2019.names import JACCARD, KL
 from seedproof_reproductions.conll2019.settings import EXPLAIN, Setting
@@ -46,18 +42,7 @@ def stored_results(folder: str | os.PathLike[str] | None = None) -> list[dict[st
 
 
 def collect(store: str | os.PathLike[str]) -> dict[str, Any]:
-    """Collect the results of one setting: figures of each arm, and its effects, with intervals.
-
-    Args:
-        store: The store of a study that `study` or `explain_study` made; unfinished runs are left
-            out.
-
-    Returns:
-        Plain data, tens of kilobytes as JSON, without texts.
-
-    Raises:
-        OptionError: The store holds another study.
-    """
+    """Collect the results of one setting: figures of each arm, and its effects, with intervals."""
     records, plan = open_study(store, PAPER)
     setting = Setting.from_arguments(plan["arguments"])
     measured = {arm: report.measurement for arm, report in measure_arms(store, split=SPLIT).items()}

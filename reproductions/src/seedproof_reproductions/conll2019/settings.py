@@ -17,22 +17,8 @@ MIN_COUNTS = {"sst": 2, "imdb": 10, "agnews": 5, "snli": 2, "adr": 2, "diabetes"
 class Setting(BaseSetting):
     """One data set, one model, and its training: by default as published, except for the vectors.
 
-    Args:
-        dataset: Name of the data set.
-        encoder: `cnn` or `lstm`.
-        attention: `additive` or `dot`.
-        epochs: Passes over the training split; there is no early stopping.
-        batch_size: Examples per step.
-        learning_rate: Constant.
-        weight_decay: Of all weights, embeddings included.
-        vectors: Pretrained word vectors: `glove-100d`, or the path of a file.
-        n_dimensions: Numbers per word.
-        n_train: Examples to train on, a fixed random part; None is all.
-        n_dev: Examples that the checkpoint is chosen by.
-        n_test: Examples to test on.
-
-    Raises:
-        OptionError: A value that is not possible.
+    There is no early stopping. `vectors` may be the path of a file, `n_dimensions` is the size of a
+    word's vector, and a split of `n_…` examples is a fixed random part; None is all.
     """
 
     choices = {  # noqa: RUF012 - a ClassVar of the base

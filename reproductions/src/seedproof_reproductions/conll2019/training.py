@@ -2,7 +2,7 @@
 
 import os
 import time
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,6 @@ from seedproof import stabilize
 from seedproof.errors import NotFoundError
 from seedproof.records.manifest import RunManifest
 from seedproof.runs.run import Run
-from seedproof.stabilize import WeightAverage
 from seedproof.typing import FloatArray, IntArray
 from seedproof_reproductions.conll2019.data import Encoded, Prepared
 from seedproof_reproductions.conll2019.settings import Setting
@@ -29,13 +28,7 @@ WEIGHTS = "chosen.pt"
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Predictions of a model for a split.
-
-    Args:
-        probs: Axes (examples, classes).
-        attention: One weight for each token of each example.
-        loss: Mean over the examples.
-    """
+    """Predictions of a model for a split."""
 
     probs: FloatArray
     attention: tuple[FloatArray, ...]
@@ -63,14 +56,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A model with the weights that dev chose.
-
-    Args:
-        model: The model.
-        dev_score: ROC-AUC, or accuracy with more than two classes.
-        epoch: The epoch that was chosen, counted from 1.
-        last_loss: Mean training loss over the last epoch, as the weights moved.
-    """
+    """A model with the weights that dev chose."""
 
     model: Classifier
     dev_score: float
@@ -102,17 +88,13 @@ def train_model(prepared: Prepared, setting: Setting, run: Run) -> Trained:
         average.end_epoch()
         # The authors' code cannot choose the first epoch.
         if epoch > 1 or setting.epochs == 1 or not run.arm.endswith("-code"):
-            with _averaged(average):
+            # An average that nothing has entered yet cannot be judged.
+            with average.applied() if average.n_entered > 0 else nullcontext():
                 best.offer(dev_score(evaluate(model, prepared.dev), prepared.dev), epoch, model)
     average.remove()
     if best.weights is not None:
         model.load_state_dict(best.weights)
     return Trained(model, best.score, best.epoch, loss)
-
-
-def _averaged(average: WeightAverage) -> AbstractContextManager[None]:
-    # An average that nothing has entered yet cannot be judged.
-    return average.applied() if average.n_entered > 0 else nullcontext()
 
 
 def train_epoch(
@@ -186,11 +168,7 @@ def log_run(run: Run, prepared: Prepared, setting: Setting) -> None:
     train = evaluate(trained.model, prepared.train)
     texts = prepared.test.texts
     run.log_predictions(
-        "test",
-        ids=texts.ids,
-        probs=test.probs,
-        labels=texts.labels,
-        classes=prepared.data.classes,
+        "test", ids=texts.ids, probs=test.probs, labels=texts.labels, classes=prepared.data.classes
     )
     run.log_explanations(
         "test", "attention", ids=texts.ids, tokens=texts.tokens, scores=test.attention
@@ -214,19 +192,7 @@ def log_run(run: Run, prepared: Prepared, setting: Setting) -> None:
 
 
 def load_chosen(store: str | os.PathLike[str], run: RunManifest, prepared: Prepared) -> Classifier:
-    """Load the model of a finished run, as it was when it predicted the test split.
-
-    Args:
-        store: The study's folder on this machine; weights are not part of the records.
-        run: One of its runs.
-        prepared: What the runs of its setting share.
-
-    Returns:
-        The model, in evaluation mode.
-
-    Raises:
-        NotFoundError: The weights are gone.
-    """
+    """Load the model of a finished run, as it was when it predicted the test split."""
     folder = Path(store) / "runs" / run.run_id / "checkpoints"
     paths = sorted(folder.glob(f"*/{WEIGHTS}"), key=lambda path: path.stat().st_mtime)
     if not paths:

@@ -35,6 +35,7 @@ from seedproof_reproductions.datasets.texts import DEV_SHARE, TextData, Texts, t
 
 SENTIMENTS = ("negative", "positive")
 SPLITS = ("train", "dev", "test")
+COLUMNS = ("text", "label", "exp_split")
 HELD_OUT = f"The checkpoint is chosen by {DEV_SHARE:.0%} of the training {{}}, which are held out."
 
 # The authors' code keeps sentences of more than 5 tokens, and fewer than the longest has.
@@ -87,16 +88,12 @@ def _texts(rows: Iterable[tuple[int, int, tuple[str, ...]]]) -> Texts:
 
 
 def _load_sst() -> TextData:
-    rows = list(
-        enumerate(
-            read_table(public_file("sst/sst_dataset.csv"), columns=("text", "label", "exp_split"))
-        )
-    )
+    rows = read_table(public_file("sst/sst_dataset.csv"), columns=COLUMNS)
 
     def split(name: str) -> Texts:
         examples = [
             (place, int(row["label"]), tuple(row["text"].split(" ")))
-            for place, row in rows
+            for place, row in enumerate(rows)
             if row["exp_split"] == name
         ]
         longest = max((len(tokens) for _, _, tokens in examples), default=0)
@@ -109,24 +106,20 @@ def _load_sst() -> TextData:
 def _load_imdb() -> TextData:
     tables = [local_file(f"imdb/imdb_{split}.csv.xz") for split in ("train", "test")]
     if tables[0] is not None and tables[1] is not None:
-        train, test = (_imdb_table(table) for table in tables if table is not None)
+        rows = (read_table(table, columns=("label", "text")) for table in tables if table)
+        reviews = [[(int(row["label"]), row["text"]) for row in split] for split in rows]
     else:
         archive = public_file("imdb/aclImdb_v1.tar.gz")
-        train, test = (_imdb_reviews(archive, split) for split in ("train", "test"))
+        reviews = [list(_imdb_reviews(archive, split)) for split in ("train", "test")]
     whole, tested = (
-        _texts((place, label, tokenize(text)) for place, (label, text) in enumerate(reviews))
-        for reviews in (train, test)
+        _texts((place, label, tokenize(text)) for place, (label, text) in enumerate(split))
+        for split in reviews
     )
     rng = np.random.default_rng(IMDB_SEED)
     kept, dev = whole.cut(IMDB_MAX_TOKENS).split(DEV_SHARE, rng=rng)
     shorter = tested.at([i for i, t in enumerate(tested.tokens) if len(t) < IMDB_MAX_TOKENS])
     chosen = shorter.split(IMDB_TEST_SHARE, rng=rng)[1]
     return TextData("imdb", SENTIMENTS, kept, dev, chosen, notes=(IMDB_NOTE,))
-
-
-def _imdb_table(table: Path) -> Iterator[tuple[int, str]]:
-    for row in read_table(table, columns=("label", "text")):
-        yield int(row["label"]), row["text"]
 
 
 def _imdb_reviews(path: Path, split: str) -> Iterator[tuple[int, str]]:
@@ -217,7 +210,7 @@ def _load_own(
 ) -> TextData:
     """Load a data set that may not be redistributed from the user's own CSV file."""
     file = own_file(path, title=title, layout=OWN_LAYOUT)
-    rows = read_table(file, columns=("text", "label", "exp_split"))
+    rows = read_table(file, columns=COLUMNS)
     for place, row in enumerate(rows):
         for column, allowed in (("label", ("0", "1")), ("exp_split", SPLITS)):
             if row[column] not in allowed:

@@ -43,19 +43,7 @@ def local_file(path: str) -> Path | None:
 
 
 def own_file(path: str, *, title: str, layout: str) -> Path:
-    """Return a file that may not be redistributed, so that only its user can have it.
-
-    Args:
-        path: Where it is below the data folder.
-        title: What it is called in the message.
-        layout: What it must look like, for the message.
-
-    Returns:
-        The file.
-
-    Raises:
-        NotFoundError: It is not there.
-    """
+    """Return a file that may not be redistributed, so that only its user can have it."""
     file = local_file(path)
     if file is None:
         raise NotFoundError(
@@ -66,47 +54,27 @@ def own_file(path: str, *, title: str, layout: str) -> Path:
 
 
 def public_file(path: str) -> Path:
-    """Return the user's own copy of a public file; if there is none, fetch it once and check it.
-
-    Args:
-        path: One of `sources()`.
-
-    Returns:
-        The file.
-
-    Raises:
-        NotFoundError: It cannot be fetched, or its digest has changed.
-    """
+    """Return the user's own copy of a public file; if there is none, fetch it once and check it."""
     own = local_file(path)
     if own is not None:
         return own
     require("pooch", extra="papers", feature="Fetching a data set")
     import pooch
 
-    source = sources()[path]
+    url, digest = sources()[path]["url"], sources()[path]["digest"]
     folder, _, name = path.rpartition("/")
     target = pooch.os_cache("seedproof") / folder
     try:
-        return Path(
-            pooch.retrieve(source["url"], known_hash=source["digest"], fname=name, path=target)
-        )
+        return Path(pooch.retrieve(url, known_hash=digest, fname=name, path=target))
     except (OSError, ValueError) as error:
         raise NotFoundError(
-            f"{source['url']} could not be fetched ({str(error).splitlines()[0]}). Fetch it "
+            f"{url} could not be fetched ({str(error).splitlines()[0]}). Fetch it "
             f"yourself, and put it at {path} below the folder that {FOLDER_VARIABLE} names."
         ) from error
 
 
 def digest_notes(file: Path, path: str) -> tuple[str, ...]:
-    """Return a note if a file is not the published one; none if its bytes are the same.
-
-    Args:
-        file: What `public_file` returned.
-        path: One of `sources()`.
-
-    Returns:
-        At most one sentence.
-    """
+    """Return a note if a file is not the published one; none if its bytes are the same."""
     kind, _, published = sources()[path]["digest"].partition(":")
     with file.open("rb") as content:
         if hashlib.file_digest(content, kind).hexdigest() == published:
@@ -119,20 +87,7 @@ def digest_notes(file: Path, path: str) -> tuple[str, ...]:
 
 
 def read_table(file: Path, *, columns: Sequence[str]) -> list[dict[str, str]]:
-    """Read the rows of a CSV file that has a header; `.xz` is unpacked.
-
-    Args:
-        file: The file.
-        columns: Columns that it must have.
-
-    Returns:
-        A mapping from column to text per row.
-
-    Raises:
-        ColumnError: A column is missing.
-        EmptyInputError: There are no rows.
-        UnreadableError: It is not a CSV file in UTF-8.
-    """
+    """Read the rows of a CSV file that has a header; `.xz` is unpacked."""
     try:
         with _open_text(file) as lines:
             reader = csv.DictReader(lines)

@@ -28,13 +28,7 @@ MASSIVE_LAYOUT = "a number as id, and texts as text and label_text, in each line
 
 @dataclass(frozen=True, eq=False)
 class Utterances:
-    """One split of a data set.
-
-    Args:
-        ids: Number of each utterance in its source: it does not change when some are left out.
-        texts: The utterances as they were typed.
-        labels: Gold class of each, as an index.
-    """
+    """One split of a data set."""
 
     ids: IntArray
     texts: tuple[str, ...]
@@ -61,16 +55,7 @@ class Utterances:
 
 @dataclass(frozen=True, eq=False)
 class IntentData:
-    """A data set of utterances.
-
-    Args:
-        name: What it is called.
-        classes: Names of the classes, in the order of their indices.
-        train: What is trained on.
-        dev: What settings are chosen by.
-        test: What is measured.
-        notes: Where it differs from what was published.
-    """
+    """A data set of utterances."""
 
     name: str
     classes: tuple[str, ...]

@@ -91,16 +91,7 @@ class Texts:
 
 @dataclass(frozen=True, eq=False)
 class TextData:
-    """A data set, split into what is trained on, chosen by and tested on.
-
-    Args:
-        name: What it is called on the command line.
-        classes: Names of the classes, in the order of their indices.
-        train: What is trained on.
-        dev: What the checkpoint is chosen by.
-        test: What is predicted.
-        notes: Where it differs from the paper's.
-    """
+    """A data set, split into what is trained on, chosen by and tested on."""
 
     name: str
     classes: tuple[str, ...]
@@ -118,13 +109,9 @@ class TextData:
         self, *, n_train: int | None, n_dev: int | None, n_test: int | None, seed: int
     ) -> "TextData":
         """Draw a part of each split; the same numbers give the same part in every run."""
-        parts = {
-            name: getattr(self, name).sample(size, rng=np.random.default_rng([seed, place]))
-            for place, (name, size) in enumerate(
-                (("train", n_train), ("dev", n_dev), ("test", n_test))
-            )
-        }
-        return replace(self, **parts)
+        rngs = [np.random.default_rng([seed, place]) for place in range(3)]
+        train, dev = self.train.sample(n_train, rng=rngs[0]), self.dev.sample(n_dev, rng=rngs[1])
+        return replace(self, train=train, dev=dev, test=self.test.sample(n_test, rng=rngs[2]))
 
 
 class Vocabulary:
@@ -155,15 +142,7 @@ class Vocabulary:
         return np.array([START, *numbers, END], dtype=np.int32)
 
     def encode_all(self, texts: Sequence[Sequence[str]]) -> tuple[IntArray, IntArray]:
-        """Encode texts of different lengths into one array.
-
-        Args:
-            texts: The tokens of each.
-
-        Returns:
-            Numbers, axes (examples, positions), padded with 0; and the length of each text, with
-            its two marks.
-        """
+        """Encode texts of different lengths into one array."""
         rows = [self.encode(tokens) for tokens in texts]
         lengths = np.array([len(row) for row in rows], dtype=np.int64)
         numbers = np.full((len(rows), int(lengths.max(initial=2))), PADDING, dtype=np.int32)

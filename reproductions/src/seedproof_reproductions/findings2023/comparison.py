@@ -12,7 +12,6 @@ arm instead, the same difference counts against it: the truth lies between the t
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
@@ -32,14 +31,7 @@ from seedproof.typing import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class Figures:
-    """Metrics of one arm, and its effects.
-
-    Args:
-        metrics: Value and interval of each metric.
-        effects: Against the first arm, as if no other was compared; empty for the first.
-        of_all: The same among all arms: intervals of all of them hold together.
-        high_entropy: The effect on the least stable examples; None for the first.
-    """
+    """Metrics of one arm, and its effects."""
 
     metrics: Mapping[str, Estimate]
     effects: Mapping[str, Effect] = field(default_factory=dict)
@@ -48,14 +40,7 @@ class Figures:
 
 
 def compare_once(sides: Sequence[Side]) -> dict[str, Figures]:
-    """Compare each arm with the first, by itself and among all arms, in one pass over the records.
-
-    Args:
-        sides: At least one arm.
-
-    Returns:
-        Metrics and effects, by the arms' names.
-    """
+    """Compare each arm with the first, by itself and among all arms, in one pass."""
     sources = tuple(side.source for side in sides)
     aligned = Aligned(tuple(side.name for side in sides), sources)
     paired = tuple(side.is_paired_with(sides[0]) for side in sides[1:])
@@ -80,15 +65,7 @@ def _estimates(result: Mapping[str, Statistic]) -> dict[str, Estimate]:
 
 
 def entropies_over(predictions: IntArray, n_drawn: int | None = None) -> ExampleValues:
-    """Return the label entropy of each example over some runs.
-
-    Args:
-        predictions: Predicted class, axes (runs, examples).
-        n_drawn: Number of runs to rarefy to; if omitted, all of them.
-
-    Returns:
-        Nats, of all runs and with each left out; without the latter with fewer than three runs.
-    """
+    """Return the label entropy of each example over some runs."""
     batch = Batch(predictions, n_classes=int(predictions.max(initial=0)) + 1)
     n_drawn = len(predictions) if n_drawn is None else n_drawn
     contested = rarefied_entropy(batch.contested_agreement, n_drawn)
@@ -119,32 +96,26 @@ def cross_fitted(
         The ratio with its interval; None if no example was chosen.
     """
     ways = list(_ways(arm if by_arm else control))
-    rows = np.flatnonzero(np.any([way.chosen for way in ways], axis=0)) if ways else np.array([])
+    rows = np.flatnonzero(np.any([chosen for _, chosen in ways], axis=0)) if ways else np.array([])
     if not len(rows):
         return None
     sums = _Sum(control[:, rows]), _Sum(arm[:, rows])
-    for way in ways:
+    for measured, chosen in ways:
         # Runs that share no seed with those that chose may all be measured on.
-        others = way.runs if is_paired else slice(None)
-        runs = (others, way.runs) if by_arm else (way.runs, others)
-        n_drawn = min(total.n_runs(some) for total, some in zip(sums, runs, strict=True))
+        others = measured if is_paired else slice(None)
+        runs = (others, measured) if by_arm else (measured, others)
+        n_drawn = min(len(side[some]) for side, some in zip((control, arm), runs, strict=True))
         for total, some in zip(sums, runs, strict=True):
-            total.add(some, way.chosen[rows], n_drawn)
+            total.add(some, chosen[rows], n_drawn)
     values = [total.values(rows, control.shape[1]) for total in sums]
     return ratio("label_entropy", values, is_paired=is_paired)
 
 
-class _Way(NamedTuple):
-    """One way to choose and to measure: runs to measure on, and the examples that are chosen."""
-
-    runs: slice
-    chosen: BoolArray
-
-
-def _ways(chooser: IntArray) -> Iterator[_Way]:
+def _ways(chooser: IntArray) -> Iterator[tuple[slice, BoolArray]]:
+    """Yield each half of the runs, to measure on, with the examples that the other half chooses."""
     for halves in cuts(len(chooser)):
         for choose_on, measure_on in (halves, halves[::-1]):
-            yield _Way(measure_on, high_in(chooser[choose_on]))
+            yield measure_on, high_in(chooser[choose_on])
 
 
 class _Sum:
@@ -154,9 +125,6 @@ class _Sum:
         self._predictions = predictions
         self._whole = np.zeros(predictions.shape[1])
         self._without: FloatArray | None = np.zeros(predictions.shape)
-
-    def n_runs(self, runs: slice) -> int:
-        return len(self._predictions[runs])
 
     def add(self, runs: slice, chosen: BoolArray, n_drawn: int) -> None:
         """Add one way: some examples, measured on some runs."""
@@ -177,16 +145,7 @@ class _Sum:
 
 
 def ratio(metric: str, values: Sequence[ExampleValues], *, is_paired: bool) -> Effect:
-    """Return the ratio of two means over the same examples.
-
-    Args:
-        metric: Name of the effect's metric.
-        values: Values of each example in the control, and in the arm.
-        is_paired: Whether run r of both shares its seeds.
-
-    Returns:
-        With an interval over runs × examples, as `compare` makes it.
-    """
+    """Return the ratio of two means over the same examples."""
     control, arm = values
     means = []
     for side in (control, arm):

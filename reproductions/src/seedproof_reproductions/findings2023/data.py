@@ -20,14 +20,7 @@ PART_SEED = 2023
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Utterances as a model sees them.
-
-    Args:
-        utterances: The utterances themselves.
-        inputs: Axes (utterances, features), standardized; or the numbers of their tokens.
-        labels: Gold class of each.
-        n_tokens: Number of tokens that the encoder reads of each.
-    """
+    """Utterances as a model sees them."""
 
     utterances: Utterances
     inputs: Tensor

@@ -25,13 +25,7 @@ OnBatch = Callable[[int, Tensor, Tensor], None]
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A model after its last step, with averages of its weights.
-
-    Args:
-        model: The model.
-        averages: Of its weights, by name.
-        n_seen: Number of utterances that it was trained on, with repetitions.
-    """
+    """A model after its last step, with averages of its weights."""
 
     model: Classifier
     averages: Mapping[str, WeightAverage]
@@ -140,13 +134,7 @@ def _policy(average: str, n_epochs: int) -> Policy | None:
 
 
 class Trace:
-    """Predictions for the test split while models train: of several, their mean.
-
-    Args:
-        prepared: The test split.
-        every: Number of steps between predictions.
-        n_models: Number of models, which are trained one after the other.
-    """
+    """Predictions for the test split while models train: of several, their mean."""
 
     def __init__(self, prepared: Prepared, *, every: int = 1, n_models: int = 1) -> None:
         self._test = prepared.test
@@ -179,12 +167,7 @@ class Trace:
 
 @dataclass
 class Cost:
-    """Multiplications of a run's models and their teachers: seconds are noisy, machines differ.
-
-    Args:
-        forward: Of forward passes.
-        backward: Of backward passes, which take twice as many.
-    """
+    """Multiplications of a run's models and their teachers: seconds are noisy, machines differ."""
 
     forward: float = 0.0
     backward: float = 0.0
@@ -212,17 +195,7 @@ class Cost:
     def scalars(
         self, prepared: Prepared, setting: Setting, models: Sequence[Classifier]
     ) -> dict[str, float]:
-        """Return the cost of training and serving, including the encoder.
-
-        Args:
-            prepared: The utterances, with their lengths.
-            setting: On the track `head`, a frozen encoder reads each utterance once.
-            models: The models that are served.
-
-        Returns:
-            `forward_passes` and `serving_multiplier`, in passes of one utterance through the
-            control's model; on the track `head` also the multiplications of heads and encoder.
-        """
+        """Return the cost of training and serving, including the encoder."""
         encoding = multiplications(prepared.train.n_tokens)
         once = encoding / len(prepared.train)
         head = CONTROL.width * (prepared.n_features + prepared.data.n_classes)

@@ -38,15 +38,7 @@ class Sources:
 
     @classmethod
     def shared(cls, index: int, draw: int = 0) -> "Sources":
-        """Return those of a model that all runs share, such as a common teacher.
-
-        Args:
-            index: Which of several.
-            draw: Which draw of all of them.
-
-        Returns:
-            The same numbers at every call.
-        """
+        """Return those of a model that all runs share, such as a common teacher."""
         children = np.random.SeedSequence([SHARED_SEED, draw, index]).spawn(3)
         return cls(*(torch_generator(child, "cpu") for child in children))
 
@@ -133,11 +125,6 @@ class FineTuned(Classifier):
     """Tokens to logits: the pretrained encoder, the mean of its states, and a head.
 
     The encoder computes in bfloat16 with weights in float32, as is usual now; the head in float32.
-
-    Args:
-        head: What follows the encoder.
-        encoder_multiplied: Multiplications of the encoder per utterance, on average.
-        sources: The randomness of the encoder's dropout.
     """
 
     def __init__(self, head: Head, *, encoder_multiplied: float, sources: Sources) -> None:

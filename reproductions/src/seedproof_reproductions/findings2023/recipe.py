@@ -11,7 +11,7 @@ from seedproof.study.study import Study
 from seedproof_reproductions.findings2023.arms import ARMS, arm_of
 from seedproof_reproductions.findings2023.results import collect
 from seedproof_reproductions.findings2023.settings import Setting
-from seedproof_reproductions.runs import make_runs, warn
+from seedproof_reproductions.runs import make_runs, study_of, warn
 
 ARMS_OF_TRACK: dict[str, tuple[str, ...]] = {
     "head": tuple(ARMS),
@@ -26,20 +26,7 @@ def study(
     seeds: int = 50,
     arms: Sequence[str] | None = None,
 ) -> Study:
-    """Return the study of one setting; running it again makes what is missing.
-
-    Args:
-        setting: Data set and track.
-        store: Where records go.
-        seeds: Number of seeds, which all arms share.
-        arms: Names of arms; if omitted, all of the track.
-
-    Returns:
-        A study with one thread per run.
-
-    Raises:
-        OptionError: The track has no such arm.
-    """
+    """Return the study of one setting; running it again makes what is missing."""
     known = ARMS_OF_TRACK[setting.track]
     arms = known if arms is None else arms
     for arm in arms:
@@ -48,34 +35,16 @@ def study(
             raise OptionError(
                 f"The track {setting.track!r} has no arm {arm!r}. Known: {', '.join(known)}."
             )
-    require("torch", extra="papers", feature="Reproducing a paper")
+    require("torch", extra="papers", feature="Reproducing a paper")  # before it is imported
     from seedproof_reproductions.findings2023.training import train
 
-    return Study(
-        setting.name,
-        train,
-        seeds=seeds,
-        arms=arms,
-        store=store,
-        arguments=setting.as_arguments(),
-        threads_per_run=1,
-    )
+    return study_of(setting, train, store=store, seeds=seeds, arms=arms)
 
 
 def complete(
     study: Study, setting: Setting, *, engine: str = "processes", workers: int | None = None
 ) -> dict[str, Any]:
-    """Make every run of a study that is missing, and collect the results.
-
-    Args:
-        study: What `study` returned.
-        setting: Its setting; the data is read first if a run is missing.
-        engine: Where runs are made.
-        workers: How many runs at a time.
-
-    Returns:
-        What `collect` returns.
-    """
+    """Make every run of a study that is missing, and collect the results."""
     arms = tuple(dict.fromkeys(run.arm for run in study.planned()))
     make_runs(
         study,

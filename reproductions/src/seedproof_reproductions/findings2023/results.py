@@ -63,19 +63,7 @@ def stored_results(folder: str | os.PathLike[str] | None = None) -> list[dict[st
 
 
 def collect(store: str | os.PathLike[str]) -> dict[str, Any]:
-    """Collect the results of one setting: figures and effects of each arm, with intervals.
-
-    Args:
-        store: The store of a study that `study` made; unfinished runs are left out, and so are arms
-            with fewer than two finished ones.
-
-    Returns:
-        Plain data, at most some hundred kilobytes as JSON, without texts.
-
-    Raises:
-        OptionError: The store holds another study.
-        TooFewRunsError: No arm has two finished runs.
-    """
+    """Collect the results of one setting: figures and effects of each arm, with intervals."""
     records, plan = open_study(store, PAPER)
     setting = Setting.from_arguments(plan["arguments"])
     opened = _open(store, records)

@@ -19,19 +19,9 @@ SMOKE_SIZES = {"head": (600, 300), "finetune": (96, 60)}
 class Setting(BaseSetting):
     """One data set, one track, and how it is trained: by default as published.
 
-    Args:
-        dataset: `clinc150` or `massive`.
-        track: `head` trains a head on frozen features, `finetune` encoder and head together.
-        epochs: Passes over the training split.
-        batch_size: Utterances per step.
-        dropout: Of the hidden layer.
-        n_train: Utterances to train on, a fixed random part; None is all.
-        n_test: Utterances to test on.
-        n_traced: Number of runs per arm whose predictions are traced while they train.
-        n_traced_control: The same for the control.
-
-    Raises:
-        OptionError: A value that is not possible.
+    `head` trains a head on frozen features, `finetune` encoder and head together. `n_train` and
+    `n_test` are fixed random parts; None is all. Predictions of the first `n_traced` runs per arm,
+    or `n_traced_control` of the control, are traced while they train.
     """
 
     choices = {  # noqa: RUF012 - a ClassVar of the base
@@ -69,14 +59,7 @@ class Setting(BaseSetting):
         return min(TRACED_STEPS[self.track], n_steps)
 
     def teacher_start(self, n_steps: int) -> int:
-        """Return the first step that counts for a teacher, from 1: the paper's share of the steps.
-
-        Args:
-            n_steps: Number of steps that the teacher trains for.
-
-        Returns:
-            A step.
-        """
+        """Return the first step, from 1, that counts for a teacher: at the paper's share of all."""
         n_train, _ = WHOLE[self.dataset]
         published = TEACHER_STARTS[self.dataset] / (5 * -(-n_train // 256))
         return max(1, round(published * n_steps))

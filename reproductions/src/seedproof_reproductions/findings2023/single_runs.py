@@ -73,15 +73,6 @@ def run_entropy_ratio(
 
     The few traced runs of an arm share their seeds with some of the control's, which is not used:
     intervals are rather wide.
-
-    Args:
-        control: Runs of the control.
-        arm: Runs of the arm.
-        chosen: Which examples count; if omitted, all.
-
-    Returns:
-        With an interval over runs × examples; None if runs of one were not traced, if they were
-        traced at other steps, or if no example was chosen.
     """
     both = [side.traces for side in (control, arm) if side.traces is not None]
     if len(both) < 2 or (chosen is not None and not chosen.any()):

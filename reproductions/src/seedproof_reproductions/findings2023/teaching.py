@@ -56,9 +56,8 @@ def soft_targets(
     if arm.soft.teacher == "shared":
         targets, spent = _shared(prepared, setting, teacher, arm.soft)
     elif setting.track == "finetune" and arm.soft in TEACHERS:
-        targets, spent = train_on_gold(prepared, setting, teacher, Sources.of(run, arm)).soft[
-            arm.soft
-        ]
+        gold = train_on_gold(prepared, setting, teacher, Sources.of(run, arm))
+        targets, spent = gold.soft[arm.soft]
     else:
         spent = Cost()
         fresh = [Sources.of(run, arm) for _ in range(arm.soft.n_teachers)]
@@ -97,31 +96,13 @@ def taught_labels(
     sources: Sequence[Sources],
     cost: Cost,
 ) -> Tensor:
-    """Train teachers, and turn their predictions into soft labels.
-
-    Args:
-        prepared: What they are trained on.
-        setting: How.
-        teacher: The arm that they are trained as.
-        soft: Which soft labels.
-        sources: Randomness of each teacher.
-        cost: What they take is added.
-
-    Returns:
-        Axes (utterances, classes), float32.
-    """
+    """Train teachers, and turn their predictions into soft labels."""
     if soft.kind == "ensemble":
         probs = (_final_probs(prepared, setting, teacher, one, cost) for one in sources)
         return ensemble(probs, power=soft.power).float()
     listener = Listener(prepared, setting, teacher, soft, cost)
-    trained = fit(
-        prepared,
-        teacher,
-        setting,
-        sources[0],
-        on_step=listener.after_step,
-        on_batch=listener.after_batch,
-    )
+    on_step, on_batch = listener.after_step, listener.after_batch
+    trained = fit(prepared, teacher, setting, sources[0], on_step=on_step, on_batch=on_batch)
     cost.add_training(trained)
     return listener.labels()
 
@@ -137,15 +118,7 @@ def _final_probs(
 
 
 class Listener:
-    """Collects the predictions of a teacher while it trains, and makes soft labels of them.
-
-    Args:
-        prepared: What the teacher trains on.
-        setting: From which step on predictions count.
-        arm: How the teacher is trained.
-        soft: Whether all utterances are predicted every so often, or its batches are used.
-        cost: The cost of predictions is added.
-    """
+    """Collects the predictions of a teacher while it trains, and makes soft labels of them."""
 
     def __init__(
         self, prepared: Prepared, setting: Setting, arm: Arm, soft: SoftLabels, cost: Cost
@@ -179,15 +152,7 @@ class Listener:
 
 @dataclass(frozen=True, eq=False)
 class GoldTraining:
-    """A fine-tuning on gold labels.
-
-    Args:
-        trained: The model, with the averages of its weights.
-        cost: What the training took.
-        soft: Soft labels that it gives as a teacher, and what they took, training included.
-        trace: Its predictions while it trained.
-        sources: The state of its randomness at the end.
-    """
+    """A fine-tuning on gold labels."""
 
     trained: Trained
     cost: Cost
@@ -201,17 +166,7 @@ _last: dict[_Key, GoldTraining] = {}
 
 
 def train_on_gold(prepared: Prepared, setting: Setting, arm: Arm, sources: Sources) -> GoldTraining:
-    """Fine-tune on gold labels, or reuse the same training of an arm before.
-
-    Args:
-        prepared: What it is trained on.
-        setting: How.
-        arm: How otherwise.
-        sources: Its randomness, which advances either way.
-
-    Returns:
-        The training.
-    """
+    """Fine-tune on gold labels, or reuse the same training of an arm before."""
     plain = replace(arm, soft=None, average="none")
     key = prepared, setting, plain, sources.state
     if key not in _last:
@@ -239,13 +194,7 @@ def _train_on_gold(
             listener.after_batch(step, rows, logits)
 
     trained = fit(
-        prepared,
-        arm,
-        setting,
-        sources,
-        averages=AVERAGES,
-        on_step=after_step,
-        on_batch=after_batch,
+        prepared, arm, setting, sources, averages=AVERAGES, on_step=after_step, on_batch=after_batch
     )
     training = Cost()
     training.add_training(trained)

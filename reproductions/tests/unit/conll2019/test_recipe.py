@@ -1,4 +1,3 @@
-import json
 import pickle
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +11,8 @@ from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
 from seedproof.records.reader import Store
 from seedproof_reproductions.conll2019.recipe import complete, study, train
-from seedproof_reproductions.conll2019.results import collect, stored_results
+from seedproof_reproductions.conll2019.results import collect
 from seedproof_reproductions.conll2019.settings import Setting
-from seedproof_reproductions.results import as_text, write_results
 
 SETTING = Setting(epochs=1, n_train=40, n_dev=20, n_test=20)
 
@@ -160,14 +158,3 @@ def test_one_arm_has_figures_without_effects(made_sst, tmp_path):
 
     assert aswa["effects"] == aswa["explanations"]["attention"]["effects"] == {}
     assert aswa["matched"] is None
-
-
-def test_the_file_is_small_and_the_same_each_time(store, tmp_path):
-    """Some kilobytes, which are read again."""
-    results = collect(store)
-
-    path = write_results(results, tmp_path / "results")
-
-    assert json.loads(path.read_bytes()) == results == stored_results(tmp_path / "results")[0]
-    assert path.stat().st_size < 20_000
-    assert as_text(collect(store)) == path.read_text(encoding="utf-8")

@@ -20,7 +20,6 @@ from seedproof_reproductions.conll2019.data import encode, prepare
 from seedproof_reproductions.conll2019.recipe import study
 from seedproof_reproductions.conll2019.settings import Setting
 from seedproof_reproductions.conll2019.training import (
-    Checkpoint,
     dev_score,
     evaluate,
     load_chosen,
@@ -77,25 +76,8 @@ def test_a_batch_is_as_wide_as_its_longest_text():
     assert query_lengths.tolist() == [6, 3]
 
 
-@pytest.mark.usefixtures("made_sst")
-def test_nothing_that_runs_share_is_drawn_anew():
-    """Two preparations of a setting are the same, parts included."""
-    setting = Setting(n_train=50, n_dev=20, n_test=20)
-
-    first, again = prepare(setting), prepare(setting)
-
-    np.testing.assert_array_equal(first.vectors, again.vectors)
-    for name, size in (("train", 50), ("dev", 20), ("test", 20)):
-        split, other = getattr(first, name), getattr(again, name)
-        assert split.texts.ids.tolist() == other.texts.ids.tolist()
-        assert torch.equal(split.numbers, other.numbers)
-        assert len(split) == size
-    assert (first.shape.n_classes, first.shape.is_pair) == (2, False)
-
-
 @given(
-    scores=st.lists(st.sampled_from([0.0, 0.1, 0.5, 0.9]), min_size=4, max_size=30),
-    data=st.data(),
+    scores=st.lists(st.sampled_from([0.0, 0.1, 0.5, 0.9]), min_size=4, max_size=30), data=st.data()
 )
 def test_roc_auc_is_that_of_scikit_learn(scores, data):
     """With ties, too; both sum ranks, so a few units of the last place may differ."""
@@ -117,22 +99,6 @@ def test_the_loss_is_the_cross_entropy():
         gold = answer.probs()[torch.arange(2), labels]
         # Single precision.
         assert float(loss_of(answer, labels)) == pytest.approx(float(-gold.log().mean()), rel=1e-6)
-
-
-def test_the_first_of_equal_checkpoints_stays():
-    """A later epoch must be better, not as good; and the copy is a copy."""
-    model = torch.nn.Linear(1, 1)
-    best = Checkpoint()
-
-    best.offer(0.5, 1, model)
-    kept = {name: w.clone() for name, w in model.state_dict().items()}
-    with torch.no_grad():
-        model.weight += 1
-    best.offer(0.5, 2, model)
-    best.offer(0.4, 3, model)
-
-    assert (best.score, best.epoch) == (0.5, 1)
-    assert all(torch.equal(best.weights[name], kept[name]) for name in kept)
 
 
 def test_evaluation_is_in_the_order_of_the_split(prepared, monkeypatch):
@@ -188,15 +154,6 @@ def test_the_chosen_model_is_the_one_that_dev_judged(prepared, arm, monkeypatch)
     assert trained.dev_score == max(scores)
     assert trained.epoch == first + scores.index(max(scores))
     assert dev_score(evaluate(trained.model, prepared.dev), prepared.dev) == trained.dev_score
-
-
-def test_an_average_is_judged_in_place_of_the_last_weights(prepared):
-    """With one epoch there is no choice: EMA leaves other weights than none, after equal steps."""
-    setting = replace(SETTING, epochs=1)
-    plain, averaged = (train_model(prepared, setting, run_of(arm)) for arm in ("none", "ema"))
-
-    assert plain.last_loss == averaged.last_loss
-    assert not torch.equal(weights_of(plain), weights_of(averaged))
 
 
 @pytest.mark.usefixtures("made_sst")

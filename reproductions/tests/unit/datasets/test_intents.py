@@ -4,16 +4,9 @@ import os
 import numpy as np
 import pytest
 
-from seedproof.errors import (
-    EmptyInputError,
-    NotFoundError,
-    ShapeError,
-    UnknownLabelError,
-    UnreadableError,
-)
+from seedproof.errors import EmptyInputError, ShapeError, UnknownLabelError, UnreadableError
 from seedproof_reproductions.datasets.intents import Utterances, load_clinc150, load_massive
 
-needs_data = pytest.mark.skipif("SEEDPROOF_DATA" not in os.environ, reason="needs the data sets")
 CLINC = {
     "train": [["what is my balance", "balance"], ["wake me at six", "alarm"]],
     "val": [["set an alarm", "alarm"]],
@@ -27,99 +20,59 @@ MASSIVE = {
 }
 
 
-@pytest.fixture
-def clinc150(data_folder):
-    """Two intents, and requests out of scope."""
-    (data_folder / "clinc150").mkdir()
-    path = data_folder / "clinc150" / "data_full.json"
-    path.write_text(json.dumps(CLINC), encoding="utf-8")
-    return path
-
-
-@pytest.fixture
-def massive(data_folder):
-    """A few utterances of two domains."""
-    (data_folder / "massive").mkdir()
-    for split, rows in MASSIVE.items():
-        lines = [json.dumps({"id": i, "text": t, "label_text": n}) for i, n, t in rows]
-        path = data_folder / "massive" / f"{split}.jsonl"
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return data_folder / "massive" / "train.jsonl"
-
-
-def test_intents_of_clinc150_are_classes_in_the_order_of_their_names(clinc150):
+def test_intents_of_clinc150_are_classes_in_the_order_of_their_names(write):
     """Without those out of scope; ids go on from split to split; other bytes are noted."""
+    path = write("clinc150/data_full.json", json.dumps(CLINC))
+
     data = load_clinc150()
 
-    assert data.classes == ("alarm", "balance")
-    assert data.train.labels.tolist() == [1, 0]
+    assert (data.classes, data.train.labels.tolist()) == (("alarm", "balance"), [1, 0])
     assert data.test.texts == ("how much money is left", "alarm at noon")
     ids = [split.ids.tolist() for split in (data.train, data.dev, data.test)]
     assert ids == [[0, 1], [2], [3, 4]]
-    assert str(clinc150) in data.notes[0]
+    assert str(path) in data.notes[0]
 
 
-@pytest.mark.usefixtures("massive")
-def test_the_domain_of_massive_is_the_first_word_of_the_intent():
+def test_the_domain_of_massive_is_the_first_word_of_the_intent(write_massive):
     """Ids are those of the source; each of the three files is noted."""
+    write_massive(**MASSIVE)
+
     data = load_massive()
 
-    assert data.classes == ("alarm", "play")
-    assert data.train.labels.tolist() == [0, 1]
+    assert (data.classes, data.train.labels.tolist()) == (("alarm", "play"), [0, 1])
     assert data.dev.labels.tolist() == [1]
     assert (data.test.ids.tolist(), data.test.labels.tolist()) == ([2], [0])
     assert len(data.notes) == 3
 
 
 @pytest.mark.parametrize(
-    ("content", "error"),
+    ("path", "content", "error"),
     [
-        (b"{junk", UnreadableError),
-        (b"\xff\xfe", UnreadableError),
-        (b"[1, 2]", UnreadableError),
-        (b'{"train": []}', UnreadableError),
-        (b'{"train": [["a"]], "val": [], "test": []}', UnreadableError),
-        (b'{"train": [["a", "x"]], "val": [], "test": []}', EmptyInputError),
-        (b'{"train": [["a", "x"]], "val": [["b", "x"]], "test": [["c", "y"]]}', UnknownLabelError),
+        ("clinc150/data_full.json", "{junk", UnreadableError),
+        ("clinc150/data_full.json", b"\xff\xfe", UnreadableError),
+        ("clinc150/data_full.json", "[1, 2]", UnreadableError),
+        ("clinc150/data_full.json", json.dumps(CLINC | {"val": [["a"]]}), UnreadableError),
+        ("clinc150/data_full.json", json.dumps(CLINC | {"val": []}), EmptyInputError),
+        ("clinc150/data_full.json", json.dumps(CLINC | {"val": [["a", "b"]]}), UnknownLabelError),
+        ("massive/train.jsonl", '{"id": "7", "te', UnreadableError),
+        ("massive/train.jsonl", '{"id": "7", "text": "wake me"}', UnreadableError),
+        ("massive/train.jsonl", '{"id": "x", "text": "a", "label_text": "b"}', UnreadableError),
+        ("massive/train.jsonl", '{"id": "7", "text": 1, "label_text": "b"}', UnreadableError),
+        ("massive/train.jsonl", "7", UnreadableError),
+        ("massive/train.jsonl", "", EmptyInputError),
+        ("massive/train.jsonl", '{"id": "7", "text": "a", "label_text": "b"}', UnknownLabelError),
     ],
 )
-def test_a_damaged_copy_of_clinc150_is_refused_by_its_name(clinc150, content, error):
+def test_a_damaged_copy_is_refused_by_its_name(write, write_massive, path, content, error):
     """Not JSON, not laid out as published, an empty split, a class that is not trained on."""
-    clinc150.write_bytes(content)
+    write_massive(**MASSIVE)
+    damaged = write(path, content)
     with pytest.raises(error) as raised:
-        load_clinc150()
-    assert str(clinc150) in str(raised.value)
+        (load_massive if path.startswith("massive") else load_clinc150)()
+    assert str(damaged) in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    ("line", "error"),
-    [
-        ('{"id": "7", "te', UnreadableError),
-        ('{"id": "7", "text": "wake me"}', UnreadableError),
-        ('{"id": "seven", "text": "a", "label_text": "b"}', UnreadableError),
-        ('{"id": "7", "text": 1, "label_text": "b"}', UnreadableError),
-        ("7", UnreadableError),
-        ("", EmptyInputError),
-        ('{"id": "7", "text": "wake me", "label_text": "alarm_set"}', UnknownLabelError),
-    ],
-)
-def test_a_damaged_copy_of_massive_is_refused_by_its_name(massive, line, error):
-    """A missing field, a wrong type, no rows, a class that is not trained on."""
-    massive.write_text(line, encoding="utf-8")
-    with pytest.raises(error) as raised:
-        load_massive()
-    assert str(massive) in str(raised.value)
-
-
-def test_a_file_that_cannot_be_fetched_is_an_error(data_folder, monkeypatch):
-    """Of ours, with exit code 2."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(data_folder / "cache"))
-    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")  # nothing listens there
-    with pytest.raises(NotFoundError):
-        load_clinc150()
-
-
-@needs_data
+@pytest.mark.skipif("SEEDPROOF_DATA" not in os.environ, reason="needs the data sets")
 @pytest.mark.parametrize(
     ("load", "sizes"),
     [(load_clinc150, (150, 15_000, 3_000, 4_500)), (load_massive, (18, 11_514, 2_033, 2_974))],

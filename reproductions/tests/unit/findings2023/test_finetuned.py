@@ -1,6 +1,5 @@
 """The encoder trained with a head: the real MiniLM on a few made requests."""
 
-import json
 from dataclasses import replace
 from importlib.util import find_spec
 
@@ -94,21 +93,16 @@ def test_a_teacher_observed_with_others_gives_the_same_labels(prepared, name):
     assert not torch.equal(labels, torch.nn.functional.one_hot(prepared.train.labels).float())
 
 
-def test_data_is_read_once_per_folder(tmp_path, monkeypatch):
+def test_data_is_read_once_per_folder(write_massive, data_folder, monkeypatch):
     """Another folder in the same process has other data."""
-
-    def use_copy(name, texts):
-        folder = tmp_path / name / "massive"
-        folder.mkdir(parents=True)
-        rows = [{"id": str(i), "text": t, "label_text": t} for i, t in enumerate(texts)]
-        for split in ("train", "validation", "test"):
-            lines = "".join(json.dumps(row) + "\n" for row in rows)
-            (folder / f"{split}.jsonl").write_text(lines, encoding="utf-8")
-        monkeypatch.setenv("SEEDPROOF_DATA", str(folder.parent))
-
-    use_copy("a", ["wake me", "play a song"])
+    rows = [("0", "a", "wake me"), ("1", "b", "play a song")]
+    write_massive(train=rows, validation=rows, test=rows)
     first = prepare(SETTING)
+    other = data_folder.rename(data_folder.with_name("other"))
+    monkeypatch.setenv("SEEDPROOF_DATA", str(other))
 
-    assert prepare(SETTING) is first
-    use_copy("b", ["rain", "snow", "hail"])
-    assert prepare(SETTING).train.utterances.texts == ("rain", "snow", "hail")
+    second = prepare(SETTING)
+
+    assert second is not first
+    assert prepare(SETTING) is second
+    assert second.train.utterances.texts == first.train.utterances.texts

@@ -158,16 +158,3 @@ def test_every_epoch_sees_every_utterance_once_in_another_order(prepared, settin
     assert torch.equal(orders.sort(dim=1).values, torch.arange(250).expand(n_epochs, 250))
     assert len({tuple(order) for order in orders.tolist()}) == n_epochs
     assert trained.n_seen == 250 * n_epochs
-
-
-def test_a_last_layer_of_zeros_gives_zeros_at_the_first_step(prepared, setting):
-    """And other logits at the second."""
-    logits_of = {}
-
-    def after_batch(step, _, logits):
-        logits_of[step] = logits
-
-    fit(prepared, ARMS["zero-last"], setting, Sources.shared(0), on_batch=after_batch)
-
-    assert not logits_of[1].any()
-    assert logits_of[2].any()

@@ -22,22 +22,12 @@ def features():
     return torch.randn(20, 12, generator=torch.Generator().manual_seed(0))
 
 
-@pytest.mark.parametrize(
-    ("name", "width"), [("none", 256), ("wide", 1024), ("wider-decay-zero-smooth", 4096)]
-)
-def test_an_arm_has_its_number_of_hidden_units(name, width):
-    """Each takes twelve multiplications before it and five after it."""
-    model = head(ARMS[name])
-
-    assert model.hidden.weight.shape == (width, 12)
-    assert model.last.weight.shape == (5, width)
-    assert model.n_multiplied == width * (12 + 5)
-
-
 def test_first_weights_are_drawn_as_torch_draws_them():
     """Uniformly within one over the root of the inputs, biases as well; or zeros in the last."""
     model, zeros = head(), head(ARMS["zero-last"])
 
+    assert model.n_multiplied == 256 * (12 + 5)
+    assert head(ARMS["wide"]).hidden.weight.shape == (1024, 12)
     for layer, n_inputs in ((model.hidden, 12), (model.last, 256)):
         bound = 1 / math.sqrt(n_inputs)
         for weights in (layer.weight, layer.bias):

@@ -121,18 +121,6 @@ def test_several_heads_are_traced_and_served_by_their_mean(make_run, prepared, s
     np.testing.assert_allclose(trace.dynamics().label_entropy(), expected, atol=1e-6)
 
 
-@pytest.mark.parametrize(("name", "draw"), [("fixed-init", 0), ("fixed-init-draw-2", 1)])
-def test_runs_with_a_fixed_init_begin_with_the_weights_of_their_draw(
-    make_run, prepared, setting, name, draw
-):
-    """Order and dropout are their own."""
-    for index in (0, 1):
-        own = Sources.of(make_run(index), CONTROL)
-        expected = predict(prepared, setting, replace(own, init=Sources.shared(0, draw).init))
-
-        assert torch.equal(logged(make_run(index), prepared, setting, ARMS[name]), expected)
-
-
 @pytest.mark.parametrize("name", ["label-smoothing-0.5", "knn", "tgtss", "tgtss-shared"])
 def test_a_run_learns_its_soft_labels(make_run, prepared, setting, name):
     """From the sources that a teacher of its own has left."""
