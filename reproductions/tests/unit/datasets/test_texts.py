@@ -46,44 +46,35 @@ def test_tokens_are_lower_case_words_and_numbers(text, tokens):
     assert tokenize(text) == tokens
 
 
-def test_columns_of_different_lengths_are_refused():
-    """Every example has an id, a text and a label."""
-    with pytest.raises(ShapeError):
-        Texts(ids=np.array([1]), tokens=(("a",),), labels=np.array([0, 1]))
-
-
 def test_a_sample_keeps_ids_queries_and_order(texts):
     """A part of all, or of more than there are, is the whole; one example is refused."""
     rng = np.random.default_rng(0)
     part = texts.sample(3, rng=rng)
 
-    assert list(part.ids) == sorted(part.ids)
-    for name, words, query in zip(part.ids, part.tokens, part.queries, strict=True):
-        place = list(texts.ids).index(name)
-        assert (words, query) == (texts.tokens[place], texts.queries[place])
+    places = [list(texts.ids).index(name) for name in part.ids]
+    assert places == sorted(places)
+    assert part.tokens == tuple(texts.tokens[i] for i in places)
+    assert part.queries == tuple(texts.queries[i] for i in places)
     assert texts.sample(None, rng=rng) is texts.sample(9, rng=rng) is texts
     with pytest.raises(OptionError):
         texts.sample(1, rng=rng)
+    with pytest.raises(ShapeError):
+        Texts(ids=np.array([1]), tokens=(("a",),), labels=np.array([0, 1]))
 
 
-def test_a_split_loses_no_example(texts):
-    """No example is in both parts."""
+def test_splitting_and_cutting_lose_no_example(texts):
+    """No example is in both parts; both texts of a pair are cut."""
     larger, smaller = texts.split(0.5, rng=np.random.default_rng(1))
+    cut = texts.cut(1)
 
     assert sorted([*larger.ids, *smaller.ids]) == [3, 5, 8, 9]
     assert len(smaller) == 2
-
-
-def test_cutting_shortens_both_texts_of_a_pair(texts):
-    """Shorter texts stay as they are."""
-    cut = texts.cut(1)
-
     assert cut.tokens == (("a",), ("b",), ("c",), ("d",))
     assert cut.queries == (("q",), ("s",), ("t",), ("u",))
 
 
-def test_a_smaller_data_set_is_the_same_each_time(texts):
-    """What is drawn depends on the seed alone."""
+def test_a_smaller_data_set_depends_on_the_seed_alone(texts):
+    """Each split is drawn by itself; what is not limited stays whole."""
     data = TextData("made", ("no", "yes"), texts, texts, texts)
 
     def ids(seed):
