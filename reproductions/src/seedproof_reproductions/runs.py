@@ -120,7 +120,7 @@ def incomplete_arms(store: str | os.PathLike[str], shown: Collection[str]) -> tu
 
 
 def open_study(store: str | os.PathLike[str], paper: str) -> tuple[Store, Mapping[str, Any]]:
-    """Open the store of a recipe's study."""
+    """Open the store of a recipe's study: its records and its plan; others are refused."""
     records = Store(Location.of(store))
     plan = records.study.plan or {}
     if f"{__package__}.{paper}." not in str(plan.get("target", "")):
@@ -132,7 +132,7 @@ def open_study(store: str | os.PathLike[str], paper: str) -> tuple[Store, Mappin
 
 
 def arms_of(store: str | os.PathLike[str], *, baseline: str | None, split: str) -> list[Side]:
-    """Open the arms of a store that have at least two finished runs."""
+    """Open the arms of a store with two finished runs or more, the baseline first if given."""
     with TemporaryDirectory(prefix="seedproof-") as working:
         reading = Reading(columns=Columns(), working=Path(working), memory=MEMORY, split=split)
         return open_sides([os.fspath(store)], baseline, reading)

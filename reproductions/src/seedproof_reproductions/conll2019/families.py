@@ -19,7 +19,7 @@ from seedproof_reproductions.runs import arms_of
 
 @dataclass(frozen=True, eq=False)
 class Families:
-    """Arms compared with the baseline."""
+    """Arms compared with the baseline: the paper's two by themselves, and among all arms."""
 
     alone: Mapping[str, ComparedArm] = field(default_factory=dict)
     of_all: Mapping[str, ComparedArm] = field(default_factory=dict)

@@ -31,7 +31,7 @@ from seedproof.typing import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class Figures:
-    """Metrics of one arm, and its effects."""
+    """Metrics of one arm, and its effects against the first by itself and among all arms."""
 
     metrics: Mapping[str, Estimate]
     effects: Mapping[str, Effect] = field(default_factory=dict)
@@ -65,7 +65,7 @@ def _estimates(result: Mapping[str, Statistic]) -> dict[str, Estimate]:
 
 
 def entropies_over(predictions: IntArray, n_drawn: int | None = None) -> ExampleValues:
-    """Return the label entropy of each example over some runs."""
+    """Return the label entropy of each example over some runs, as `n_drawn` of them show it."""
     batch = Batch(predictions, n_classes=int(predictions.max(initial=0)) + 1)
     n_drawn = len(predictions) if n_drawn is None else n_drawn
     contested = rarefied_entropy(batch.contested_agreement, n_drawn)

@@ -71,8 +71,8 @@ def run_entropy_ratio(
 ) -> Effect | None:
     """Return the ratio of entropies within single runs, arm to control.
 
-    The few traced runs of an arm share their seeds with some of the control's, which is not used:
-    intervals are rather wide.
+    Shared seeds of the few traced runs are not used: intervals are rather wide. None if one was not
+    traced, or at other steps, or if no example was chosen.
     """
     both = [side.traces for side in (control, arm) if side.traces is not None]
     if len(both) < 2 or (chosen is not None and not chosen.any()):

@@ -152,7 +152,7 @@ class Listener:
 
 @dataclass(frozen=True, eq=False)
 class GoldTraining:
-    """A fine-tuning on gold labels."""
+    """A fine-tuning on gold labels, with soft labels that it gives and their cost in total."""
 
     trained: Trained
     cost: Cost
