@@ -133,7 +133,7 @@ def notes_on_matching(names: Sequence[str], arms: Sequence[MatchedShards]) -> li
     matched = (
         "Rates are matched: the threshold of every run is moved, so that all runs of an arm give "
         f"{answer!r} to the same number of examples. Share of the examples that get {answer!r}: "
-        f"{rates}."
+        f"{rates}. Intervals take these rates as given."
     )
     return [matched, LEFT_OUT]
 
