@@ -271,6 +271,31 @@ def test_a_damaged_row_group_is_left_out_of_all_arms(two_arms):
     )
 
 
+def test_rates_are_matched_on_the_row_groups_that_are_left(two_arms):
+    """As if the others had never been there; the note names no folder of this machine."""
+    store, probs = two_arms
+    change_a_group(part_of(store, "calm-2"), 2, 1)
+
+    with pytest.raises(DamagedStoreError):
+        sp.compare(store, match_rates=True)
+    found = sp.compare(store, match_rates=True, skip_damaged=True)
+
+    expected = sp.compare(
+        dict(zip(("none", "calm"), probs[:, :, :4], strict=True)), match_rates=True
+    )
+    for name in ("none", "calm"):
+        arm, alone = found.arm(name), expected.arm(name)
+        assert arm.measurement.n_examples == 4
+        assert (arm.matched_rate.lowest_before, arm.matched_rate.after) == (
+            alone.matched_rate.lowest_before,
+            alone.matched_rate.after,
+        )
+        for metric, estimate in arm.measurement.metrics.items():
+            assert estimate.value == pytest.approx(alone.measurement.metrics[metric].value)
+    assert any("row group 1," in note for note in found.comparison.notes)
+    assert not any(str(store) in note for note in found.comparison.notes)
+
+
 def test_all_row_groups_damaged_leave_nothing(two_arms):
     """Then the reasons are in the message."""
     store, _ = two_arms
@@ -279,6 +304,8 @@ def test_all_row_groups_damaged_leave_nothing(two_arms):
 
     with pytest.raises(EmptyInputError, match=r"no examples .* row group 1, are left out"):
         sp.compare(store, skip_damaged=True)
+    with pytest.raises(EmptyInputError):
+        sp.compare(store, match_rates=True, skip_damaged=True)
 
 
 @pytest.mark.parametrize("damage", ["missing", "changed"])

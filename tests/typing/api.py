@@ -14,3 +14,5 @@ table_rows: int = report.examples.num_rows
 summary: dict[str, object] = report.summary()
 from_file: sp.Report = sp.measure("predictions.csv", columns=sp.Columns(run="seed"), memory="1GB")
 from_files: sp.Report = sp.measure(["seed-0.csv", "seed-1.csv"])
+comparison: sp.ComparisonReport = sp.compare([probs, probs], match_rates=True)
+effect: sp.Effect = comparison.effect("arm 1", "flip_rate")

@@ -37,6 +37,14 @@ def compare(
     paired: Annotated[
         bool, typer.Option("--paired", help="Runs of one name in several tables share seeds.")
     ] = False,
+    match_rates: Annotated[
+        bool,
+        typer.Option(
+            "--match-rates",
+            help="Move thresholds, so that all runs of an arm give one of two answers equally "
+            "often.",
+        ),
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(help="Write comparison.html and comparison.json here.")
     ] = None,
@@ -69,7 +77,7 @@ def compare(
     from seedproof.report import api
 
     columns = Columns(run, example, label, prediction, probs)
-    others: list[object] = [targets, baseline, gold, paired, skip_damaged]
+    others: list[object] = [targets, baseline, gold, paired, match_rates, skip_damaged]
     is_of_versions = _is_of_versions(old, new, by, others)
     with watching(Console(stderr=True)) as progress:
         found: Any
@@ -95,6 +103,7 @@ def compare(
                 arm=arm,
                 split=split,
                 paired=paired,
+                match_rates=match_rates,
                 memory=memory,
                 skip_damaged=skip_damaged,
                 progress=progress,
@@ -118,8 +127,8 @@ def _is_of_versions(old: str | None, new: str | None, by: str | None, others: li
         raise OptionError("--old and --new go together. Give both versions.")
     if old is not None and any(others):
         raise OptionError(
-            "--old and --new take no further target, --baseline, --gold, --paired or "
-            "--skip-damaged. Leave them out."
+            "--old and --new take no further target, --baseline, --gold, --paired, --match-rates "
+            "or --skip-damaged. Leave them out."
         )
     if old is None and by is not None:
         raise OptionError("--slice goes with --old and --new. Leave it out.")

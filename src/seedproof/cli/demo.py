@@ -29,7 +29,7 @@ METRICS = {
     "accuracy_sd": "sd of accuracy",
 }
 # Places of words and not words, so there is nothing to hide.
-SHOWN, SPLIT = ("tokens",), "test"
+SHOWN = ("tokens",)
 # All runs agree, a few differ, split: what is steady stays in the background.
 DOTS, DOT_STYLES, DOTS_A_LINE = "·○●", ("dim", "blue", "bold dark_orange"), 50
 
@@ -64,8 +64,8 @@ def demo(
     with waiting.status("comparing them with ten others"):
         comparison = api.compare(store, baseline=BASELINE)
         comparison.save(pages[1], command=_command("compare", store, "--out", str(pages[1])))
-        left = _with_the_same_share(store)
-    _show(_second(comparison.view(), bundle, left))
+        matched = api.compare(store, baseline=BASELINE, match_rates=True)
+    _show(_second(comparison.view(), matched.view(), bundle))
     _show(_next(store, *pages))
 
 
@@ -109,16 +109,6 @@ def _dots(counts: tuple[int, int, int]) -> "Iterator[Text]":
         yield line
 
 
-def _with_the_same_share(store: str) -> str:
-    """How the flips change where all runs of an arm give one answer equally often."""
-    from seedproof_reproductions.conll2019.families import compared_families, open_arms
-    from seedproof_reproductions.conll2019.matched import matched_sides
-    from seedproof_reproductions.page.words import changed
-
-    sides = matched_sides(open_arms(store, (BASELINE, ARM), split=SPLIT))
-    return changed(compared_families(sides).asked[ARM].effects["flip_rate"])
-
-
 def _epochs(bundle: "Bundle", arm: str) -> str:
     """The epochs after which dev found the runs of an arm best."""
     chosen = [run.scalars["epoch_chosen"] for run in bundle.runs if run.arm == arm]
@@ -126,7 +116,9 @@ def _epochs(bundle: "Bundle", arm: str) -> str:
     return f"epoch {low:g}" if low == high else f"epochs {low:g} to {high:g}"
 
 
-def _second(view: "ComparisonView", bundle: "Bundle", left: str) -> "Iterator[RenderableType]":
+def _second(
+    view: "ComparisonView", matched: "ComparisonView", bundle: "Bundle"
+) -> "Iterator[RenderableType]":
     """What averaging the weights changes, and what else may have."""
     from rich.text import Text
 
@@ -147,14 +139,20 @@ def _second(view: "ComparisonView", bundle: "Bundle", left: str) -> "Iterator[Re
         style="dim",
     )
     yield Text()
-    flips = dict({block.metric: block for block in view.blocks}["flip_rate"].cells)[ARM]
+    before, after = _flips(view), _flips(matched)
     yield Prose(
         f"Two cautions. The models of {ARM} are those of {_epochs(bundle, ARM)}, the others of "
         f"{_epochs(bundle, BASELINE)}: averaging and longer training are not told apart. And runs "
         f"differ in how often they say '{bundle.classes[1]}': where all runs of an arm say it "
-        f"equally often, the flips change by {left} in place of {flips.change} {flips.interval}."
+        f"equally often, the flips change by {after} in place of {before}."
     )
     yield Text()
+
+
+def _flips(view: "ComparisonView") -> str:
+    """Change of the flip rate, with its interval."""
+    cell = dict({block.metric: block for block in view.blocks}["flip_rate"].cells)[ARM]
+    return f"{cell.change} {cell.interval}"
 
 
 def _effects(view: "ComparisonView") -> "Table":

@@ -231,6 +231,7 @@ def compare(
     arm: str | None = None,
     split: str | None = None,
     paired: bool = False,
+    match_rates: bool = False,
     memory: str | int = DEFAULT_MEMORY,
     skip_damaged: bool = False,
     progress: Progress | None = None,
@@ -249,6 +250,11 @@ def compare(
         split: Which split of a store.
         paired: Whether runs of one name in several tables share their seeds. Runs of stores are
             paired by the seeds that they recorded.
+        match_rates: Move the decision threshold of each run of a binary classifier, so that all
+            runs of an arm give the second class equally often: to the mean number of examples over
+            its runs, those with the highest probabilities. Then only answers are compared: metrics
+            of probabilities and explanations are left out. Holds one number per run and example of
+            one arm in memory.
         memory: What reading tables may use, such as "4GB"; larger ones are sorted on disk.
         skip_damaged: Whether to leave out what is damaged in a store, with a note, instead of
             refusing it, as in `measure`; a damaged row group is left out of all arms.
@@ -269,10 +275,10 @@ def compare(
         reports = _reports(chosen, names)
         if reports is not None:
             is_usual = arm is None and split is None and columns == Columns()
-            if paired or skip_damaged or not is_usual:
+            if paired or match_rates or skip_damaged or not is_usual:
                 raise OptionError(
-                    "Names of columns, --arm, --split, --paired and --skip-damaged go with "
-                    "records, and only reports are given. Leave them out."
+                    "Names of columns, --arm, --split, --paired, --match-rates and --skip-damaged "
+                    "go with records, and only reports are given. Leave them out."
                 )
             return ComparisonReport(_compared_reports(reports, baseline, gold))
         scratch = Path(mkdtemp(prefix="seedproof-"))
@@ -293,6 +299,7 @@ def compare(
                     sides,
                     Location.of(scratch),
                     gold=gold,
+                    match_rates=match_rates,
                     skip_damaged=skip_damaged,
                     progress=progress,
                 )

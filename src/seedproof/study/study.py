@@ -271,7 +271,12 @@ class Study:
         return measure(self._store, arm=arm, split=split)
 
     def compare(
-        self, *, baseline: str | None = None, gold: str | None = None, split: str | None = None
+        self,
+        *,
+        baseline: str | None = None,
+        gold: str | None = None,
+        split: str | None = None,
+        match_rates: bool = False,
     ) -> "ComparisonReport":
         """What each arm changes against a baseline, and whether that is more than luck.
 
@@ -279,13 +284,17 @@ class Study:
             baseline: Name of the baseline; without it the arm `none`, or the first.
             gold: An arm, such as an ensemble, whose gain counts as 100 %.
             split: Which split; may be left out if there is only one.
+            match_rates: Move the thresholds of two classes, so that all runs of an arm give the
+                second one equally often, and compare these answers alone.
 
         Returns:
             Every metric of each arm with its effect, interval and verdict.
         """
         from seedproof.report.api import compare
 
-        return compare(self._store, baseline=baseline, gold=gold, split=split)
+        return compare(
+            self._store, baseline=baseline, gold=gold, split=split, match_rates=match_rates
+        )
 
     def measure_arms(self, *, split: str | None = None) -> "SideBySide":
         """The reports of all arms, side by side.

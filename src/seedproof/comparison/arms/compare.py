@@ -11,6 +11,11 @@ import pyarrow.parquet as pq
 from seedproof.comparison.aligned import Aligned
 from seedproof.comparison.arms.explanations import Reasons, compare_explanations
 from seedproof.comparison.arms.least_sure import LeastSure
+from seedproof.comparison.arms.matched_rates import (
+    MatchedShards,
+    match_thresholds,
+    notes_on_matching,
+)
 from seedproof.comparison.arms.movers import Movers
 from seedproof.comparison.arms.result import VOTE_SHARES, ComparedArm, Comparison
 from seedproof.comparison.contrast import compared
@@ -248,6 +253,7 @@ def compare_sides(
     folder: Location,
     *,
     gold: str | None = None,
+    match_rates: bool = False,
     skip_damaged: bool = False,
     progress: Progress | None = None,
 ) -> Comparison:
@@ -257,6 +263,8 @@ def compare_sides(
         sides: The baseline, then the others.
         folder: Where the tables of examples are written, one an arm.
         gold: The arm whose gain is the gold standard.
+        match_rates: Whether thresholds of two classes are moved first, so that all runs of an arm
+            give the second one equally often; then answers alone are compared.
         skip_damaged: Whether a shard that is damaged in some run is left out, with a note, and so
             are damaged explanations.
         progress: Told how many shards are done.
@@ -265,7 +273,8 @@ def compare_sides(
         The same bytes whatever the machine.
 
     Raises:
-        OptionError: There is nothing to compare, or no such gold standard.
+        OptionError: There is nothing to compare, no such gold standard, or nothing to match.
+        ClassesError: Rates are to be matched of other than the same two classes.
         LabelConflictError: Only some of the sides have labels.
     """
     if len(sides) < 2:
@@ -275,6 +284,10 @@ def compare_sides(
         raise OptionError(f"No arm {gold!r} is compared. Known: {', '.join(names[1:])}.")
     aligned = Aligned(names, tuple(side.source for side in sides))
     _check_labels(sides)
+    notes: list[str] = []
+    if match_rates:
+        matched = match_thresholds(aligned, skip_damaged=skip_damaged)
+        aligned, notes = Aligned(names, tuple(matched)), notes_on_matching(names, matched)
     paired = tuple(side.is_paired_with(sides[0]) for side in sides[1:])
     partners = tuple(side.partners_in(sides[0]) for side in sides[1:])
     task = CompareShard(aligned, paired, partners, skip_damaged)
@@ -282,25 +295,30 @@ def compare_sides(
     whole = _whole(task, files, progress)
     tail = each_tail(len(sides) - 1)
     reasons = [
-        Reasons(side.name, side.source, is_paired)
-        for side, is_paired in zip(sides, (False, *paired), strict=True)
+        Reasons(name, source, is_paired)
+        for name, source, is_paired in zip(names, aligned.sources, (False, *paired), strict=True)
     ]
     lost = [note_on_left_out(sides[0].source, index, why) for index, why in whole.left_out]
-    for source in aligned.sources:
-        if isinstance(source, StoreShards):
-            lost = [below(source.location, note) for note in lost]
+    for side in sides:
+        if isinstance(side.source, StoreShards):
+            lost = [below(side.source.location, note) for note in lost]
     missing = _n_missing(sides[0].source, [index for index, _ in whole.left_out])
     found = [
-        _without(measured(side.source, tally, file, (*side.notes, *lost)), *missing)
-        for side, tally, file in zip(sides, whole.tallies, files, strict=True)
+        _without(measured(source, tally, file, (*side.notes, *lost)), *missing)
+        for side, source, tally, file in zip(
+            sides, aligned.sources, whole.tallies, files, strict=True
+        )
     ]
-    notes = [note for side in sides for note in side.notes] + lost
+    notes += [note for side in sides for note in side.notes] + lost
     notes += compare_explanations(reasons, tail=tail, skip_damaged=skip_damaged)
     measurements = [
         replace(one, explanations=why.measured) for one, why in zip(found, reasons, strict=True)
     ]
     results = [tally.result() for tally in whole.tallies]
-    baseline = ComparedArm(sides[0].name, measurements[0], costs=sides[0].costs)
+    rates = [one.rate if isinstance(one, MatchedShards) else None for one in aligned.sources]
+    baseline = ComparedArm(
+        sides[0].name, measurements[0], costs=sides[0].costs, matched_rate=rates[0]
+    )
     arms = [
         ComparedArm(
             name=side.name,
@@ -313,9 +331,16 @@ def compare_sides(
             votes=beside.votes,
             settled=beside.movers.settled,
             unsettled=beside.movers.unsettled,
+            matched_rate=rate,
         )
-        for side, measurement, result, beside, why in zip(
-            sides[1:], measurements[1:], results[1:], whole.besides, reasons[1:], strict=True
+        for side, measurement, result, beside, why, rate in zip(
+            sides[1:],
+            measurements[1:],
+            results[1:],
+            whole.besides,
+            reasons[1:],
+            rates[1:],
+            strict=True,
         )
     ]
     return Comparison(

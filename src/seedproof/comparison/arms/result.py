@@ -36,6 +36,23 @@ class HighEntropy:
     n_chosen: float
 
 
+@dataclass(frozen=True)
+class MatchedRate:
+    """Shares of the examples that runs of one arm give the second of two classes.
+
+    Args:
+        answer: Name of the second class.
+        lowest_before: Lowest share over runs, by their own thresholds.
+        highest_before: Highest share over runs, by their own thresholds.
+        after: The share that all runs have at their moved thresholds.
+    """
+
+    answer: str
+    lowest_before: float
+    highest_before: float
+    after: float
+
+
 @dataclass(frozen=True, eq=False)
 class ComparedArm:
     """One arm beside the baseline.
@@ -55,6 +72,8 @@ class ComparedArm:
             here (rows), by `VOTE_SHARES`; None for the baseline.
         settled: The examples that gain most stability, at most ten, with votes before and after.
         unsettled: Those that lose most.
+        matched_rate: How often its runs give the second class, before and after thresholds were
+            moved; None if rates are not matched.
     """
 
     name: str
@@ -68,9 +87,11 @@ class ComparedArm:
     votes: IntArray | None = None
     settled: pa.Table | None = None
     unsettled: pa.Table | None = None
+    matched_rate: MatchedRate | None = None
 
     def summary(self) -> dict[str, Any]:
         """Figures and effects as plain data, without the examples."""
+        matched = {} if self.matched_rate is None else {"matched_rate": asdict(self.matched_rate)}
         return {
             "name": self.name,
             "n_runs": self.measurement.n_runs,
@@ -95,6 +116,7 @@ class ComparedArm:
             "share_of_gold": self.share_of_gold,
             "costs": dict(self.costs),
             "votes": None if self.votes is None else self.votes.tolist(),
+            **matched,
         }
 
 
@@ -117,6 +139,11 @@ class Comparison:
     notes: tuple[str, ...] = ()
     gold: str | None = None
 
+    @property
+    def match_rates(self) -> bool:
+        """Whether thresholds were moved, so that all runs of an arm answer alike often."""
+        return self.baseline.matched_rate is not None
+
     def arm(self, name: str) -> ComparedArm:
         """An arm by its name."""
         known = {one.name: one for one in (self.baseline, *self.arms)}
@@ -134,6 +161,7 @@ class Comparison:
             "n_classes": first.n_classes,
             "confidence": self.confidence,
             "gold": self.gold,
+            **({"match_rates": True} if self.match_rates else {}),
             "baseline": self.baseline.summary(),
             "arms": [arm.summary() for arm in self.arms],
             "notes": list(self.notes),

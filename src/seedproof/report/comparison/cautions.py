@@ -94,7 +94,7 @@ def limits(comparison: Comparison) -> tuple[str, ...]:
     if not comparison.baseline.measurement.n_labeled:
         found.append("No labels were given, so accuracy and calibration are left out.")
     kinds = {arm.measurement.kind for arm in arms}
-    if "labels" in kinds:
+    if "labels" in kinds and not comparison.match_rates:
         found.append("No probabilities were given, so confidence and calibration are left out.")
     elif "top" in kinds:
         found.append(ONLY_TOP)

@@ -40,9 +40,10 @@ def title(comparison: Comparison) -> str:
     n_runs = first.n_runs + sum(arm.measurement.n_runs for arm in comparison.arms)
     arms = "1 arm" if n_arms == 1 else f"{n_arms} arms"
     labeled = "" if first.n_labeled else " (no labels)"
+    matched = " · rates matched" if comparison.match_rates else ""
     return (
         f"{arms} against {comparison.baseline.name} · {n_runs} runs{_pairing(comparison)} · "
-        f"{first.n_examples:,} examples{labeled} · {first.n_classes:,} classes"
+        f"{first.n_examples:,} examples{labeled} · {first.n_classes:,} classes{matched}"
     )
 
 
@@ -55,6 +56,11 @@ def _pairing(comparison: Comparison) -> str:
 
 def headline(comparison: Comparison) -> str:
     """The finding on the answers, and whether accuracy pays for it."""
+    start = "At matched rates: " if comparison.match_rates else ""
+    return start + _on_answers(comparison)
+
+
+def _on_answers(comparison: Comparison) -> str:
     steadier = with_verdict(comparison, "flip_rate", "steadier")
     shaken = with_verdict(comparison, "flip_rate", "less steady")
     if steadier:

@@ -1,0 +1,234 @@
+"""Match how often the runs of an arm give the second of two classes.
+
+Runs of a binary classifier differ in how often they give one answer: their decision threshold
+drifts. Here the threshold of every run is moved, so that all runs of an arm give the second class
+to the same number of examples. What then differs between runs is how they rank the examples. Gold
+labels play no part.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from seedproof.comparison.aligned import Aligned
+from seedproof.comparison.arms.result import MatchedRate
+from seedproof.errors import ClassesError, DamagedStoreError, OptionError
+from seedproof.records.predicted import most_probable
+from seedproof.records.schema import Kind
+from seedproof.records.shards import Shard, ShardSource
+from seedproof.typing import BoolArray, FloatArray, IntArray
+
+LEFT_OUT = (
+    "With matched rates, metrics of probabilities are left out, because thresholds do not change "
+    "them, and so are explanations."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class MatchedShards:
+    """The same shards with the answers that runs give at their moved thresholds, and no more.
+
+    Args:
+        source: Aligned runs with probabilities of two classes.
+        cutoffs: Per run, the lowest probability of the second class that still gets this class.
+        last_tied: Per run, the position of the last example that gets it at exactly the cutoff:
+            among equal probabilities the first in the records come first.
+        rate: How often runs give the second class, before and after.
+    """
+
+    source: ShardSource
+    cutoffs: FloatArray
+    last_tied: IntArray
+    rate: MatchedRate
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """Names of the runs, in canonical order."""
+        return self.source.runs
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the two classes."""
+        return self.source.classes
+
+    @property
+    def kind(self) -> Kind:
+        """Answers alone."""
+        return Kind.LABELS
+
+    @property
+    def n_examples(self) -> int:
+        """Examples in all shards together."""
+        return self.source.n_examples
+
+    @property
+    def n_labeled(self) -> int:
+        """Number of examples with a gold label."""
+        return self.source.n_labeled
+
+    @property
+    def n_shards(self) -> int:
+        """Number of shards."""
+        return self.source.n_shards
+
+    @property
+    def rows_per_shard(self) -> int:
+        """Examples in every shard but the last."""
+        return self.source.rows_per_shard
+
+    def shard(self, index: int) -> Shard:
+        """Read one shard and apply the thresholds."""
+        shard = self.source.shard(index)
+        second = _probs(shard)[..., 1]
+        cutoffs, last_tied = self.cutoffs[:, np.newaxis], self.last_tied[:, np.newaxis]
+        positions = index * self.rows_per_shard + np.arange(len(shard))
+        gets_second = (second > cutoffs) | ((second == cutoffs) & (positions <= last_tied))
+        return replace(shard, probs=None, predictions=gets_second.astype(np.int32))
+
+
+def match_thresholds(arms: Aligned, *, skip_damaged: bool = False) -> list[MatchedShards]:
+    """Move the threshold of each run to the rate of its arm: the mean over runs, rounded half up.
+
+    Every arm is read once more for that, one after the other. Memory holds one number per run and
+    example of one arm; of an arm that is done, two numbers per run stay. With `skip_damaged` all
+    arms are read yet again to find what is damaged, so that rates are those of the examples that
+    are compared.
+
+    Args:
+        arms: Runs with probabilities of the same two classes, the baseline first.
+        skip_damaged: Whether shards that are damaged in some run are left out of all arms.
+
+    Returns:
+        A source of answers per arm, in the same order.
+
+    Raises:
+        OptionError: An arm has no probabilities, or those of the top classes alone.
+        ClassesError: An arm does not have two classes, or not those of the baseline.
+    """
+    for name, source in zip(arms.names, arms.sources, strict=True):
+        _check(name, source, baseline=arms.sources[0])
+    is_compared = np.ones(arms.sources[0].n_examples, dtype=np.bool_)
+    if skip_damaged:
+        _leave_out_damaged(is_compared, arms.sources)
+    return [_matched(source, is_compared) for source in arms.sources]
+
+
+def notes_on_matching(names: Sequence[str], arms: Sequence[MatchedShards]) -> list[str]:
+    """Return what was matched, with the rates of each arm, and what is left out for it.
+
+    Args:
+        names: Names of the arms.
+        arms: The arms.
+
+    Returns:
+        Notes for the comparison.
+    """
+    answer = arms[0].rate.answer
+    rates = "; ".join(
+        f"{name} {_percent(arm.rate.lowest_before)} to {_percent(arm.rate.highest_before)} "
+        f"before, {_percent(arm.rate.after)} after"
+        for name, arm in zip(names, arms, strict=True)
+    )
+    matched = (
+        "Rates are matched: the threshold of every run is moved, so that all runs of an arm give "
+        f"{answer!r} to the same number of examples. Share of the examples that get {answer!r}: "
+        f"{rates}. Intervals take these rates as given."
+    )
+    return [matched, LEFT_OUT]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}\N{NO-BREAK SPACE}%"
+
+
+def _check(name: str, source: ShardSource, *, baseline: ShardSource) -> None:
+    if source.kind is Kind.LABELS:
+        raise OptionError(
+            f"Rates are matched by probabilities, and {name!r} has predicted classes alone. Give "
+            "probabilities, or leave --match-rates out."
+        )
+    if source.kind is Kind.TOP:
+        raise OptionError(
+            f"Rates are matched by the probabilities of both classes, and {name!r} has those of "
+            "its top classes alone. Leave --match-rates out."
+        )
+    if len(source.classes) != 2:
+        raise ClassesError(
+            f"Only two classes have one threshold to move, and {name!r} has "
+            f"{len(source.classes):,}. Leave --match-rates out."
+        )
+    if source.classes != baseline.classes:
+        raise ClassesError(
+            f"{name!r} has the classes {_listed(source)} and the baseline {_listed(baseline)}, so "
+            "the second one is not the same. Name the classes alike."
+        )
+
+
+def _listed(source: ShardSource) -> str:
+    return " and ".join(map(repr, source.classes))
+
+
+def _probs(shard: Shard) -> FloatArray:
+    if shard.probs is None:
+        raise ValueError("this shard holds predictions alone, no probabilities")
+    return shard.probs
+
+
+def _rows(source: ShardSource, index: int) -> slice:
+    """Positions of the examples of one shard."""
+    start = index * source.rows_per_shard
+    return slice(start, min(start + source.rows_per_shard, source.n_examples))
+
+
+def _leave_out_damaged(is_compared: BoolArray, sources: Sequence[ShardSource]) -> None:
+    """Unmark the examples of damaged shards.
+
+    The comparison goes by the shards of the baseline, and leaves out whole ones.
+    """
+    size = sources[0].rows_per_shard
+    for source in sources:
+        for index in range(source.n_shards):
+            try:
+                source.shard(index)
+            except DamagedStoreError:
+                rows = _rows(source, index)
+                is_compared[rows.start // size * size : -(-rows.stop // size) * size] = False
+
+
+def _matched(source: ShardSource, is_compared: BoolArray) -> MatchedShards:
+    n_runs, n_examples = len(source.runs), int(is_compared.sum())
+    second = np.empty((n_runs, source.n_examples), dtype=np.float32)
+    counts = np.zeros(n_runs, dtype=np.int64)
+    for index in range(source.n_shards):
+        rows = _rows(source, index)
+        if is_compared[rows].any():
+            probs = _probs(source.shard(index))
+            second[:, rows] = probs[..., 1]
+            counts += most_probable(probs)[:, is_compared[rows]].sum(axis=1)
+    # In integers, so that a half is exactly a half.
+    n_second = (2 * int(counts.sum()) + n_runs) // (2 * n_runs)
+    positions = np.flatnonzero(is_compared)
+    pairs = [_cutoff(of_run, positions, n_second) for of_run in second]
+    shares = counts / max(n_examples, 1)
+    return MatchedShards(
+        source,
+        cutoffs=np.array([cutoff for cutoff, _ in pairs], dtype=np.float32),
+        last_tied=np.array([position for _, position in pairs], dtype=np.int64),
+        rate=MatchedRate(
+            answer=source.classes[1],
+            lowest_before=float(shares.min()),
+            highest_before=float(shares.max()),
+            after=n_second / max(n_examples, 1),
+        ),
+    )
+
+
+def _cutoff(second: FloatArray, positions: IntArray, n_second: int) -> tuple[float, int]:
+    """Return the lowest probability that gets the second class, and the last example there."""
+    if n_second == 0:
+        return np.inf, -1
+    values = second[positions]
+    cutoff = np.partition(values, len(values) - n_second)[len(values) - n_second]
+    n_tied = n_second - int((values > cutoff).sum())
+    return float(cutoff), int(positions[np.flatnonzero(values == cutoff)[n_tied - 1]])
