@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from seedproof.comparison.arms.compare import Side, compare_sides
 from seedproof.comparison.arms.result import ComparedArm
 from seedproof.records.location import Location
+from seedproof.records.schema import Kind
 from seedproof_reproductions.conll2019.names import BASELINE, PAPER_ARMS
 from seedproof_reproductions.runs import arms_of
 
@@ -32,15 +33,24 @@ def open_arms(store: str | os.PathLike[str], arms: Sequence[str], *, split: str)
     return arms_of(store, baseline=BASELINE, split=split)
 
 
-def compared_families(sides: Sequence[Side]) -> Families:
-    """Compare each arm with the baseline, which comes first."""
+def compared_families(sides: Sequence[Side], *, match_rates: bool = False) -> Families:
+    """Compare each arm with the baseline, which comes first.
+
+    Rates are matched where arms have probabilities of two classes; other arms are left out.
+    """
+    if match_rates:
+        sides = [
+            side
+            for side in sides
+            if len(side.source.classes) == 2 and side.source.kind is Kind.PROBS
+        ]
     papers = [side for side in sides if side.name in (BASELINE, *PAPER_ARMS)]
     if len(sides) < 2:
         return Families()
-    among_all = _compared(sides)
+    among_all = _compared(sides, match_rates=match_rates)
     if len(papers) in (1, len(sides)):
         return Families(among_all)
-    alone = _compared(papers)
+    alone = _compared(papers, match_rates=match_rates)
     of_all = {arm: among_all[arm] for arm in alone if arm != BASELINE}
     return Families({**among_all, **alone}, of_all)
 
@@ -53,7 +63,7 @@ def compared_rivals(sides: Sequence[Side]) -> ComparedArm | None:
     return _compared([named[arm] for arm in PAPER_ARMS])[PAPER_ARMS[1]]
 
 
-def _compared(sides: Sequence[Side]) -> dict[str, ComparedArm]:
+def _compared(sides: Sequence[Side], *, match_rates: bool = False) -> dict[str, ComparedArm]:
     with TemporaryDirectory(prefix="seedproof-") as working:
-        result = compare_sides(sides, Location.of(working))
+        result = compare_sides(sides, Location.of(working), match_rates=match_rates)
     return {arm.name: arm for arm in (result.baseline, *result.arms)}

@@ -13,7 +13,6 @@ from seedproof.records.manifest import RunManifest
 from seedproof.report.api import measure_arms
 from seedproof.report.words import drift, spread_cause
 from seedproof_reproductions.conll2019.families import compared_families, compared_rivals, open_arms
-from seedproof_reproductions.conll2019.matched import matched_sides
 from seedproof_reproductions.conll2019.names import JACCARD, KL
 from seedproof_reproductions.conll2019.settings import EXPLAIN, Setting
 from seedproof_reproductions.datasets.catalog import load
@@ -48,7 +47,8 @@ def collect(store: str | os.PathLike[str]) -> dict[str, Any]:
     measured = {arm: report.measurement for arm, report in measure_arms(store, split=SPLIT).items()}
     first = next(iter(measured.values()))
     sides = open_arms(store, list(measured), split=SPLIT)
-    compared, matched = compared_families(sides), compared_families(matched_sides(sides))
+    compared = compared_families(sides)
+    matched = compared_families(sides, match_rates=True)
     rivals = compared_rivals(sides)
     finished = tuple(run for run in records.runs if run.status == "finished")
     arms = {}
