@@ -17,15 +17,16 @@ from seedproof.comparison.contrast import compared
 from seedproof.comparison.cross import Cross, add_crosses, crosses
 from seedproof.comparison.effect import Effect, each_tail
 from seedproof.engines import SerialEngine, in_order
-from seedproof.errors import DamagedStoreError, LabelConflictError, OptionError
+from seedproof.errors import DamagedStoreError, LabelConflictError, OptionError, SeedproofError
 from seedproof.measurement.measure import known, measured, note_on_left_out
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.tally import Tally, batch_rows, batches
+from seedproof.messages import Message
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.entropy import rarefied_entropy
 from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic
 from seedproof.records.location import Location
-from seedproof.records.reader import StoreShards, below
+from seedproof.records.reader import StoreShards, as_reason
 from seedproof.records.schema import UNLABELED, Kind
 from seedproof.records.shards import ShardSource
 from seedproof.typing import IntArray, Progress
@@ -51,7 +52,7 @@ class Side:
     source: ShardSource
     seeds: tuple[str, ...] | None = None
     costs: Mapping[str, float] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message, ...] = ()
 
     def is_paired_with(self, other: "Side") -> bool:
         """Whether run r of both was made under the same seeds."""
@@ -164,7 +165,7 @@ class Part:
     tallies: list[Tally]
     tables: list[pa.Table]
     besides: list[Beside]
-    left_out: list[tuple[int, str]] = field(default_factory=list)
+    left_out: list[tuple[int, SeedproofError]] = field(default_factory=list)
 
     def merge(self, other: "Part") -> None:
         """Add other examples; their rows are written elsewhere."""
@@ -203,7 +204,7 @@ class CompareShard:
         except DamagedStoreError as error:
             if not self.skip_damaged:
                 raise
-            return replace(self.empty(), left_out=[(index, str(error))])
+            return replace(self.empty(), left_out=[(index, error)])
 
     def _compared(self, index: int) -> Part:
         part = self.empty()
@@ -269,10 +270,15 @@ def compare_sides(
         LabelConflictError: Only some of the sides have labels.
     """
     if len(sides) < 2:
-        raise OptionError("One arm alone cannot be compared. Give at least two arms or targets.")
+        raise OptionError(
+            "One arm alone cannot be compared. Give at least two arms or targets.",
+            n_arms=len(sides),
+        )
     names = tuple(side.name for side in sides)
     if gold is not None and gold not in names[1:]:
-        raise OptionError(f"No arm {gold!r} is compared. Known: {', '.join(names[1:])}.")
+        raise OptionError(
+            "No arm {gold!r} is compared. Known: {known}.", gold=gold, known=names[1:]
+        )
     aligned = Aligned(names, tuple(side.source for side in sides))
     _check_labels(sides)
     paired = tuple(side.is_paired_with(sides[0]) for side in sides[1:])
@@ -285,10 +291,12 @@ def compare_sides(
         Reasons(side.name, side.source, is_paired)
         for side, is_paired in zip(sides, (False, *paired), strict=True)
     ]
-    lost = [note_on_left_out(sides[0].source, index, why) for index, why in whole.left_out]
-    for source in aligned.sources:
-        if isinstance(source, StoreShards):
-            lost = [below(source.location, note) for note in lost]
+    stores = [one.location for one in aligned.sources if isinstance(one, StoreShards)]
+    lost = []
+    for index, error in whole.left_out:
+        for store in stores:
+            error = as_reason(error, store)  # noqa: PLW2901 - its paths, in whichever store
+        lost.append(note_on_left_out(sides[0].source, index, error))
     missing = _n_missing(sides[0].source, [index for index, _ in whole.left_out])
     found = [
         _without(measured(side.source, tally, file, (*side.notes, *lost)), *missing)
@@ -357,9 +365,13 @@ def _check_labels(sides: Sequence[Side]) -> None:
     for side in sides[1:]:
         if side.source.n_labeled != first.source.n_labeled:
             raise LabelConflictError(
-                f"{first.name!r} has labels for {first.source.n_labeled:,} examples and "
-                f"{side.name!r} for {side.source.n_labeled:,}. Give the same labels to all, or "
-                "none."
+                "{first!r} has labels for {n_labeled:,} examples and "
+                "{side!r} for {other_n_labeled:,}. Give the same labels to all, or "
+                "none.",
+                first=first.name,
+                n_labeled=first.source.n_labeled,
+                side=side.name,
+                other_n_labeled=side.source.n_labeled,
             )
 
 
