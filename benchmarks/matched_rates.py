@@ -17,7 +17,7 @@ from seedproof.records.arrays import ArrayShards
 from seedproof.records.location import Location
 
 N_RUNS, N_EXAMPLES = 10, 500
-FIGURES = ("flip_rate", "label_entropy_corrected", "accuracy", "accuracy_sd")
+FIGURES = ("flip_rate", "label_entropy_corrected", "accuracy_sd")
 # Standard deviations of the logits: over examples, of single answers, of whole runs.
 EXAMPLE_SD, ANSWER_SD, DRIFT = 2.0, 1.0, 1.0
 SEEDS = tuple(str(run) for run in range(N_RUNS))

@@ -2,6 +2,7 @@
 
 import gc
 import importlib
+import os
 import pkgutil
 from pathlib import Path
 
@@ -103,6 +104,24 @@ def pytest_xdist_make_scheduler(config, log):
 
     config.option.loadscopereorder = False
     return Scheduling(config, log)
+
+
+@pytest.fixture
+def snapshot():
+    """Compare a text that people read with the one that was looked at last.
+
+    There is one per verb or page, in `tests/snapshots`: the only place where words are compared.
+    With `SEEDPROOF_UPDATE_SNAPSHOTS=1` the files are written; read the difference before you commit.
+    """
+
+    def compare(name, text):
+        place = Path(__file__).parent / "snapshots" / name
+        if os.environ.get("SEEDPROOF_UPDATE_SNAPSHOTS") == "1":
+            place.parent.mkdir(exist_ok=True)
+            place.write_text(text, encoding="utf-8")
+        assert text == place.read_text(encoding="utf-8")
+
+    return compare
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,9 @@ def require(module: str, *, extra: str, feature: str) -> None:
     """
     if find_spec(module) is None:
         raise MissingExtraError(
-            f"{feature} needs {module}, which is not installed. "
-            f"Install it with: pip install 'seedproof[{extra}]'"
+            "{feature} needs {module}, which is not installed. "
+            "Install it with: pip install 'seedproof[{extra}]'",
+            feature=feature,
+            module=module,
+            extra=extra,
         )

@@ -32,7 +32,9 @@ SeedproofError                      SP000
                                     SP601  records were made in different environments
 """
 
-from typing import ClassVar
+from typing import ClassVar, Self
+
+from seedproof.messages import printable, render
 
 
 def first_line(error: BaseException) -> str:
@@ -41,9 +43,39 @@ def first_line(error: BaseException) -> str:
 
 
 class SeedproofError(Exception):
-    """Whatever seedproof raises on purpose; its message is one line and says what to do."""
+    """Whatever seedproof raises on purpose; its message is one line and says what to do.
+
+    Args:
+        template: The message, with the names of fields: "{path} has no column {column!r}."
+        fields: A value for each name, and whatever else a caller may want to know, such as `runs`,
+            `path`, `option` or `known`. Read them from `error.fields`; never look at the words.
+
+    >>> error = OptionError(
+    ...     "The store has no arm {arm!r}. Known: {known}.", arm="x", known=["ema"]
+    ... )
+    >>> str(error)
+    "The store has no arm 'x'. Known: ema."
+    >>> error.code, error.fields["arm"]
+    ('SP115', 'x')
+    """
 
     code: ClassVar[str] = "SP000"
+
+    def __init__(self, template: str = "", /, **fields: object) -> None:
+        super().__init__(template)
+        self.template = template
+        self.fields = fields
+
+    def replace(self, **fields: object) -> Self:
+        """Return the same error with other values of some fields."""
+        return type(self)(self.template, **(self.fields | fields))
+
+    def __str__(self) -> str:
+        # Names of files and classes may hold line ends and control codes.
+        return printable(render(self.template, self.fields))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
 
 
 class InputError(SeedproofError, ValueError):

@@ -38,7 +38,8 @@ def test_dynamics_are_drawn_quietly_and_accessibly(traced, open_page, serious, w
     page = opened.page
     assert opened.messages == []
     assert len(opened.requests) == 1  # the file itself
-    assert page.locator("#dynamics .plot svg").count() == 2
-    assert page.locator("#dynamics details.row").count() == 4
+    section = page.locator("#dynamics")
+    assert section.locator(".plot").locator("svg").count() == 2
+    assert section.locator("details.row").count() == len(traced.dynamics.metrics) == 4
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert serious(page) == []

@@ -1,9 +1,12 @@
 """Reasons in a real browser: heat-maps that are drawn, quiet, safe and accessible."""
 
+import re
+
 import numpy as np
 import pytest
 
 import seedproof as sp
+from seedproof.report.reasons.words import named
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 
@@ -78,7 +81,8 @@ def test_reasons_are_drawn_quietly_and_accessibly(shape, open_page, serious, wid
     assert opened.messages == []
     assert len(opened.requests) == 1  # the file itself
     assert page.locator(".heat:visible").count() in {2, 3}
-    assert page.locator("#reasons .plot svg").count() == page.locator("#reasons .plot").count() > 0
+    plots = page.locator("#reasons").locator(".plot")
+    assert plots.locator("svg").count() == plots.count() > 0
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert serious(page) == []
 
@@ -105,8 +109,10 @@ def test_top_words_are_told_apart_without_color(one_method, open_page):
     row = page.locator(".heat li").first
 
     assert styles == [[True, "underline"], [False, "none"]]
-    top = row.locator(".tok .top").all_inner_texts()
-    assert row.locator(".sr").inner_text() == f"Top words: {', '.join(top)}."
+    top = row.locator(".tok").locator(".top").all_inner_texts()
+    said = row.locator(".sr").inner_text()
+    assert [word for word in re.findall(r"word\d+", said) if word not in top] == []
+    assert len(re.findall(r"word\d+", said)) == len(top)
 
 
 def test_a_method_is_chosen_by_click_or_key(three_methods, open_page):
@@ -114,26 +120,31 @@ def test_a_method_is_chosen_by_click_or_key(three_methods, open_page):
     page = open_page(sp.measure(three_methods, arm="none"), show=["tokens"]).page
     first = page.locator(".heat:visible h3").first.inner_text()
 
-    page.locator(".methods label", has_text="LIME").click()
+    checked = page.locator(".methods input:checked + label")
+    page.locator(".methods label", has_text=named("lime")).click()
     clicked = page.locator(".method:visible").inner_text()
+    n_paragraphs = page.locator(".method:visible > p").count()
     page.keyboard.press("ArrowUp")
     by_key = page.locator(".method:visible").inner_text()
 
     assert first
-    assert "Scores by LIME have signs." in clicked
-    assert "have signs" not in by_key
-    assert page.locator(".methods input:checked + label").inner_text() == "gradient"
+    assert clicked != by_key
+    # Scores by LIME alone have signs, of which a paragraph warns.
+    assert (n_paragraphs, page.locator(".method:visible > p").count()) == (1, 0)
+    assert checked.inner_text() == named("gradient")
 
 
 def test_long_texts_end_in_dots(long, open_page):
-    """Sixty words and a sign that more follow; the caption says how many."""
+    """Sixty words and a sign that more follow; the captions say how many."""
     page = open_page(long, show=["tokens"]).page
 
     text = page.locator(".tok").first.inner_text()
 
     assert len(text.split()) == 61
     assert text.endswith("…")
-    assert "The first 60 of 7" in page.locator(".why").first.inner_text()
+    heat_map = long.view(show=["tokens"]).reasons[0].heat_maps[0]
+    assert heat_map.captions[-1].code == "words-left-out"
+    assert page.locator(".why").first.inner_text() == heat_map.caption
 
 
 def test_words_are_absent_unless_asked_for(one_method, open_page):
@@ -141,7 +152,7 @@ def test_words_are_absent_unless_asked_for(one_method, open_page):
     page = open_page(one_method).page
 
     assert "word0" not in page.content()
-    assert "--show tokens" in page.locator("#reasons").inner_text()
+    assert page.locator("#reasons").locator("code", has_text="--show").count() == 1
 
 
 def test_paper_is_light_and_has_every_method(three_methods, open_page, tmp_path):

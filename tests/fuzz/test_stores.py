@@ -34,6 +34,8 @@ ROWS_PER_GROUP = 2
 GROUPS_PER_PART = 2
 # What a run's manifest says of its files; whoever changes it changes no figure.
 CHECKED = ("path", "rows", "size", "digest", "footer_digest", "footer_size")
+# What becomes of a store: its figures and notes are those of the whole one.
+SAME = "the same"
 
 Files = dict[str, bytes]
 
@@ -144,7 +146,7 @@ def check(watched, check_message, fresh) -> Callable[[Files, Whole], str]:
             del report
         assert summary == whole.found[0]
         assert examples == whole.found[1]
-        return "the same" if notes == whole.found[2] else "the same figures, other notes"
+        return SAME if notes == whole.found[2] else "the same figures, other notes"
 
     return measure
 
@@ -345,7 +347,7 @@ def test_a_damaged_store_is_refused_or_measured_to_the_same_values(stores, check
     one()
     assert seen.total() >= chosen.max_examples
     assert sum(n for what, n in seen.items() if what.startswith("refused")) > 0.3 * seen.total()
-    assert seen["the same"] > 0
+    assert seen[SAME] > 0
 
 
 def test_a_run_that_was_never_committed_is_no_run(stores, watched, fresh):

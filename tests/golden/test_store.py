@@ -153,8 +153,9 @@ def test_manifests_of_version_1_1_are_read(planned_store):
     assert all(run.scalars == {"loss": 0.5} for run in found.runs)
     assert found.arms() == ("probs", "top", "labels")
     assert found.splits() == ("dev", "test")
+    message = "ValueError: no data"
     for run in status_of(planned_store).failed:
-        assert (run.message, run.traceback) == ("ValueError: no data", "Traceback …")
+        assert (run.message, run.traceback) == (message, "Traceback …")
 
 
 def test_row_groups_of_version_1_1_follow_the_layout(planned_store):

@@ -16,6 +16,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from seedproof.cli.main import main
+from seedproof.errors import SeedproofError
 from seedproof.testing.engines import processes_with
 
 N_RUNS, N_EXAMPLES = 5, 40
@@ -69,18 +70,42 @@ def secret() -> str:
     return TEXT
 
 
-@pytest.fixture
-def seedproof(monkeypatch, capfd, tmp_path) -> Callable[..., tuple[int, str, str]]:
-    """The command line, called in this process, in an empty folder: exit code, stdout, stderr."""
+class CommandLine:
+    """The command line, called in this process; `error` is what ended the last call, if any."""
 
-    def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["seedproof", *map(str, arguments)])
+    def __init__(self, monkeypatch, capfd) -> None:
+        self._monkeypatch, self._capfd = monkeypatch, capfd
+        self.error: BaseException | None = None
+
+    def __call__(self, *arguments: object) -> tuple[int, str, str]:
+        """Exit code, stdout and stderr."""
+        self._monkeypatch.setattr(sys, "argv", ["seedproof", *map(str, arguments)])
         with pytest.raises(SystemExit) as left:
             main()
-        out, err = capfd.readouterr()
+        self.error = left.value.__context__
+        out, err = self._capfd.readouterr()
         return left.value.code or 0, out, err
 
+
+@pytest.fixture
+def seedproof(monkeypatch, capfd, tmp_path) -> CommandLine:
+    """The command line in an empty folder: exit code, stdout, stderr."""
     monkeypatch.chdir(tmp_path)
+    return CommandLine(monkeypatch, capfd)
+
+
+@pytest.fixture
+def refused(seedproof) -> Callable[..., SeedproofError]:
+    """A command that is refused in one line with its code, and the error behind that line."""
+
+    def call(*arguments: object) -> SeedproofError:
+        code, out, err = seedproof(*arguments)
+        error = seedproof.error
+        assert isinstance(error, SeedproofError), err
+        assert (code, out, err) == (2, "", f"error {error.code}: {error}\n")
+        assert err.count("\n") == 1
+        return error
+
     return call
 
 

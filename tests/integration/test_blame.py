@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import seedproof as sp
+from seedproof.cli.run import next_step
 from seedproof.comparison.blame.compute import squared_differences
 from seedproof.comparison.blame.shares import shares_of
 from seedproof.comparison.blame.sharing import Sharing
@@ -16,6 +17,8 @@ from seedproof.errors import OptionError
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
 from seedproof.report.blame import blame
+from seedproof.runs.resume import status_of
+from seedproof.testing.errors import WithFields
 
 # SEEDPROOF_FULL=1 runs many studies; CI runs fewer, and allows for their chance:
 # the standard deviation of a share of 0.95 is 0.005 from 2,000 studies and 0.015 from 200.
@@ -168,32 +171,26 @@ def script(tmp_path):
 
 def test_a_single_run_is_not_sent_to_be_measured(seedproof, script):
     """Nothing disagrees with it; more seeds do."""
-    code, _, err = seedproof("run", script, "--seeds", 1, "--engine", "serial")
-    assert code == 0
-    assert err.endswith("--seeds 5 adds four, and repeats nothing.\n")
-    assert "seedproof measure" not in err
+    for n_seeds, code in ((1, "single-run"), (2, "next-command")):
+        left, _, err = seedproof("run", script, "--seeds", n_seeds, "--engine", "serial")
 
-    code, _, err = seedproof("run", script, "--seeds", 2, "--engine", "serial")
-    assert code == 0
-    assert err.endswith("Measure them with: seedproof measure runs\n")
+        step = next_step(status_of(Location.of("runs")), "runs", verb="measure")
+        assert (left, step.code) == (0, code)
+        assert err.endswith(f"{step}\n")
 
 
 def test_blocks_are_run_and_blamed_on_the_command_line(seedproof, script):
     """Strangers flip 1/2, runs that share init arccos(.9)/π = .144: init has 1 − .287 = .713."""
     code, _, err = seedproof("run", script, "--blame", 5, "--engine", "serial")
     assert code == 0
-    assert "25 finished" in err
-    assert "Find the source with: seedproof blame runs" in err
+    assert len(Store(Location.of("runs")).runs) == 25
+    assert err.endswith(f"{next_step(status_of(Location.of('runs')), 'runs', verb='blame')}\n")
 
-    code, out, err = seedproof("blame", "runs")
-
-    assert (code, err) == (0, "")
-    assert out.startswith("25 runs in 5 blocks · 200 examples · init, order, dropout vary\n")
-    assert "init is to blame most" in out
-
-    code, out, _ = seedproof("blame", "runs", "--json")
+    code, out, err = seedproof("blame", "runs", "--json")
     summary = json.loads(out)
-    assert code == 0
+    assert (code, err) == (0, "")
+    assert summary["sources"] == list(SOURCES)
+    assert (summary["n_runs"], summary["n_blocks"], summary["n_examples"]) == (25, 5, 200)
     # From 5 blocks of 200 examples; four standard errors of about .02.
     assert summary["flips"]["first"]["init"]["value"] == pytest.approx(0.713, abs=0.08)
     assert summary["logits"]["first"]["init"]["value"] == pytest.approx(0.9, abs=0.08)
@@ -212,71 +209,71 @@ def test_blocks_grow_and_take_the_sources_that_are_named(seedproof, script):
 
     runs = Store(Location.of("runs")).runs
     assert len(runs) == 3 * 4
-    assert {run.name for run in runs} >= {"block 0: A", "block 2: order of A"}
-    code, out, _ = seedproof("blame", "runs")
+    planned = {run.name for run in sp.SeedPlan.blocks(3, SOURCES[:2]).assignments()}
+    assert {run.name for run in runs} == planned
+    code, out, _ = seedproof("blame", "runs", "--json")
+    summary = json.loads(out)
     assert code == 0
-    assert "not resolvable with this many runs" in out
-    assert "3 blocks are too few for intervals" in " ".join(out.split())
+    assert summary["n_blocks"] == 3
+    assert not any(share["is_resolved"] for share in summary["flips"]["first"].values())
 
 
-def test_arm_and_split_are_chosen_as_everywhere(seedproof, script):
+def test_arm_and_split_are_chosen_as_everywhere(seedproof, refused, script):
     """With two arms one must be named; each has shares of its own."""
     seedproof("run", script, "--blame", 5, "--arms", "none,aswa", "--engine", "serial")
 
-    code, out, err = seedproof("blame", "runs")
-    assert (code, out) == (2, "")
-    assert "Choose one with --arm" in err
+    error = refused("blame", "runs")
+    assert (error.code, error.fields["known"]) == ("SP115", ("none", "aswa"))
     assert seedproof("blame", "runs", "--arm", "aswa", "--split", "test")[0] == 0
-    assert "no split 'dev'" in seedproof("blame", "runs", "--arm", "aswa", "--split", "dev")[2]
+    error = refused("blame", "runs", "--arm", "aswa", "--split", "dev")
+    assert (error.code, error.fields["noun"], error.fields["given"]) == ("SP115", "split", "dev")
 
 
-def test_a_study_without_shared_seeds_is_refused_with_the_command(seedproof, script):
-    """Exit code 2, one line, which says what to run."""
+def test_a_study_without_shared_seeds_is_refused(seedproof, refused, script):
+    """Exit code 2 and one line."""
     seedproof("run", script, "--seeds", 3, "--engine", "serial")
 
-    code, out, err = seedproof("blame", "runs")
+    error = refused("blame", "runs")
 
-    assert (code, out) == (2, "")
-    assert "seedproof run TARGET --blame 10 --vary init,order,dropout" in err
-    assert err.count("\n") == 1
+    assert error.code == "SP100"
+    assert set(error.fields["sources"]) >= set(SOURCES)
 
 
 @pytest.mark.parametrize("target", ["predictions.csv", "folder", "nowhere"])
-def test_what_is_no_store_is_told_how_to_make_one(target, seedproof):
+def test_what_is_no_store_is_not_found(target, refused):
     """A table, another folder, nothing at all."""
     Path("predictions.csv").write_text("run,example,prediction\n", encoding="utf-8")
     Path("folder").mkdir()
 
-    code, out, err = seedproof("blame", target)
+    error = refused("blame", target)
 
-    assert (code, out) == (2, "")
-    assert err.startswith("error SP101: There is no store at ")
-    assert "a store made by `seedproof run TARGET --blame 10`" in err
-    assert err.count("\n") == 1
+    assert error.code == "SP101"
+    assert target in {Path(str(value)).name for value in error.fields.values()}
 
 
 def test_a_report_cannot_be_blamed():
     """It holds no seeds."""
-    with pytest.raises(OptionError, match="seedproof run TARGET --blame 10"):
+    with pytest.raises(OptionError, check=WithFields(type_name="Report")):
         blame(sp.measure([["a", "b"], ["a", "a"]]))
 
 
 @pytest.mark.parametrize(
-    ("options", "complaint"),
+    ("options", "code", "fields"),
     [
-        (("--blame", 0), "0 blocks are not possible"),
-        (("--blame", 5, "--vary", "init"), "fewer than two"),
-        (("--blame", 5, "--vary", "init,"), "names no source"),
-        (("--blame", 5, "--vary", "init,weights"), "no source 'weights'"),
-        (("--blame", 5, "--seeds", 5), "--seeds has no effect with --blame"),
+        (("--blame", 0), "SP115", {"n_blocks": 0}),
+        (("--blame", 5, "--vary", "init"), "SP115", {"sources": ["init"]}),
+        (("--blame", 5, "--vary", "init,"), "SP115", {"option": "--vary", "vary": "init,"}),
+        (("--blame", 5, "--vary", "init,weights"), "SP301", {"name": "weights"}),
+        (("--blame", 5, "--seeds", 5), "SP115", {"options": ("--seeds", "--blame")}),
     ],
+    ids=["no-block", "one-source", "no-source", "unknown-source", "seeds"],
 )
-def test_impossible_blocks_are_refused(options, complaint, seedproof, script):
+def test_impossible_blocks_are_refused(options, code, fields, refused, script):
     """Before anything is trained."""
-    code, _, err = seedproof("run", script, *options, "--engine", "serial")
+    error = refused("run", script, *options, "--engine", "serial")
 
-    assert code == 2
-    assert complaint in err
+    assert error.code == code
+    assert WithFields(**fields)(error), error.fields
     assert not Path("runs").exists()
 
 

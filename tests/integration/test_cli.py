@@ -40,12 +40,15 @@ def test_help_names_the_verbs(seedproof):
     code, out, err = seedproof("--help")
 
     assert (code, err) == (0, "")
-    assert out.startswith("Usage: ")
-    assert "measure" in out
+    verbs = {line.split()[0] for line in out.splitlines() if line.startswith("  ")}
+    assert verbs >= {
+        "blame", "compare", "demo", "doctor", "gate", "ingest", "measure", "plan", "report",
+        "reproduce", "run", "status",
+    }  # fmt: skip
 
 
 def test_help_of_measure_names_every_option(seedproof):
-    """Each with what it does."""
+    """On stdout."""
     code, out, _ = seedproof("measure", "--help")
 
     assert code == 0
@@ -164,7 +167,9 @@ def test_piped_text_is_plain_and_narrow(study, tmp_path, seedproof):
     for line in out.splitlines():
         assert len(line) <= 80, line
         assert line == line.rstrip()
-    assert out.index("Retraining flips") < out.index("flip_rate")
+    paragraphs = out.split("\n\n")
+    (table_idx,) = (i for i, text in enumerate(paragraphs) if "\nflip_rate " in text)
+    assert table_idx > 2
 
 
 def test_ids_cannot_send_codes_to_the_terminal(seedproof, tmp_path):
@@ -181,7 +186,7 @@ def test_ids_cannot_send_codes_to_the_terminal(seedproof, tmp_path):
 
 
 def test_names_in_errors_are_left_as_they_are(seedproof, tmp_path):
-    """`:smile:` and `[red]` are somebody's data, not markup."""
+    """`:smile:` and `[red]` are data, not markup."""
     (tmp_path / "t.csv").write_text(
         "run,example,prediction\n0,[red]:smile:,a\n0,[red]:smile:,a\n1,1,b\n"
     )
@@ -194,11 +199,12 @@ def test_names_in_errors_are_left_as_they_are(seedproof, tmp_path):
 @pytest.mark.skipif(not EXAMPLE.is_file(), reason="the examples are not part of this installation")
 def test_the_example_of_the_readme_works(seedproof, tmp_path):
     """Ten real runs: exit code 0, and figures that are known."""
-    code, out, _ = seedproof("measure", EXAMPLE, "--out", "out")
+    code, _, _ = seedproof("measure", EXAMPLE, "--out", "out")
 
     assert code == 0
-    assert "10 runs · 1,821 examples · 2 classes" in out
     summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
+    sizes = (summary["n_runs"], summary["n_examples"], summary["n_classes"])
+    assert sizes == (10, 1821, 2)
     assert summary["metrics"]["flip_rate"]["value"] == pytest.approx(0.105, abs=5e-4)
     assert summary["metrics"]["accuracy"]["value"] == pytest.approx(0.835, abs=5e-4)
 
@@ -323,7 +329,7 @@ def test_a_long_wait_shows_a_bar_on_a_terminal_alone(table):
 
     seen, out = seen_on_a_terminal(command, "stderr")
 
-    assert "measuring" in seen
+    assert "━" in seen
     assert "\x1b[" in seen
     assert json.loads(out)["n_runs"] == 5
 

@@ -8,29 +8,35 @@ import pytest
 EXAMPLE = Path(__file__).parents[2] / "examples" / "predictions.csv"
 
 
-def test_plan_answers_in_a_sentence(seedproof):
-    """What was asked, the answer, and what was assumed; nothing on stderr."""
-    code, out, err = seedproof("plan", "--sd", 0.012, "--detect", 0.005)
+def test_plan_answers_what_is_asked(seedproof):
+    """The number of seeds, in lines of 80 columns and as JSON; nothing on stderr."""
+    asked = ("plan", "--sd", 0.012, "--detect", 0.005)
+
+    code, out, err = seedproof(*asked)
+    _, as_json, _ = seedproof(*asked, "--json")
 
     assert (code, err) == (0, "")
-    text = " ".join(out.split())
-    assert text.startswith("To show a difference of 0.005 between two means when runs have a")
-    assert "make 92 seeds an arm" in text
-    assert "Runs are taken as normal" in text
     assert max(map(len, out.splitlines())) <= 80
+    (answer,) = json.loads(as_json)["answers"]
+    assert (answer["kind"], answer["effect"], answer["n_seeds"]) == ("mean", 0.005, 92)
+    assert str(answer["n_seeds"]) in out.split()
 
 
 @pytest.mark.parametrize(
     ("seeds", "observed", "true"),
-    [(10, "2.01 or 0.50", "2.68 or 0.37"), (5, "3.10 or 0.32", "4.88 or 0.20"), (50, "1.33 or 0.75", "1.50 or 0.67")],
-)  # fmt: skip
+    [(10, 2.01, 2.68), (5, 3.10, 4.88), (50, 1.33, 1.50)],
+)
 def test_plan_says_what_seeds_can_show(seeds, observed, true, seedproof):
-    """An observed ratio of standard deviations, and a true one for 80 % power."""
+    """An observed ratio of standard deviations, and a true one for 80 % power; or their inverses."""
     code, out, _ = seedproof("plan", "--seeds", seeds)
+    reaches = json.loads(seedproof("plan", "--seeds", seeds, "--json")[1])["reaches"]
 
     assert code == 0
-    (row,) = [line for line in out.splitlines() if line.startswith("standard deviation")]
-    assert row.split() == f"standard deviation {seeds} {observed} {true}".split()
+    (reach,) = [reach for reach in reaches if reach["kind"] == "sd"]
+    assert reach["n_seeds"] == seeds
+    assert (reach["observed"], reach["detectable"]) == pytest.approx((observed, true), abs=0.005)
+    shown = {f"{ratio:.2f}" for ratio in (observed, 1 / observed, true, 1 / true)}
+    assert any(shown <= set(line.split()) for line in out.splitlines())
 
 
 def test_plan_takes_a_pilot(seedproof):
@@ -43,32 +49,29 @@ def test_plan_takes_a_pilot(seedproof):
     assert json.loads(out)["pilot"]["n_runs"] == 10
 
 
-def test_plan_takes_one_arm_of_a_store(seedproof):
+def test_plan_takes_one_arm_of_a_store(refused):
     """As measuring does: an arm must be chosen where there are several."""
     store = Path(__file__).parents[1] / "golden" / "store-1.1"
 
-    code, _, err = seedproof("plan", "--pilot", store, "--arm", "nope", "--detect-sd-ratio", 2)
+    error = refused("plan", "--pilot", store, "--arm", "nope", "--detect-sd-ratio", 2)
 
-    assert code == 2
-    assert err.startswith("error SP")
-    assert err.count("\n") == 1
+    assert (error.code, error.fields["noun"], error.fields["given"]) == ("SP115", "arm", "nope")
 
 
-def test_plan_asks_for_the_option_that_is_missing(seedproof):
+def test_plan_asks_for_the_option_that_is_missing(refused):
     """By the name that is typed."""
-    assert "--sd" in seedproof("plan", "--detect", 0.005)[2]
-    assert "--cv" in seedproof("plan", "--detect-flip-ratio", 0.8)[2]
+    assert refused("plan", "--detect", 0.005).fields["keyword"] == "sd"
+    assert refused("plan", "--detect-flip-ratio", 0.8).fields["keyword"] == "cv"
 
 
-def test_plan_takes_no_report_as_a_pilot(seedproof):
+def test_plan_takes_no_report_as_a_pilot(seedproof, refused):
     """It has figures; the pilot needs what they were made from."""
     seedproof("measure", EXAMPLE, "--out", "report")
 
-    code, out, err = seedproof("plan", "--pilot", "report", "--detect", 0.005)
+    error = refused("plan", "--pilot", "report", "--detect", 0.005)
 
-    assert (code, out) == (2, "")
-    assert err.startswith("error SP115: 'report' is a report, and a pilot needs records.")
-    assert err.count("\n") == 1
+    assert error.code == "SP115"
+    assert (error.fields["option"], error.fields["path"]) == ("--pilot", "report")
 
 
 @pytest.mark.parametrize(
@@ -84,10 +87,6 @@ def test_plan_takes_no_report_as_a_pilot(seedproof):
     ],
     ids=" ".join,
 )
-def test_plan_refuses_in_one_line(arguments, seedproof):
-    """Exit code 2, the code of the error, and what to do."""
-    code, out, err = seedproof("plan", *arguments)
-
-    assert (code, out) == (2, "")
-    assert err.startswith("error SP115: ")
-    assert err.count("\n") == 1
+def test_plan_refuses_in_one_line(arguments, refused):
+    """Exit code 2, and the code of the error."""
+    assert refused("plan", *arguments).code == "SP115"

@@ -1,5 +1,6 @@
-"""What is damaged is refused by name, or left out and told of."""
+"""What is damaged is refused by name, or left out with a note."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.schema import Kind, Layout
 from seedproof.records.writer import RunWriter
+from seedproof.testing.errors import WithFields
 from seedproof.testing.explained import write_explained
 
 N_RUNS, N_EXAMPLES, ROWS = 4, 60, 20
@@ -97,33 +99,33 @@ def store(tmp_path):
 
 
 RUN_DAMAGE = {
-    "truncate": (DamagedStoreError, r"part-.*of run '2' differs from what was committed"),
-    "remove": (DamagedStoreError, r"part-.*is missing, but run '2' lists it"),
-    "of_another_data_set": (
-        MissingExampleError,
-        r"runs '0' and '2' hold different examples: row group 0 of .*part-.* of run '2' has none",
-    ),
-    "shorter": (
-        MissingExampleError,
-        r"row group 2 of .*part-.* of run '2' has 10 of these 20 examples",
-    ),
+    "truncate": (DamagedStoreError, {"run": "2"}),
+    "remove": (DamagedStoreError, {"run": "2"}),
+    "of_another_data_set": (MissingExampleError, {}),
+    "shorter": (MissingExampleError, {}),
 }
+
+
+def left_out(note):
+    """How many examples a note leaves out, and of which row group."""
+    assert note.code == "examples-left-out"
+    return note.fields["n_examples"], note.fields["row_group"]
 
 
 @pytest.mark.parametrize("damage", RUN_DAMAGE)
 def test_a_run_that_cannot_be_used_is_refused_or_left_out(store, damage):
-    """The message names run, file and, where there is one, row group."""
-    error, says = RUN_DAMAGE[damage]
+    """The error names run, file and, where there is one, row group."""
+    error, fields = RUN_DAMAGE[damage]
     without = sp.measure(store.probs[[0, 1, 3]], labels=store.labels, runs=["0", "1", "3"])
     getattr(store, damage)()
 
-    with pytest.raises(error, match=says):
+    with pytest.raises(error, check=WithFields(**fields)):
         sp.measure(store.path)
     found = sp.measure(store.path, skip_damaged=True)
 
     (note,) = found.measurement.notes
-    assert note.startswith("Run '2' is left out.")
-    assert str(store.path) not in note
+    assert (note.code, note.fields["run"]) == ("run-left-out", "2")
+    assert str(store.path) not in str(note)
     assert found.measurement.runs == ("0", "1", "3")
     for name, value in without.metrics.items():
         assert found[name].value == pytest.approx(value.value)
@@ -136,18 +138,14 @@ def test_a_row_group_that_cannot_be_read_is_refused_or_left_out(store, damage):
     lost = {"change_a_group": [1], "swap_groups": [0, 1]}[damage]
     rest = np.concatenate([np.arange(20) + 20 * i for i in range(3) if i not in lost])
 
-    with pytest.raises(
-        DamagedStoreError, match=rf"Row group {lost[0]} of .*part-.* of run '2' differs"
-    ):
+    with pytest.raises(DamagedStoreError, check=WithFields(row_group=lost[0], run="2")):
         sp.measure(store.path)
     found = sp.measure(store.path, skip_damaged=True)
     there = sp.measure(store.path, skip_damaged=True, engine="processes", workers=1)
 
     assert found.measurement.n_examples == found.measurement.n_labeled == len(rest)
     assert found.examples.column("example").to_pylist() == rest.tolist()
-    assert [note.split(".")[0] for note in found.measurement.notes] == [
-        f"20 examples, row group {index}, are left out of all runs" for index in lost
-    ]
+    assert [left_out(note) for note in found.measurement.notes] == [(20, index) for index in lost]
     assert found["flip_rate"].value == pytest.approx(
         sp.measure(store.probs[:, rest], labels=store.labels[rest])["flip_rate"].value
     )
@@ -157,11 +155,14 @@ def test_a_row_group_that_cannot_be_read_is_refused_or_left_out(store, damage):
 def test_the_report_says_what_is_missing(store, seedproof):
     """In the text and in the summary."""
     store.truncate()
+    (note,) = sp.measure(store.path, skip_damaged=True).measurement.notes
 
     code, out, _ = seedproof("measure", store.path, "--skip-damaged")
+    _, summary, _ = seedproof("measure", store.path, "--skip-damaged", "--json")
 
     assert code == 0
-    assert "Run '2' is left out" in out
+    assert "".join(str(note).split()) in "".join(out.split())
+    assert json.loads(summary)["notes"] == [str(note)]
 
 
 def test_a_damaged_manifest_is_left_out_from_the_command_line(store, seedproof):
@@ -169,11 +170,11 @@ def test_a_damaged_manifest_is_left_out_from_the_command_line(store, seedproof):
     (store.path / "runs" / "id2" / "run.json").write_text("{", encoding="utf-8")
 
     assert seedproof("measure", store.path)[0] == 2
-    code, out, _ = seedproof("measure", store.path, "--skip-damaged")
+    code, out, _ = seedproof("measure", store.path, "--skip-damaged", "--json")
 
     assert code == 0
-    assert "3 runs" in out
-    assert "runs/id2" in out
+    assert json.loads(out)["n_runs"] == 3
+    assert any("runs/id2" in note for note in json.loads(out)["notes"])
 
 
 def test_too_little_may_be_left(store):
@@ -181,7 +182,7 @@ def test_too_little_may_be_left(store):
     for run in ("id0", "id1", "id3"):
         next((store.path / "runs" / run).rglob("*.parquet")).unlink()
 
-    with pytest.raises(TooFewRunsError, match="Of the 4 runs of arm 'none', 1 can be read"):
+    with pytest.raises(TooFewRunsError, check=WithFields(n_runs=4, arm="none", n_readable=1)):
         sp.measure(store.path, skip_damaged=True)
 
 
@@ -193,14 +194,15 @@ def test_damaged_explanations_are_refused_or_left_out(tmp_path):
     write_explained(place, range(8), list(rng.random((8, 3, 1, 6))), probs=probs)
     next((tmp_path / "store").rglob("explanations/**/*.parquet")).unlink()
 
-    with pytest.raises(DamagedStoreError, match="is missing"):
+    with pytest.raises(DamagedStoreError, check=WithFields(run="1")):
         sp.measure(place)
     found = sp.measure(place, skip_damaged=True).measurement
 
     assert found.explanations == {}
     assert found.n_examples == 8
     (note,) = found.notes
-    assert note.startswith("Explanations by 'lime' are left out. runs/none-")
+    assert (note.code, note.fields["method"]) == ("explanations-left-out", "lime")
+    assert "runs/none-" in str(note)
 
 
 # -------------------------------------------------------------------------------------- comparing
@@ -237,18 +239,19 @@ def test_a_damaged_run_of_an_arm_is_refused_or_left_out(two_arms, seedproof):
     store, probs = two_arms
     part_of(store, "calm-2").unlink()
 
-    with pytest.raises(DamagedStoreError, match="is missing, but run '2' lists it"):
+    with pytest.raises(DamagedStoreError, check=WithFields(run="2")):
         sp.compare(store)
     found = sp.compare(store, skip_damaged=True)
-    code, out, _ = seedproof("compare", store, "--skip-damaged")
+    code, out, _ = seedproof("compare", store, "--skip-damaged", "--json")
 
     assert found.arm("calm").measurement.runs == ("0", "1", "3")
     assert found.arm("calm").measurement.metrics["flip_rate"].value == pytest.approx(
         sp.measure(probs[1, [0, 1, 3]])["flip_rate"].value
     )
-    assert any(note.startswith("Run '2' is left out.") for note in found.comparison.notes)
+    (note,) = (note for note in found.comparison.notes if note.code == "run-left-out")
+    assert note.fields["run"] == "2"
     assert code == 0
-    assert "Run '2' is left out" in out
+    assert str(note) in json.loads(out)["notes"]
 
 
 def test_a_damaged_row_group_is_left_out_of_all_arms(two_arms):
@@ -256,7 +259,7 @@ def test_a_damaged_row_group_is_left_out_of_all_arms(two_arms):
     store, probs = two_arms
     change_a_group(part_of(store, "calm-2"), 2, 1)
 
-    with pytest.raises(DamagedStoreError, match=r"Row group 1 of .*part-.* of run '2' differs"):
+    with pytest.raises(DamagedStoreError, check=WithFields(row_group=1, run="2")):
         sp.compare(store)
     found = sp.compare(store, skip_damaged=True)
 
@@ -265,10 +268,9 @@ def test_a_damaged_row_group_is_left_out_of_all_arms(two_arms):
         expected = sp.measure(values[:, :4])
         assert measurement.n_examples == 4
         assert measurement.metrics["flip_rate"].value == pytest.approx(expected["flip_rate"].value)
-    (note,) = (n for n in found.comparison.notes if "row group 1," in n)
-    assert note.startswith(
-        "4 examples, row group 1, are left out of all runs. Row group 1 of runs/calm-2/predictions/"
-    )
+    (note,) = (note for note in found.comparison.notes if note.code == "examples-left-out")
+    assert left_out(note) == (4, 1)
+    assert "runs/calm-2/predictions/" in str(note)
 
 
 def test_rates_are_matched_on_the_row_groups_that_are_left(two_arms):
@@ -302,7 +304,7 @@ def test_all_row_groups_damaged_leave_nothing(two_arms):
     for group in (0, 1):
         change_a_group(part_of(store, "calm-2"), 2, group)
 
-    with pytest.raises(EmptyInputError, match=r"no examples .* row group 1, are left out"):
+    with pytest.raises(EmptyInputError):
         sp.compare(store, skip_damaged=True)
     with pytest.raises(EmptyInputError):
         sp.compare(store, match_rates=True, skip_damaged=True)
@@ -318,15 +320,15 @@ def test_damaged_explanations_do_not_keep_answers_from_being_compared(two_arms, 
     else:
         change_a_group(file, 2, 0)
 
-    with pytest.raises(DamagedStoreError, match=r"explanations/test/lime/part-.*run '2'"):
+    with pytest.raises(DamagedStoreError, check=WithFields(run="2")):
         sp.compare(store)
     found = sp.compare(store, skip_damaged=True)
 
     assert found.arm("calm").explanations == {}
     assert found.arm("calm").effects["flip_rate"].value is not None
     (note,) = found.comparison.notes
-    assert note.startswith("Explanations by 'lime' are left out.")
-    assert str(store) not in note
+    assert (note.code, note.fields["method"]) == ("explanations-left-out", "lime")
+    assert str(store) not in str(note)
 
 
 def test_an_arm_with_too_few_runs_left_is_left_out(two_arms):
@@ -335,7 +337,7 @@ def test_an_arm_with_too_few_runs_left_is_left_out(two_arms):
     for run in (0, 1, 2):
         part_of(store, f"calm-{run}").unlink()
 
-    with pytest.raises(TooFewRunsError, match="fewer than two arms"):
+    with pytest.raises(TooFewRunsError):
         sp.compare(store, skip_damaged=True)
 
 
@@ -345,5 +347,5 @@ def test_reports_have_nothing_to_skip(two_arms, tmp_path):
     for arm in ("none", "calm"):
         sp.measure(store, arm=arm).save(tmp_path / arm)
 
-    with pytest.raises(OptionError, match="--skip-damaged go with records"):
+    with pytest.raises(OptionError):
         sp.compare([tmp_path / "none", tmp_path / "calm"], skip_damaged=True)

@@ -1,53 +1,75 @@
 """`seedproof doctor` on scripts with one fault each, and on scripts with none."""
 
 import json
+import math
 import os
 import shutil
 from pathlib import Path
 
 import pytest
 
+from seedproof.testing.errors import WithFields
+
 SCRIPTS = Path(__file__).parent / "doctor"
 CHECKS = (
-    "It logs predictions",
-    "The same seed gives the same bits",
-    "Another seed changes something",
-    "Another seed begins with other weights",
-    "Each source changes something of its own",
-    "Examples keep their ids",
-    "Seeds are set before anything is drawn",
-    "Runs do not write the same files",
-    "It keeps to its threads",
+    "logs-predictions",
+    "same-seed-same-bits",
+    "other-seed-changes-something",
+    "other-seed-other-start",
+    "sources-change-something",
+    "stable-ids",
+    "seeds-before-draws",
+    "separate-files",
+    "number-of-threads",
 )
 VERDICTS = {"p": "pass", "f": "fail", "w": "warn", "s": "skip"}
-# What the doctor says of each script: its exit code, a letter for each check in the order above,
-# and what the cause must contain; `{line}` is the line of the script that is marked as its fault.
+
+
+def call_of(function, seed):
+    """A call in the marked line that sets a seed, as a cause holds it."""
+    return {"code": "seed-call", "place": "{line}", "function": function, "seed": seed}
+
+
+# For each script: the exit code, a letter for each check in the order above, and what the cause
+# must hold; `{line}` is the line of the script that is marked as its fault.
 # Those without torch are trained where there is none, which is fast.
 FAULTS = {
-    "unseeded_augmentation": (1, "pfsssppps", "{line} makes a generator without a seed"),
-    "hash_order": (1, "pfsssppps", "the order of a set, or hash()"),
-    "left_checkpoint": (1, "pfsssppps", "left something behind that later ones find (best.npy)"),
-    "first_come": (1, "pfsssppps", "{line} starts threads or processes"),
-    "moving_split": (1, "pppspfpps", "which examples are held out depends on the seed"),
-    "no_predictions": (1, "fssssspps", "nothing calls log_predictions"),
-    "late_seed": (1, "pppsspfpp", "before {line}"),
-    "constant_generator": (1, "ppfssppps", "{line} calls numpy.random.default_rng(0)"),
-    "positions_as_ids": (1, "pppssfppp", "positions in an order that the seed shuffles"),
-}
+    "unseeded_augmentation": (
+        1, "pfsssppps", {"code": "unseeded-generator", "places": ["{line}"]},
+    ),
+    "hash_order": (1, "pfsssppps", {"code": "order-of-hashes"}),
+    "left_checkpoint": (1, "pfsssppps", {"code": "left-behind", "files": ["best.npy"]}),
+    "first_come": (1, "pfsssppps", {"code": "order-of-workers", "place": "{line}"}),
+    "moving_split": (1, "pppspfpps", {"code": "held-out-by-seed"}),
+    "no_predictions": (1, "fssssspps", {"code": "no-call"}),
+    "late_seed": (1, "pppsspfpp", {"code": "drawn-before-seed", "place": "{line}"}),
+    "constant_generator": (
+        1,
+        "ppfssppps",
+        {"code": "constant-seed", "call": call_of("numpy.random.default_rng", "0")},
+    ),
+    "positions_as_ids": (1, "pppssfppp", {"code": "shuffled-ids"}),
+}  # fmt: skip
 # With SEEDPROOF_FULL=1 only: together they take minutes.
 FURTHER_FAULTS = {
-    "constant_seed": (1, "ppfsspwpp", "{line} calls torch.manual_seed(42) in every run"),
-    "clock_seed": (1, "pfsssppps", "{line} calls numpy.random.seed with another value"),
-    "first_come_pool": (1, "pfsssppps", "{line} starts threads or processes"),
-    "unseeded_workers": (1, "pfspspppp", "{line} makes a generator without a seed"),
-    "drawn_split": (0, "pppspwpps", "held out follows the source data, and that alone"),
-    "shared_file": (0, "pppspppws", "overwrite them"),
-    "idle_source": (0, "pppswppps", "changes nothing: order"),
-    "outside_sources": (0, "pppswppps", "drawn from the global generators outside"),
-    "constant_order": (0, "ppppspwpp", "after {line} is the same under all seeds"),
-    "fixed_start": (0, "pppwppppp", "a generator whose seed is fixed"),
-    "own_threads": (0, "pppsspppw", "{line} calls torch.set_num_threads"),
-}
+    "constant_seed": (
+        1, "ppfsspwpp", {"code": "constant-seed", "call": call_of("torch.manual_seed", "42")},
+    ),
+    "clock_seed": (
+        1,
+        "pfsssppps",
+        {"code": "moving-seed", "place": "{line}", "function": "numpy.random.seed"},
+    ),
+    "first_come_pool": (1, "pfsssppps", {"code": "order-of-workers", "place": "{line}"}),
+    "unseeded_workers": (1, "pfspspppp", {"code": "unseeded-generator", "places": ["{line}"]}),
+    "drawn_split": (0, "pppspwpps", {"code": "split-by-source"}),
+    "shared_file": (0, "pppspppws", {"code": "files-overwritten"}),
+    "idle_source": (0, "pppswppps", {"code": "idle-sources", "sources": ["order"]}),
+    "outside_sources": (0, "pppswppps", {"code": "global-generators"}),
+    "constant_order": (0, "ppppspwpp", {"code": "constant-draws", "place": "{line}"}),
+    "fixed_start": (0, "pppwppppp", {"code": "fixed-start"}),
+    "own_threads": (0, "pppsspppw", {"code": "threads-set", "place": "{line}"}),
+}  # fmt: skip
 CLEAN = {
     "clean": "ppppppppp",
     "clean_numpy": "pppspppps",
@@ -98,6 +120,11 @@ def verdicts(letters):
     return dict(zip(CHECKS, (VERDICTS[letter] for letter in letters), strict=True))
 
 
+def verdicts_of(diagnosis):
+    """The verdict on each check, of what `doctor --json` prints."""
+    return {finding["code"]: finding["verdict"] for finding in diagnosis["findings"]}
+
+
 # ------------------------------------------------------------------------------ the table
 
 
@@ -109,11 +136,13 @@ def test_each_planted_fault_is_found_and_nothing_else(name, expected, doctor):
     left, out, err = doctor(name, "--json")
 
     found = json.loads(out)
-    assert {one["check"]: one["verdict"] for one in found["findings"]} == verdicts(letters)
+    assert verdicts_of(found) == verdicts(letters)
     assert (left, err, found["is_healthy"], found["failure"]) == (code, "", code == 0, None)
-    named = [one for one in found["findings"] if one["verdict"] in {"fail", "warn"}]
-    assert cause.replace("{line}", line_of(name)) in named[0]["cause"]
-    assert all(one["fix"] for one in named)
+    faults = [finding for finding in found["findings"] if finding["verdict"] in {"fail", "warn"}]
+    details = faults[0]["details"]["cause"]
+    expected = json.loads(json.dumps(cause).replace("{line}", line_of(name)))
+    assert {field: details.get(field) for field in expected} == expected
+    assert all(finding["fix"] for finding in faults)
 
 
 @pytest.mark.parametrize(("name", "letters"), cases({}, CLEAN))
@@ -122,7 +151,7 @@ def test_a_clean_training_passes(name, letters, doctor):
     code, out, err = doctor(name, "--json")
 
     found = json.loads(out)
-    assert {one["check"]: one["verdict"] for one in found["findings"]} == verdicts(letters)
+    assert verdicts_of(found) == verdicts(letters)
     assert (code, err, found["is_healthy"]) == (0, "", True)
 
 
@@ -134,14 +163,18 @@ def test_a_few_steps_are_enough(doctor):
     """The weights of five steps answer everything but the ids."""
     code, out, _ = doctor("clean", "--steps", 5, "--json")
 
-    findings = {one["check"]: one for one in json.loads(out)["findings"]}
+    found = json.loads(out)
     assert code == 0
-    assert {check: one["verdict"] for check, one in findings.items()} == verdicts("sppppsppp")
-    assert findings[CHECKS[1]]["found"] == "the weights over 5 steps are identical"
-    assert findings[CHECKS[4]]["found"] == (
-        "init: the weights at the start; order: the weights after step 1; "
-        "dropout: the weights after step 1"
-    )
+    assert verdicts_of(found) == verdicts("sppppsppp")
+    seen = {finding["code"]: finding["details"]["found"] for finding in found["findings"]}
+    assert seen["same-seed-same-bits"] == {
+        "code": "identical", "compared": [{"code": "weights", "n_steps": 5}],
+    }  # fmt: skip
+    effects = {
+        effect["source"]: [part["step"] for part in effect["differences"]]
+        for effect in seen["sources-change-something"]["effects"]
+    }
+    assert effects == {"init": [0], "order": [1], "dropout": [1]}
 
 
 @full_only
@@ -150,16 +183,16 @@ def test_a_training_within_its_seconds_is_examined_in_full(doctor):
     code, out, _ = doctor("clean", "--seconds", 60, "--json")
 
     assert code == 0
-    found = {one["check"]: one["verdict"] for one in json.loads(out)["findings"]}
-    assert found == verdicts("p" * 9)
+    assert verdicts_of(json.loads(out)) == verdicts("p" * 9)
 
 
 def test_a_budget_that_shows_nothing_is_a_fault(doctor):
     """A doctor that saw nothing does not call a training healthy."""
     code, out, _ = doctor("clean_numpy", "--seconds", 0.001, "--json")
 
-    found = {one["check"]: one["verdict"] for one in json.loads(out)["findings"]}
-    assert (code, found) == (1, verdicts("fssssspps"))
+    found = json.loads(out)
+    assert (code, verdicts_of(found)) == (1, verdicts("fssssspps"))
+    assert found["findings"][0]["details"]["found"]["code"] == "cut-at-start"
 
 
 # ------------------------------------------------------------------------------ no training
@@ -168,13 +201,17 @@ def test_a_budget_that_shows_nothing_is_a_fault(doctor):
 def test_a_training_that_raises_is_shown(doctor):
     """Exit code 4, with the message and the line."""
     code, out, err = doctor("raises")
+    found = json.loads(doctor("raises", "--json")[1])
 
     line = line_of("raises").partition(":")[2]
     assert (code, err) == (4, "")
-    assert out.startswith("raises.py does not train (the first seed): ")
-    assert "labels of shape (19,)" in " ".join(out.split())
+    assert (found["during_code"], found["is_healthy"]) == ("first-seed", False)
+    assert "(19,)" in found["failure"]  # the shape of the labels
+    assert f'raises.py", line {line}' in found["traceback"]
     # Without spaces: a line of 80 columns may end anywhere in a long path.
-    assert f'raises.py",line{line}' in "".join(out.split())
+    shown = "".join(out.split())
+    assert "".join(found["failure"].split()) in shown
+    assert f'raises.py",line{line}' in shown
 
 
 def test_a_training_that_works_once_says_when_it_failed(doctor):
@@ -183,37 +220,40 @@ def test_a_training_that_works_once_says_when_it_failed(doctor):
 
     found = json.loads(out)
     assert (code, found["is_healthy"], found["findings"]) == (4, False, [])
-    assert found["during"] == "the same seed again"
+    assert found["during_code"] == "same-seed-second"
     assert "FileExistsError" in found["failure"]
     assert 'once_only.py", line ' + line_of("once_only").partition(":")[2] in found["traceback"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "code", "fields"),
     [
-        (["nowhere.py"], "is no file"),
-        (["nowhere:train"], "is no function that can be found"),
-        ([str(SCRIPTS / "raises.py"), "--steps", "0"], "0 steps are not possible"),
-        ([str(SCRIPTS / "raises.py"), "--seconds", "0"], "0.0 seconds are not possible"),
-        ([str(SCRIPTS / "raises.py"), "--seconds", "inf"], "inf seconds are not possible"),
-        ([str(SCRIPTS / "raises.py"), "--workers", "0"], "workers is 0"),
+        (["nowhere.py"], "SP504", {}),
+        (["nowhere:train"], "SP504", {"name": "nowhere:train"}),
+        ([str(SCRIPTS / "raises.py"), "--steps", "0"], "SP115", {"steps": 0}),
+        ([str(SCRIPTS / "raises.py"), "--seconds", "0"], "SP115", {"seconds": 0.0}),
+        ([str(SCRIPTS / "raises.py"), "--seconds", "inf"], "SP115", {"seconds": math.inf}),
+        (
+            [str(SCRIPTS / "raises.py"), "--workers", "0"],
+            "SP115",
+            {"option": "workers", "number": 0},
+        ),
     ],
-    ids=["no script", "no module", "no step", "no time", "all time", "no worker"],
+    ids=["no-script", "no-module", "no-step", "no-time", "all-time", "no-worker"],
 )
-def test_bad_usage_is_refused_before_anything_is_trained(arguments, message, seedproof):
+def test_bad_usage_is_refused_before_anything_is_trained(arguments, code, fields, refused):
     """Exit code 2 and one line; this training would fail with 4."""
-    code, out, err = seedproof("doctor", *arguments)
+    error = refused("doctor", *arguments)
 
-    assert (code, out) == (2, "")
-    assert message in err
-    assert len(err.splitlines()) == 1
+    assert error.code == code
+    assert WithFields(**fields)(error), error.fields
 
 
 # ------------------------------------------------------------------------------ what is shown
 
 
 def test_the_page_fits_into_80_columns(doctor, monkeypatch):
-    """Each check with its sign, and what is wrong with what was found, the cause and the fix."""
+    """Each check with its sign; below it, what was observed, the cause and the fix."""
     monkeypatch.setenv("COLUMNS", "80")
 
     code, out, err = doctor("no_predictions")
@@ -222,14 +262,12 @@ def test_the_page_fits_into_80_columns(doctor, monkeypatch):
     assert (code, err) == (1, "")
     assert max(map(len, lines)) <= 80
     signs = {"p": "✓", "f": "✗", "w": "!", "s": "–"}
-    shown = [line for line in lines if line[:1] in signs.values()]
-    letters = FAULTS["no_predictions"][1]
-    assert shown == [f"{signs[a]} {check}" for a, check in zip(letters, CHECKS, strict=True)]
-    assert " ".join(out.split()).startswith(
-        "✗ It logs predictions found it ended without logging any cause nothing calls "
-        "log_predictions fix add: sp.current_run().log_predictions("
-    )
-    assert lines[-1] == "1 fault found."
+    shown = [line[:1] for line in lines if line[:1] in signs.values()]
+    assert shown == [signs[letter] for letter in FAULTS["no_predictions"][1]]
+    fault = json.loads(doctor("no_predictions", "--json")[1])["findings"][0]
+    text = " ".join(out.split())
+    places = [text.index(" ".join(fault[part].split())) for part in ("found", "cause", "fix")]
+    assert places == sorted(places)
 
 
 # ------------------------------------------------------------------------------ functions
@@ -244,4 +282,4 @@ def test_a_function_is_examined_like_a_script(seedproof, tmp_path):
 
     found = json.loads(out)
     assert (code, err, found["target"]) == (0, "", "clean_function:train")
-    assert {one["check"]: one["verdict"] for one in found["findings"]} == verdicts("pppspppps")
+    assert verdicts_of(found) == verdicts("pppspppps")

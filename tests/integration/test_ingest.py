@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -18,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import seedproof as sp
+from seedproof.cli.ingest import STOPPED
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
 from seedproof.records.resumable_ingest import ingest_tables
@@ -94,7 +96,7 @@ def n_gathered(store: Path) -> int:
 
 
 def test_an_ingest_that_is_killed_in_every_phase_ends_as_if_it_had_not_been(
-    table, expected, tmp_path, seedproof
+    table, expected, tmp_path, refused
 ):
     """Reading is repeated, what was read and written is not; the summary is the same."""
     store = tmp_path / "store"
@@ -113,10 +115,12 @@ def test_an_ingest_that_is_killed_in_every_phase_ends_as_if_it_had_not_been(
     assert read.stat().st_mtime_ns == since
 
     for verb in ("measure", "compare", "report", "blame", "status"):
-        code, out, err = seedproof(verb, store, *([store] if verb == "compare" else []))
-        assert (code, out) == (2, ""), verb
-        assert f"{store} is not finished" in err, verb
-        assert f"Finish it with: seedproof ingest {table} --out {store}" in err, verb
+        error = refused(verb, store, *([store] if verb == "compare" else []))
+        assert error.code == "SP200", verb
+        assert str(error.fields["store"]) == str(store), verb
+        assert shlex.split(error.fields["command"]) == [
+            "seedproof", "ingest", str(table), "--out", str(store),
+        ], verb  # fmt: skip
 
     process = start(table, store)
     said = process.communicate(timeout=PATIENCE_SECONDS)[1]
@@ -124,16 +128,17 @@ def test_an_ingest_that_is_killed_in_every_phase_ends_as_if_it_had_not_been(
     assert process.returncode == 0, said
     assert commits(store).items() >= finished.items()
     assert sorted(path.name for path in store.iterdir()) == ["runs", "study.json"]
-    assert "note: Not carried along, since runs differ in it: 'loss'." in said
-    assert f"8 runs × 40,000 examples in {store}" in said
+    (note,) = Store(Location.of(store)).notes
+    assert "'loss'" in str(note)
+    assert str(note) in said
     assert summary(store, tmp_path / "out") == expected
     assert Store(Location.of(store)).shards().shard(0).extras.column_names == ["text"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for a child")
 @pytest.mark.parametrize("phase", ["reading", "writing"])
-def test_an_interrupt_says_how_to_go_on(table, tmp_path, phase):
-    """Exit code 130 and one sentence."""
+def test_an_interrupt_keeps_what_is_done(table, tmp_path, phase):
+    """Exit code 130 and one line at the end."""
     store = tmp_path / "store"
     process = start(table, store)
     reached = {
@@ -144,25 +149,22 @@ def test_an_interrupt_says_how_to_go_on(table, tmp_path, phase):
     said = stop_when(process, reached[phase], signal.SIGINT)
 
     assert process.returncode == 130
-    assert said.splitlines()[-1] == (
-        "Stopped. What is done is kept: the same command goes on from here."
-    )
+    assert said.endswith(f"{STOPPED}\n")
     assert "Traceback" not in said
     assert (store / "ingest.json").is_file()
 
 
-def test_a_full_disk_is_no_end(table, expected, tmp_path, seedproof):
+def test_a_full_disk_is_no_end(table, expected, tmp_path, seedproof, refused):
     """Here a limit on the size of files: what was done stays, and the same command goes on."""
     store = tmp_path / "store"
     usual = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10**6, usual[1]))
     try:
-        code, _, err = seedproof("ingest", table, "--out", store, "--memory", "100MB")
+        error = refused("ingest", table, "--out", store, "--memory", "100MB")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, usual)
 
-    assert code == 2
-    assert "Make room, and do the same again." in err
+    assert error.code == "SP200"
     assert (store / "ingest.json").is_file()
     assert seedproof("ingest", table, "--out", store)[0] == 0
     assert summary(store, tmp_path / "out") == expected
@@ -219,4 +221,6 @@ def test_a_run_that_is_lost_from_the_store_is_missed(tmp_path):
 
     found = sp.measure(tmp_path / "store").measurement
     assert found.n_runs == 3
-    assert found.notes[0].startswith("1 of 4 runs that were ingested is missing: '2'.")
+    assert found.notes[0].code == "ingested-runs-missing"
+    assert found.notes[0].fields["runs"] == ("2",)
+    assert found.notes[0].fields["n_planned"] == 4

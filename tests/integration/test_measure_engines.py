@@ -84,24 +84,24 @@ def test_a_store_on_object_storage_gives_the_same_bytes(store, here, url):
     assert len(Location.of(url("engines/rows")).files_inside()) == 3
 
 
-def test_the_command_line_measures_by_processes(store, here, tmp_path, seedproof):
-    """The same summary, the rows beside it; it can be said twice, and a serial pass replaces it."""
+def test_the_command_line_measures_by_processes(store, here, tmp_path, seedproof, refused):
+    """The same summary, the rows next to it; a serial pass replaces it."""
     out = tmp_path / "out"
 
     first = seedproof("measure", store, "--engine", "processes", "--workers", 1, "--out", out)
     parts = [path.name for path in (out / "examples.parquet").iterdir()]
     again = seedproof("measure", store, "--out", out)
-    wrong = seedproof("measure", store, "--engine", "proceses")
+    error = refused("measure", store, "--engine", "proceses")
 
-    assert (first[0], again[0], wrong[0]) == (0, 0, 2)
+    assert (first[0], again[0]) == (0, 0)
     assert len(parts) == 3
     assert (out / "summary.json").read_text() == here.to_json()
     assert (out / "examples.parquet").is_file()
-    assert "Known: serial, processes, ray" in wrong[2]
+    assert (error.code, error.fields["known"]) == ("SP301", ("serial", "processes", "ray"))
 
 
-def test_damage_that_a_worker_finds_is_told_as_here(tmp_path):
-    """The same error with the same words."""
+def test_damage_that_a_worker_finds_is_the_same_error(tmp_path):
+    """With the same fields, although it comes from another process."""
     damaged = write_store(tmp_path / "store", n_groups=2)
     part = next((damaged / "runs" / "none-2" / "predictions").rglob("*.parquet"))
     content = bytearray(part.read_bytes())
@@ -114,6 +114,8 @@ def test_damage_that_a_worker_finds_is_told_as_here(tmp_path):
     with pytest.raises(DamagedStoreError) as there:
         sp.measure(damaged, engine="processes", workers=2)
 
+    assert there.value.fields == alone.value.fields
+    assert there.value.fields["run"] == "2"
     assert str(there.value) == str(alone.value)
 
 

@@ -11,6 +11,8 @@ import pytest
 from seedproof.records.location import Location
 from seedproof.study.study import Study
 
+TROUBLE = "not yet"
+
 
 def training(folder: Path):
     """A training that needs no time; one run raises and one dies, the first time."""
@@ -22,7 +24,7 @@ def training(folder: Path):
         if not again.exists():
             again.touch()
             if run.name == "1":
-                raise ValueError("not yet")
+                raise ValueError(TROUBLE)
             if run.name == "2" and (folder / "deadly").exists():
                 os.kill(os.getpid(), signal.SIGKILL)
         os.write(1, f"this is run {run.name}".encode())
@@ -68,7 +70,7 @@ def test_a_store_on_s3_serves_a_study_like_one_on_a_disk(url, seedproof, tmp_pat
         assert (code, err) == (0, "")
 
     assert statuses["s3"] == statuses["disk"]
-    assert statuses["s3"][0]["runs"][1]["message"] == "ValueError: not yet"
+    assert statuses["s3"][0]["runs"][1]["message"] == f"ValueError: {TROUBLE}"
     assert summaries["s3"] == summaries["disk"]
     assert json.loads(summaries["s3"])["n_runs"] == 4
     run_id = statuses["s3"][1]["runs"][3]["run_id"]

@@ -9,7 +9,9 @@ import seedproof as sp
 from seedproof.engines import slurm
 from seedproof.engines.slurm import SlurmEngine
 from seedproof.study.study import Study
+from seedproof.testing.errors import WithFields
 
+TROUBLE = "not yet"
 # What SLURM's commands do with an array of three: the first job runs, the others wait for ever.
 COMMANDS = {
     "sbatch": """
@@ -57,7 +59,7 @@ def training(log: Path):
         with log.open("a", encoding="utf-8") as file:
             file.write(run.name + "\n")
         if run.name == "1" and not (log.parent / "mended").exists():
-            raise ValueError("not yet")
+            raise ValueError(TROUBLE)
         probs = run.rng("init").dirichlet([1.0, 1.0, 1.0], 20)
         run.log_predictions("test", probs=probs, labels=np.arange(20) % 3)
 
@@ -76,7 +78,7 @@ def test_a_study_of_jobs_is_a_study_like_any_other(tmp_path):
     second = study.run("slurm", settings=settings, progress=False)
 
     assert [run.status for run in first.runs] == ["finished", "failed", "finished"]
-    assert first.runs[1].message == "ValueError: not yet"
+    assert first.runs[1].message == f"ValueError: {TROUBLE}"
     assert second.is_done
     assert sorted(log.read_text(encoding="utf-8").split()) == ["0", "1", "1", "2"]
     serial = Study("jobs", training(log), seeds=3, store=tmp_path / "serial-store")
@@ -133,13 +135,16 @@ def test_without_slurm_the_engine_says_so(tmp_path, monkeypatch):
     """There is no `srun` on most machines."""
     monkeypatch.setenv("PATH", str(tmp_path))
 
-    with pytest.raises(sp.SeedproofError, match="srun"):
+    with pytest.raises(sp.SeedproofError, check=WithFields(command="srun")):
         next(SlurmEngine(str(tmp_path / "jobs")).map(abs, [1]))
 
 
-def test_what_slurm_refuses_is_told(commands, tmp_path):
+def test_what_slurm_refuses_is_passed_on(commands, tmp_path):
     """Such as a partition that does not exist."""
-    (commands / "sbatch").write_text("#!/bin/sh\necho 'invalid partition' >&2; exit 1\n")
+    complaint = "invalid partition"
+    (commands / "sbatch").write_text(f"#!/bin/sh\necho '{complaint}' >&2; exit 1\n")
 
-    with pytest.raises(sp.SeedproofError, match="invalid partition"):
+    with pytest.raises(sp.SeedproofError) as caught:
         next(SlurmEngine(str(tmp_path / "jobs"), partition="nowhere").map(abs, [1, 2]))
+
+    assert complaint in str(caught.value.fields["reason"])

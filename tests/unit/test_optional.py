@@ -4,6 +4,7 @@ import pytest
 
 from seedproof._optional import require
 from seedproof.errors import MissingExtraError
+from seedproof.testing.errors import WithFields
 
 
 def test_what_is_installed_passes():
@@ -14,6 +15,7 @@ def test_what_is_installed_passes():
 def test_what_is_missing_is_answered_with_the_command_that_installs_it():
     """The message names the feature, the module and the extra."""
     with pytest.raises(
-        MissingExtraError, match=r"the moon engine needs moonlib.*'seedproof\[moon\]'"
+        MissingExtraError,
+        check=WithFields(feature="the moon engine", module="moonlib", extra="moon"),
     ):
         require("moonlib", extra="moon", feature="the moon engine")

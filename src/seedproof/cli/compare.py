@@ -124,14 +124,20 @@ def compare(
 def _is_of_versions(old: str | None, new: str | None, by: str | None, others: list[object]) -> bool:
     """Whether two versions are compared, or arms; what does not go together is refused."""
     if (old is None) != (new is None):
-        raise OptionError("--old and --new go together. Give both versions.")
+        raise OptionError(
+            "--old and --new go together. Give both versions.",
+            option="--new" if new is None else "--old",
+        )
     if old is not None and any(others):
         raise OptionError(
             "--old and --new take no further target, --baseline, --gold, --paired, --match-rates "
-            "or --skip-damaged. Leave them out."
+            "or --skip-damaged. Leave them out.",
+            options=("--old", "--new"),
         )
     if old is None and by is not None:
-        raise OptionError("--slice goes with --old and --new. Leave it out.")
+        raise OptionError("--slice goes with --old and --new. Leave it out.", option="--slice")
     if old is None and not others[0]:
-        raise OptionError("Nothing to compare. Give a store, two targets, or --old and --new.")
+        raise OptionError(
+            "Nothing to compare. Give a store, two targets, or --old and --new.", n_targets=0
+        )
     return old is not None

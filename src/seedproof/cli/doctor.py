@@ -2,7 +2,6 @@
 
 import json
 import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,8 +9,8 @@ import typer
 from seedproof.cli import options
 
 if TYPE_CHECKING:
-    from seedproof.runs.checkup import Finding
     from seedproof.runs.doctor import Diagnosis
+    from seedproof.runs.finding import Finding
 
 FAULT, NO_TRAINING = 1, 4
 SIGNS = {
@@ -76,12 +75,12 @@ def _show(diagnosis: "Diagnosis") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from seedproof.report.printable import printable
+    from seedproof.messages import printable
 
     console = Console()
     if diagnosis.failure is not None:
         message = f"{diagnosis.target} does not train ({diagnosis.during}): "
-        console.print(Text(message + printable(diagnosis.failure.message), style="red"))
+        console.print(Text(message + printable(str(diagnosis.failure.message)), style="red"))
         console.print(Text(diagnosis.failure.traceback.rstrip()))
         return
     for finding in diagnosis.findings:
@@ -99,17 +98,21 @@ def _show(diagnosis: "Diagnosis") -> None:
 
 
 def _lines(finding: "Finding") -> list[tuple[str, str]]:
-    parts = (("found", finding.found), ("cause", finding.cause), ("fix", finding.fix))
-    return [(name, text) for name, text in parts if text]
+    parts = (("found", finding.observed), ("cause", finding.cause), ("fix", finding.fix))
+    return [(name, str(message)) for name, message in parts if message is not None]
 
 
 def _plain(diagnosis: "Diagnosis") -> dict[str, object]:
+    from seedproof.runs.finding import details
+
     failure = diagnosis.failure
     return {
         "target": diagnosis.target,
         "is_healthy": diagnosis.is_healthy,
-        "failure": None if failure is None else failure.message,
+        "failure": None if failure is None else str(failure.message),
         "traceback": None if failure is None else failure.traceback,
-        "during": diagnosis.during or None,
-        "findings": [asdict(finding) for finding in diagnosis.findings],
+        "during": None if diagnosis.during is None else str(diagnosis.during),
+        "during_code": None if diagnosis.during is None else diagnosis.during.code,
+        "failure_details": None if failure is None else details(failure.message),
+        "findings": [finding.as_json() for finding in diagnosis.findings],
     }

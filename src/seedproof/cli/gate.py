@@ -112,7 +112,7 @@ def gate(
 def _check_file(option: str, path: Path) -> None:
     """Refuse a place where no file can be, before anything is judged."""
     try:
-        is_folder, is_below_file = path.is_dir(), any(one.is_file() for one in path.parents)
+        is_folder, is_below_file = path.is_dir(), any(parent.is_file() for parent in path.parents)
     except OSError as error:
         raise _unwritable(option, path, first_line(error)) from error
     if is_folder:
@@ -129,10 +129,13 @@ def _write(option: str, path: Path, content: str) -> None:
         raise _unwritable(option, path, first_line(error)) from error
 
 
-def _unwritable(option: str, path: Path, why: str) -> OptionError:
-    name = "gate.xml" if option == "--junit" else "gate.md"
+def _unwritable(option: str, path: Path, reason: str) -> OptionError:
     return OptionError(
-        f"{option} {str(path)!r} cannot be written: {why}. Give a file, such as {name}."
+        "{option} {path!r} cannot be written: {reason}. Give a file, such as {usual_name}.",
+        option=option,
+        path=str(path),
+        reason=reason,
+        usual_name="gate.xml" if option == "--junit" else "gate.md",
     )
 
 

@@ -7,6 +7,7 @@ import typer
 from seedproof.cli import options
 
 INTERRUPTED = 130
+STOPPED = "Stopped. What is done is kept: the same command goes on from here."
 
 
 def ingest(
@@ -52,7 +53,7 @@ def ingest(
                 progress=progress,
             )
     except KeyboardInterrupt:
-        typer.echo("Stopped. What is done is kept: the same command goes on from here.", err=True)
+        typer.echo(STOPPED, err=True)
         raise typer.Exit(INTERRUPTED) from None
     for note in store.notes:
         typer.echo(f"note: {note}", err=True)

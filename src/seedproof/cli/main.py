@@ -70,7 +70,7 @@ def main() -> None:
     try:
         _command()()
     except SeedproofError as error:
-        from seedproof.report.printable import printable
+        from seedproof.messages import printable
 
         typer.echo(f"error {error.code}: {printable(str(error))}", err=True)
         sys.exit(2)

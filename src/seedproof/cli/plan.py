@@ -66,7 +66,8 @@ def plan(
         report = options.measured(pilot, columns=columns, arm=arm, split=split, memory=memory)
     elif arm is not None or split is not None or Columns(*columns) != Columns():
         raise OptionError(
-            "--arm, --split and names of columns go with --pilot. Leave them out, or give one."
+            "--arm, --split and names of columns go with --pilot. Leave them out, or give one.",
+            option="--pilot",
         )
     found = planning.plan(
         detect=detect,
@@ -97,6 +98,8 @@ def _refuse_report(pilot: list[str]) -> None:
     for path in pilot:
         if "://" not in path and is_saved(Location.of(path)):
             raise OptionError(
-                f"{path!r} is a report, and a pilot needs records. Give --pilot the table or store "
-                "that the report was made from."
+                "{path!r} is a report, and a pilot needs records. Give --pilot the table or store "
+                "that the report was made from.",
+                option="--pilot",
+                path=path,
             )

@@ -34,7 +34,7 @@ def add_plugins(app: typer.Typer) -> None:
 
 
 def _name(command: typer.models.CommandInfo) -> str:
-    return command.name or getattr(command.callback, "__name__", "")
+    return str(command.name or getattr(command.callback, "__name__", ""))
 
 
 def _warn(point: EntryPoint, reason: str) -> None:

@@ -37,14 +37,20 @@ def report(
     found = options.measured(targets, columns=columns, arm=arm, split=split, memory=memory)
     if figure is None:
         if file_format is not None:
-            raise OptionError("--format goes with --figure. Name a chart, such as flip_matrix.")
+            raise OptionError(
+                "--format goes with --figure. Name a chart, such as flip_matrix.", option="--format"
+            )
         path = out or Path("report.html")
         found.to_html(path, show=show or (), command=options.command_line())
     else:
         ending = "" if out is None else out.suffix.removeprefix(".").lower()
         chosen = file_format or ending or "png"
         if ending not in {"", chosen}:
-            raise OptionError(f"--format {chosen} contradicts the ending of --out, .{ending}.")
+            raise OptionError(
+                "--format {file_format} contradicts the ending of --out, .{ending}.",
+                file_format=chosen,
+                ending=ending,
+            )
         path = out or Path(f"{figure}.{chosen}")
         found.picture(figure, chosen, path)
     typer.echo(f"Written to {path}", err=True)

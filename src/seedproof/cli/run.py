@@ -9,10 +9,12 @@ from seedproof.cli import options
 from seedproof.errors import OptionError
 
 if TYPE_CHECKING:
+    from seedproof.messages import Message
     from seedproof.runs.resume import Status
     from seedproof.seeds import SeedPlan
 
 SOME_FAILED, INTERRUPTED = 4, 130
+STOPPED = "Stopped. Finished runs are kept: the same command goes on from here."
 DEFAULT_SEEDS = 10
 DEFAULT_SOURCES = ["init", "order", "dropout"]
 
@@ -109,7 +111,7 @@ def run(
             settings={key: value for key, value in settings.items() if value is not None},
         )
     except KeyboardInterrupt:
-        typer.echo("Stopped. Finished runs are kept: the same command goes on from here.", err=True)
+        typer.echo(STOPPED, err=True)
         raise typer.Exit(INTERRUPTED) from None
     mine = {run.run_id for run in study.planned(only)}
     _conclude(status, store, mine, verb="measure" if blame is None else "blame")
@@ -117,7 +119,11 @@ def run(
 
 def _whole(gpus: float | None) -> int | None:
     if gpus is not None and gpus != int(gpus):
-        raise OptionError(f"--gpus {gpus:g} is not possible with slurm. Give a whole number.")
+        raise OptionError(
+            "--gpus {gpus:g} is not possible with slurm. Give a whole number.",
+            option="--gpus",
+            gpus=gpus,
+        )
     return None if gpus is None else int(gpus)
 
 
@@ -126,12 +132,17 @@ def _plan(seeds: int | None, vary: str | None, blame: int | None, root: int) -> 
 
     sources = DEFAULT_SOURCES if vary is None else [one.strip() for one in vary.split(",")]
     if not all(sources):
-        raise OptionError(f"--vary {vary!r} names no source. Give some, such as init,order.")
+        raise OptionError(
+            "--vary {vary!r} names no source. Give some, such as init,order.",
+            option="--vary",
+            vary=vary,
+        )
     if blame is not None:
         if seeds is not None:
             raise OptionError(
                 "--seeds has no effect with --blame, which gives each block seeds of its own. "
-                "Leave one of them out."
+                "Leave one of them out.",
+                options=("--seeds", "--blame"),
             )
         return SeedPlan.blocks(blame, sources, root=root)
     n_seeds = DEFAULT_SEEDS if seeds is None else seeds
@@ -155,13 +166,23 @@ def _conclude(status: "Status", store: str, mine: set[str], *, verb: str) -> Non
             err=True,
         )
         raise typer.Exit(SOME_FAILED)
-    if not status.is_done:
-        return
+    if status.is_done:
+        typer.echo(str(next_step(status, store, verb=verb)), err=True)
+
+
+def next_step(status: "Status", store: str, *, verb: str) -> "Message":
+    """What to do with a study whose runs are all finished."""
+    from seedproof.messages import Message
+
     if len({run.spec.arm for run in status.runs}) == len(status.runs):
-        typer.echo(
+        return Message(
+            "single-run",
             "A single run has no other to disagree with: --seeds 5 adds four, and repeats nothing.",
-            err=True,
         )
-    else:
-        purpose = "Measure them" if verb == "measure" else "Find the source"
-        typer.echo(f"{purpose} with: seedproof {verb} {store}", err=True)
+    return Message(
+        "next-command",
+        "{purpose} with: seedproof {verb} {store}",
+        purpose="Measure them" if verb == "measure" else "Find the source",
+        verb=verb,
+        store=store,
+    )

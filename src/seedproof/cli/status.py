@@ -28,8 +28,8 @@ def status(
     """Show which runs of a study are finished, running, failed or waiting."""
     from rich.console import Console
 
+    from seedproof.messages import printable
     from seedproof.records.location import Location
-    from seedproof.report.printable import printable
     from seedproof.runs.resume import status_of
 
     found = status_of(Location.of(store))
@@ -48,7 +48,7 @@ def status(
 
 def failures(failed: "Sequence[RunState]", at_most: int = 5) -> Iterator[str]:
     """A line for each run that did not finish, or for the first few."""
-    from seedproof.report.printable import printable
+    from seedproof.messages import printable
 
     for run in failed[:at_most]:
         yield printable(f"  run {run.spec.name} of {run.spec.arm} {run.status}: {run.message}")
@@ -60,7 +60,7 @@ def _table(status: "Status", *, every: bool) -> object:
     from rich.table import Table
     from rich.text import Text
 
-    from seedproof.report.printable import printable
+    from seedproof.messages import printable
 
     shown = [run for run in status.runs if every or run.status != "finished"]
     names = list(dict.fromkeys(name for run in shown for name in run.scalars))[:3]

@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,19 @@ class Thresholds:
     no_worse: Mapping[str, float | None]
 
 
+@dataclass(frozen=True)
+class _Section:
+    """The gate's table of a TOML file, such as [gate] of seedproof.toml."""
+
+    content: dict[str, Any]
+    table: str = ""
+    path: str = ""
+
+    def error(self, template: str, **fields: object) -> OptionError:
+        """Something in this table is not allowed."""
+        return OptionError(template, table=self.table, path=self.path, **fields)
+
+
 def thresholds(
     at_most: Iterable[str],
     at_least: Iterable[str],
@@ -49,102 +62,127 @@ def thresholds(
     Raises:
         OptionError: Something is not a limit; the message says what is allowed.
     """
-    table, place = _table(config)
-    unknown = [key for key in table if key not in KEYS]
-    if unknown:
-        raise OptionError(
-            f"{place} has the unknown key {unknown[0]!r}. Allowed: {', '.join(KEYS)}."
-        )
+    section = _section(config)
+    for key in section.content:
+        if key not in KEYS:
+            raise section.error(
+                "{table} of {path} has the unknown key {key!r}. Allowed: {known}.",
+                key=key,
+                known=KEYS,
+            )
     return Thresholds(
-        at_most=_limits(table.get("max", {}), f"max in {place}") | _given(at_most, "--max"),
-        at_least=_limits(table.get("min", {}), f"min in {place}") | _given(at_least, "--min"),
-        no_worse=_margins(table.get("no-worse", {}), f"no-worse in {place}")
-        | _given_margins(no_worse),
+        at_most=_limits(section, "max") | _given(at_most, "--max"),
+        at_least=_limits(section, "min") | _given(at_least, "--min"),
+        no_worse=_margins(section, "no-worse") | _given_margins(no_worse),
     )
 
 
-def _table(config: Path | None) -> tuple[dict[str, Any], str]:
-    """The table of the gate, and where it stands; an empty one if there is none."""
+def _section(config: Path | None) -> _Section:
+    """The table of the gate; an empty one if there is none."""
     if config is not None and not config.is_file():
-        raise NotFoundError(f"{str(config)!r} is no file. Give a TOML file with a table [gate].")
+        raise NotFoundError(
+            "{config!r} is no file. Give a TOML file with a table [gate].", config=str(config)
+        )
     for path in PLACES if config is None else (config,):
         if not Path(path).is_file():
             continue
         content = _read(Path(path))
         known = PLACES.get(Path(path).name)
         for keys in PLACES.values() if known is None else (known,):
-            found: Any = content
+            table: Any = content
             for key in keys:
-                found = found.get(key) if isinstance(found, dict) else None
-            name = f"[{'.'.join(keys)}] of {path}"
-            if isinstance(found, dict):
-                return found, name
-            if found is not None:
-                raise OptionError(f"{name} is no table. Write max = {{flip_rate = 0.05}} below it.")
+                table = table.get(key) if isinstance(table, dict) else None
+            section = _Section({}, f"[{'.'.join(keys)}]", str(path))
+            if isinstance(table, dict):
+                return replace(section, content=table)
+            if table is not None:
+                raise section.error(
+                    "{table} of {path} is no table. Write max = {{flip_rate = 0.05}} below it."
+                )
     if config is not None:
         raise OptionError(
-            f"{str(config)!r} has no table for the gate. Write max = {{flip_rate = 0.05}} below "
-            "[gate], or below [tool.seedproof.gate] in pyproject.toml."
+            "{config!r} has no table for the gate. Write max = {{flip_rate = 0.05}} below "
+            "[gate], or below [tool.seedproof.gate] in pyproject.toml.",
+            config=str(config),
         )
-    return {}, ""
+    return _Section({})
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:  # of TOML, or of UTF-8
-        raise UnreadableError(f"{path} is no TOML ({first_line(error)}). Mend it.") from error
+        raise UnreadableError(
+            "{path} is no TOML ({reason}). Mend it.", path=str(path), reason=first_line(error)
+        ) from error
 
 
-def _limits(found: object, where: str) -> dict[str, float]:
-    if not isinstance(found, dict):
-        raise OptionError(f"{where} is no table of limits. Write {{flip_rate = 0.05}}.")
-    return {
-        name: _as_number(limit, f"{name} = {limit!r} of {where}") for name, limit in found.items()
-    }
-
-
-def _margins(found: object, where: str) -> dict[str, float | None]:
-    if isinstance(found, list) and all(isinstance(name, str) for name in found):
-        return dict.fromkeys(found)
-    if not isinstance(found, dict):
-        raise OptionError(
-            f'{where} is neither a list nor a table. Write ["flip_rate"] or {{flip_rate = 0.1}}.'
+def _limits(section: _Section, key: str) -> dict[str, float]:
+    limits = section.content.get(key, {})
+    if not isinstance(limits, dict):
+        raise section.error(
+            "{key} in {table} of {path} is no table of limits. Write {{flip_rate = 0.05}}.",
+            key=key,
         )
-    return dict(_limits(found, where))
+    for metric, limit in limits.items():
+        if isinstance(limit, bool) or not isinstance(limit, int | float):
+            raise section.error(
+                "{metric} = {limit!r} of {key} in {table} of {path} is no number. Write one, "
+                "such as 0.05.",
+                key=key,
+                metric=metric,
+                limit=limit,
+            )
+    return {metric: float(limit) for metric, limit in limits.items()}
 
 
-def _as_number(value: object, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise OptionError(f"{what} is no number. Write one, such as 0.05.")
-    return float(value)
+def _margins(section: _Section, key: str) -> dict[str, float | None]:
+    margins = section.content.get(key, {})
+    if isinstance(margins, list) and all(isinstance(name, str) for name in margins):
+        return dict.fromkeys(margins)
+    if not isinstance(margins, dict):
+        raise section.error(
+            "{key} in {table} of {path} is neither a list nor a table. Write "
+            '["flip_rate"] or {{flip_rate = 0.1}}.',
+            key=key,
+        )
+    return dict(_limits(section, key))
 
 
 def _given(texts: Iterable[str], option: str) -> dict[str, float]:
-    found: dict[str, float] = {}
+    limits: dict[str, float] = {}
     for text in texts:
-        name, is_pair, limit = text.partition("=")
+        metric, is_pair, limit = text.partition("=")
         if not is_pair:
-            raise OptionError(f"{option} {text!r} has no limit. Write {option} {text}=0.05.")
-        _add(found, name, limit, option)
-    return found
+            raise OptionError(
+                "{option} {metric!r} has no limit. Write {option} {metric}=0.05.",
+                option=option,
+                metric=metric,
+            )
+        _add(limits, metric, limit, option)
+    return limits
 
 
 def _given_margins(texts: Iterable[str]) -> dict[str, float | None]:
-    found: dict[str, float | None] = {}
+    margins: dict[str, float | None] = {}
     for text in texts:
-        name, is_pair, margin = text.partition("=")
-        _add(found, name, margin if is_pair else None, "--no-worse")
-    return found
+        metric, is_pair, margin = text.partition("=")
+        _add(margins, metric, margin if is_pair else None, "--no-worse")
+    return margins
 
 
-def _add(found: dict[str, Any], name: str, limit: str | None, option: str) -> None:
-    name = name.strip()
-    if name in found:
-        raise OptionError(f"{option} {name} is given twice. Give one limit.")
+def _add(limits: dict[str, Any], metric: str, limit: str | None, option: str) -> None:
+    metric = metric.strip()
+    if metric in limits:
+        raise OptionError(
+            "{option} {metric} is given twice. Give one limit.", option=option, metric=metric
+        )
     try:
-        found[name] = None if limit is None else float(limit)
+        limits[metric] = None if limit is None else float(limit)
     except ValueError as error:
         raise OptionError(
-            f"{option} {name}={limit}: {limit!r} is no number. Write one, such as 0.05."
+            "{option} {metric}={limit}: {limit!r} is no number. Write one, such as 0.05.",
+            option=option,
+            metric=metric,
+            limit=limit,
         ) from error

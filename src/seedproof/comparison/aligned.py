@@ -90,8 +90,12 @@ class Aligned:
             n_first, n_here = self.sources[0].n_examples, source.n_examples
             if n_here != n_first:
                 raise MissingExampleError(
-                    f"{self.names[0]!r} has {n_first:,} examples and {name!r} has {n_here:,}. "
-                    "Compare predictions of the same examples."
+                    "{name!r} has {n_first:,} examples and {other_name!r} has {n_here:,}. "
+                    "Compare predictions of the same examples.",
+                    name=self.names[0],
+                    n_first=n_first,
+                    other_name=name,
+                    n_here=n_here,
                 )
 
     def _read(self, side: int, index: int) -> Shard:
@@ -134,17 +138,23 @@ class Aligned:
         return found
 
     def _other_example(self, side: int, first: Shard, found: Shard) -> MissingExampleError:
-        names = f"{self.names[0]!r} and {self.names[side]!r}"
+        names = {"name": self.names[0], "other_name": self.names[side]}
         if found.ids.type != first.ids.type:
             return MissingExampleError(
-                f"{names} have ids of different types ({first.ids.type} and {found.ids.type}). "
-                "Give the same ids in both."
+                "{name!r} and {other_name!r} have ids of different types ({id_type} and "
+                "{other_id_type}). Give the same ids in both.",
+                **names,
+                id_type=first.ids.type,
+                other_id_type=found.ids.type,
             )
         pairs = zip(first.ids.to_pylist(), found.ids.to_pylist(), strict=True)
         here, there = next(pair for pair in pairs if pair[0] != pair[1])
         return MissingExampleError(
-            f"{names} hold different examples: where one has {here!r}, the other has {there!r}. "
-            "Compare predictions of the same examples."
+            "{name!r} and {other_name!r} hold different examples: where one has {example!r}, the "
+            "other has {other_example!r}. Compare predictions of the same examples.",
+            **names,
+            example=here,
+            other_example=there,
         )
 
     def _check_labels(self, side: int, first: Shard, found: Shard) -> None:
@@ -159,9 +169,16 @@ class Aligned:
                 f"the label {one[place]!r}" if one[place] else "no label" for one in (mine, theirs)
             )
             raise LabelConflictError(
-                f"Example {first.ids[place].as_py()!r} has {here} in {self.names[0]!r} and "
-                f"{there} in {self.names[side]!r}. Give one label for each example, the same ones "
-                "everywhere."
+                "Example {example!r} has {here} in {name!r} and "
+                "{there} in {other_name!r}. Give one label for each example, the same ones "
+                "everywhere.",
+                example=first.ids[place].as_py(),
+                here=here,
+                name=self.names[0],
+                there=there,
+                other_name=self.names[side],
+                label=mine[place] or None,
+                other_label=theirs[place] or None,
             )
 
 

@@ -22,6 +22,7 @@ from seedproof.measurement.intervals import (
     estimate,
     jackknife_variance,
 )
+from seedproof.messages import Message
 from seedproof.metrics.statistic import (
     ExcessSpread,
     Figure,
@@ -34,9 +35,18 @@ from seedproof.metrics.statistic import (
 )
 from seedproof.typing import FloatArray
 
-TOO_FEW_FOR_SPREAD = f"a spread of fewer than {SPREAD_FROM} runs says nothing"
-NO_COUNTERPART = "depends on the number of runs, or has no interval of its own"
-TOO_LITTLE_KEPT = "too few classes were kept to tell"
+TOO_FEW_FOR_SPREAD = Message(
+    "too-few-runs-for-spread",
+    "a spread of fewer than {n_needed} runs says nothing",
+    n_needed=SPREAD_FROM,
+)
+NO_COUNTERPART = Message(
+    "no-interval", "depends on the number of runs, or has no interval of its own"
+)
+TOO_LITTLE_KEPT = Message("too-few-classes-kept", "too few classes were kept to tell")
+NO_SPREAD = Message("no-spread", "one of the two arms has no spread")
+BOTH_ZERO = Message("both-zero", "both are 0")
+BASELINE_ZERO = Message("baseline-zero", "the baseline is 0, and so is all it could be")
 
 
 @dataclass(frozen=True)
@@ -94,7 +104,7 @@ def compared(
     if any(one.error >= one.value for one in means):
         return effect_of(metric, value, None, tail=tail, note=TOO_LITTLE_KEPT)
     found = contrast(base, arm, Pair(metric, is_paired, cross))
-    return effect_of(metric, value, found, tail=tail, note="" if found else NO_COUNTERPART)
+    return effect_of(metric, value, found, tail=tail, note=None if found else NO_COUNTERPART)
 
 
 def _value(statistic: Statistic) -> float:
@@ -244,7 +254,7 @@ def _spread_effect(
         return Effect(metric, "ratio", value, verdict="too few runs", note=TOO_FEW_FOR_SPREAD)
     ends = spread_ratio(base, arm, tail=tail)
     if ends is None:
-        return Effect(metric, "ratio", value, note="one of the two arms has no spread")
+        return Effect(metric, "ratio", value, note=NO_SPREAD)
     low, high = ends
     # What runs of these shapes would show if their spreads were about the same.
     center = float(np.log(arm.std(ddof=1) / base.std(ddof=1)))
@@ -334,9 +344,9 @@ def from_estimates(
     if ends[0] is None or ends[1] is None:
         return Effect(metric, scale, value, note=NO_COUNTERPART)
     if base.value == arm.value == 0.0:
-        return Effect(metric, scale, None, note="both are 0")
+        return Effect(metric, scale, None, note=BOTH_ZERO)
     if not np.isfinite(ends[0][2]):
-        return Effect(metric, scale, value, note="the baseline is 0, and so is all it could be")
+        return Effect(metric, scale, value, note=BASELINE_ZERO)
     low, high = _mover(ends[1], ends[0], factor=float(ndtri(1 - tail) / ndtri(1 - TAIL)))
     if scale == "ratio":
         low, high = float(np.exp(low)), float(np.exp(high))

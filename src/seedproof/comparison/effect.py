@@ -1,12 +1,13 @@
 """What an arm changes in one metric: a ratio or a difference, with its interval and its power."""
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from seedproof.measurement.intervals import TAIL, Over
+from seedproof.messages import Message
 from seedproof.metrics.card import card
 
 POWER = 0.8
@@ -44,7 +45,7 @@ class Effect:
         detectable: The smallest true effect that these runs would show in 80 of 100 studies: a
             ratio above 1, whose inverse is as easy to see, or a difference above 0.
         verdict: What may be said.
-        note: Why there is no interval, or what else to know.
+        note: Why there is no interval; None if there is one.
     """
 
     metric: str
@@ -55,12 +56,16 @@ class Effect:
     over: Over | None = None
     detectable: float | None = None
     verdict: Verdict = "not tested"
-    note: str = ""
+    note: Message | None = None
 
     @property
     def is_shown(self) -> bool:
         """Whether the interval excludes that nothing changes."""
         return self.verdict in {"steadier", "less steady", "better", "worse"}
+
+    def summary(self) -> dict[str, Any]:
+        """Return plain data, with the text of the note."""
+        return asdict(self) | {"note": "" if self.note is None else str(self.note)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +125,12 @@ def judged(metric: str, low: float, high: float) -> Verdict:
 
 
 def effect_of(
-    metric: str, value: float | None, contrast: Contrast | None, *, tail: float, note: str = ""
+    metric: str,
+    value: float | None,
+    contrast: Contrast | None,
+    *,
+    tail: float,
+    note: Message | None = None,
 ) -> Effect:
     """The effect with its interval, verdict and power.
 

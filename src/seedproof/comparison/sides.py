@@ -10,6 +10,7 @@ import numpy as np
 from seedproof.comparison.arms.compare import Side
 from seedproof.comparison.blame.sharing import note_on_shared_seeds
 from seedproof.errors import InputError, NotFoundError, OptionError, TooFewRunsError
+from seedproof.messages import Message
 from seedproof.records.columns import Columns
 from seedproof.records.manifest import RunManifest
 from seedproof.records.reader import Store, StoreShards
@@ -76,15 +77,20 @@ def open_sides(
         if store is None:
             raise _no_store(targets[0])
         if reading.arm is not None:
-            raise OptionError("--arm chooses among several targets. Name a --baseline instead.")
+            raise OptionError(
+                "{option} chooses among several targets. Name a --baseline instead.",
+                option="--arm",
+            )
         sides = _arms(store, reading)
     else:
         sides = open_both(targets, names or _names(targets), reading)
     ordered = _baseline_first(sides, baseline, is_store=len(targets) == 1)
     if reading.is_paired and not any(side.is_paired_with(ordered[0]) for side in ordered[1:]):
         raise OptionError(
-            "--paired takes runs of one name together, and no target has the runs of "
-            f"{ordered[0].name!r}. Give runs that share seeds the same names, or leave it out."
+            "{option} takes runs of one name together, and no target has the runs of "
+            "{name!r}. Give runs that share seeds the same names, or leave it out.",
+            option="--paired",
+            name=ordered[0].name,
         )
     return ordered
 
@@ -92,15 +98,18 @@ def open_sides(
 def _no_store(target: Target) -> InputError:
     """Why one target, which is no store with several arms, cannot be compared."""
     if isinstance(target, str | Path) and not Path(target).exists():
-        return NotFoundError(f"{str(target)!r} does not exist. Give a store, or two targets.")
+        return NotFoundError(
+            "{target!r} does not exist. Give a store, or two targets.", target=str(target)
+        )
     if isinstance(target, str | Path) and Path(target).is_dir():
         return NotFoundError(
-            f"{str(target)!r} is a folder without a study.json. Give a seedproof store, or two "
-            "targets."
+            "{target!r} is a folder without a study.json. Give a seedproof store, or two targets.",
+            target=str(target),
         )
     return OptionError(
         "One table alone cannot be compared. Give the baseline's and another, or a store with "
-        "several arms."
+        "several arms.",
+        n_targets=1,
     )
 
 
@@ -119,7 +128,8 @@ def open_both(targets: Sequence[Target], names: Sequence[str], reading: Reading)
     places = [str(one).rstrip("/") for one in targets if isinstance(one, str | Path)]
     if len(set(places)) < len(places):
         raise OptionError(
-            "The same target is given twice: it cannot differ from itself. Give runs of two."
+            "The same target is given twice: it cannot differ from itself. Give runs of two.",
+            targets=tuple(places),
         )
     pairs = enumerate(zip(targets, names, strict=True))
     return [open_side(target, name, reading, index) for index, (target, name) in pairs]
@@ -129,11 +139,15 @@ def _refuse_what_has_no_effect(targets: Sequence[Target], reading: Reading) -> N
     """Whoever gives an option expects it to do something."""
     n_stores = sum(as_store(target) is not None for target in targets)
     if n_stores == 0 and (reading.arm or reading.split):
-        raise OptionError("--arm and --split go with stores, and none is given. Leave them out.")
+        raise OptionError(
+            "--arm and --split go with stores, and none is given. Leave them out.",
+            options=("--arm", "--split"),
+        )
     if n_stores == len(targets) and (reading.columns != Columns() or reading.is_paired):
         raise OptionError(
             "Names of columns and --paired go with tables, and only stores are given: their runs "
-            "are paired by their seeds. Leave them out."
+            "are paired by their seeds. Leave them out.",
+            options=("--paired",),
         )
 
 
@@ -186,21 +200,30 @@ def _arms(store: Store, reading: Reading) -> list[Side]:
     if len(sides) < 2:
         listed = ", ".join(store.arms()) or "none"
         raise TooFewRunsError(
-            f"{store.location} has fewer than two arms with at least 2 finished runs (arms: "
-            f"{listed}). Train more with `seedproof run --arms`, or give two targets."
+            "{location} has fewer than two arms with at least 2 finished runs (arms: "
+            "{listed}). Train more with `seedproof run --arms`, or give two targets.",
+            location=store.location,
+            listed=listed,
+            arms=tuple(store.arms()),
         )
     notes = list(store.left_out)
     if too_few:
-        notes.append(f"Left out, with fewer than 2 finished runs: {', '.join(too_few)}.")
+        notes.append(
+            Message(
+                "arms-left-out",
+                "Left out, with fewer than 2 finished runs: {arms}.",
+                arms=tuple(too_few),
+            )
+        )
     sides[0] = replace(sides[0], notes=(*sides[0].notes, *notes))
     return sides
 
 
-def _side_of(name: str, source: StoreShards, notes: tuple[str, ...] = ()) -> Side:
+def _side_of(name: str, source: StoreShards, notes: tuple[Message, ...] = ()) -> Side:
     """One arm of a store; runs that are no independent draws are told of."""
     runs = source.manifests
     shared = note_on_shared_seeds([run.seeds for run in runs])
-    notes = (*notes, shared) if shared else notes
+    notes = notes if shared is None else (*notes, shared)
     return Side(name, source, _seeds(runs), _costs(runs), notes)
 
 
@@ -237,5 +260,9 @@ def _baseline_first(sides: list[Side], baseline: str | None, *, is_store: bool) 
     if baseline is None:
         baseline = USUAL_BASELINE if is_store and USUAL_BASELINE in names else names[0]
     if baseline not in names:
-        raise OptionError(f"There is no {baseline!r} to compare with. Known: {', '.join(names)}.")
+        raise OptionError(
+            "There is no {baseline!r} to compare with. Known: {known}.",
+            baseline=baseline,
+            known=tuple(names),
+        )
     return sorted(sides, key=lambda side: side.name != baseline)

@@ -60,14 +60,21 @@ def _is_ours(bundle: Bundle, store: Location) -> bool:
 
 def _check_empty(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
-        raise OptionError(f"{str(folder)!r} is a file. Give --out a folder that does not exist.")
+        raise OptionError(
+            "{folder!r} is a file. Give --out a folder that does not exist.",
+            folder=str(folder),
+            option="--out",
+        )
     names = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
     if names:
-        more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+        more = " and {n_more} more" if len(names) > MAX_NAMED else ""
         raise OptionError(
-            f"{str(folder)!r} holds files that this demo did not write: "
-            f"{', '.join(names[:MAX_NAMED])}{more}. "
-            "Give --out another folder, or remove this one if it is of an earlier version."
+            f"{{folder!r}} holds files that this demo did not write: {{files}}{more}. "
+            "Give --out another folder, or remove this one if it is of an earlier version.",
+            folder=str(folder),
+            files=tuple(names[:MAX_NAMED]),
+            n_more=max(0, len(names) - MAX_NAMED),
+            option="--out",
         )
 
 

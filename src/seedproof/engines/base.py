@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Generic, Literal, Protocol, TypeVar, cast
 
 from seedproof.errors import OptionError, TaskError
+from seedproof.messages import Message
 from seedproof.typing import is_count
 
 Item = TypeVar("Item")
@@ -30,13 +31,13 @@ class Failure:
     Args:
         status: `failed` if the task raised, `killed` if its process died, `timeout` if it was
             stopped because it took too long.
-        message: One line.
+        message: One line, with what is known as fields.
         traceback: Where it raised, as text.
         error: The exception itself, if it was raised in this process.
     """
 
     status: Literal["failed", "killed", "timeout"]
-    message: str
+    message: Message
     traceback: str = ""
     error: BaseException | None = None
 
@@ -70,7 +71,7 @@ class Outcome(Generic[Result]):
             return cast("Result", self.result)
         if self.failure.error is not None:
             raise self.failure.error
-        raise TaskError(f"Item {self.index}: {self.failure.message}")
+        raise TaskError("Item {index}: {message}", index=self.index, message=self.failure.message)
 
 
 class Engine(Protocol):
@@ -117,9 +118,16 @@ def check_settings(
         ("threads", threads, 1),
     ):
         if value is not None and not is_count(value, least):
-            raise OptionError(f"{name} is {value!r}. Give a whole number, {least} or more.")
+            raise OptionError(
+                "{option} is {number!r}. Give a whole number, {least} or more.",
+                option=name,
+                number=value,
+                least=least,
+            )
     if timeout is not None and not timeout > 0:
-        raise OptionError(f"A timeout of {timeout!r} is not possible. Give seconds above 0.")
+        raise OptionError(
+            "A timeout of {timeout!r} is not possible. Give seconds above 0.", timeout=timeout
+        )
 
 
 def n_cores() -> int:

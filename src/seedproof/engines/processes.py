@@ -27,6 +27,7 @@ from seedproof.engines.base import (
 )
 from seedproof.engines.child import LENGTH, write_message
 from seedproof.engines.serial import as_failure
+from seedproof.messages import Message
 
 TICK_SECONDS = 0.2
 ENDING_SECONDS = 0.01
@@ -178,11 +179,13 @@ class _Child:
         if self._is_answered():
             return replace(self._loaded_answer(), index=index, attempts=attempts)
         if self._timed_out:
-            failure = Failure("timeout", f"It took longer than {self._timeout:g} s.")
+            message = Message(
+                "timeout", "It took longer than {seconds:g} s.", seconds=self._timeout
+            )
+            failure = Failure("timeout", message)
         else:
-            end = _name_of(self._process.returncode)
-            often = f", at each of {attempts} attempts" if attempts > 1 else ""
-            failure = Failure("killed", f"Its process ended by {end}{often}.", complaints)
+            message = _ended(self._process.returncode, attempts)
+            failure = Failure("killed", message, complaints)
         return Outcome(index, failure=failure, attempts=attempts)
 
     def _loaded_answer(self) -> Outcome[Any]:
@@ -232,10 +235,15 @@ def _ready(children: list[_Child], seconds: float) -> list[_Child]:
         return [key.data for key, _ in selector.select(seconds)]
 
 
-def _name_of(code: int) -> str:
+def _ended(code: int, n_attempts: int) -> Message:
+    """Return how a process ended: by an exit code, or by a signal if `code` is below 0."""
+    often = ", at each of {n_attempts} attempts" if n_attempts > 1 else ""
     if code >= 0:
-        return f"exit code {code}"
+        template = f"Its process ended by exit code {{exit_code}}{often}."
+        return Message("process-exit", template, exit_code=code, n_attempts=n_attempts)
     try:
-        return signal.Signals(-code).name
+        name, end = signal.Signals(-code).name, "{signal}"
     except ValueError:
-        return f"signal {-code}"
+        name, end = str(-code), "signal {signal}"
+    template = f"Its process ended by {end}{often}."
+    return Message("process-signal", template, signal=name, n_attempts=n_attempts)

@@ -19,6 +19,7 @@ from seedproof.engines.processes import ProcessEngine, do_alone
 from seedproof.engines.serial import attempt as attempt_item
 from seedproof.engines.serial import for_travel
 from seedproof.errors import OptionError, RunError, first_line
+from seedproof.messages import Message
 
 TICK_SECONDS = 0.5
 # A task that cannot be ended by then is on a node that is lost.
@@ -61,13 +62,19 @@ class RayEngine:
 
     def __post_init__(self) -> None:
         if not self.fresh and (self.timeout is not None or self.environment):
-            raise OptionError("A timeout or an environment needs fresh processes: set fresh=True.")
+            raise OptionError(
+                "A timeout or an environment needs fresh processes: set fresh=True.", option="fresh"
+            )
         check_settings(
             workers=self.workers, retries=self.retries, timeout=self.timeout, threads=self.threads
         )
         for name, amount in (("cpus", self.cpus), ("gpus", self.gpus)):
             if amount is not None and amount < 0:
-                raise OptionError(f"{name} is {amount!r}. Give 0 or more; fractions are fine.")
+                raise OptionError(
+                    "{option} is {amount!r}. Give 0 or more; fractions are fine.",
+                    option=name,
+                    amount=amount,
+                )
 
     def map(
         self,
@@ -145,8 +152,10 @@ class RayEngine:
             )
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise RunError(
-                f"Ray cannot be reached at {self.address!r} ({first_line(error)}). "
-                "Look at the address, or start a cluster with `ray start --head`."
+                "Ray cannot be reached at {address!r} ({reason}). "
+                "Look at the address, or start a cluster with `ray start --head`.",
+                address=self.address,
+                reason=first_line(error),
             ) from error
 
     def _following(self, attempts: Attempts, n_under_way: int) -> Iterator[Attempt]:
@@ -209,9 +218,12 @@ def _outcome(reference: Any, attempt: Attempt) -> Outcome[Any]:  # noqa: ANN401 
     try:
         outcome: Outcome[Any] = ray.get(reference)
     except ray.exceptions.RayTaskError as error:
-        failure = Failure("failed", str(error.cause), str(error))
+        kind, reason = type(error.cause).__name__, str(error.cause)
+        message = Message("raised", "{reason}", error_type=kind, reason=reason)
+        failure = Failure("failed", message, str(error))
     except ray.exceptions.RayError as error:
-        failure = Failure("killed", f"Ray lost it: {first_line(error)}.", str(error))
+        message = Message("lost", "Ray lost it: {reason}.", reason=first_line(error))
+        failure = Failure("killed", message, str(error))
     else:
         return outcome
     return Outcome(attempt.index, failure=failure, attempts=attempt.number)

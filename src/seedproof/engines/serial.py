@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from seedproof.engines.base import Failure, Item, OnStart, Outcome, Result
 from seedproof.errors import SeedproofError
+from seedproof.messages import Message
 
 
 class SerialEngine:
@@ -61,9 +62,9 @@ def for_travel(outcome: Outcome[Result]) -> Outcome[Result]:
 def as_failure(error: BaseException) -> Failure:
     """An exception as it is recorded: its last line, and where it came from."""
     try:
-        said = str(error).strip().split("\n", maxsplit=1)[0]
+        reason = str(error).strip().split("\n", maxsplit=1)[0]
     except Exception:  # noqa: BLE001 - an error that cannot even say what is wrong
-        said = ""
-    name = type(error).__name__
-    message = f"{name}: {said}" if said else name
+        reason = ""
+    template = "{error_type}: {reason}" if reason else "{error_type}"
+    message = Message("raised", template, error_type=type(error).__name__, reason=reason)
     return Failure("failed", message, "".join(traceback.format_exception(error)), error)

@@ -17,6 +17,7 @@ from seedproof.engines.base import (
 )
 from seedproof.engines.processes import ProcessEngine, do_alone
 from seedproof.errors import RunError, first_line
+from seedproof.messages import Message
 
 # Asking SLURM costs its controller something.
 POLL_SECONDS = {"slurm": 5.0, "local": 0.2}
@@ -110,8 +111,8 @@ class SlurmEngine:
             return list(executor.map_array(do_alone, attempts, [alone] * len(attempts)))
         except submitit.core.utils.FailedJobError as error:
             raise RunError(
-                f"SLURM refuses the jobs ({first_line(error)}). Look at partition, minutes, "
-                "memory and GPUs."
+                "SLURM refuses the jobs ({reason}). Look at partition, minutes, memory and GPUs.",
+                reason=first_line(error),
             ) from error
 
     def executor(self) -> Any:  # noqa: ANN401 - submitit has no types
@@ -122,8 +123,10 @@ class SlurmEngine:
             executor = submitit.AutoExecutor(self.folder, cluster=self.cluster)
         except RuntimeError as error:
             raise RunError(
-                f"SLURM is not to be found here ({first_line(error)}). Start on a machine where "
-                "`srun` and `sbatch` work, or try the same jobs here with cluster='local'."
+                "SLURM is not to be found here ({reason}). Start on a machine where "
+                "`srun` and `sbatch` work, or try the same jobs here with cluster='local'.",
+                reason=first_line(error),
+                command="srun",
             ) from error
         executor.update_parameters(
             name="seedproof",
@@ -146,7 +149,9 @@ def _outcome(job: Any, attempt: Attempt) -> Outcome[Any]:  # noqa: ANN401 - subm
     try:
         outcome: Outcome[Any] = job.result()
     except (submitit.core.utils.UncompletedJobError, submitit.core.utils.FailedJobError) as error:
-        message = f"SLURM lost job {job.job_id}: {first_line(error)}."
+        message = Message(
+            "lost", "SLURM lost job {job}: {reason}.", job=job.job_id, reason=first_line(error)
+        )
         failure = Failure("killed", message, str(error))
         return Outcome(attempt.index, failure=failure, attempts=attempt.number)
     return outcome

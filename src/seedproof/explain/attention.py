@@ -53,14 +53,17 @@ def _given(model: nn.Module, texts: TokenBatch) -> Tensor:
     weights: Tensor | None = getattr(answer, "attention", None)
     if weights is None:
         raise InputError(
-            f"{type(model).__name__} gives no attention beside its logits. Return something that "
+            "{type_name} gives no attention beside its logits. Return something that "
             "has both `logits` and `attention`; for a model of Hugging Face use "
-            "TransformerAttention."
+            "TransformerAttention.",
+            type_name=type(model).__name__,
         )
     if weights.shape != texts.tokens.shape:
         raise ShapeError(
-            f"The model gave attention of shape {tuple(weights.shape)} for tokens of shape "
-            f"{tuple(texts.tokens.shape)}. It must give the same axes (texts, positions)."
+            "The model gave attention of shape {shape!s} for tokens of shape "
+            "{other_shape!s}. It must give the same axes (texts, positions).",
+            shape=tuple(weights.shape),
+            other_shape=tuple(texts.tokens.shape),
         )
     return weights
 
@@ -102,7 +105,8 @@ class TransformerAttention:
         """
         if not is_transformer(model):
             raise InputError(
-                f"{type(model).__name__} is no model of Hugging Face. For others use Attention."
+                "{type_name} is no model of Hugging Face. For others use Attention.",
+                type_name=type(model).__name__,
             )
         with undisturbed(model), _plain_attention(model), torch.no_grad():
             return to_shares(
@@ -115,7 +119,10 @@ class TransformerAttention:
         )
         layers: tuple[Tensor, ...] | None = getattr(answer, "attentions", None)
         if not layers or layers[0] is None:
-            raise InputError(f"{type(model).__name__} gives no attention, not even when asked.")
+            raise InputError(
+                "{type_name} gives no attention, not even when asked.",
+                type_name=type(model).__name__,
+            )
         weights = _at(layers, self.layer, "layer")
         if self.head is None:
             weights = weights.mean(dim=1)
@@ -127,8 +134,12 @@ class TransformerAttention:
 def _at(parts: tuple[Tensor, ...], index: int, name: str) -> Tensor:
     if not -len(parts) <= index < len(parts):
         raise OptionError(
-            f"`{name}` is {index}, but there are {len(parts)}. "
-            f"Give one from {-len(parts)} to {len(parts) - 1}."
+            "`{option}` is {index}, but there are {n_parts}. Give one from {lowest} to {highest}.",
+            option=name,
+            index=index,
+            n_parts=len(parts),
+            lowest=-len(parts),
+            highest=len(parts) - 1,
         )
     return parts[index]
 

@@ -58,13 +58,14 @@ class TokenBatch:
         if bool((self.is_word & ~self.mask).any()):
             raise OptionError(
                 "Some words are at positions that the mask calls padding. "
-                "Give `words` that are True only where `mask` is."
+                "Give `words` that are True only where `mask` is.",
+                argument="words",
             )
         empty = (~self.is_word.any(dim=1)).nonzero()
         if len(empty):
             raise EmptyInputError(
-                f"Text {self.ids[int(empty[0])]!r} has no word, so there is nothing to score. "
-                "Leave such texts out."
+                "Text {example!r} has no word, so there is nothing to score. Leave such texts out.",
+                example=self.ids[int(empty[0])],
             )
 
     def __len__(self) -> int:
@@ -107,28 +108,46 @@ class TokenBatch:
     def _check_axes(self) -> None:
         shape = tuple(self.tokens.shape)
         if len(shape) != 2:
-            raise ShapeError(f"Tokens have the shape {shape}. Give the axes (texts, positions).")
+            raise ShapeError(
+                "Tokens have the shape {shape!s}. Give the axes (texts, positions).", shape=shape
+            )
         for name, tensor in (("mask", self.mask), ("words", self.is_word)):
             if tuple(tensor.shape) != shape:
                 raise ShapeError(
-                    f"Tokens have the shape {shape} and `{name}` has {tuple(tensor.shape)}. "
-                    "Give both the same axes (texts, positions)."
+                    "Tokens have the shape {shape!s} and `{argument}` has {other_shape!s}. "
+                    "Give both the same axes (texts, positions).",
+                    shape=shape,
+                    argument=name,
+                    other_shape=tuple(tensor.shape),
                 )
         if len(self.ids) != shape[0]:
-            raise ShapeError(f"There are {shape[0]} texts and {len(self.ids)} ids. Give one each.")
+            raise ShapeError(
+                "There are {n_texts} texts and {n_ids} ids. Give one each.",
+                n_texts=shape[0],
+                n_ids=len(self.ids),
+            )
         if self.targets is not None and tuple(self.targets.shape) != shape[:1]:
             raise ShapeError(
-                f"There are {shape[0]} texts and targets of shape {tuple(self.targets.shape)}. "
-                "Give one class each."
+                "There are {n_texts} texts and targets of shape {shape!s}. Give one class each.",
+                n_texts=shape[0],
+                shape=tuple(self.targets.shape),
             )
 
     def _check_types(self) -> None:
         for name, tensor in (("tokens", self.tokens), ("targets", self.targets)):
             if tensor is not None and (tensor.is_floating_point() or tensor.dtype == torch.bool):
-                raise DtypeError(f"`{name}` are {tensor.dtype}. Give whole numbers.")
+                raise DtypeError(
+                    "`{argument}` are {dtype}. Give whole numbers.",
+                    argument=name,
+                    dtype=tensor.dtype,
+                )
         for name, tensor in (("mask", self.mask), ("words", self.is_word)):
             if tensor.dtype != torch.bool:
-                raise DtypeError(f"`{name}` is {tensor.dtype}. Give booleans: `{name}.bool()`.")
+                raise DtypeError(
+                    "`{argument}` is {dtype}. Give booleans: `{argument}.bool()`.",
+                    argument=name,
+                    dtype=tensor.dtype,
+                )
 
 
 def _span(mask: Tensor) -> tuple[int, int]:
@@ -166,7 +185,9 @@ def check_size(size: int) -> None:
         OptionError: It is not at least 1.
     """
     if not is_count(size, 1):
-        raise OptionError(f"`batch_size` is {size!r}. Give a whole number of at least 1.")
+        raise OptionError(
+            "`batch_size` is {batch_size!r}. Give a whole number of at least 1.", batch_size=size
+        )
 
 
 def to_shares(scores: Scores) -> Scores:

@@ -63,10 +63,15 @@ class Gradients:
 
     def __post_init__(self) -> None:
         if self.method not in get_args(Method):
-            known = ", ".join(get_args(Method))
-            raise OptionError(f"There is no method {self.method!r} of gradients. Known: {known}.")
+            raise OptionError(
+                "There is no method {method!r} of gradients. Known: {known}.",
+                method=self.method,
+                known=get_args(Method),
+            )
         if not is_count(self.n_steps, 1):
-            raise OptionError(f"`n_steps` is {self.n_steps!r}. Give a whole number of at least 1.")
+            raise OptionError(
+                "`n_steps` is {n_steps!r}. Give a whole number of at least 1.", n_steps=self.n_steps
+            )
         require("captum", extra="explain", feature="Explaining by gradients")
 
     def __call__(self, model: nn.Module, texts: TokenBatch, /) -> Scores:

@@ -61,7 +61,10 @@ class Lime:
             value = getattr(self, name)
             if not is_count(value, least):
                 raise OptionError(
-                    f"`{name}` is {value!r}. Give a whole number of at least {least}."
+                    "`{option}` is {number!r}. Give a whole number of at least {least}.",
+                    option=name,
+                    number=value,
+                    least=least,
                 )
 
     def __call__(self, model: nn.Module, texts: TokenBatch, /) -> Scores:

@@ -75,8 +75,10 @@ def logits_of(model: nn.Module, tokens: Tensor, mask: Tensor) -> Tensor:
     shape = tuple(logits.shape)
     if len(shape) != 2 or shape[0] != len(tokens):
         raise ShapeError(
-            f"The model gave logits of shape {shape} for {len(tokens)} texts. "
-            "It must give the axes (texts, classes)."
+            "The model gave logits of shape {shape!s} for {n_texts} texts. "
+            "It must give the axes (texts, classes).",
+            shape=shape,
+            n_texts=len(tokens),
         )
     return logits
 
@@ -134,8 +136,11 @@ def chosen_targets(probs: Tensor, targets: Tensor | None) -> Tensor:
     wrong = targets[(targets < 0) | (targets >= n_classes)]
     if len(wrong):
         raise OptionError(
-            f"Class {int(wrong[0])} was to be explained, but the model knows {n_classes} classes. "
-            f"Give targets from 0 to {n_classes - 1}."
+            "Class {class_idx} was to be explained, but the model knows {n_classes} classes. "
+            "Give targets from 0 to {highest}.",
+            class_idx=int(wrong[0]),
+            n_classes=n_classes,
+            highest=n_classes - 1,
         )
     return targets.long()
 
@@ -160,8 +165,11 @@ def module_of(model: nn.Module, name: str, purpose: str) -> nn.Module:
         part = getattr(model, name, None)
     if not isinstance(part, nn.Module):
         raise InputError(
-            f"{purpose} needs the module `{name}` of the model, and {type(model).__name__} has "
-            "none. Give the model such an attribute, or use another explainer."
+            "{purpose} needs the module `{module}` of the model, and {type_name} has "
+            "none. Give the model such an attribute, or use another explainer.",
+            purpose=purpose,
+            module=name,
+            type_name=type(model).__name__,
         )
     return part
 
@@ -214,6 +222,8 @@ def replaced_output(module: nn.Module, replace: ReplaceOutput, name: str) -> Ite
         handle.remove()
     if n_calls != 1:
         raise InputError(
-            f"The model called its `{name}` {n_calls} times in one pass, so its output cannot be "
-            "followed. A model that is explained by gradients must call it once."
+            "The model called its `{module}` {n_calls} times in one pass, so its output cannot be "
+            "followed. A model that is explained by gradients must call it once.",
+            module=name,
+            n_calls=n_calls,
         )

@@ -41,15 +41,22 @@ class Surrogate:
 
     def __post_init__(self) -> None:
         if not self.kernel_width > 0:
-            raise OptionError(f"`kernel_width` is {self.kernel_width!r}. Give a number above 0.")
+            raise OptionError(
+                "`kernel_width` is {kernel_width!r}. Give a number above 0.",
+                kernel_width=self.kernel_width,
+            )
         if self.n_words is not None and not is_count(self.n_words, 1):
             raise OptionError(
-                f"`n_words` is {self.n_words!r}. Give a whole number of at least 1, or None for "
-                "all words."
+                "`n_words` is {n_words!r}. Give a whole number of at least 1, or None for "
+                "all words.",
+                n_words=self.n_words,
             )
         if self.selection not in get_args(Selection):
-            known = ", ".join(get_args(Selection))
-            raise OptionError(f"There is no selection {self.selection!r}. Known: {known}.")
+            raise OptionError(
+                "There is no selection {selection!r}. Known: {known}.",
+                selection=self.selection,
+                known=get_args(Selection),
+            )
 
     def fit(self, kept: BoolArray, values: FloatArray) -> FloatArray:
         """The weight of each word in the prediction of each run.

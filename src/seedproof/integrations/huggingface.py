@@ -1,6 +1,6 @@
 """Hugging Face's Trainer: averaged weights, and the seeds and predictions of a run."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,15 @@ def seeds_of(run: Run) -> dict[str, int]:
     """
     both = np.random.SeedSequence([run.seeds["init"], run.seeds["dropout"]])
     return {"seed": int(both.generate_state(1)[0]), "data_seed": run.seeds["order"]}
+
+
+def either(field: str, values: Sequence[object]) -> str:
+    """Return the part of a template that names all values of a field as alternatives.
+
+    >>> either("columns", ("label", "labels"))
+    '{columns[0]} or {columns[1]}'
+    """
+    return " or ".join(f"{{{field}[{index}]}}" for index in range(len(values)))
 
 
 def checkpoint_folders(
@@ -113,8 +122,10 @@ class AveragingCallback(TrainerCallback):
                     found: Mapping[str, Any] = saved[STATE_KEY]
                     return found
         raise RunError(
-            f"The training goes on at step {state.global_step}, but no average was saved in "
-            f"{' or '.join(map(str, folders))}. Give the checkpoint's folder as resume_from."
+            "The training goes on at step {step}, but no average was saved in "
+            f"{either('folders', folders)}. Give the checkpoint's folder as resume_from.",
+            step=state.global_step,
+            folders=folders,
         )
 
     def on_step_begin(self, *args: Any, **kwargs: Any) -> None:
@@ -181,8 +192,10 @@ def _check_it_is_of(model: Any, saved: Mapping[str, Any], step: int) -> None:
             continue
         if not torch.equal(parameter.detach().cpu(), average.to(parameter.dtype)):
             raise RunError(
-                f"The average that was found for step {step} is of another checkpoint than the "
-                f"model: {name!r} differs. Give the checkpoint's folder as resume_from."
+                "The average that was found for step {step} is of another checkpoint than the "
+                "model: {parameter!r} differs. Give the checkpoint's folder as resume_from.",
+                step=step,
+                parameter=name,
             )
 
 
@@ -226,7 +239,8 @@ class RunCallback(TrainerCallback):
         batches = eval_dataloader if self.batches is None else self.batches
         if batches is None:
             raise RunError(
-                "There is nothing to predict: give batches, or let the Trainer evaluate."
+                "There is nothing to predict: give batches, or let the Trainer evaluate.",
+                missing="batches",
             )
         probs, labels = [], []
         with evaluating(model):

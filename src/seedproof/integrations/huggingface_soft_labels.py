@@ -14,7 +14,7 @@ from torch.utils.data import Dataset
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from seedproof.errors import ColumnError, OptionError, RunError, ShapeError
-from seedproof.integrations.huggingface import checkpoint_folders
+from seedproof.integrations.huggingface import checkpoint_folders, either
 from seedproof.runs.rng import untouched
 from seedproof.stabilize import Tgtss, soft_cross_entropy
 from seedproof.stabilize.modes import evaluating
@@ -37,7 +37,10 @@ class IndexedDataset(Dataset[dict[str, Any]]):
 
     def __init__(self, dataset: Any) -> None:
         if not isinstance(dataset, Sized):
-            raise OptionError("The rows of a dataset without a length are unknown. Give a list.")
+            raise OptionError(
+                "The rows of a dataset without a length are unknown. Give a list.",
+                type_name=type(dataset).__name__,
+            )
         self.dataset: Any = dataset
 
     def __len__(self) -> int:
@@ -50,8 +53,11 @@ class IndexedDataset(Dataset[dict[str, Any]]):
         given = [example.pop(name) for name in LABEL_NAMES if name in example]
         if not given:
             raise ColumnError(
-                f"Example {row} has no label, only {', '.join(map(str, example))}. "
-                f"Name its column {' or '.join(LABEL_NAMES)}."
+                "Example {row} has no label, only {columns}. "
+                f"Name its column {either('known', LABEL_NAMES)}.",
+                row=row,
+                columns=tuple(map(str, example)),
+                known=LABEL_NAMES,
             )
         return example | {"labels": [int(given[0]), int(row)]}
 
@@ -94,13 +100,17 @@ class SoftLabelLoss:
         if labels is None or labels.shape not in (logits.shape[:1], (len(logits), 2)):
             shape = None if labels is None else tuple(labels.shape)
             raise ShapeError(
-                f"Labels have the shape {shape} for logits of {tuple(logits.shape)}. "
-                "Train on an IndexedDataset, and evaluate on one label an example."
+                "Labels have the shape {shape!s} for logits of {logits_shape!s}. "
+                "Train on an IndexedDataset, and evaluate on one label an example.",
+                shape=shape,
+                logits_shape=tuple(logits.shape),
             )
         n_items = len(labels) if num_items_in_batch is None else num_items_in_batch
         if labels.ndim == 1:
             if logits.requires_grad:
-                raise ShapeError(f"Labels of a training batch have no rows. {WRAP}")
+                raise ShapeError(
+                    f"Labels of a training batch have no rows. {WRAP}", labels="training"
+                )
             return functional.cross_entropy(logits, labels, reduction="sum") / n_items
         gold, rows = labels.unbind(dim=1)
         if num_items_in_batch is not None:
@@ -113,8 +123,10 @@ class SoftLabelLoss:
         rows = rows.to(self.targets.device)
         if int(rows.max()) >= len(self.targets):
             raise ShapeError(
-                f"There are soft labels for {len(self.targets)} examples, and none for row "
-                f"{int(rows.max())} of the training set. Make them for all of it, in its order."
+                "There are soft labels for {n_targets} examples, and none for row "
+                "{row} of the training set. Make them for all of it, in its order.",
+                n_targets=len(self.targets),
+                row=int(rows.max()),
             )
         soft = self.targets[rows]
         return soft_cross_entropy(logits, soft, reduction="sum") / n_items
@@ -150,7 +162,8 @@ class TgtssCallback(TrainerCallback):
         if (batches is None) == (loss is None):
             raise OptionError(
                 "Give either batches, which are predicted after each step that is due, or the "
-                "loss, whose training batches are observed for free."
+                "loss, whose training batches are observed for free.",
+                given=() if batches is None else ("batches", "loss"),
             )
         self.tgtss = tgtss
         self.batches = batches
@@ -163,16 +176,19 @@ class TgtssCallback(TrainerCallback):
         """Begin, or go on where a checkpoint was saved."""
         if args.world_size > 1:
             raise RunError(
-                f"The training has {args.world_size} processes, and each would observe its own "
-                "share of the steps. Train the teacher in one process."
+                "The training has {n_processes} processes, and each would observe its own "
+                "share of the steps. Train the teacher in one process.",
+                n_processes=args.world_size,
             )
         if state.global_step > 0:
             saved = self._saved(args, state)
             if saved["history"] != _digest(state):
                 # The Trainer tells nobody where it resumes from, and others may lie around.
                 raise RunError(
-                    f"The {STATE_FILE} that was found for step {state.global_step} is of another "
-                    "training: its losses differ. Give the checkpoint's folder as resume_from."
+                    "The {file} that was found for step {step} is of another "
+                    "training: its losses differ. Give the checkpoint's folder as resume_from.",
+                    file=STATE_FILE,
+                    step=state.global_step,
                 )
             self.tgtss.load_state_dict(saved["tgtss"])
         elif self.tgtss.has_observed:
@@ -188,9 +204,12 @@ class TgtssCallback(TrainerCallback):
                 found: Mapping[str, Any] = torch.load(folder / STATE_FILE, weights_only=True)
                 return found
         raise RunError(
-            f"The training goes on at step {state.global_step}, but no {STATE_FILE} was saved in "
-            f"{' or '.join(map(str, folders))}. Resume from a checkpoint that was saved with this "
-            "callback (give its folder as resume_from if it lies elsewhere), or begin anew."
+            "The training goes on at step {step}, but no {file} was saved in "
+            f"{either('folders', folders)}. Resume from a checkpoint that was saved with this "
+            "callback (give its folder as resume_from if it lies elsewhere), or begin anew.",
+            step=state.global_step,
+            file=STATE_FILE,
+            folders=folders,
         )
 
     def on_step_begin(
@@ -227,7 +246,7 @@ class TgtssCallback(TrainerCallback):
                 moved = {name: one.to(device) for name, one in batch.items()}
                 labels = moved.pop("labels").cpu()
                 if labels.ndim != 2:
-                    raise ShapeError(f"Labels of `batches` have no rows. {WRAP}")
+                    raise ShapeError(f"Labels of `batches` have no rows. {WRAP}", labels="batches")
                 probs = model(**moved).logits.float().softmax(dim=-1)
                 self.tgtss.observe(probs, step=step, rows=labels[:, 1], is_extra=True)
 

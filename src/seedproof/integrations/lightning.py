@@ -11,6 +11,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from torch.utils.data import Sampler
 
 from seedproof.errors import RunError
+from seedproof.messages import Message
 from seedproof.runs.rng import advance, capture, from_portable, restore, to_portable
 from seedproof.runs.run import Run
 from seedproof.seeds import Streams
@@ -80,12 +81,12 @@ class AveragingCallback(Callback):
         self.average = build(self.name, pl_module, chosen, policy=self.policy)
         savers = [c for c in trainer.checkpoint_callbacks if getattr(c, "save_weights_only", False)]
         if savers and self.average.policy is not None:
-            warnings.warn(
+            message = Message(
+                "raw-weights-saved",
                 "Checkpoints with save_weights_only=True hold the raw weights, not the averaged "
                 "ones: Lightning asks no callback about them. Save whole checkpoints.",
-                AverageWarning,
-                stacklevel=2,
             )
+            warnings.warn(AverageWarning(message), stacklevel=2)
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Generators go on where the checkpoint left them."""
@@ -212,9 +213,10 @@ class RunCallback(Callback):
                 logits = pl_module(inputs.to(pl_module.device))
                 if logits.ndim != 2:
                     raise RunError(
-                        f"The module gives an output of shape {tuple(logits.shape)}, and logits "
+                        "The module gives an output of shape {shape!s}, and logits "
                         "have two axes, (examples, classes). Log predictions with "
-                        "run.log_predictions."
+                        "run.log_predictions.",
+                        shape=tuple(logits.shape),
                     )
                 probs.append(logits.float().softmax(dim=-1).cpu())
                 labels.append(gold.cpu())

@@ -97,17 +97,24 @@ def study_estimator(
     kind = type(estimator).__name__
     if not hasattr(estimator, "get_params") or not _random_states(estimator):
         raise OptionError(
-            f"Nothing in {kind} takes a random_state, so no seed can change it. "
-            "Give an estimator that draws, such as RandomForestClassifier()."
+            "Nothing in {estimator} takes a random_state, so no seed can change it. "
+            "Give an estimator that draws, such as RandomForestClassifier().",
+            estimator=kind,
         )
     if not is_classifier(estimator):
         raise OptionError(
-            f"{kind} is no classifier, and seedproof compares predicted classes. Give a classifier."
+            "{estimator} is no classifier, and seedproof compares predicted classes. "
+            "Give a classifier.",
+            estimator=kind,
         )
     labels = np.asarray(y)
     n_examples = X.shape[0] if hasattr(X, "shape") else len(X)
     if labels.shape != (n_examples,):
-        raise ShapeError(f"y has shape {labels.shape}, but there are {n_examples} examples in X.")
+        raise ShapeError(
+            "y has shape {shape!s}, but there are {n_examples} examples in X.",
+            shape=labels.shape,
+            n_examples=n_examples,
+        )
     fit_ids, test_ids = train_test_split(
         np.arange(n_examples), test_size=test_size, stratify=labels, random_state=seed
     )

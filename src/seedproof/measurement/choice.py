@@ -27,9 +27,14 @@ def known_metrics(metrics: Collection[str] | None) -> tuple[str, ...] | None:
     if metrics is None:
         return None
     if isinstance(metrics, str):
-        raise OptionError(f"metrics is the text {metrics!r}. Give a list: [{metrics!r}].")
+        raise OptionError(
+            "metrics is the text {metrics!r}. Give a list: [{metrics!r}].", metrics=metrics
+        )
     if not metrics:
-        raise OptionError("No metric was asked for. Name some, or leave metrics out for all.")
+        raise OptionError(
+            "No metric was asked for. Name some, or leave metrics out for all.",
+            metrics=tuple(metrics),
+        )
     for metric in metrics:
         check_name(metric)
     return tuple(dict.fromkeys(metrics))
@@ -55,8 +60,11 @@ def check_allowed(metrics: Collection[str] | None, source: ShardSource) -> None:
         asked = [metric for metric in metrics if metric in names]
         if asked and not _has(source, folder):
             raise OptionError(
-                f"{asked[0]} needs {folder}, and these runs have none on the split that is "
-                f"measured. Log them with {call}, or leave it out."
+                "{metric} needs {folder}, and these runs have none on the split that is "
+                "measured. Log them with {call}, or leave it out.",
+                metric=asked[0],
+                folder=folder,
+                call=call,
             )
 
 

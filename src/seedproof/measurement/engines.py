@@ -45,7 +45,11 @@ def measuring_workers(
         ("workers", workers, engine in {"processes", "ray"}),
     ):
         if value is not None and not fits:
-            raise OptionError(f"The engine {engine!r} takes no {name}. Leave it out.")
+            raise OptionError(
+                "The engine {engine!r} takes no {option}. Leave it out.",
+                engine=engine,
+                option=name,
+            )
     match engine:
         case "serial":
             return None
@@ -59,6 +63,8 @@ def measuring_workers(
             return Workers(RayEngine(address, workers, fresh=False, ahead=AHEAD))
         case str():
             raise UnknownNameError(
-                f"There is no engine {engine!r} for measuring. Known: {', '.join(NAMES)}."
+                "There is no engine {engine!r} for measuring. Known: {known}.",
+                engine=engine,
+                known=tuple(NAMES),
             )
     return Workers(engine)

@@ -44,7 +44,8 @@ def clear_examples(place: Location) -> None:
     for file in found:
         if not (_has_examples(file) if is_one else PART.fullmatch(file.name)):
             raise OptionError(
-                f"{file} is there already, and is no table of examples. Give another folder."
+                "{path} is there already, and is no table of examples. Give another folder.",
+                path=file,
             )
     for file in found:
         file.files.delete_file(file.path)
@@ -76,8 +77,9 @@ def read_examples(place: Location, columns: Sequence[str] | None = None) -> pa.T
     files = example_files(place)
     if not files:
         raise NotFoundError(
-            f"{place} is gone: a report that is not saved takes its examples with it. Keep the "
-            "report, or save it."
+            "{path} is gone: a report that is not saved takes its examples with it. Keep the "
+            "report, or save it.",
+            path=place,
         )
     return pa.concat_tables([read_parquet(file, columns) for file in files])
 

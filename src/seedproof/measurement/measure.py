@@ -8,15 +8,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from seedproof.engines import in_order
-from seedproof.errors import DamagedStoreError, EmptyInputError, NotFoundError
+from seedproof.errors import (
+    DamagedStoreError,
+    EmptyInputError,
+    NotFoundError,
+    SeedproofError,
+)
 from seedproof.measurement.engines import Workers
 from seedproof.measurement.examples import clear_examples, part_name
 from seedproof.measurement.intervals import estimate
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.tally import Tally
+from seedproof.messages import Message
 from seedproof.metrics.accumulator import Need
 from seedproof.records.location import Location
-from seedproof.records.reader import StoreShards, below
+from seedproof.records.reader import StoreShards, as_reason
 from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
 from seedproof.typing import Progress
@@ -43,7 +49,7 @@ class Part:
 
     index: int
     tally: Tally | None = None
-    left_out: str = ""
+    left_out: SeedproofError | None = None
 
 
 def measure_shard(
@@ -70,7 +76,7 @@ def measure_shard(
     except DamagedStoreError as error:
         if not skip_damaged:
             raise
-        return Part(index, left_out=str(error)), None
+        return Part(index, left_out=error), None
     return Part(index, tally), tally.update(shard, source.classes)
 
 
@@ -113,7 +119,7 @@ def measure_shards(
     asked: Collection[str] | None = None,
     skip_damaged: bool = False,
     progress: Progress | None = None,
-    notes: tuple[str, ...] = (),
+    notes: tuple[Message, ...] = (),
 ) -> Measurement:
     """Every metric that is asked for and that the data allows, in one pass, here and now.
 
@@ -152,7 +158,7 @@ def measure_on(
     asked: Collection[str] | None = None,
     skip_damaged: bool = False,
     progress: Progress | None = None,
-    notes: tuple[str, ...] = (),
+    notes: tuple[Message, ...] = (),
 ) -> Measurement:
     """The same pass by the workers of an engine.
 
@@ -181,8 +187,9 @@ def measure_on(
         whole.add(parts)
     if len(examples_folder.files_inside()) != n_shards - len(whole.left_out):
         raise NotFoundError(
-            f"Workers wrote rows of examples that are not in {examples_folder} here. Give a folder "
-            "or URL for examples that all machines see."
+            "Workers wrote rows of examples that are not in {examples_folder} here. Give a folder "
+            "or URL for examples that all machines see.",
+            examples_folder=examples_folder,
         )
     return whole.result(examples_folder, notes)
 
@@ -207,7 +214,7 @@ class _Whole:
             if self._progress is not None:
                 self._progress(part.index + 1, self._source.n_shards)
 
-    def result(self, examples_file: Location, notes: tuple[str, ...]) -> Measurement:
+    def result(self, examples_file: Location, notes: tuple[Message, ...]) -> Measurement:
         """Figures with intervals, of what was not left out."""
         further = tuple(self._notes())
         return measured(
@@ -218,34 +225,39 @@ class _Whole:
             left_out=[part.index for part in self.left_out],
         )
 
-    def _notes(self) -> Iterator[str]:
+    def _notes(self) -> Iterator[Message]:
         for part in self.left_out:
-            yield note_on_left_out(self._source, part.index, part.left_out)
+            if part.left_out is not None:
+                yield note_on_left_out(self._source, part.index, part.left_out)
 
 
-def note_on_left_out(source: ShardSource, index: int, reason: str) -> str:
+def note_on_left_out(source: ShardSource, index: int, error: SeedproofError) -> Message:
     """What a person should know of a shard that is in no figure.
 
     Args:
         source: Where it is.
         index: Which shard.
-        reason: Why.
+        error: Why.
 
     Returns:
         A note with the number of its examples.
     """
     size = source.rows_per_shard
     n_rows = min(size, source.n_examples - index * size)
-    if isinstance(source, StoreShards):
-        reason = below(source.location, reason)
-    return f"{n_rows:,} examples, row group {index}, are left out of all runs. {reason}"
+    return Message(
+        "examples-left-out",
+        "{n_examples:,} examples, row group {row_group}, are left out of all runs. {why}",
+        n_examples=n_rows,
+        row_group=index,
+        why=as_reason(error, source.location) if isinstance(source, StoreShards) else error,
+    )
 
 
 def measured(
     source: ShardSource,
     tally: Tally,
     examples_file: Location,
-    notes: tuple[str, ...] = (),
+    notes: tuple[Message, ...] = (),
     *,
     left_out: Sequence[int] = (),
 ) -> Measurement:
@@ -265,7 +277,11 @@ def measured(
         EmptyInputError: There were no examples.
     """
     if tally.worst is None:
-        raise EmptyInputError(f"There are no examples to measure. {' '.join(notes)}".rstrip())
+        raise EmptyInputError(
+            "There are no examples to measure.{listed}",
+            listed="".join(f" {note}" for note in notes),
+            notes=notes,
+        )
     groups = [source.group(index) for index in left_out] if isinstance(source, StoreShards) else []
     return Measurement(
         runs=source.runs,

@@ -12,6 +12,7 @@ from seedproof.measurement.dynamics.result import DynamicsMeasurement
 from seedproof.measurement.examples import read_examples
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.intervals import Estimate
+from seedproof.messages import Message
 from seedproof.metrics.accumulator import Detail
 from seedproof.records.location import Location
 
@@ -68,7 +69,7 @@ class Measurement:
     detail: Detail
     worst: pa.Table
     examples_file: Location
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message, ...] = ()
     explanations: Mapping[str, ExplanationMeasurement] = field(default_factory=dict)
     dynamics: DynamicsMeasurement | None = None
     left_out: tuple[int, ...] = ()
@@ -114,7 +115,7 @@ class Measurement:
             "explanations": {name: one.summary() for name, one in self.explanations.items()},
             # Absent without records, as before there were any: digests of reports stay the same.
             **({} if self.dynamics is None else {"dynamics": self.dynamics.summary()}),
-            "notes": list(self.notes),
+            "notes": [str(note) for note in self.notes],
         }
 
     def to_json(self) -> str:

@@ -13,6 +13,7 @@ from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.intervals import Estimate
 from seedproof.measurement.result import FORMAT, Measurement
 from seedproof.measurement.worst import least_stable
+from seedproof.messages import recorded
 from seedproof.records.location import Location
 
 
@@ -41,8 +42,11 @@ def load_saved(folder: Location) -> Measurement:
         summary: dict[str, Any] = json.loads((folder / "summary.json").read_bytes())
         if summary["format"] > FORMAT:
             raise SchemaVersionError(
-                f"{folder} was written by a newer seedproof (format {summary['format']}; this one "
-                f"reads up to {FORMAT}). Install a newer one."
+                "{folder} was written by a newer seedproof (format {version}; this one "
+                "reads up to {newest}). Install a newer one.",
+                folder=folder,
+                version=summary["format"],
+                newest=FORMAT,
             )
         dynamics = summary.get("dynamics")
         return Measurement(
@@ -55,7 +59,7 @@ def load_saved(folder: Location) -> Measurement:
             detail={name: _array(values) for name, values in summary["detail"].items()},
             worst=_worst(place),
             examples_file=place,
-            notes=tuple(summary["notes"]),
+            notes=tuple(map(recorded, summary["notes"])),
             # Reports of the first versions have none.
             explanations={
                 method: ExplanationMeasurement.from_summary(method, found)
@@ -67,8 +71,10 @@ def load_saved(folder: Location) -> Measurement:
         if isinstance(error, SchemaVersionError):
             raise
         raise UnreadableError(
-            f"{folder} is not the folder of a report as it was written ({type(error).__name__}). "
-            "Measure again with --out."
+            "{folder} is not the folder of a report as it was written ({type_name}). "
+            "Measure again with --out.",
+            folder=folder,
+            type_name=type(error).__name__,
         ) from error
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from seedproof.measurement.dynamics.measure import measure_dynamics
 from seedproof.measurement.dynamics.reading import read_traces, read_votes
 from seedproof.measurement.result import Measurement
+from seedproof.messages import Message
 from seedproof.records.reader import StoreShards
 from seedproof.typing import Progress
 
@@ -33,10 +34,12 @@ def with_dynamics(
     if not splits:
         return measurement
     if source.split not in splits:
-        others = " and ".join(map(repr, splits))
-        note = (
-            f"Dynamics are left out. They are of the split {others}, and {source.split!r} is "
-            "measured."
+        note = Message(
+            "dynamics-of-other-split",
+            "Dynamics are left out. They are of the split {listed}, and {split!r} is measured.",
+            listed=" and ".join(map(repr, splits)),
+            splits=tuple(splits),
+            split=source.split,
         )
         return replace(measurement, notes=(*measurement.notes, note))
     votes = read_votes(
@@ -44,9 +47,11 @@ def with_dynamics(
     )
     traces = read_traces(source, votes, skip_damaged=skip_damaged)
     if traces is None:
-        note = (
-            f"Dynamics are left out. No measured example of {source.split!r} was looked at in "
-            "every traced run. Give sp.Dynamics the ids of the predictions."
+        note = Message(
+            "dynamics-of-other-examples",
+            "Dynamics are left out. No measured example of {split!r} was looked at in "
+            "every traced run. Give sp.Dynamics the ids of the predictions.",
+            split=source.split,
         )
         return replace(measurement, notes=(*measurement.notes, note))
     found = measure_dynamics(traces, source.runs, n_measured=measurement.n_examples)

@@ -53,7 +53,9 @@ def card(name: str) -> Card:
     folder = files("seedproof.metrics") / "cards"
     known = sorted(entry.name.removesuffix(".md") for entry in folder.iterdir())
     if name not in known:
-        raise UnknownNameError(f"There is no metric {name!r}. Known: {', '.join(known)}.")
+        raise UnknownNameError(
+            "There is no metric {name!r}. Known: {known}.", name=name, known=tuple(known)
+        )
     text = (folder / f"{name}.md").read_text(encoding="utf-8")
     head = _HEAD.match(text)
     if head is None:

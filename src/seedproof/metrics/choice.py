@@ -75,8 +75,10 @@ def check_needs(asked: Collection[str], has: frozenset[Need]) -> None:
     for metric in asked:
         if not needs_of([metric]) <= has:
             raise OptionError(
-                f"{metric} needs {needs_in_words(metric)}, and these predictions lack some of "
-                "that. Leave it out."
+                "{metric} needs {listed}, and these predictions lack some of that. Leave it out.",
+                metric=metric,
+                listed=needs_in_words(metric),
+                needs=needs_of([metric]),
             )
 
 
@@ -97,4 +99,10 @@ def unknown(metric: str, further: Collection[str] = ()) -> UnknownNameError:
     names = (*METRIC_NAMES, *further)
     near = get_close_matches(metric.lower().replace("-", "_"), names, n=1)
     meant = f" Did you mean {near[0]}?" if near else ""
-    return UnknownNameError(f"There is no metric {metric!r}.{meant} Known: {', '.join(names)}.")
+    return UnknownNameError(
+        "There is no metric {metric!r}.{meant} Known: {known}.",
+        metric=metric,
+        meant=meant,
+        nearest=near[0] if near else None,
+        known=names,
+    )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from seedproof.errors import InputError, LabelConflictError, MissingExampleError
+from seedproof.messages import Message
 from seedproof.records.run_reader import RunReader
 from seedproof.records.schema import Group, Kind
 
@@ -18,15 +19,28 @@ def check_alike(first: RunReader, other: RunReader) -> None:
     Raises:
         InputError: One knows probabilities or classes that the other does not.
     """
-    names = f"runs {first.run.name!r} and {other.run.name!r}"
+    names = {"run": first.run.name, "other_run": other.run.name}
     if other.kind is not first.kind:
-        raise InputError(f"The {names} hold {first.kind} and {other.kind}: log one kind.")
+        raise InputError(
+            "The runs {run!r} and {other_run!r} hold {kind} and {other_kind}: log one kind.",
+            **names,
+            kind=first.kind,
+            other_kind=other.kind,
+        )
     if other.kind is not Kind.LABELS and other.classes != first.classes:
-        raise InputError(f"The {names} have different classes: log the same ones.")
+        raise InputError(
+            "The runs {run!r} and {other_run!r} have different classes: log the same ones.",
+            **names,
+            classes=first.classes,
+            other_classes=other.classes,
+        )
     if other.n_top != first.n_top:
         raise InputError(
-            f"The {names} keep the top {first.n_top} and the top {other.n_top} classes: log "
-            "equally many."
+            "The runs {run!r} and {other_run!r} keep the top {n_top} and the top {other_n_top} "
+            "classes: log equally many.",
+            **names,
+            n_top=first.n_top,
+            other_n_top=other.n_top,
         )
     # Digests are of indices: with other classes, names are compared when they are read.
     alike = other.classes == first.classes
@@ -71,19 +85,19 @@ def _examples(group: Group) -> tuple[int, str]:
 
 def _other_examples(first: RunReader, other: RunReader, index: int) -> MissingExampleError:
     """What to raise where a row group of two runs holds different examples."""
-    names = f"The runs {first.run.name!r} and {other.run.name!r} hold different examples"
-    if index >= len(other.groups):
-        return MissingExampleError(
-            f"{names}: {first.name_of(index)} has no counterpart. Log the same ids in every run."
-        )
-    if index >= len(first.groups):
-        return MissingExampleError(
-            f"{names}: {other.name_of(index)} has no counterpart. Log the same ids in every run."
-        )
-    mine, theirs = (_ids(reader, index) for reader in (first, other))
+    if index < len(first.groups) and index < len(other.groups):
+        longer = other
+        difference = _difference(_ids(first, index), _ids(other, index))
+    else:
+        longer = first if index < len(first.groups) else other
+        difference = Message("no-counterpart", "has no counterpart")
     return MissingExampleError(
-        f"{names}: {other.name_of(index)} {_difference(mine, theirs)}. "
-        "Log the same ids in every run."
+        "The runs {run!r} and {other_run!r} hold different examples: {row_group} {difference}. "
+        "Log the same ids in every run.",
+        run=first.run.name,
+        other_run=other.run.name,
+        row_group=longer.name_of(index),
+        difference=difference,
     )
 
 
@@ -92,17 +106,31 @@ def _ids(reader: RunReader, index: int) -> list[object]:
     return found
 
 
-def _difference(mine: list[object], theirs: list[object]) -> str:
-    """How the ids of one row group differ from those of another."""
+def _difference(mine: list[object], theirs: list[object]) -> Message:
+    """Return how the ids of one row group differ from those of another."""
     known = set(mine)
     strange = [example for example in theirs if example not in known]
     if not strange and len(theirs) == len(mine):
-        return "has the same ids in another order"
+        return Message("other-order", "has the same ids in another order")
     if not strange:
-        return f"has {len(theirs):,} of these {len(mine):,} examples"
+        return Message(
+            "fewer-examples",
+            "has {n_examples:,} of these {n_expected:,} examples",
+            n_examples=len(theirs),
+            n_expected=len(mine),
+        )
     if len(strange) == len(theirs):
-        return f"has none of these examples, but others such as {strange[0]!r}"
-    return f"has {len(strange):,} other examples, such as {strange[0]!r}"
+        return Message(
+            "no-common-example",
+            "has none of these examples, but others such as {example!r}",
+            example=strange[0],
+        )
+    return Message(
+        "other-examples",
+        "has {n_examples:,} other examples, such as {example!r}",
+        n_examples=len(strange),
+        example=strange[0],
+    )
 
 
 def label_conflict(
@@ -118,8 +146,16 @@ def label_conflict(
     Returns:
         An error that names both.
     """
-    where = "" if index is None else f", such as in {other.name_of(index)}"
+    names = {"run": first.run.name, "other_run": other.run.name}
+    if index is None:
+        return LabelConflictError(
+            "The runs {run!r} and {other_run!r} have different gold labels. "
+            "An example has one right answer: log the same labels in every run.",
+            **names,
+        )
     return LabelConflictError(
-        f"The runs {first.run.name!r} and {other.run.name!r} have different gold labels{where}. "
-        "An example has one right answer: log the same labels in every run."
+        "The runs {run!r} and {other_run!r} have different gold labels, such as in {row_group}. "
+        "An example has one right answer: log the same labels in every run.",
+        **names,
+        row_group=other.name_of(index),
     )

@@ -21,6 +21,7 @@ from seedproof.records.checks import (
     check_classes,
     check_probs,
     check_top,
+    example_of,
     sum_tolerance,
 )
 from seedproof.records.labels_and_ids import (
@@ -170,17 +171,21 @@ class ArrayShards:
         return TopProbs(classes.astype(np.int32, copy=False), probs)
 
     def _where(self, run_idx: int, ids: pa.Array) -> Where:
-        return lambda row: f"Example {ids[row].as_py()!r} of run {self.runs[run_idx]!r}"
+        return lambda row: example_of(self.runs[run_idx], ids[row].as_py())
 
 
 def _as_top(top_classes: npt.ArrayLike, probs: npt.NDArray[np.generic]) -> IntArray:
     indices = np.asarray(top_classes)
     if not np.issubdtype(indices.dtype, np.integer):
-        raise DtypeError(f"Top classes are indices of classes, not {indices.dtype}. Give integers.")
+        raise DtypeError(
+            "Top classes are indices of classes, not {dtype}. Give integers.", dtype=indices.dtype
+        )
     if indices.shape != probs.shape:
         raise ShapeError(
-            f"Top classes have shape {indices.shape}, their probabilities {probs.shape}. "
-            "Give one probability for each."
+            "Top classes have shape {shape!s}, their probabilities {probs_shape!s}. "
+            "Give one probability for each.",
+            shape=indices.shape,
+            probs_shape=probs.shape,
         )
     return indices
 
@@ -189,7 +194,8 @@ def _names_of_all(classes: Sequence[str] | None) -> tuple[str, ...]:
     if classes is None:
         raise ClassesError(
             "Nobody can tell from the top classes how many there are. Give the names of all: "
-            "classes=…, or range(100_000) where they have none."
+            "{option}=…, or range(100_000) where they have none.",
+            option="classes",
         )
     return unique_names(classes, len(classes), "class", ClassesError)
 
@@ -223,25 +229,29 @@ def _as_array(
     except ValueError as error:
         raise ShapeError(
             "The runs have different shapes. Give every run the same examples and classes, "
-            "axes (runs, examples, classes)."
+            "axes (runs, examples, classes).",
+            n_runs=len(parts),
         ) from error
     if array.dtype == object and array.ndim == 2 and all(isinstance(v, str) for v in array.flat):
         array = array.astype(str)
     if array.dtype == object:
         raise DtypeError(
             "The values are Python objects of mixed types or lengths. Give probabilities as floats "
-            "(runs, examples, classes), or predicted classes as integers or text (runs, examples)."
+            "(runs, examples, classes), or predicted classes as integers or text (runs, examples).",
+            dtype=array.dtype,
         )
     _check_axes(array)
     if len(array) < least_runs:
         raise TooFewRunsError(
-            f"A flip needs two runs to disagree, but there is {len(array)} run. "
-            "Give the predictions of at least 2 runs; axes are (runs, examples, classes)."
+            "A flip needs two runs to disagree, but there is {n_runs} run. "
+            "Give the predictions of at least 2 runs; axes are (runs, examples, classes).",
+            n_runs=len(array),
         )
     if array.shape[1] == 0:
         raise EmptyInputError(
-            f"There are no examples in an array of shape {array.shape}. "
-            "Give axes (runs, examples, classes)."
+            "There are no examples in an array of shape {shape}. "
+            "Give axes (runs, examples, classes).",
+            shape=array.shape,
         )
     return array
 
@@ -255,17 +265,21 @@ def _check_axes(array: npt.NDArray[np.generic]) -> None:
         return
     if array.ndim == 2 and is_float:
         raise ShapeError(
-            f"Floats of shape {array.shape} have two axes. Probabilities need three, (runs, "
-            "examples, classes); for a binary model give both classes: np.stack([1 - p, p], -1)."
+            "Floats of shape {shape} have two axes. Probabilities need three, (runs, "
+            "examples, classes); for a binary model give both classes: np.stack([1 - p, p], -1).",
+            shape=array.shape,
         )
     if array.ndim == 3:
         raise DtypeError(
-            f"Probabilities must be floats, not {array.dtype}. Predicted classes have two axes, "
-            "(runs, examples)."
+            "Probabilities must be floats, not {dtype}. Predicted classes have two axes, "
+            "(runs, examples).",
+            dtype=array.dtype,
         )
     raise ShapeError(
-        f"An array of shape {array.shape} and type {array.dtype} cannot be measured. Give "
-        "probabilities (runs, examples, classes) or predicted classes (runs, examples)."
+        "An array of shape {shape!s} and type {dtype} cannot be measured. Give "
+        "probabilities (runs, examples, classes) or predicted classes (runs, examples).",
+        shape=array.shape,
+        dtype=array.dtype,
     )
 
 
@@ -295,14 +309,18 @@ def _encode(
     for name in (*names, *known):
         if name not in place:
             raise UnknownLabelError(
-                f"{name!r} is none of the {len(everything)} classes that were named. "
-                "Add it to `classes`, or leave `classes` out."
+                "{label!r} is none of the {n_classes} classes that were named. "
+                "Add it to `classes`, or leave `classes` out.",
+                label=name,
+                n_classes=len(everything),
             )
     are_apart = {place[name] for name in known}.isdisjoint(place[name] for name in names)
     if known and are_apart and not may_be_all_wrong:
         raise UnknownLabelError(
-            f"No label is ever predicted: labels such as {known[0]!r}, predictions such as "
-            f"{names[0]!r}. Write both in the same way."
+            "No label is ever predicted: labels such as {label!r}, predictions such as "
+            "{prediction!r}. Write both in the same way.",
+            label=known[0],
+            prediction=names[0],
         )
     codes = np.array([place[name] for name in names], dtype=np.int32)
     predictions = codes[positions.reshape(array.shape)]

@@ -13,6 +13,7 @@ from seedproof.errors import (
     ProbabilityError,
     UnknownLabelError,
 )
+from seedproof.messages import Message
 from seedproof.records.arrow import to_numpy
 from seedproof.typing import FloatArray, IntArray
 
@@ -20,7 +21,19 @@ from seedproof.typing import FloatArray, IntArray
 SUM_TOLERANCE = 1e-3
 HALF_SUM_TOLERANCE = 1e-2
 
-Where = Callable[[int], str]
+# A row as messages name it, with its fields, such as the run and the example.
+Where = Callable[[int], Message]
+
+
+def example_of(run: str, example: object) -> Message:
+    """Return the name of an example of a run, for messages."""
+    return Message("example", "Example {example!r} of run {run!r}", example=example, run=run)
+
+
+def _at(where: Where, row: int) -> dict[str, object]:
+    """Return fields of an error that is about a row."""
+    place = where(row)
+    return {"where": place, **place.fields}
 
 
 def sum_tolerance(values: object) -> float:
@@ -60,17 +73,24 @@ def check_probs(probs: FloatArray, where: Where, *, tolerance: float = SUM_TOLER
     if not np.isfinite(values).all():
         bad = values[~np.isfinite(values)][0]
         raise ProbabilityError(
-            f"{where(row)} has the probability {bad}. Every probability must be a finite number: "
-            "look for a division by zero or an overflow before the softmax."
+            "{where} has the probability {probability}. Every probability must be a finite number: "
+            "look for a division by zero or an overflow before the softmax.",
+            **_at(where, row),
+            probability=bad,
         )
     if negative[row]:
         raise ProbabilityError(
-            f"{where(row)} has the probability {values.min():.6g}, which is below 0. "
-            "If these are logits, apply a softmax first."
+            "{where} has the probability {probability:.6g}, which is below 0. "
+            "If these are logits, apply a softmax first.",
+            **_at(where, row),
+            probability=values.min(),
         )
     raise ProbabilityError(
-        f"{where(row)} has probabilities that sum to {sums[row]:.6g}, not 1 (±{tolerance:g}). "
-        "If these are logits, apply a softmax first; if classes are missing, add their columns."
+        "{where} has probabilities that sum to {sum:.6g}, not 1 (±{tolerance:g}). "
+        "If these are logits, apply a softmax first; if classes are missing, add their columns.",
+        **_at(where, row),
+        sum=sums[row],
+        tolerance=tolerance,
     )
 
 
@@ -96,8 +116,11 @@ def check_top(
     if not fine.all():
         row = int(np.flatnonzero(~fine)[0])
         raise ProbabilityError(
-            f"{where(row)} has the top classes {classes[row].tolist()} with the probabilities "
-            f"{probs[row].tolist()}. Give different classes whose probabilities sum to 1 at most."
+            "{where} has the top classes {classes} with the probabilities "
+            "{probs}. Give different classes whose probabilities sum to 1 at most.",
+            **_at(where, row),
+            classes=classes[row].tolist(),
+            probs=probs[row].tolist(),
         )
     # What is missing must fit into the other classes, none of which is above the least of these.
     missing = 1.0 - probs.sum(axis=1, dtype=np.float64)
@@ -106,9 +129,13 @@ def check_top(
     if not fits.all():
         row = int(np.flatnonzero(~fits)[0])
         raise ProbabilityError(
-            f"{where(row)} has top classes with the probabilities {probs[row].tolist()}, and the "
-            f"{n_classes - classes.shape[1]} others cannot hold the rest, {missing[row]:.3g}, "
-            "without being among them. Give the most probable classes, after the softmax."
+            "{where} has top classes with the probabilities {probs}, and the "
+            "{n_hidden} others cannot hold the rest, {missing:.3g}, "
+            "without being among them. Give the most probable classes, after the softmax.",
+            **_at(where, row),
+            probs=probs[row].tolist(),
+            n_hidden=n_classes - classes.shape[1],
+            missing=missing[row],
         )
 
 
@@ -129,8 +156,13 @@ def check_classes(indices: IntArray, n_classes: int, where: Where, *, least: int
         return
     row = int(np.argwhere(wrong)[0][0])
     raise UnknownLabelError(
-        f"{where(row)} has the class index {indices[wrong][0]}, but there are {n_classes} classes. "
-        f"Give indices from {least} to {n_classes - 1}."
+        "{where} has the class index {class_idx}, but there are {n_classes} classes. "
+        "Give indices from {least} to {highest}.",
+        **_at(where, row),
+        class_idx=int(indices[wrong][0]),
+        n_classes=n_classes,
+        least=least,
+        highest=n_classes - 1,
     )
 
 
@@ -149,7 +181,8 @@ def check_ascending(ids: pa.Array, before: pa.Scalar | None, where: Where) -> No
     """
     if ids.null_count:
         raise MissingValueError(
-            f"{where(pc.index(ids.is_null(), value=True).as_py())} has no id. Give it one."
+            "{where} has no id. Give it one.",
+            **_at(where, pc.index(ids.is_null(), value=True).as_py()),
         )
     if before is not None:
         ids = pa.concat_arrays([pa.repeat(before, 1), ids])
@@ -159,10 +192,12 @@ def check_ascending(ids: pa.Array, before: pa.Scalar | None, where: Where) -> No
     row = int(np.flatnonzero(~rises)[0])
     if ids[row].as_py() == ids[row + 1].as_py():
         raise DuplicateExampleError(
-            f"{where(row + (before is None))} comes twice. "
-            "Give each run one row an example; if several runs share a name, rename them."
+            "{where} comes twice. "
+            "Give each run one row an example; if several runs share a name, rename them.",
+            **_at(where, row + (before is None)),
         )
     raise InputError(
-        f"{where(row + (before is None))} is out of order: records are sorted by id. "
-        "Log in the ascending order of ids (text by its bytes), or a whole split in one call."
+        "{where} is out of order: records are sorted by id. "
+        "Log in the ascending order of ids (text by its bytes), or a whole split in one call.",
+        **_at(where, row + (before is None)),
     )

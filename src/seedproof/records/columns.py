@@ -67,7 +67,9 @@ class Roles:
         if len({name.lower() for name in names}) < len(names):
             twice = next(n for i, n in enumerate(names) if n.lower() in map(str.lower, names[:i]))
             raise ColumnError(
-                f"{table} has two columns named {twice!r} (case does not count). Rename one."
+                "{table} has two columns named {column!r} (case does not count). Rename one.",
+                table=table,
+                column=twice,
             )
         _require(names, columns.example, "--example", "the ids of the examples", table)
         for wanted, usual, option, what in (
@@ -85,14 +87,21 @@ class Roles:
         }
         if not by_class and columns.prediction not in names:
             raise ColumnError(
-                f"{table} has neither a column {columns.prediction!r} nor columns "
-                f"'{columns.probs}<class>'. It has: {_shown(names)}. "
-                "Name yours with --prediction NAME or --probs PREFIX."
+                "{table} has neither a column {prediction!r} nor columns "
+                "'{probs}<class>'. It has: {listed}. "
+                "Name yours with --prediction NAME or --probs PREFIX.",
+                table=table,
+                prediction=columns.prediction,
+                probs=columns.probs,
+                listed=_shown(names),
+                columns=tuple(names),
             )
         if len(by_class) == 1:
             raise ClassesError(
-                f"{table} has one probability column, {_shown(list(by_class.values()))}. "
-                "Give one for each class; a binary model has two, p and 1 - p."
+                "{table} has one probability column, {column!r}. "
+                "Give one for each class; a binary model has two, p and 1 - p.",
+                table=table,
+                column=next(iter(by_class.values())),
             )
         classes = tuple(canonical_order(sorted(by_class)))
         used = {columns.run, columns.example, columns.label, *by_class.values()}
@@ -112,8 +121,15 @@ class Roles:
 def _require(names: Sequence[str], wanted: str, option: str, what: str, table: str) -> None:
     if wanted not in names:
         raise ColumnError(
-            f"{table} has no column {wanted!r} for {what}. It has: {_shown(names)}. "
-            f"Name yours with {option} NAME, in Python with Columns({option[2:]}=NAME)."
+            "{table} has no column {column!r} for {purpose}. It has: {listed}. "
+            "Name yours with {option} NAME, in Python with Columns({keyword}=NAME).",
+            table=table,
+            column=wanted,
+            purpose=what,
+            listed=_shown(names),
+            columns=tuple(names),
+            option=option,
+            keyword=option[2:],
         )
 
 

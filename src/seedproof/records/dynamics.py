@@ -170,8 +170,12 @@ def dynamics_of(store: Location, run: RunManifest, split: str) -> DynamicsRecord
         known = sorted({p[1] for p in _paths(run) if p[0] == "dynamics"})
         listed = ", ".join(known) or "none; log them with run.log_dynamics"
         raise NotFoundError(
-            f"Run {run.name!r} of arm {run.arm!r} has no dynamics of the split {split!r}. "
-            f"Known: {listed}."
+            "Run {run!r} of arm {arm!r} has no dynamics of the split {split!r}. Known: {listed}.",
+            run=run.name,
+            arm=run.arm,
+            split=split,
+            listed=listed,
+            known=tuple(known),
         )
     return _joined([_read(files, group_idx) for group_idx in range(len(files.groups))])
 

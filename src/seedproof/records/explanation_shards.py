@@ -17,14 +17,17 @@ from seedproof.errors import (
     SeedproofError,
     TooFewRunsError,
 )
+from seedproof.messages import Message
 from seedproof.records.first_draws import FirstDraws
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
 from seedproof.records.part_files import PartFiles
-from seedproof.records.reader import Store, StoreShards, below, listed
+from seedproof.records.reader import Store, StoreShards, as_reason, listed
 from seedproof.records.shards import ShardSource
 from seedproof.typing import FloatArray, IntArray
 
+# The code of a note that some method is not measured.
+EXPLANATIONS_LEFT_OUT = "explanations-left-out"
 COLUMNS = ("example", "tokens", "scores", "draw")
 Reader: TypeAlias = PartFiles | FirstDraws
 
@@ -96,18 +99,28 @@ def open_explanations(store: Store, *, arm: str, split: str, method: str) -> "Ex
         NotFoundError: Some run of the arm was not explained.
     """
     if arm not in store.arms():
-        raise OptionError(f"The store has no arm {arm!r}. Known: {', '.join(store.arms())}.")
+        raise OptionError(
+            "The store has no arm {arm!r}. Known: {known}.", arm=arm, known=tuple(store.arms())
+        )
     known = explanation_methods(store, arm=arm, split=split)
     if method not in known:
         listed = ", ".join(known) or "none; log them with run.log_explanations"
         raise OptionError(
-            f"Arm {arm!r} has no explanations by {method!r} on {split!r}. Known: {listed}."
+            "Arm {arm!r} has no explanations by {method!r} on {split!r}. Known: {listed}.",
+            arm=arm,
+            method=method,
+            split=split,
+            listed=listed,
+            known=known,
         )
     chosen = [run for run in store.runs if run.arm == arm and run.status == "finished"]
     if len(chosen) < 2:
         raise TooFewRunsError(
-            f"Two explanations need two runs to differ, but arm {arm!r} of study "
-            f"{store.study.name!r} has {len(chosen)} finished run(s). Explain at least 2 runs."
+            "Two explanations need two runs to differ, but arm {arm!r} of study "
+            "{study!r} has {n_runs} finished run(s). Explain at least 2 runs.",
+            arm=arm,
+            study=store.study.name,
+            n_runs=len(chosen),
         )
     return _aligned(store.location, chosen, split, method)
 
@@ -119,8 +132,12 @@ def _aligned(
     for reader in readers:
         if not reader.groups:
             raise NotFoundError(
-                f"Run {reader.run.name!r} of arm {reader.run.arm!r} has no explanations by "
-                f"{method!r} on {split!r}, but others have. Explain every run of the arm."
+                "Run {run!r} of arm {arm!r} has no explanations by "
+                "{method!r} on {split!r}, but others have. Explain every run of the arm.",
+                run=reader.run.name,
+                arm=reader.run.arm,
+                method=method,
+                split=split,
             )
     n_rows = [sum(group.rows for group in reader.groups) for reader in readers]
     few = [r.run.name for r, n in zip(readers, n_rows, strict=True) if n < max(n_rows)]
@@ -130,18 +147,20 @@ def _aligned(
     return ExplanationShards(readers, method)
 
 
-def _on_draws(few: Sequence[str]) -> str:
-    """Why nothing can be said of the explainer's noise: names the runs that lack draws."""
-    who = f"run {listed(few)} has" if len(few) == 1 else f"runs {listed(few)} have"
-    return (
+def _on_draws(few: Sequence[str]) -> Message:
+    """Return a note on why the explainer's noise is unknown: some runs lack draws."""
+    return Message(
+        "fewer-draws",
         "Only the first draw of each example counts, and the explainer’s own noise is left out: "
-        f"{who} fewer draws than others. Log the same draws in every run."
+        "{who} fewer draws than others. Log the same draws in every run.",
+        who=f"run {listed(few)} has" if len(few) == 1 else f"runs {listed(few)} have",
+        runs=tuple(few),
     )
 
 
 def explanations_beside(
     source: StoreShards, *, skip_damaged: bool = False
-) -> tuple[dict[str, "ExplanationShards"], tuple[str, ...]]:
+) -> tuple[dict[str, "ExplanationShards"], tuple[Message, ...]]:
     """The explanations of the very runs whose predictions a source holds.
 
     Args:
@@ -164,11 +183,15 @@ def explanations_beside(
     found, notes = {}, []
     for method in sorted(splits):
         if split not in splits[method]:
-            others = " and ".join(map(repr, sorted(splits[method])))
-            notes.append(
-                f"Explanations by {method!r} are left out. They are of the split {others}, and "
-                f"{split!r} is measured."
+            others = sorted(splits[method])
+            why = Message(
+                "other-split",
+                "They are of the split {listed}, and {split!r} is measured.",
+                listed=" and ".join(map(repr, others)),
+                splits=tuple(others),
+                split=split,
             )
+            notes.append(_left_out(method, why))
             continue
         try:
             found[method] = _aligned(source.location, runs, split, method)
@@ -177,7 +200,7 @@ def explanations_beside(
     return found, tuple(notes)
 
 
-def left_out(method: str, error: SeedproofError, source: ShardSource) -> str:
+def left_out(method: str, error: SeedproofError, source: ShardSource) -> Message:
     """What is said where the explanations by a method cannot be measured.
 
     Args:
@@ -188,8 +211,17 @@ def left_out(method: str, error: SeedproofError, source: ShardSource) -> str:
     Returns:
         A note with the paths of files as they are below the store.
     """
-    why = below(source.location, str(error)) if isinstance(source, StoreShards) else str(error)
-    return f"Explanations by {method!r} are left out. {why}"
+    why = as_reason(error, source.location) if isinstance(source, StoreShards) else error
+    return _left_out(method, why)
+
+
+def _left_out(method: str, why: Message | SeedproofError) -> Message:
+    return Message(
+        EXPLANATIONS_LEFT_OUT,
+        "Explanations by {method!r} are left out. {why}",
+        method=method,
+        why=why,
+    )
 
 
 class ExplanationShards:
@@ -208,7 +240,7 @@ class ExplanationShards:
     """
 
     def __init__(
-        self, readers: Sequence[Reader], method: str, *, notes: tuple[str, ...] = ()
+        self, readers: Sequence[Reader], method: str, *, notes: tuple[Message, ...] = ()
     ) -> None:
         self.method = method
         self.notes = notes
@@ -362,13 +394,21 @@ def _other_examples(first: Reader, reader: Reader) -> MissingExampleError:
     ):
         if mine != theirs:
             return MissingExampleError(
-                f"{reader.file_of(group_idx)} of run {reader.run.name!r} has {_named(theirs)} "
-                f"where run {first.run.name!r} has {_named(mine)}. "
-                "Explain the same examples, equally often, in every run."
+                "{file} of run {run!r} has {row} where run {other_run!r} has {other_row}. "
+                "Explain the same examples, equally often, in every run.",
+                file=reader.file_of(group_idx),
+                run=reader.run.name,
+                row=_named(theirs),
+                other_run=first.run.name,
+                other_row=_named(mine),
+                example=theirs,
+                other_example=mine,
             )
     return MissingExampleError(
-        f"The explanations of the runs {first.run.name!r} and {reader.run.name!r} are cut into "
-        "different row groups. Log both with one version of seedproof."
+        "The explanations of the runs {run!r} and {other_run!r} are cut into "
+        "different row groups. Log both with one version of seedproof.",
+        run=first.run.name,
+        other_run=reader.run.name,
     )
 
 
@@ -395,9 +435,15 @@ def _other_rows(
     )
     mine, theirs = (one.column(what)[row].as_py() for one in (facts, found))
     return MissingExampleError(
-        f"Example {facts.column('example')[row].as_py()!r} has the {what} {theirs!r} in "
-        f"{extent.file_of(row, reader)} of run {reader.run.name!r}, but {mine!r} in run "
-        f"{first!r}. Log the same draws and tokens in every run."
+        "Example {example!r} has the {column} {cell!s} in {file} of run {run!r}, but "
+        "{other_cell!s} in run {other_run!r}. Log the same draws and tokens in every run.",
+        example=facts.column("example")[row].as_py(),
+        column=what,
+        cell=theirs,
+        file=extent.file_of(row, reader),
+        run=reader.run.name,
+        other_cell=mine,
+        other_run=first,
     )
 
 
@@ -410,7 +456,12 @@ def _other_tokens(
         row for row in range(1, len(ids)) if row not in firsts and tokens[row] != tokens[row - 1]
     )
     return MissingExampleError(
-        f"Example {ids[row].as_py()!r} has the tokens {tokens[row - 1].as_py()!r} in one draw and "
-        f"{tokens[row].as_py()!r} in another, in {extent.file_of(row, reader)} of run "
-        f"{reader.run.name!r}. Log the same tokens in every draw."
+        "Example {example!r} has the tokens {other_tokens!s} in one draw and "
+        "{tokens!s} in another, in {file} of run "
+        "{run!r}. Log the same tokens in every draw.",
+        example=ids[row].as_py(),
+        other_tokens=tokens[row - 1].as_py(),
+        tokens=tokens[row].as_py(),
+        file=extent.file_of(row, reader),
+        run=reader.run.name,
     )

@@ -33,7 +33,9 @@ def write_explanations(
         The part, for the manifest that commits it.
     """
     if not rows:
-        raise EmptyInputError(f"No explanation was logged for {method!r} on {split!r}.")
+        raise EmptyInputError(
+            "No explanation was logged for {method!r} on {split!r}.", method=method, split=split
+        )
     ids = as_ids([row["example"] for row in rows], len(rows))
     keys = ids.to_pylist()
     has_numbers = pa.types.is_integer(ids.type)
@@ -44,8 +46,11 @@ def write_explanations(
     for one, two in pairwise(order):
         if (keys[one], rows[one]["draw"]) == (keys[two], rows[two]["draw"]):
             raise DuplicateExampleError(
-                f"Example {keys[one]!r} comes twice among the explanations by {method!r}, in draw "
-                f"{rows[one]['draw']}. Log each once, or give repeats a draw of their own."
+                "Example {key!r} comes twice among the explanations by {method!r}, in draw "
+                "{row}. Log each once, or give repeats a draw of their own.",
+                key=keys[one],
+                method=method,
+                row=rows[one]["draw"],
             )
     for row in rows:
         _check(row, method)
@@ -77,13 +82,22 @@ def write_explanations(
 
 
 def _check(row: Mapping[str, Any], method: str) -> None:
-    where = f"The explanation of example {row['example']!r} by {method!r}"
+    example = row["example"]
     if not all(isinstance(token, str) for token in row["tokens"]):
-        raise DtypeError(f"{where} has tokens that are no text. Give the words, not their ids.")
+        raise DtypeError(
+            "The explanation of example {example!r} by {method!r} has tokens that are no text. "
+            "Give the words, not their ids.",
+            example=example,
+            method=method,
+        )
     if not np.isfinite(row["scores"]).all():
         place = int(np.flatnonzero(~np.isfinite(row["scores"]))[0])
         raise InputError(
-            f"{where} has the score {row['scores'][place]} at token {place}, and scores must be "
-            "finite. Look whether the model's output is, and give 0 to a token without weight; "
-            "leave none out, for tokens must be the same in every run."
+            "The explanation of example {example!r} by {method!r} has the score {score} at token "
+            "{place}, and scores must be finite. Look whether the model's output is, and give 0 to "
+            "a token without weight; leave none out, for tokens must be the same in every run.",
+            example=example,
+            method=method,
+            score=row["scores"][place],
+            place=place,
         )

@@ -26,10 +26,12 @@ from seedproof.errors import (
     StoreError,
     UnreadableError,
 )
+from seedproof.messages import Message
 from seedproof.records.checks import HALF_SUM_TOLERANCE, SUM_TOLERANCE
 from seedproof.records.columns import Columns, Roles
 from seedproof.records.gathered import Gathered, Gatherer
 from seedproof.records.location import Location, is_unicode
+from seedproof.records.reading_errors import BUFFER_BYTES, reason_of
 from seedproof.records.scans import (
     Scan,
     check_packed,
@@ -57,26 +59,14 @@ BUFFER_PART = 16
 MOST_BUFFER_BYTES = 2**28
 # What a thread of DuckDB should have, by its own documentation.
 THREAD_BYTES = 125 * 10**6
-# Bytes of text that are read at a time; DuckDB's own 32 MB would not fit into a small share.
-BUFFER_BYTES = 8 * 10**6
 # Rows that DuckDB hands over at once.
 BATCH_ROWS = 20_000
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 PARQUET_SUFFIXES = (".parquet", ".pq")
 PACKED_SUFFIXES = (".gz", ".zst")
-INTERRUPTS = ("Query interrupted", "INTERRUPT Error: ", "KeyboardInterrupt")
-CSV_CAUSES = (
-    ("Expected Number of Columns", "has more or fewer fields than the header"),
-    ("Value with unterminated quote", "has a quote that does not close"),
-    ("Invalid unicode", "is not UTF-8"),
-    ("Maximum line size", f"is longer than {BUFFER_BYTES // 10**6} MB"),
-)
-# What an error says that the next attempt may not meet.
-PASSING = (
-    "Out of Memory Error",
-    *map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE)),
-)
+# Errors of the system that the next attempt may not meet.
+PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE)
 INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 
 
@@ -126,7 +116,7 @@ class Ingest:
         store: Location,
         *,
         progress: Phases | None = None,
-    ) -> tuple[str, ...]:
+    ) -> tuple[Message, ...]:
         """Write all runs of the tables into a store.
 
         Args:
@@ -137,9 +127,18 @@ class Ingest:
         Returns:
             Notes: what a person should know about how the tables were read.
         """
-        with _in_plain_words(tables), self._db:
+        with _translated_errors(tables), self._db:
             read = self._once("read.json", lambda: self._read(tables, progress))
-            notes = list(read["notes"])
+            notes = []
+            if read["both_given"]:
+                notes.append(
+                    Message(
+                        "predictions-from-probabilities",
+                        "Both probabilities and {column!r} were given: predictions are "
+                        "taken from the probabilities, the most probable class of each row.",
+                        column=self._columns.prediction,
+                    )
+                )
             pa.default_memory_pool().release_unused()
             rows = SortedRows(
                 self._db,
@@ -152,9 +151,14 @@ class Ingest:
             )
             kept, dropped = self._once("extras.json", rows.constant_extras)
             if dropped:
-                names = ", ".join(repr(name) for name in dropped)
-                notes.append(f"Not carried along, since runs differ in it: {names}.")
-            rows.write(store, kept, notes)
+                notes.append(
+                    Message(
+                        "columns-left-out",
+                        "Not carried along, since runs differ in it: {columns!r}.",
+                        columns=tuple(dropped),
+                    )
+                )
+            rows.write(store, kept, [str(note) for note in notes])
         shutil.rmtree(self._rows)
         return tuple(notes)
 
@@ -174,12 +178,12 @@ class Ingest:
         before = [_state(table) for table in tables]
         scans = [self._scan(table, progress) for table in tables]
         roles = self._roles(scans)
-        notes = self._notes(scans, roles)
         gathered = self._gather(scans, roles, progress)
         for table, state in zip(tables, before, strict=True):
             if _state(table) != state:
                 raise UnreadableError(
-                    f"{table} was changed while it was read. Ingest it when it is complete."
+                    "{table} was changed while it was read. Ingest it when it is complete.",
+                    table=table,
                 )
         any_half = any(scan.half for scan in scans)
         precision = Precision(
@@ -187,7 +191,7 @@ class Ingest:
             tolerance=HALF_SUM_TOLERANCE if any_half else SUM_TOLERANCE,
         )
         return {
-            "notes": notes,
+            "both_given": self._are_both_given(scans, roles),
             "roles": vars(roles),
             "precision": vars(precision),
             "gathered": gathered.as_dict(),
@@ -200,11 +204,14 @@ class Ingest:
         if not path.is_file():
             what = "a folder without a study.json" if path.is_dir() else "not a file"
             raise NotFoundError(
-                f"{str(path)!r} is {what}. "
-                "Give a CSV, TSV, Parquet, JSONL or .npz file, or a store."
+                "{path!r} is {what}. Give a CSV, TSV, Parquet, JSONL or .npz file, or a store.",
+                path=str(path),
+                what=what,
             )
         if not is_unicode(str(path)):
-            raise UnreadableError(f"{str(path)!r} is a name that is not UTF-8. Rename the file.")
+            raise UnreadableError(
+                "{path!r} is a name that is not UTF-8. Rename the file.", path=str(path)
+            )
         suffixes = [suffix.lower() for suffix in path.suffixes]
         packed = bool(suffixes) and suffixes[-1] in PACKED_SUFFIXES
         kind = suffixes[-2] if packed and len(suffixes) > 1 else (suffixes or [""])[-1]
@@ -217,8 +224,9 @@ class Ingest:
         if kind in PARQUET_SUFFIXES:
             return self._scan_parquet(path)
         raise UnreadableError(
-            f"{path.name!r} has an ending that says no format. Known are .csv, .tsv, .parquet, "
-            ".jsonl (the text ones also with .gz or .zst) and .npz: rename it."
+            "{file!r} has an ending that says no format. Known are .csv, .tsv, .parquet, "
+            ".jsonl (the text ones also with .gz or .zst) and .npz: rename it.",
+            file=path.name,
         )
 
     def _refuse_doubles(self, names: Sequence[str], title: str) -> None:
@@ -247,14 +255,20 @@ class Ingest:
         ).fetchall()
         names = sorted({name for name, _ in found})
         if any(doubled for _, doubled in found):
-            raise ColumnError(f"{path.name} has a line with the same key twice. Rename one.")
+            raise ColumnError(
+                "{file} has a line with the same key twice. Rename one.", file=path.name
+            )
         if not names:
-            raise EmptyInputError(f"{path.name} has no rows. Give one JSON object a line.")
+            raise EmptyInputError(
+                "{file} has no rows. Give one JSON object a line.", file=path.name
+            )
         for name in names:
             if '"' in name or not name:
                 raise ColumnError(
-                    f"{path.name} has the key {name!r}, which is empty or holds a quotation mark. "
-                    "Rename it."
+                    "{file} has the key {key!r}, which is empty or holds a quotation mark. "
+                    "Rename it.",
+                    file=path.name,
+                    key=name,
                 )
         values = ", ".join(
             f"json->{quote_text(json_path(name))} AS {quote_name(name)}" for name in names
@@ -286,14 +300,16 @@ class Ingest:
             # Arrow hands names over as C does: cut there, and polars even ends the process.
             if "\0" in name:
                 raise ColumnError(
-                    f"The table has the column {name!r}, which holds a NUL character. Rename it."
+                    "The table has the column {column!r}, which holds a NUL character. Rename it.",
+                    column=name,
                 )
         try:
             reader = pa.RecordBatchReader.from_stream(table)
         except (ValueError, TypeError, OverflowError) as error:  # whatever its library says
             raise UnreadableError(
-                f"The table cannot be read as Arrow ({_reason(error)}). Give each column one name "
-                "and one type."
+                "The table cannot be read as Arrow ({reason}). Give each column one name "
+                "and one type.",
+                reason=reason_of(error),
             ) from error
         self._refuse_doubles(reader.schema.names, "The table")
         half = halves(reader.schema)
@@ -333,19 +349,26 @@ class Ingest:
         for scan, roles in zip(scans, found, strict=True):
             if (roles.run is None) != (first.run is None) or roles.classes != first.classes:
                 raise ColumnError(
-                    f"{scans[0].title} and {scan.title} differ in their columns for runs or "
-                    "classes. Give all files the same columns."
+                    "{table} and {other_table} differ in their columns for runs or "
+                    "classes. Give all files the same columns.",
+                    table=scans[0].title,
+                    other_table=scan.title,
                 )
             if roles.label != first.label or roles.prediction != first.prediction:
                 raise ColumnError(
-                    f"{scans[0].title} and {scan.title} do not both have labels or predictions. "
-                    "Give all files the same columns."
+                    "{table} and {other_table} do not both have labels or predictions. "
+                    "Give all files the same columns.",
+                    table=scans[0].title,
+                    other_table=scan.title,
                 )
         if first.run is None and len(scans) == 1 and self._least_runs > 1:
             raise ColumnError(
-                f"{scans[0].title} has no column {self._columns.run!r} that says which training a "
-                f"row is from. It has: {', '.join(map(repr, list(scans[0].types)[:12]))}. "
-                "Name it with --run NAME, or give one file a run."
+                "{table} has no column {column!r} that says which training a "
+                "row is from. It has: {columns!r}. "
+                "Name it with --run NAME, or give one file a run.",
+                table=scans[0].title,
+                column=self._columns.run,
+                columns=tuple(list(scans[0].types)[:12]),
             )
         shared = [name for name in first.extras if all(name in roles.extras for roles in found)]
         return Roles(**(vars(first) | {"extras": tuple(shared)}))
@@ -369,14 +392,9 @@ class Ingest:
             progress("reading", 100 * len(scans), 100 * len(scans))
         return gatherer.close()
 
-    def _notes(self, scans: Sequence[Scan], roles: Roles) -> list[str]:
-        if not roles.probs or any(self._columns.prediction not in scan.types for scan in scans):
-            return []
-        note = (
-            f"Both probabilities and {self._columns.prediction!r} were given: predictions are "
-            "taken from the probabilities, the most probable class of each row."
-        )
-        return [note]
+    def _are_both_given(self, scans: Sequence[Scan], roles: Roles) -> bool:
+        """Whether the tables hold predictions next to probabilities."""
+        return bool(roles.probs) and all(self._columns.prediction in scan.types for scan in scans)
 
 
 def _loaded_roles(saved: dict[str, Any]) -> Roles:
@@ -394,11 +412,9 @@ def _state(table: Path | ArrowStream) -> tuple[int, int] | None:
 
 
 @contextmanager
-def _in_plain_words(tables: Sequence[Path | ArrowStream]) -> Iterator[None]:
-    """Turn DuckDB's and Arrow's complaints into ours."""
-    names = ", ".join(
-        table.name if isinstance(table, Path) else "the table" for table in tables[:3]
-    )
+def _translated_errors(tables: Sequence[Path | ArrowStream]) -> Iterator[None]:
+    """Turn errors of DuckDB and Arrow into ours, and their interrupts into KeyboardInterrupt."""
+    names = [table.name if isinstance(table, Path) else "the table" for table in tables[:3]]
     try:
         yield
     except (duckdb.Error, pa.ArrowException, OSError, UnicodeError) as error:
@@ -406,11 +422,21 @@ def _in_plain_words(tables: Sequence[Path | ArrowStream]) -> Iterator[None]:
             raise
         if _is_interrupt(error):
             raise KeyboardInterrupt from error
-        raise _translated(error, names) from error
+        raise _translated(error, tuple(names)) from error
     except RuntimeError as error:
         if _is_interrupt(error):
             raise KeyboardInterrupt from error
         raise
+
+
+def _is_of(error: BaseException, kind: type[duckdb.Error], mark: str) -> bool:
+    """Whether DuckDB raised an error of some kind.
+
+    Arrow passes DuckDB's errors on as an OSError: its class is lost, and only the text has a mark.
+    """
+    if isinstance(error, duckdb.Error):
+        return isinstance(error, kind)
+    return isinstance(error, OSError | pa.ArrowException) and mark in str(error)
 
 
 def _is_interrupt(error: Exception) -> bool:
@@ -420,46 +446,52 @@ def _is_interrupt(error: Exception) -> bool:
         if isinstance(before, KeyboardInterrupt | pa.ArrowCancelled):
             return True
         before = before.__cause__ or before.__context__
-    return any(sign in str(error) for sign in INTERRUPTS)
+    if _is_of(error, duckdb.InterruptException, "INTERRUPT Error: "):
+        return True
+    # DuckDB has no class for these.
+    return any(text in str(error) for text in ("Query interrupted", "KeyboardInterrupt"))
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    return _is_of(error, duckdb.OutOfMemoryException, "Out of Memory Error: ")
 
 
 def may_pass(error: BaseException) -> bool:
     """Whether the same may succeed another time: with more memory, or room on the disk."""
-    found = [error] if error.__cause__ is None else [error, error.__cause__]
-    return any(text in str(one) for one in found for text in PASSING)
+    if error.__cause__ is not None and may_pass(error.__cause__):
+        return True
+    if isinstance(error, SeedproofError):
+        return False
+    if isinstance(error, OSError) and error.errno is not None:
+        return error.errno in PASSING
+    # DuckDB quotes what the system says, without its number.
+    return _is_out_of_memory(error) or any(os.strerror(n) in str(error) for n in PASSING)
 
 
-def _translated(error: Exception, names: str) -> SeedproofError:
-    # DuckDB's errors come through Arrow as OSError: only the text says what they are.
-    if "Conversion Error: " in str(error):
+def _translated(error: Exception, tables: tuple[str, ...]) -> SeedproofError:
+    if _is_of(error, duckdb.ConversionException, "Conversion Error: "):
         return DtypeError(
-            f"{names}: {_reason(error)}. Probabilities must be numbers from 0 to 1; if the column "
-            "is no probability, rename it or choose another --probs PREFIX."
+            "{tables}: {reason}. Probabilities must be numbers from 0 to 1; if the column "
+            "is no probability, rename it or choose another --probs PREFIX.",
+            tables=tables,
+            reason=reason_of(error),
         )
-    if "Out of Memory Error: " in str(error):
-        return UnreadableError(f"{names} needs more memory than allowed. Raise --memory.")
+    if _is_out_of_memory(error):
+        return UnreadableError(
+            "{tables} needs more memory than allowed. Raise {option}.",
+            tables=tables,
+            option="--memory",
+        )
     if may_pass(error):
         return StoreError(
-            f"The system refused to go on with {names}: {_reason(error)}. Make room, and do the "
-            "same again."
+            "The system refused to go on with {tables}: {reason}. "
+            "Make room, and do the same again.",
+            tables=tables,
+            reason=reason_of(error),
         )
     return UnreadableError(
-        f"{names} cannot be read: {_reason(error)}. Look whether it is complete and of the format "
-        "that its name says, or save it again."
-    )
-
-
-def _reason(error: Exception) -> str:
-    first, *others = str(error).strip().split("\n")
-    if "CSV Error on Line: " in first:
-        # What follows quotes the line, which may be private, and DuckDB's own options.
-        number = first.rpartition(" ")[2]
-        causes = (said for line in others for sign, said in CSV_CAUSES if line.startswith(sign))
-        return f"line {number} {next(causes, 'is not valid')}"
-    if "CSV Parser state machine" in first:
-        return "its line ends are mixed, or its quotes do not match"
-    if "Parallel CSV Reader" in first:
-        return f"a line is longer than {BUFFER_BYTES // 10**6} MB"
-    return (
-        first.removeprefix("Conversion Error: ").removeprefix("Invalid Input Error: ").rstrip(".")
+        "{tables} cannot be read: {reason}. Look whether it is complete and of the format "
+        "that its name says, or save it again.",
+        tables=tables,
+        reason=reason_of(error),
     )

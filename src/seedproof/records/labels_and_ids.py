@@ -11,6 +11,7 @@ from seedproof.errors import (
     DtypeError,
     DuplicateExampleError,
     MissingValueError,
+    SeedproofError,
     ShapeError,
     UnknownLabelError,
 )
@@ -48,16 +49,19 @@ def as_ids(ids: npt.ArrayLike | None, n_examples: int) -> pa.Array:
     given = column(ids)
     if given.shape != (n_examples,):
         raise ShapeError(
-            f"Ids have shape {given.shape}, but there are {n_examples} examples. "
-            f"Give one id an example, shape ({n_examples},)."
+            "Ids have shape {shape!s}, but there are {n_examples} examples. "
+            "Give one id an example, shape ({n_examples},).",
+            shape=given.shape,
+            n_examples=n_examples,
         )
     if np.issubdtype(given.dtype, np.signedinteger):
         return to_arrow(given.astype(np.int64))
     names = [as_text(value) for value in given.tolist()]
     if None in names:
         raise MissingValueError(
-            f"The id of example {names.index(None)} is missing. "
-            "Give every example an id, or leave `ids` out."
+            "The id of example {position} is missing. "
+            "Give every example an id, or leave `ids` out.",
+            position=names.index(None),
         )
     texts = [str(name) for name in names]
     if all(is_integer(text) for text in texts):
@@ -75,7 +79,9 @@ def canonical_rows(ids: pa.Array) -> IntArray:
     same = to_numpy(pc.equal(ranked[:-1], ranked[1:]))
     if same.any():
         twice = ranked[int(np.flatnonzero(same)[0])].as_py()
-        raise DuplicateExampleError(f"The id {twice!r} comes twice. Give every example its own id.")
+        raise DuplicateExampleError(
+            "The id {twice!r} comes twice. Give every example its own id.", twice=twice
+        )
     return to_numpy(order)
 
 
@@ -83,8 +89,9 @@ def class_names(classes: Sequence[str] | None, n_classes: int) -> tuple[str, ...
     """Names of all classes, their indices without them; refuses equal ones."""
     if n_classes < 2:
         raise ClassesError(
-            f"There is {n_classes} class. Probabilities need at least two: for a binary model give "
-            "both, np.stack([1 - p, p], axis=-1)."
+            "There is {n_classes} class. Probabilities need at least two: for a binary model give "
+            "both, np.stack([1 - p, p], axis=-1).",
+            n_classes=n_classes,
         )
     return unique_names(
         range(n_classes) if classes is None else classes, n_classes, "class", ClassesError
@@ -92,14 +99,17 @@ def class_names(classes: Sequence[str] | None, n_classes: int) -> tuple[str, ...
 
 
 def unique_names(
-    given: Sequence[object], n: int, noun: str, error: type[Exception]
+    given: Sequence[object], n: int, noun: str, error: type[SeedproofError]
 ) -> tuple[str, ...]:
     """Names as text, as many as are needed and all different."""
     names = tuple(map(str, given))
     if len(names) != n or len(set(names)) != n:
         raise error(
-            f"{len(set(names))} different {noun} names were given, and {n} are needed. "
-            "Give one name for each."
+            "{n_names} different {noun} names were given, and {n_needed} are needed. "
+            "Give one name for each.",
+            n_names=len(set(names)),
+            noun=noun,
+            n_needed=n,
         )
     check_text(names)
     return names
@@ -110,8 +120,9 @@ def check_text(names: Collection[str]) -> None:
     if not is_unicode("".join(names)):
         broken = next(name for name in names if not is_unicode(name))
         raise DtypeError(
-            f"{broken!r} is no text: it holds half of a character, which UTF-8 cannot write. "
-            "Rename it."
+            "{name!r} is no text: it holds half of a character, which UTF-8 cannot write. "
+            "Rename it.",
+            name=broken,
         )
 
 
@@ -120,8 +131,10 @@ def as_labels(labels: npt.ArrayLike, n_examples: int) -> npt.NDArray[np.generic]
     gold = column(labels)
     if gold.shape != (n_examples,):
         raise ShapeError(
-            f"Labels have shape {gold.shape}, but there are {n_examples} examples. "
-            f"Give one label an example, shape ({n_examples},)."
+            "Labels have shape {shape!s}, but there are {n_examples} examples. "
+            "Give one label an example, shape ({n_examples},).",
+            shape=gold.shape,
+            n_examples=n_examples,
         )
     return gold
 
@@ -156,8 +169,11 @@ def label_indices(gold: npt.NDArray[np.generic], classes: tuple[str, ...]) -> In
     if unknown is not None:
         shown = ", ".join(classes[:5]) + (", …" if len(classes) > 5 else "")
         raise UnknownLabelError(
-            f"The label {unknown!r} is none of the {len(classes)} classes ({shown}). "
-            "Give class indices, or names that are in `classes`."
+            "The label {label!r} is none of the {n_classes} classes ({shown}). "
+            "Give class indices, or names that are in `classes`.",
+            label=unknown,
+            n_classes=len(classes),
+            shown=shown,
         )
     codes = [UNLABELED if name is None else place[name] for name in names]
     return np.array(codes, dtype=np.int32)

@@ -28,7 +28,8 @@ class Location:
         text = os.fspath(target)
         if not is_unicode(text):
             raise NotFoundError(
-                f"{text!r} is not a location that can be opened: it is not UTF-8. Rename it."
+                "{location!r} is not a location that can be opened: it is not UTF-8. Rename it.",
+                location=text,
             )
         if "://" not in text:
             return cls(pyarrow.fs.LocalFileSystem(), Path(text).absolute().as_posix())
@@ -36,8 +37,10 @@ class Location:
             files, path = pyarrow.fs.FileSystem.from_uri(text)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
             raise NotFoundError(
-                f"{text!r} is not a location that can be opened ({first_line(error)}). "
-                "Give a local path, or a URL such as s3://bucket/folder."
+                "{location!r} is not a location that can be opened ({reason}). "
+                "Give a local path, or a URL such as s3://bucket/folder.",
+                location=text,
+                reason=first_line(error),
             ) from error
         return cls(files, path.rstrip("/"))
 
@@ -124,8 +127,9 @@ class Location:
             os.link(draft, self.path)
         except FileExistsError as error:
             raise RunExistsError(
-                f"{self.path} exists already. Records are never overwritten: "
-                "remove the run's folder first, or write to another store."
+                "{path} exists already. Records are never overwritten: "
+                "remove the run's folder first, or write to another store.",
+                path=self.path,
             ) from error
         finally:
             draft.unlink()

@@ -171,8 +171,9 @@ class StudyManifest:
 
 def _of_another_file(place: Location) -> DamagedStoreError:
     return DamagedStoreError(
-        f"{place} holds what belongs into another file. "
-        "Restore it from a copy, or make the run again."
+        "{path} holds what belongs into another file. "
+        "Restore it from a copy, or make the run again.",
+        path=place,
     )
 
 
@@ -190,24 +191,30 @@ def _unsealed(place: Location) -> dict[str, Any]:
         version = content["schema"]
     except FileNotFoundError as error:
         raise NotFoundError(
-            f"{place} does not exist. Give the folder or URL of a seedproof store."
+            "{path} does not exist. Give the folder or URL of a seedproof store.", path=place
         ) from error
     except OSError as error:
         reason = first_line(error)
         raise NotFoundError(
-            f"{place} cannot be opened ({reason}). Look at the address, the network and the "
-            "permissions."
+            "{path} cannot be opened ({reason}). Look at the address, the network and the "
+            "permissions.",
+            path=place,
+            reason=reason,
         ) from error
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise DamagedStoreError(
-            f"{place} is not what was written there ({type(error).__name__}). "
-            "Restore it from a copy, or make the run again."
+            "{path} is not what was written there ({type_name}). "
+            "Restore it from a copy, or make the run again.",
+            path=place,
+            type_name=type(error).__name__,
         ) from error
     check_version(version, str(place))
     if digest(_canonical(content)) != seal:
         raise DamagedStoreError(
-            f"{place} was changed after it was written: its digest differs. "
-            "Restore it from a copy, or make the run again."
+            "{path} was changed after it was written: its digest differs. "
+            "Restore it from a copy, or make the run again.",
+            path=place,
+            digest=seal,
         )
     del content["schema"]
     return dict(content)

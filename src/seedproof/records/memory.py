@@ -26,6 +26,7 @@ def parse_memory(memory: str | int) -> int:
         size = 0
     if size < LEAST_BYTES:
         raise OptionError(
-            f"A memory of {memory!r} is not allowed. Give at least 100MB, such as 4GB."
+            "A memory of {memory!r} is not allowed. Give at least 100MB, such as 4GB.",
+            memory=memory,
         )
     return size

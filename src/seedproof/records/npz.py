@@ -61,14 +61,19 @@ def open_npz(paths: list[Path], *, alone: bool = False) -> ArrayShards:
     for path, content in zip(paths, loaded, strict=True):
         if key not in content or content[key].shape != first[key].shape:
             raise ShapeError(
-                f"{path.name} and {paths[0].name} hold arrays of different shapes. "
-                "Give every run the same examples and classes."
+                "{file} and {other_file} hold arrays of different shapes. "
+                "Give every run the same examples and classes.",
+                file=path.name,
+                other_file=paths[0].name,
             )
         for name in ("labels", "ids", "classes"):
             if not _are_equal(content.get(name), first.get(name)):
                 raise InputError(
-                    f"{path.name} and {paths[0].name} have different {name}. "
-                    "Give the same ones in every file."
+                    "{file} and {other_file} have different {array}. "
+                    "Give the same ones in every file.",
+                    file=path.name,
+                    other_file=paths[0].name,
+                    array=name,
                 )
     by_name = dict(zip(run_names(paths), loaded, strict=True))
     names = canonical_order(list(by_name))
@@ -93,20 +98,23 @@ def _are_equal(one: npt.NDArray[Any] | None, other: npt.NDArray[Any] | None) -> 
 
 def _load_npz(path: Path) -> dict[str, npt.NDArray[Any]]:
     if not path.is_file():
-        raise NotFoundError(f"{str(path)!r} is not a file. Give an .npz file.")
+        raise NotFoundError("{path!r} is not a file. Give an .npz file.", path=str(path))
     try:
         with zipfile.ZipFile(path) as content:
             names = [name for name in content.namelist() if name.endswith(".npy")]
             found = {name.removesuffix(".npy"): _load_member(content, name) for name in names}
     except _DAMAGES as error:
         raise UnreadableError(
-            f"{path.name} is not an .npz file that can be read without pickle: it is damaged, or "
-            "holds Python objects. Save plain arrays with np.savez."
+            "{file} is not an .npz file that can be read without pickle: it is damaged, or "
+            "holds Python objects. Save plain arrays with np.savez.",
+            file=path.name,
         ) from error
     if "probs" not in found and "predictions" not in found:
         raise ColumnError(
-            f"{path.name} has neither 'probs' nor 'predictions'. "
-            f"It has: {', '.join(found) or 'no array'}. Save it under one of these names."
+            "{file} has neither 'probs' nor 'predictions'. "
+            "It has: {arrays}. Save it under one of these names.",
+            file=path.name,
+            arrays=", ".join(found) or "no array",
         )
     return found
 

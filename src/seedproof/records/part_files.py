@@ -8,13 +8,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from seedproof.errors import DamagedStoreError
+from seedproof.messages import Message
 from seedproof.records.location import Location
 from seedproof.records.manifest import Part, RunManifest
 from seedproof.records.schema import Group, check_version, digest, ids_digest
 from seedproof.records.writer import FOOTER_KEY
 
-# How advice on damage ends, unless it was taken already.
+# How advice on damage ends; and how it ends in a note, where the damage was skipped already.
 OR_SKIP = ", make the run again, or leave it out with --skip-damaged."
+OR_REMAKE = " or make the run again."
 
 
 class PartFiles:
@@ -87,17 +89,23 @@ class PartFiles:
             raise self.damaged(group_idx)
         return rows
 
-    def name_of(self, group_idx: int) -> str:
-        """A row group with its file and run, for messages."""
-        local_idx = self._place[group_idx][1]
-        return f"row group {local_idx} of {self.file_of(group_idx)} of run {self.run.name!r}"
+    def name_of(self, group_idx: int) -> Message:
+        """Return a row group with its file and run, for messages."""
+        return Message(
+            "row-group",
+            "row group {row_group} of {path} of run {run!r}",
+            row_group=self._place[group_idx][1],
+            path=self.file_of(group_idx),
+            run=self.run.name,
+        )
 
     def damaged(self, group_idx: int) -> DamagedStoreError:
         """What to raise where a row group is not as it was written."""
-        name = self.name_of(group_idx)
         return DamagedStoreError(
-            f"{name[0].upper()}{name[1:]} differs from what was committed. "
-            f"Restore the file from a copy{OR_SKIP}"
+            "Row group {row_group} of {path} of run {run!r} differs from what was committed. "
+            "Restore the file from a copy{or_else}",
+            **self.name_of(group_idx).fields,
+            or_else=OR_SKIP,
         )
 
     def _footer(self, part_idx: int) -> dict[str, Any]:
@@ -125,8 +133,10 @@ class PartFiles:
     def _check(self, place: Location, part: Part) -> None:
         if not place.is_file():
             raise DamagedStoreError(
-                f"{place} is missing, but run {self.run.name!r} lists it. "
-                f"Restore it from a copy{OR_SKIP}"
+                "{path} is missing, but run {run!r} lists it. Restore it from a copy{or_else}",
+                path=place,
+                run=self.run.name,
+                or_else=OR_SKIP,
             )
         size = place.size()
         if (
@@ -134,6 +144,9 @@ class PartFiles:
             or digest(place.read_bytes(size - part.footer_size)) != part.footer_digest
         ):
             raise DamagedStoreError(
-                f"{place} of run {self.run.name!r} differs from what was committed, so that none "
-                f"of its row groups can be trusted. Restore it from a copy{OR_SKIP}"
+                "{path} of run {run!r} differs from what was committed, so that none "
+                "of its row groups can be trusted. Restore it from a copy{or_else}",
+                path=place,
+                run=self.run.name,
+                or_else=OR_SKIP,
             )

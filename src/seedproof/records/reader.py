@@ -15,11 +15,12 @@ from seedproof.errors import (
     StoreError,
     TooFewRunsError,
 )
+from seedproof.messages import Message, recorded
 from seedproof.records.alignment import check_alike, label_conflict, largest_alike
 from seedproof.records.arrow import to_numpy
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
-from seedproof.records.part_files import OR_SKIP
+from seedproof.records.part_files import OR_REMAKE
 from seedproof.records.predicted import most_probable_of_top
 from seedproof.records.run_reader import RunReader
 from seedproof.records.schema import (
@@ -53,7 +54,7 @@ class Store:
     def __init__(self, location: Location, *, skip_damaged: bool = False) -> None:
         self.location = location
         self.study = StudyManifest.load(location)
-        self.left_out: list[str] = []
+        self.left_out: list[Message] = []
         self._skip_damaged = skip_damaged
         self._n_unreadable = 0
 
@@ -73,10 +74,10 @@ class Store:
         return tuple(sorted(found, key=lambda run: (run.arm, rank[run.name], run.run_id)))
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Message, ...]:
         """What a person should know about how the runs came into the store."""
-        found = (note for run in self.runs for note in run.facts.get("notes", ()))
-        return tuple(dict.fromkeys(found))
+        texts = (note for run in self.runs for note in run.facts.get("notes", ()))
+        return tuple(recorded(text) for text in dict.fromkeys(texts))
 
     def splits(self) -> tuple[str, ...]:
         """Names of the data splits that some run has predictions for."""
@@ -111,19 +112,27 @@ class Store:
         split = _only(split, self.splits(), "split", "--split")
         chosen = [run for run in self.runs if run.arm == arm and run.status == "finished"]
         if len(chosen) < (1 if alone else 2):
-            unfinished = " ".join(["", *self._unfinished(arm)])
+            unfinished = "".join(f" {note}" for note in self._unfinished(arm))
             raise TooFewRunsError(
-                f"A flip needs two runs to disagree, but arm {arm!r} of study "
-                f"{self.study.name!r} has {len(chosen)} finished run(s). "
-                f"Give the predictions of at least 2 runs.{unfinished}"
+                "A flip needs two runs to disagree, but arm {arm!r} of study "
+                "{study!r} has {n_runs} finished run(s). "
+                "Give the predictions of at least 2 runs.{unfinished}",
+                arm=arm,
+                study=self.study.name,
+                n_runs=len(chosen),
+                unfinished=unfinished,
             )
         readers = [reader for run in chosen if (reader := self._open(run, split)) is not None]
         if self._skip_damaged:
             readers = self._fitting(readers)
         if len(readers) < (1 if alone else 2):
             raise TooFewRunsError(
-                f"Of the {len(chosen)} runs of arm {arm!r}, {len(readers)} can be read. "
-                f"{' '.join(self.left_out)}"
+                "Of the {n_runs} runs of arm {arm!r}, {n_readable} can be read. {left_out}",
+                n_runs=len(chosen),
+                arm=arm,
+                n_readable=len(readers),
+                left_out=" ".join(map(str, self.left_out)),
+                notes=tuple(self.left_out),
             )
         found = StoreShards(readers, self.study.rows_per_group)
         self.left_out += self._unfinished(arm)
@@ -134,23 +143,35 @@ class Store:
         folders = (self.location / "runs").folders()
         n_failed = sum((place / "failure.json").is_file() for place in folders)
         if not n_failed:
-            return TooFewRunsError(f"{self.location} has no finished run. Finish the study first.")
+            return TooFewRunsError(
+                "{location} has no finished run. Finish the study first.", location=self.location
+            )
         runs = "1 run" if n_failed == 1 else f"{n_failed} runs"
         return TooFewRunsError(
-            f"{self.location} has no finished run: {runs} failed, and `seedproof status "
-            f"{self.location} --tracebacks` says why. Finish the study first."
+            "{location} has no finished run: {runs} failed, and `seedproof status "
+            "{location} --tracebacks` says why. Finish the study first.",
+            location=self.location,
+            runs=runs,
+            n_failed=n_failed,
         )
 
-    def _unfinished(self, arm: str) -> list[str]:
-        """A note on the runs that are planned for an arm and are not there, if there are any."""
+    def _unfinished(self, arm: str) -> list[Message]:
+        """Return a note on the runs that are planned for an arm and are not there, if any."""
         if self.study.runs and not self._n_unreadable:
             there = {run.name for run in self.runs}
             lost = [name for name in self.study.runs if name not in there]
             if lost:
-                verb = "is" if len(lost) == 1 else "are"
-                count = f"{len(lost)} of {len(self.study.runs)} runs that were ingested"
-                advice = "Restore the folder from a copy, or ingest again."
-                return [f"{count} {verb} missing: {listed(lost)}. {advice}"]
+                note = Message(
+                    "ingested-runs-missing",
+                    "{n_missing} of {n_planned} runs that were ingested {verb} missing: {listed}. "
+                    "Restore the folder from a copy, or ingest again.",
+                    n_missing=len(lost),
+                    n_planned=len(self.study.runs),
+                    verb="is" if len(lost) == 1 else "are",
+                    listed=listed(lost),
+                    runs=tuple(lost),
+                )
+                return [note]
         plan = self.study.plan or {}
         # Who cannot be read has no name here, and was told of already.
         if "seeds" not in plan or arm not in plan["arms"] or self._n_unreadable:
@@ -160,16 +181,27 @@ class Store:
         missing = [name for name in names if name not in made]
         if not missing:
             return []
-        of_arm = f" of arm {arm!r}" if len(plan["arms"]) > 1 else ""
-        verb = "has" if len(missing) == 1 else "have"
-        count = f"{len(missing)} of {len(names)} planned runs{of_arm}"
-        return [f"{count} {verb} not finished: {listed(missing)}. `seedproof status` says why."]
+        note = Message(
+            "planned-runs-missing",
+            "{n_missing} of {n_planned} planned runs{of_arm} {verb} not finished: {listed}. "
+            "`seedproof status` says why.",
+            n_missing=len(missing),
+            n_planned=len(names),
+            of_arm=f" of arm {arm!r}" if len(plan["arms"]) > 1 else "",
+            verb="has" if len(missing) == 1 else "have",
+            listed=listed(missing),
+            arm=arm,
+            runs=tuple(missing),
+        )
+        return [note]
 
     def _load_run(self, folder: Location) -> RunManifest | None:
         try:
             return _load_run(folder)
         except DamagedStoreError as error:
-            self._leave_out(f"The run in runs/{folder.name} is left out.", error)
+            self._leave_out(
+                error, "The run in {folder} is left out. {why}", folder=f"runs/{folder.name}"
+            )
             self._n_unreadable += 1
             return None
 
@@ -177,7 +209,7 @@ class Store:
         try:
             return RunReader(self.location, run, split)
         except DamagedStoreError as error:
-            self._leave_out(f"Run {run.name!r} is left out.", error)
+            self._leave_out(error, "Run {run!r} is left out. {why}", run=run.name)
             return None
 
     def _fitting(self, readers: list[RunReader]) -> list[RunReader]:
@@ -188,18 +220,29 @@ class Store:
                 try:
                     check_alike(alike[0], reader)
                 except InputError as error:
-                    self._leave_out(f"Run {reader.run.name!r} is left out.", error)
+                    self._leave_out(error, "Run {run!r} is left out. {why}", run=reader.run.name)
         return alike
 
-    def _leave_out(self, what: str, error: SeedproofError) -> None:
+    def _leave_out(self, error: SeedproofError, template: str, **fields: str) -> None:
         if not self._skip_damaged:
             raise error
-        self.left_out.append(f"{what} {below(self.location, str(error))}")
+        why = as_reason(error, self.location)
+        self.left_out.append(Message("run-left-out", template, why=why, **fields))
 
 
-def below(store: Location, text: str) -> str:
-    """A message as a note: paths below the store's folder, and no advice that was taken."""
-    return text.replace(f"{store}/", "").replace(OR_SKIP, " or make the run again.")
+def as_reason(error: SeedproofError, store: Location) -> SeedproofError:
+    """Return an error as a note quotes it: paths below the store, no advice that was taken."""
+    fields = {name: _below(store, value) for name, value in error.fields.items()}
+    return error.replace(**(fields | ({"or_else": OR_REMAKE} if "or_else" in fields else {})))
+
+
+def _below(store: Location, value: object) -> object:
+    """Return a field of an error in which locations are below the store's folder."""
+    if isinstance(value, Location):
+        return str(value).removeprefix(f"{store}/")
+    if isinstance(value, Message):
+        return value.replace(**{name: _below(store, one) for name, one in value.fields.items()})
+    return value
 
 
 def listed(names: Sequence[str]) -> str:
@@ -212,8 +255,10 @@ def _load_run(folder: Location) -> RunManifest:
     run = RunManifest.load(folder)
     if run.run_id != folder.name:
         raise DamagedStoreError(
-            f"{folder} holds the run {run.run_id!r}, which belongs into a folder of that name. "
-            "Rename the folder, or remove it if it is a copy."
+            "{folder} holds the run {run_id!r}, which belongs into a folder of that name. "
+            "Rename the folder, or remove it if it is a copy.",
+            folder=folder,
+            run_id=run.run_id,
         )
     return run
 
@@ -225,10 +270,19 @@ def _only(given: str | None, known: Sequence[str], noun: str, option: str) -> st
         )
     if given is None and len(known) > 1:
         raise OptionError(
-            f"The store has {len(known)} {noun}s ({', '.join(known)}). Choose one with {option}."
+            "The store has {n_known} {noun}s ({known}). Choose one with {option}.",
+            n_known=len(known),
+            noun=noun,
+            known=tuple(known),
+            option=option,
         )
     if given is not None and given not in known:
-        raise OptionError(f"The store has no {noun} {given!r}. Known: {', '.join(known)}.")
+        raise OptionError(
+            "The store has no {noun} {given!r}. Known: {known}.",
+            noun=noun,
+            given=given,
+            known=tuple(known),
+        )
     return known[0] if given is None else given
 
 
@@ -254,7 +308,10 @@ class StoreShards:
             check_alike(first, reader)
         rows_per_group = rows_per_group or first.groups[0].rows
         if any(group.rows != rows_per_group for group in first.groups[:-1]):
-            raise StoreError("The row groups of the store are uneven. Write it with RunWriter.")
+            raise StoreError(
+                "The row groups of the store are uneven. Write it with RunWriter.",
+                rows_per_group=rows_per_group,
+            )
         lists = {reader.classes for reader in self._readers}
         self._same_classes = len(lists) == 1
         self.classes = first.classes

@@ -50,13 +50,16 @@ def ingest_tables(
     """
     if "://" in os.fspath(store):
         raise OptionError(
-            f"{os.fspath(store)!r} is no local folder. Ingest into one, and copy it there: "
-            "a store is plain files."
+            "{store!r} is no local folder. Ingest into one, and copy it there: "
+            "a store is plain files.",
+            store=os.fspath(store),
         )
     plan = Plan(tuple(Path(table) for table in tables), Path(store), columns or Columns())
     for table in plan.tables:
         if not table.is_file():
-            raise NotFoundError(f"{str(table)!r} is not a file. Give CSV, TSV, Parquet or JSONL.")
+            raise NotFoundError(
+                "{table!r} is not a file. Give CSV, TSV, Parquet or JSONL.", table=str(table)
+            )
     place = Location.of(plan.store)
     with _frugal_pool(), _claimed(plan) as working:
         # Otherwise it was stopped when all was done but the tidying up.
@@ -76,7 +79,8 @@ def _claimed(plan: Plan) -> Iterator[Path]:
     with mark.open("rb") as file:
         if not lock(file):
             raise StoreError(
-                f"Another process is ingesting into {plan.store}. Wait until it has ended."
+                "Another process is ingesting into {store}. Wait until it has ended.",
+                store=plan.store,
             )
         plan.check()
         # What was spilled belongs to a process that is no more.
@@ -97,8 +101,10 @@ def _refuse_other_things(store: Path) -> None:
     inside = store.glob("*") if store.is_dir() else [store] if store.exists() else []
     if any(not path.name.startswith(f"{MARK}.") for path in inside):
         raise StoreError(
-            f"{store} exists already, and is no unfinished ingest. "
-            "Records are never overwritten: choose another --out."
+            "{store} exists already, and is no unfinished ingest. "
+            "Records are never overwritten: choose another {option}.",
+            store=store,
+            option="--out",
         )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from seedproof.errors import NotFoundError
+from seedproof.messages import Message
 from seedproof.records.arrow import to_numpy
 from seedproof.records.checks import HALF_SUM_TOLERANCE
 from seedproof.records.location import Location
@@ -46,7 +47,9 @@ class RunReader:
         self.store, self.run, self.split = store, run, split
         self._files = PartFiles(store, run, f"predictions/{split}/")
         if not self._files.facts:
-            raise NotFoundError(f"Run {run.name!r} has no predictions for the split {split!r}.")
+            raise NotFoundError(
+                "Run {run!r} has no predictions for the split {split!r}.", run=run.name, split=split
+            )
         self.kind = Kind(self._files.facts["kind"])
         self.classes = tuple(self._files.facts["classes"])
         self.groups = self._files.groups
@@ -109,7 +112,7 @@ class RunReader:
             floats_from_binary(rows.column("top_probs")),
         )
 
-    def name_of(self, group_idx: int) -> str:
+    def name_of(self, group_idx: int) -> Message:
         """A row group with its file and run, for messages."""
         return self._files.name_of(group_idx)
 

@@ -43,8 +43,10 @@ def select(scan: Scan, roles: Roles, run_name: str, *, integer_ids: bool) -> str
         kind, name = scan.types[column], quote_name(column)
         if _is_nested(kind):
             raise DtypeError(
-                f"The column {column!r} of {scan.title} holds several values a row. Give one; "
-                "multi-label predictions are not measured."
+                "The column {column!r} of {table} holds several values a row. Give one; "
+                "multi-label predictions are not measured.",
+                column=column,
+                table=scan.title,
             )
         if kind in {"FLOAT", "DOUBLE"}:
             # pandas turns integers into floats as soon as one is missing. NaN is missing, too.
@@ -66,8 +68,10 @@ def select(scan: Scan, roles: Roles, run_name: str, *, integer_ids: bool) -> str
     for index, column in enumerate(roles.probs):
         if _is_nested(scan.types[column]):
             raise DtypeError(
-                f"The column {column!r} of {scan.title} holds several values a row. "
-                "Give one probability, and a column for each class."
+                "The column {column!r} of {table} holds several values a row. "
+                "Give one probability, and a column for each class.",
+                column=column,
+                table=scan.title,
             )
         parts.append(f"CAST(CAST({quote_name(column)} AS DOUBLE) AS FLOAT) AS p{index}")
     parts += [f"CAST({quote_name(name)} AS VARCHAR) AS x{i}" for i, name in enumerate(roles.extras)]
@@ -113,7 +117,9 @@ def _unpacked(path: Path) -> Iterator[tuple[pa.NativeFile, pa.NativeFile]]:
                     yield stream, file
     except OSError as error:
         raise UnreadableError(
-            f"{path.name} cannot be unpacked: it is damaged, or not packed. Save it again."
+            "{file} cannot be unpacked: it is damaged, or not packed. Save it again.",
+            file=path.name,
+            problem="packing",
         ) from error
 
 
@@ -126,21 +132,30 @@ def read_header(path: Path) -> tuple[list[str], str]:
         text = start.decode("utf-8-sig", errors="strict" if len(start) < HEADER_BYTES else "ignore")
     except UnicodeDecodeError as error:
         raise UnreadableError(
-            f"{path.name} is not UTF-8 text (byte {error.start}). Save it as UTF-8."
+            "{file} is not UTF-8 text (byte {start}). Save it as UTF-8.",
+            file=path.name,
+            start=error.start,
+            problem="encoding",
         ) from error
     if "\0" in text[:1000]:
         raise UnreadableError(
-            f"{path.name} is not a text table: it holds binary data. Save it as UTF-8 text."
+            "{file} is not a text table: it holds binary data. Save it as UTF-8 text.",
+            file=path.name,
+            problem="binary",
         )
     if not text.strip():
-        raise EmptyInputError(f"{path.name} is empty. Give a header line and one row a prediction.")
+        raise EmptyInputError(
+            "{file} is empty. Give a header line and one row a prediction.", file=path.name
+        )
     separators = "\t" if ".tsv" in path.name.lower() else ",;\t|"
     headers = {sign: _first_row(text, sign) for sign in separators}
     separator = max(separators, key=lambda sign: len(headers[sign]))
     if not headers[separator]:
         raise UnreadableError(
-            f"{path.name} has no header: its first line is empty, or a quote in it never closes. "
-            "Give the names of the columns in the first line."
+            "{file} has no header: its first line is empty, or a quote in it never closes. "
+            "Give the names of the columns in the first line.",
+            file=path.name,
+            problem="header",
         )
     # pandas writes its index under an empty name.
     return [name or f"column{i}" for i, name in enumerate(headers[separator])], separator

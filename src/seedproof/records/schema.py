@@ -262,6 +262,9 @@ def check_version(text: object, where: str) -> None:
             if int(major) == SCHEMA_VERSION[0] and int(minor) <= SCHEMA_VERSION[1]:
                 return
     raise SchemaVersionError(
-        f"{where} has schema version {text!r}, and this seedproof reads up to {version_text()}. "
-        "Upgrade seedproof, or measure with the version that wrote it."
+        "{path} has schema version {version!r}, and this seedproof reads up to {newest}. "
+        "Upgrade seedproof, or measure with the version that wrote it.",
+        path=where,
+        version=text,
+        newest=version_text(),
     )

@@ -127,8 +127,11 @@ class SortedRows:
         ):
             if count := self._gathered.missing[name]:
                 raise MissingValueError(
-                    f"The column {column!r} is empty in {count:,} of {n_rows:,} rows. "
-                    "Fill it in, or remove these rows."
+                    "The column {column!r} is empty in {n_missing:,} of {n_rows:,} rows. "
+                    "Fill it in, or remove these rows.",
+                    column=column,
+                    n_missing=count,
+                    n_rows=n_rows,
                 )
         return n_rows
 
@@ -136,13 +139,16 @@ class SortedRows:
         runs = canonical_order(list(self._gathered.names["r"]))
         if len(runs) > MAX_RUNS:
             raise ColumnError(
-                f"The column {self._roles.run!r} has more than {MAX_RUNS:,} different values, so "
-                "it does not say which training a row is from. Name the one that does with --run."
+                "The column {column!r} has more than {at_most:,} different values, so "
+                "it does not say which training a row is from. Name the one that does with --run.",
+                column=self._roles.run,
+                at_most=MAX_RUNS,
             )
         if len(runs) < self._least_runs:
             raise TooFewRunsError(
-                f"A flip needs two runs to disagree, but there is only run {runs[0]!r}. "
-                "Give the predictions of at least 2 trainings."
+                "A flip needs two runs to disagree, but there is only run {run!r}. "
+                "Give the predictions of at least 2 trainings.",
+                run=runs[0],
             )
         return runs
 
@@ -153,8 +159,9 @@ class SortedRows:
         spelled = {*found["l"], *found["y"]}
         if len(spelled) > MAX_CLASSES:
             raise ClassesError(
-                f"There are more than {MAX_CLASSES:,} different predictions. Multi-label and "
-                "regression outputs are not measured; map free text to answers first."
+                "There are more than {at_most:,} different predictions. Multi-label and "
+                "regression outputs are not measured; map free text to answers first.",
+                at_most=MAX_CLASSES,
             )
         whole = _spellings(spelled)
         classes = self._roles.classes or tuple(canonical_order(sorted(set(whole.values()))))
@@ -164,15 +171,20 @@ class SortedRows:
         if unknown:
             shown = ", ".join(classes[:5]) + (", …" if len(classes) > 5 else "")
             raise UnknownLabelError(
-                f"The label {unknown[0]!r} is none of the {len(classes)} classes ({shown}). "
-                "Labels must be spelled like the classes in the column names."
+                "The label {label!r} is none of the {n_classes} classes ({shown}). "
+                "Labels must be spelled like the classes in the column names.",
+                label=unknown[0],
+                n_classes=len(classes),
+                shown=shown,
             )
         known = {name: index for name, index in spelling.items() if index is not None}
         labels, predicted = ({known[n] for n in found[c]} for c in "ly")
         if labels and predicted and labels.isdisjoint(predicted):
             raise UnknownLabelError(
-                f"No label is ever predicted: labels such as {min(found['l'])!r}, predictions such "
-                f"as {min(found['y'])!r}. Write both in the same way."
+                "No label is ever predicted: labels such as {label!r}, predictions such "
+                "as {prediction!r}. Write both in the same way.",
+                label=min(found["l"]),
+                prediction=min(found["y"]),
             )
         return classes, known
 
@@ -323,8 +335,11 @@ class SortedRows:
             if column.null_count:
                 row = pc.index(column.is_null(), value=True).as_py()
                 raise MissingValueError(
-                    f"Example {ids[row].as_py()!r} of run {run!r} has "
-                    f"no value in {name!r}. Fill it in, or leave the example out of every run."
+                    "Example {example!r} of run {run!r} has "
+                    "no value in {column!r}. Fill it in, or leave the example out of every run.",
+                    example=ids[row].as_py(),
+                    run=run,
+                    column=name,
                 )
             probs[:, index] = to_numpy(column)
         return ids, labels, probs, further
@@ -362,8 +377,12 @@ class SortedRows:
                 run,
             )
             raise MissingExampleError(
-                f"Run {run!r} lacks {n_missing} of {total} examples, such as {example!r}. "
-                "Give every run the same examples."
+                "Run {run!r} lacks {n_missing} of {n_examples} examples, such as {example!r}. "
+                "Give every run the same examples.",
+                run=run,
+                n_missing=n_missing,
+                n_examples=total,
+                example=example,
             )
         # An empty text is a label, unlike nothing.
         example, one, other = self._one(
@@ -372,8 +391,12 @@ class SortedRows:
         )
         another = "none" if one == other else repr(other)
         raise LabelConflictError(
-            f"Example {example!r} has the label {one!r} in one run and {another} in another. "
-            "An example has one right answer: give the same labels in every run."
+            "Example {example!r} has the label {label!r} in one run and {another} in another. "
+            "An example has one right answer: give the same labels in every run.",
+            example=example,
+            label=one,
+            another=another,
+            other_label=None if one == other else other,
         )
 
 
@@ -387,8 +410,10 @@ def _refuse_regression(predictions: Sequence[str], n_rows: int) -> None:
         return
     if all(NUMBER_TEXT.match(name) for name in predictions):
         raise DtypeError(
-            f"Predictions such as {predictions[0]!r} are numbers that hardly ever repeat: that is "
-            "regression, which is not measured. Give predicted classes, or one probability a class."
+            "Predictions such as {prediction!r} are numbers that hardly ever repeat: that is "
+            "regression, which is not measured. "
+            "Give predicted classes, or one probability a class.",
+            prediction=predictions[0],
         )
 
 

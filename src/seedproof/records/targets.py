@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy.typing as npt
 
 from seedproof.errors import DtypeError, OptionError
+from seedproof.messages import Message
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.columns import Columns
 from seedproof.records.location import Location
@@ -40,7 +41,7 @@ def open_target(
     progress: Progress | None,
     alone: bool = False,
     skip_damaged: bool = False,
-) -> tuple[ShardSource, tuple[str, ...]]:
+) -> tuple[ShardSource, tuple[Message, ...]]:
     """Whatever the target is, as shards, with notes on how it was read.
 
     Args:
@@ -122,8 +123,8 @@ def _kind(target: Target) -> str:
     if hasattr(target, "__array__") or isinstance(target, list | tuple):
         return "array"
     raise DtypeError(
-        f"A {type(target).__name__} cannot be measured. "
-        "Give an array, a dataframe, a path or a store."
+        "A {type_name} cannot be measured. Give an array, a dataframe, a path or a store.",
+        type_name=type(target).__name__,
     )
 
 
@@ -139,8 +140,11 @@ def _refuse_what_has_no_effect(
     ):
         if given and kind not in fits:
             raise OptionError(
-                f"Options such as {', '.join(given)} go with {'s and '.join(fits)}s, but this is "
-                f"of the kind {kind!r}. Leave them out."
+                "Options such as {given} go with {kinds}s, but this is "
+                "of the kind {kind!r}. Leave them out.",
+                given=tuple(given),
+                kinds="s and ".join(fits),
+                kind=kind,
             )
 
 
@@ -152,7 +156,7 @@ def _paths(target: Target) -> list[str]:
     for path in paths:
         place = Path(path).absolute().resolve()
         if place in seen:
-            raise OptionError(f"{path!r} is given twice. Give the file of each run once.")
+            raise OptionError("{path!r} is given twice. Give the file of each run once.", path=path)
         seen.add(place)
     return paths
 

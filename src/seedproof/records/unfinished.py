@@ -14,7 +14,7 @@ MARK = "ingest.json"
 # The working folder inside the store, which is removed at the end.
 WORKING = "ingest"
 # What is in it; another version is not taken up.
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,16 @@ class Plan:
             ]
             if changed:
                 raise StoreError(
-                    f"{changed[0]} has changed since it began to be ingested into {self.store}. "
-                    f"Two versions are never mixed: remove {self.store}, and ingest anew."
+                    "{table} has changed since it began to be ingested into {store}. "
+                    "Two versions are never mixed: remove {store}, and ingest anew.",
+                    table=changed[0],
+                    store=self.store,
                 )
         raise StoreError(
-            f"{self.store} is the unfinished store of another command: {left.get('command')}. "
-            "Finish that one, remove the folder, or choose another --out."
+            "{store} is the unfinished store of another command: {command}. "
+            "Finish that one, remove the folder, or choose another --out.",
+            store=self.store,
+            command=left.get("command"),
         )
 
 
@@ -96,8 +100,10 @@ def refuse_unfinished(store: Location) -> None:
     place = store / MARK
     if place.is_file():
         raise StoreError(
-            f"{store} is not finished: its ingest was stopped, or goes on. "
-            f"Finish it with: {_content(place).get('command')}"
+            "{store} is not finished: its ingest was stopped, or goes on. "
+            "Finish it with: {command}",
+            store=store,
+            command=_content(place).get("command"),
         )
 
 
@@ -106,7 +112,7 @@ def _content(place: Location) -> dict[str, Any]:
         return dict(json.loads(place.read_bytes()))
     except ValueError as error:
         raise StoreError(
-            f"{place} is not what was written there. Remove the store, and ingest anew."
+            "{path} is not what was written there. Remove the store, and ingest anew.", path=place
         ) from error
 
 

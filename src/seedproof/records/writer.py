@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from seedproof.messages import Message
 from seedproof.records.arrow import to_numpy
 from seedproof.records.checks import (
     SUM_TOLERANCE,
@@ -19,6 +20,7 @@ from seedproof.records.checks import (
     check_classes,
     check_probs,
     check_top,
+    example_of,
 )
 from seedproof.records.location import Location
 from seedproof.records.manifest import Part, RunManifest
@@ -101,8 +103,8 @@ class PredictionsWriter:
         if len(ids) == 0:
             return
 
-        def where(row: int) -> str:
-            return f"Example {ids[row].as_py()!r} of run {self._run!r}"
+        def where(row: int) -> Message:
+            return example_of(self._run, ids[row].as_py())
 
         n_classes = len(self._layout.classes)
         check_ascending(ids, self._last_id, where)

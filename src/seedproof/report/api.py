@@ -3,8 +3,7 @@
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
@@ -18,7 +17,7 @@ from seedproof.comparison.blame.sharing import note_on_shared_seeds
 from seedproof.comparison.sides import Reading, open_both, open_sides
 from seedproof.comparison.versions.compare import compare_versions as pass_over_versions
 from seedproof.engines import Engine
-from seedproof.errors import OptionError, SeedproofError
+from seedproof.errors import OptionError
 from seedproof.measurement.choice import (
     asks_for_dynamics,
     asks_for_explanations,
@@ -32,13 +31,13 @@ from seedproof.measurement.reasons import with_explanations
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.saved import is_saved, load_saved
 from seedproof.measurement.steps import with_dynamics
+from seedproof.messages import Message
 from seedproof.records.columns import Columns
 from seedproof.records.location import Location
 from seedproof.records.memory import parse_memory
 from seedproof.records.reader import Store, StoreShards
 from seedproof.records.targets import Target, open_target
 from seedproof.report.comparison.report import ComparisonReport
-from seedproof.report.printable import printable
 from seedproof.report.report import Report
 from seedproof.report.side_by_side import SideBySide
 from seedproof.report.versions import VersionReport
@@ -104,7 +103,7 @@ def measure(
     asked = known_metrics(metrics)
     scratch = Path(mkdtemp(prefix="seedproof-"))
     try:
-        with _printable_errors(), TemporaryDirectory(prefix="seedproof-") as working:
+        with TemporaryDirectory(prefix="seedproof-") as working:
             source, notes = open_target(
                 target,
                 arrays={"labels": labels, "ids": ids, "classes": classes, "runs": runs},
@@ -117,10 +116,15 @@ def measure(
             )
             if isinstance(source, StoreShards):
                 shared = note_on_shared_seeds([run.seeds for run in source.manifests])
-                notes = (*notes, shared) if shared else notes
+                notes = notes if shared is None else (*notes, shared)
             check_allowed(asked, source)
             if asked is not None:
-                notes = (*notes, f"Measured as asked: {', '.join(asked)}. The rest is left out.")
+                chosen = Message(
+                    "some-metrics",
+                    "Measured as asked: {metrics}. The rest is left out.",
+                    metrics=tuple(asked),
+                )
+                notes = (*notes, chosen)
             read = narrowed(source, asked)
             pool = measuring_workers(engine, source.n_shards, workers=workers, address=address)
             place = Location.of(scratch / "examples.parquet")
@@ -165,7 +169,8 @@ def _refuse_examples(examples: object) -> None:
     if examples is not None:
         raise OptionError(
             "A place for examples goes with the engines processes and ray. Leave it out, and save "
-            "the report."
+            "the report.",
+            keyword="examples",
         )
 
 
@@ -271,42 +276,49 @@ def compare(
     chosen: list[Any] = list(targets) if isinstance(targets, list | tuple) else [targets]
     if isinstance(targets, Mapping):
         names, chosen = [str(name) for name in targets], list(targets.values())
-    with _printable_errors():
-        reports = _reports(chosen, names)
-        if reports is not None:
-            is_usual = arm is None and split is None and columns == Columns()
-            if paired or match_rates or skip_damaged or not is_usual:
-                raise OptionError(
-                    "Names of columns, --arm, --split, --paired, --match-rates and --skip-damaged "
-                    "go with records, and only reports are given. Leave them out."
-                )
-            return ComparisonReport(_compared_reports(reports, baseline, gold))
-        scratch = Path(mkdtemp(prefix="seedproof-"))
-        try:
-            with TemporaryDirectory(prefix="seedproof-") as working:
-                reading = Reading(
-                    columns=columns,
-                    working=Path(working),
-                    memory=parse_memory(memory),
-                    split=split,
-                    arm=arm,
-                    is_paired=paired,
-                    skip_damaged=skip_damaged,
-                    progress=progress,
-                )
-                sides = open_sides(chosen, baseline, reading, names)
-                result = compare_sides(
-                    sides,
-                    Location.of(scratch),
-                    gold=gold,
-                    match_rates=match_rates,
-                    skip_damaged=skip_damaged,
-                    progress=progress,
-                )
-        except BaseException:
-            shutil.rmtree(scratch, ignore_errors=True)
-            raise
-        return ComparisonReport(result, scratch)
+    reports = _reports(chosen, names)
+    if reports is not None:
+        given = {
+            "columns": columns != Columns(),
+            "arm": arm is not None,
+            "split": split is not None,
+            "paired": paired,
+            "match_rates": match_rates,
+            "skip_damaged": skip_damaged,
+        }
+        if any(given.values()):
+            raise OptionError(
+                "Names of columns, --arm, --split, --paired, --match-rates and --skip-damaged "
+                "go with records, and only reports are given. Leave them out.",
+                keywords=tuple(name for name, is_given in given.items() if is_given),
+            )
+        return ComparisonReport(_compared_reports(reports, baseline, gold))
+    scratch = Path(mkdtemp(prefix="seedproof-"))
+    try:
+        with TemporaryDirectory(prefix="seedproof-") as working:
+            reading = Reading(
+                columns=columns,
+                working=Path(working),
+                memory=parse_memory(memory),
+                split=split,
+                arm=arm,
+                is_paired=paired,
+                skip_damaged=skip_damaged,
+                progress=progress,
+            )
+            sides = open_sides(chosen, baseline, reading, names)
+            result = compare_sides(
+                sides,
+                Location.of(scratch),
+                gold=gold,
+                match_rates=match_rates,
+                skip_damaged=skip_damaged,
+                progress=progress,
+            )
+    except BaseException:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
+    return ComparisonReport(result, scratch)
 
 
 def compare_versions(
@@ -342,7 +354,7 @@ def compare_versions(
     columns, limit = checked_columns(columns), parse_memory(memory)
     scratch = Path(mkdtemp(prefix="seedproof-"))
     try:
-        with _printable_errors(), TemporaryDirectory(prefix="seedproof-") as working:
+        with TemporaryDirectory(prefix="seedproof-") as working:
             reading = Reading(
                 columns=columns,
                 working=Path(working),
@@ -384,7 +396,9 @@ def _reports(
         return None
     if len(found) < len(targets):
         raise OptionError(
-            "Reports and records cannot be compared with each other. Give the records of all arms."
+            "Reports and records cannot be compared with each other. Give the records of all arms.",
+            n_reports=len(found),
+            n_targets=len(targets),
         )
     return found
 
@@ -395,25 +409,21 @@ def _compared_reports(
     names = list(reports)
     first = names[0] if baseline is None else baseline
     if first not in names:
-        raise OptionError(f"There is no {first!r} to compare with. Known: {', '.join(names)}.")
+        raise OptionError(
+            "There is no {baseline!r} to compare with. Known: {known}.",
+            baseline=first,
+            known=tuple(names),
+        )
     names.sort(key=lambda name: name != first)
     return compare_saved(names, [reports[name] for name in names], gold=gold)
-
-
-@contextmanager
-def _printable_errors() -> Iterator[None]:
-    """Our messages quote names of files and classes, which may hold line ends and control codes."""
-    try:
-        yield
-    except SeedproofError as error:
-        error.args = (printable(str(error)),)
-        raise
 
 
 def checked_columns(columns: Columns | None) -> Columns:
     """Names of the columns, the usual ones if none are given; anything else is refused."""
     if columns is not None and not isinstance(columns, Columns):
         raise OptionError(
-            f"columns is a {type(columns).__name__}. Give sp.Columns(run=…, example=…, …)."
+            "columns is a {type_name}. Give sp.Columns(run=…, example=…, …).",
+            keyword="columns",
+            type_name=type(columns).__name__,
         )
     return Columns() if columns is None else columns

@@ -13,10 +13,10 @@ from rich.text import Text
 from seedproof.comparison.blame.compute import USEFUL_BLOCKS, Blame, blame_runs
 from seedproof.comparison.blame.shares import LEAST_BLOCKS, Share, Shares
 from seedproof.errors import NotFoundError, OptionError
+from seedproof.messages import Message, printable
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
-from seedproof.report.numbers import MINUS, NO_BREAK, number, sign
-from seedproof.report.printable import printable
+from seedproof.report.numbers import MINUS, NO_BREAK, WithUnit
 from seedproof.report.text import MAX_LINE, plain_text
 from seedproof.typing import Progress
 
@@ -55,12 +55,18 @@ def blame(
     """
     made_by = "give a store made by `seedproof run TARGET --blame 10`"
     if not isinstance(store, str | os.PathLike | Location):
-        raise OptionError(f"A {type(store).__name__} does not hold the seeds of runs: {made_by}.")
+        raise OptionError(
+            "A {type_name} does not hold the seeds of runs: {made_by}.",
+            type_name=type(store).__name__,
+            made_by=made_by,
+        )
     place = Location.of(store)
     if place.is_local and not Store.is_at(place):
         raise NotFoundError(
-            f"There is no store at {place}. Blame needs the seeds of the runs, which tables and "
-            f"reports do not hold: {made_by}."
+            "There is no store at {place}. Blame needs the seeds of the runs, which tables and "
+            "reports do not hold: {made_by}.",
+            place=place,
+            made_by=made_by,
         )
     shards = Store(place).shards(arm=arm, split=split)
     seeds = [run.seeds for run in shards.manifests]
@@ -85,20 +91,20 @@ class BlameReport:
         """The summary as JSON text."""
         return self.result.to_json()
 
-    def sentences(self) -> tuple[str, ...]:
+    def sentences(self) -> tuple[Message, ...]:
         """What may be said, the most important first."""
         return tuple(_sentences(self.result))
 
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Message, ...]:
         """What a person should know beside the figures."""
         return tuple(_notes(self.result))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         found, width = self.result, min(options.max_width, MAX_LINE)
-        yield Text(_title(found), style="dim")
+        yield Text(str(_title(found)), style="dim")
         yield Text("")
         for sentence in self.sentences():
-            yield Text(textwrap.fill(sentence, width))
+            yield Text(textwrap.fill(str(sentence), width))
             yield Text("")
         yield _table("of the flips", found.flips)
         yield Text("")
@@ -113,31 +119,50 @@ class BlameReport:
         return plain_text(self)
 
 
-def _title(found: Blame) -> str:
-    blocks = "1 block" if found.n_blocks == 1 else f"{found.n_blocks} blocks"
-    names = printable(", ".join(found.sources))
-    return f"{found.n_runs} runs in {blocks} · {found.n_examples:,} examples · {names} vary"
+def _title(found: Blame) -> Message:
+    blocks = "1 block" if found.n_blocks == 1 else "{n_blocks} blocks"
+    return Message(
+        "blamed",
+        f"{{n_runs}} runs in {blocks} · {{n_examples:,}} examples · {{listed}} vary",
+        n_runs=found.n_runs,
+        n_blocks=found.n_blocks,
+        n_examples=found.n_examples,
+        listed=printable(", ".join(found.sources)),
+        sources=found.sources,
+    )
 
 
-def _sentences(found: Blame) -> Iterator[str]:
+def _sentences(found: Blame) -> Iterator[Message]:
     flips = found.flips
-    apart = number(flips.apart, "percent") + sign("percent")
-    yield f"Two runs that share none of these seeds disagree on {apart} of the predictions."
+    yield Message(
+        "runs-apart",
+        "Two runs that share none of these seeds disagree on {apart} of the predictions.",
+        apart=WithUnit(flips.apart, "percent"),
+    )
     if flips.most is not None:
-        share = flips.total[flips.most]
-        yield (
-            f"{flips.most} is to blame most: varied alone, it leaves {_words(share)} of these "
-            "flips, and each other source leaves fewer, by more than chance."
+        yield Message(
+            "source-to-blame",
+            "{source} is to blame most: varied alone, it leaves {share} of these flips, and each "
+            "other source leaves fewer, by more than chance.",
+            source=flips.most,
+            share=WrittenShare(flips.total[flips.most]),
         )
     elif _all_resolved(flips):
-        yield "No source is shown to be more to blame than all others."
+        yield Message(
+            "no-source-to-blame", "No source is shown to be more to blame than all others."
+        )
     else:
-        yield "Which source is to blame is not resolvable with this many runs."
+        yield Message(
+            "source-not-resolvable",
+            "Which source is to blame is not resolvable with this many runs.",
+        )
     together = flips.interaction
     if together is not None and together.is_resolved and round(100 * (together.low or 0.0)) > 0:
-        yield (
-            f"The sources do not add up: {_words(together)} of the flips belong to no source "
-            "alone, and fixing a single one leaves them."
+        yield Message(
+            "interaction",
+            "The sources do not add up: {share} of the flips belong to no source alone, and fixing "
+            "a single one leaves them.",
+            share=WrittenShare(together),
         )
 
 
@@ -151,36 +176,47 @@ def _known(shares: Shares) -> list[Share]:
     return [share for share in every if share is not None]
 
 
-def _notes(found: Blame) -> Iterator[str]:
+def _notes(found: Blame) -> Iterator[Message]:
     if found.n_blocks == 1:
-        yield (
+        yield Message(
+            "one-block",
             "all these runs share seeds with one another, directly or through others, so there "
             "are no independent blocks and no intervals. "
-            f"seedproof run --blame {USEFUL_BLOCKS} makes such blocks."
+            "seedproof run --blame {useful} makes such blocks.",
+            useful=USEFUL_BLOCKS,
         )
     elif found.n_blocks < LEAST_BLOCKS:
-        yield (
-            f"{found.n_blocks} blocks are too few for intervals, {LEAST_BLOCKS} are the least, "
-            f"{USEFUL_BLOCKS} are useful. The same seedproof run with --blame {USEFUL_BLOCKS} adds "
-            "to these runs."
+        yield Message(
+            "few-blocks",
+            "{n_blocks} blocks are too few for intervals, {least} are the least, {useful} are "
+            "useful. The same seedproof run with --blame {useful} adds to these runs.",
+            n_blocks=found.n_blocks,
+            least=LEAST_BLOCKS,
+            useful=USEFUL_BLOCKS,
         )
     totals = [share.value for share in found.flips.total.values() if share is not None]
     if totals and min(totals) >= UNHEEDED:
-        yield (
+        yield Message(
+            "sources-unheeded",
             "runs that share all sources but one still differ like strangers. Perhaps the "
-            "training draws outside of its sources: ask seedproof doctor."
+            "training draws outside of its sources: ask seedproof doctor.",
         )
     if found.logits is not None:
-        yield (
+        yield Message(
+            "interaction-by-rounding",
             "taking the most probable class creates interaction by itself; the variance of the "
-            "logit has none of that."
+            "logit has none of that.",
         )
     shown = [shares for shares in (found.flips, found.logits) if shares is not None]
     if any(share.value < 0.0 or share.value > 1.0 for one in shown for share in _known(one)):
-        yield "true shares are between 0 and 100 %; what lies beyond is chance."
-    yield (
+        yield Message(
+            "shares-out-of-range",
+            "true shares are between 0 and 100 %; what lies beyond is chance.",
+        )
+    yield Message(
+        "no-shares-of-accuracy",
         "shares of the accuracy's variance are not resolvable below about 100 runs, so there are "
-        "none here."
+        "none here.",
     )
 
 
@@ -198,17 +234,27 @@ def _table(title: str, shares: Shares) -> Table:
 def _cell(share: Share | None) -> str:
     if share is None:
         return "no such runs"
-    return _words(share) if share.is_resolved else f"{_words(share)} not resolvable"
+    text = str(WrittenShare(share))
+    return text if share.is_resolved else f"{text} not resolvable"
 
 
-def _words(share: Share | None) -> str:
-    """A share as people write it, such as "34 % [21, 47]"."""
-    if share is None:
-        return "an unknown share"
-    text = f"{_percent(share.value)}{NO_BREAK}%"
-    if share.low is None or share.high is None:
-        return text
-    return f"{text} [{_percent(share.low)}, {_percent(share.high)}]"
+@dataclass(frozen=True)
+class WrittenShare:
+    """A share as people write it, such as "34 % [21, 47]".
+
+    Args:
+        share: The share; None if it is unknown.
+    """
+
+    share: Share | None
+
+    def __str__(self) -> str:
+        if self.share is None:
+            return "an unknown share"
+        text = f"{_percent(self.share.value)}{NO_BREAK}%"
+        if self.share.low is None or self.share.high is None:
+            return text
+        return f"{text} [{_percent(self.share.low)}, {_percent(self.share.high)}]"
 
 
 def _percent(share: float) -> str:

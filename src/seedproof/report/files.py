@@ -33,12 +33,16 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
     """
     place = Location.of(folder)
     if Store.is_at(place):
-        raise OptionError(f"{str(folder)!r} is a store. Give the report a folder of its own.")
+        raise OptionError(
+            "{folder!r} is a store. Give the report a folder of its own.", folder=str(folder)
+        )
     try:
         place.make_folder()
     except OSError as error:
         raise OptionError(
-            f"{str(folder)!r} cannot be written to ({first_line(error)}). Give a folder."
+            "{folder!r} cannot be written to ({reason}). Give a folder.",
+            folder=str(folder),
+            reason=first_line(error),
         ) from error
 
 
@@ -65,7 +69,9 @@ def save_files(
                 file.write(content.encode())
     except OSError as error:
         raise OptionError(
-            f"{str(folder)!r} cannot be written to ({first_line(error)}). Give a folder."
+            "{folder!r} cannot be written to ({reason}). Give a folder.",
+            folder=str(folder),
+            reason=first_line(error),
         ) from error
 
 

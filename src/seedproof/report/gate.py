@@ -4,8 +4,8 @@ import json
 import re
 import textwrap
 from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 from xml.etree import ElementTree as ET
 
 from seedproof.comparison.effect import Effect, scale_of
@@ -19,10 +19,10 @@ from seedproof.comparison.gate.judge import (
 )
 from seedproof.comparison.gate.rules import Rule, limit_of
 from seedproof.measurement.intervals import SPREAD_FROM, Estimate
+from seedproof.messages import Message, printable
 from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.card import Unit, card
-from seedproof.report.numbers import MINUS, NO_BREAK, number, sign
-from seedproof.report.printable import printable
+from seedproof.report.numbers import NO_BREAK, WithUnit, number_format, sign, with_minus
 from seedproof.report.text import PLAIN_WIDTH
 
 FORMAT = 1
@@ -33,85 +33,126 @@ BETTER_RUNS: Mapping[int, int] = {MEAN_FROM: 5, SPREAD_FROM: 10}
 _MARKS = re.compile(r"([\\`*_\[\]|~#!@])")
 
 
-def headline(result: GateResult) -> str:
-    """The verdict in one sentence."""
-    n_rules = len(result.checks)
-    n_failed = sum(check.outcome == "fail" for check in result.checks)
-    n_open = sum(check.outcome == "investigate" for check in result.checks)
-    from_runs = f" Judged from {result.n_runs} runs."
-    if result.outcome == "pass":
-        return ("Pass: the rule holds." if n_rules == 1 else f"Pass: all {n_rules} rules hold.") + (
-            from_runs
-        )
+def headline(result: GateResult) -> Message:
+    """The verdict in one sentence, and how many runs it is from."""
+    outcomes = [check.outcome for check in result.checks]
+    n_rules = len(outcomes)
+    n_failed, n_open = outcomes.count("fail"), outcomes.count("investigate")
+    is_open = f"{{n_open}} {'is' if n_open == 1 else 'are'} open"
     if n_rules == 1:
-        verdict = "Fail: the rule is broken." if n_failed else "Investigate: the rule is open."
-        return f"{verdict}{from_runs}"
-    is_open = f"{n_open} {'is' if n_open == 1 else 'are'} open"
-    if result.outcome == "investigate":
-        return f"Investigate: of {n_rules} rules, {is_open}; none is broken.{from_runs}"
-    broken = f"{n_failed} {'is' if n_failed == 1 else 'are'} broken"
-    return f"Fail: of {n_rules} rules, {broken}{f' and {is_open}' if n_open else ''}.{from_runs}"
+        words = {
+            "pass": "Pass: the rule holds.",
+            "fail": "Fail: the rule is broken.",
+            "investigate": "Investigate: the rule is open.",
+        }[result.outcome]
+    elif result.outcome == "pass":
+        words = "Pass: all {n_rules} rules hold."
+    elif result.outcome == "investigate":
+        words = f"Investigate: of {{n_rules}} rules, {is_open}; none is broken."
+    else:
+        broken = f"{{n_failed}} {'is' if n_failed == 1 else 'are'} broken"
+        words = f"Fail: of {{n_rules}} rules, {broken}{f' and {is_open}' if n_open else ''}."
+    return Message(
+        result.outcome,
+        f"{words} Judged from {{n_runs}} runs.",
+        n_rules=n_rules,
+        n_failed=n_failed,
+        n_open=n_open,
+        n_runs=result.n_runs,
+    )
 
 
-def sentence(check: Check) -> str:
+def sentence(check: Check) -> Message:
     """What was found, and how it stands to the limit."""
-    return f"{printable(check.rule.metric)} {_found(check)} {_relation(check)}{_caveat(check)}."
+    value = _value(check)
+    # After the baseline of a change a comma ends the aside.
+    comma = "," if value.code == "change" else ""
+    code, relation = _relation(check)
+    caveat = _caveat(check)
+    return Message(
+        code,
+        f"{{name}} {{value}}{comma} {relation}{caveat}.",
+        name=printable(check.rule.metric),
+        metric=check.rule.metric,
+        value=value,
+        limit=limit_text(check.rule),
+        by_value=check.reason == "value",
+        over_examples_only=bool(caveat),
+    )
 
 
-def advice(check: Check) -> str:
-    """What to do about it; nothing where the rule holds."""
+def advice(check: Check) -> Message | None:
+    """What to do about it; None where the rule holds."""
     if check.outcome == "pass":
-        return ""
+        return None
     if check.outcome == "fail":
-        return "Mend the training, or change the limit and say why."
+        return Message("fail", "Mend the training, or change the limit and say why.")
     where = " on each side" if check.rule.kind == "no-worse" else ""
-    more = f"{check.more_runs} more run{'s' * (check.more_runs != 1)}{where}"
     least = least_runs(check.rule.metric)
-    return {
-        "more runs": f"About {more} would settle it, if the value stays.",
-        "too near": f"It is too near the limit: more than {MOST_RUNS} runs would be needed. "
+    runs = "run" if check.more_runs == 1 else "runs"
+    words = {
+        "more runs": f"About {{more_runs}} more {runs}{where} would settle it, if the value stays.",
+        "too near": "It is too near the limit: more than {most_runs} runs would be needed. "
         "Decide by hand, or change the limit.",
         "too few examples": "No number of runs would settle it: there are too few examples.",
-        "too few runs": f"Make at least {least} runs{where}, better {BETTER_RUNS[least]}.",
+        "too few runs": f"Make at least {{least_runs}} runs{where}, better {{better_runs}}.",
         "unlike numbers of runs": "Give both sides the same number of runs: it grows with them.",
         "no interval": "It has no interval here, as where one run makes all of the spread: add "
         "runs.",
     }[check.reason]
+    return Message(
+        check.reason.replace(" ", "-"),
+        words,
+        more_runs=check.more_runs,
+        most_runs=MOST_RUNS,
+        least_runs=least,
+        better_runs=BETTER_RUNS[least],
+        each_side=bool(where),
+    )
 
 
-def _found(check: Check) -> str:
+def _value(check: Check) -> Message:
     """The value with its interval, or the change against the baseline with its own."""
     rule, effect, unit = check.rule, check.effect, _unit(check.rule.metric)
     if effect is None or check.baseline is None:
-        return _bracketed(check.found, unit, rule.limit)
-    own, base = (number(one.value, unit) + sign(unit) for one in (check.found, check.baseline))
+        near = NearLimit(check.found, unit, rule.limit)
+        return Message("value", "{value}", value=near)
+    own, base = (WithUnit(one.value, unit) for one in (check.found, check.baseline))
     if effect.value is None:
-        return f"{own} against the baseline's {base}"
-    change = Estimate(effect.value, effect.low, effect.high)
+        words = "{own} against the baseline's {baseline}"
+        return Message("no-change", words, own=own, baseline=base)
+    of_change: Unit | Literal["ratio"] = "points" if unit == "percent" else unit
+    words = "{own}, {change} from the baseline's {baseline}"
     if effect.scale == "ratio":
-        return f"{own}, {_bracketed(change, 'ratio', limit_of(rule))} times the baseline's {base},"
-    of_change: Unit = "points" if unit == "percent" else unit
-    return f"{own}, {_bracketed(change, of_change, limit_of(rule))} from the baseline's {base},"
+        of_change, words = "ratio", "{own}, {change} times the baseline's {baseline}"
+    change = Estimate(effect.value, effect.low, effect.high)
+    near = NearLimit(change, of_change, limit_of(rule))
+    return Message("change", words, own=own, change=near, baseline=base)
 
 
-def _relation(check: Check) -> str:
-    limit = limit_text(check.rule)
+def _relation(check: Check) -> tuple[str, str]:
+    """How it stands to the limit, as a code and in words."""
     by_value = "; it is judged by its value alone" if check.reason == "value" else ""
     if check.rule.kind == "no-worse":
-        verdict = {"pass": "is no worse", "fail": "is worse", "investigate": "may be worse"}
-        return f"{verdict[check.outcome]} ({limit}){by_value}"
+        code, verdict = {
+            "pass": ("no-worse", "is no worse"),
+            "fail": ("worse", "is worse"),
+            "investigate": ("maybe-worse", "may be worse"),
+        }[check.outcome]
+        return code, f"{verdict} ({{limit}}){by_value}"
     if check.outcome == "pass":
-        return f"is {limit}{by_value}"
+        return "within-limit", f"is {{limit}}{by_value}"
     if check.outcome == "fail":
-        return f"is not {limit}{by_value}"
-    has_interval = check.reason in {"more runs", "too near", "too few examples"}
-    return f"straddles its limit, {limit}" if has_interval else f"may or may not be {limit}"
+        return "beyond-limit", f"is not {{limit}}{by_value}"
+    if check.reason in {"more runs", "too near", "too few examples"}:  # it has an interval
+        return "limit-straddled", "straddles its limit, {limit}"
+    return "limit-open", "may or may not be {limit}"
 
 
 def _caveat(check: Check) -> str:
     """What the interval of two runs is silent about."""
-    found = check.found if check.effect is None else check.effect
-    if check.reason != "too few runs" or found.low is None or found.over != "examples":
+    interval = check.found if check.effect is None else check.effect
+    if check.reason != "too few runs" or interval.low is None or interval.over != "examples":
         return ""
     where = " on a side" if check.rule.kind == "no-worse" else ""
     return (
@@ -120,15 +161,16 @@ def _caveat(check: Check) -> str:
     )
 
 
-def limit_text(rule: Rule) -> str:
+def limit_text(rule: Rule) -> Message:
     """A limit as people say it: "at most 5 %", or the margin against a baseline."""
     unit = _unit(rule.metric)
     if rule.kind == "no-worse":
         is_ratio = scale_of(rule.metric) == "ratio"
         of_margin: Unit = "percent" if is_ratio else "points" if unit == "percent" else unit
-        margin = _exact(rule.limit, of_margin)
-        return f"margin {margin} of the baseline" if is_ratio else f"margin {margin}"
-    return f"at {'most' if rule.kind == 'max' else 'least'} {_exact(rule.limit, unit)}"
+        words = "margin {margin} of the baseline" if is_ratio else "margin {margin}"
+        return Message("margin", words, margin=_exact(rule.limit, of_margin), limit=rule.limit)
+    words = "at most {written}" if rule.kind == "max" else "at least {written}"
+    return Message(rule.kind, words, written=_exact(rule.limit, unit), limit=rule.limit)
 
 
 def _exact(limit: float, unit: Unit) -> str:
@@ -141,33 +183,52 @@ def _unit(metric: str) -> Unit:
     return card(metric).unit if metric in METRIC_NAMES else "score"
 
 
-def _bracketed(found: Estimate, unit: Unit | str, limit: float) -> str:
-    text = _written(found.value, unit, limit) + ("" if unit == "ratio" else sign(unit))  # type: ignore[arg-type] # a unit then
-    if found.low is None or found.high is None:
-        return text
-    return f"{text} [{_written(found.low, unit, limit)}, {_written(found.high, unit, limit)}]"
+@dataclass(frozen=True)
+class NearLimit:
+    """An estimate, written with the digits it takes to see on which side of a limit it is.
 
+    Args:
+        estimate: The value and its interval.
+        unit: Its unit; "ratio" for times the baseline.
+        limit: The limit.
+    """
 
-def _written(value: float, unit: Unit | str, limit: float) -> str:
-    """A number with as many digits as it takes to see on which side of the limit it is."""
-    factor = 100 if unit in {"percent", "points"} else 1
-    text = f"{value:.2f}" if unit == "ratio" else number(value, unit)  # type: ignore[arg-type] # same
-    for digits in range(2, 8):
-        shown = round(float(text.replace(MINUS, "-")) - factor * limit, 9)
-        if (shown > 0, shown < 0) == (value > limit, value < limit):
-            break
-        text = f"{factor * value:.{digits}f}".replace("-", MINUS)
-    return text
+    estimate: Estimate
+    unit: Unit | Literal["ratio"]
+    limit: float
+
+    def __str__(self) -> str:
+        text = self._written(self.estimate.value)
+        if self.unit != "ratio":
+            text += sign(self.unit)
+        if self.estimate.low is None or self.estimate.high is None:
+            return text
+        low, high = (self._written(end) for end in (self.estimate.low, self.estimate.high))
+        return f"{text} [{low}, {high}]"
+
+    def _written(self, value: float) -> str:
+        factor = 100 if self.unit in {"percent", "points"} else 1
+        scaled = factor * value
+        first = ".2f" if self.unit == "ratio" else number_format(scaled, self.unit)
+        for spec in (first, *(f".{n_digits}f" for n_digits in range(2, 8))):
+            beyond = round(float(format(scaled, spec)) - factor * self.limit, 9)
+            if (beyond > 0, beyond < 0) == (value > self.limit, value < self.limit):
+                break
+        return with_minus(scaled, spec)
 
 
 def as_text(result: GateResult, *, width: int = PLAIN_WIDTH) -> str:
     """What a terminal shows: the verdict, a line for each rule, what else to know."""
-    blocks = [headline(result), ""]
-    for check in result.checks:
-        words = f"{sentence(check)} {advice(check)}"
-        blocks.append(_wrapped(words, f"{check.outcome.upper():<13}", width))
-    notes = [_wrapped(printable(note), "Note: ", width) for note in result.notes]
-    return "\n".join([*blocks, *([""] if notes else []), *notes])
+    rules = [
+        _wrapped(_text(check), f"{check.outcome.upper():<13}", width) for check in result.checks
+    ]
+    notes = [_wrapped(printable(note), "Note: ", width) for note in map(str, result.notes)]
+    return "\n".join([str(headline(result)), "", *rules, *([""] if notes else []), *notes])
+
+
+def _text(check: Check) -> str:
+    """What was found, and what to do about it."""
+    return " ".join(str(part) for part in (sentence(check), advice(check)) if part is not None)
 
 
 def _wrapped(words: str, start: str, width: int) -> str:
@@ -197,12 +258,12 @@ def as_markdown(result: GateResult, *, command: str | None = None) -> str:
         cells = (
             f"{SIGNS[check.outcome]} {check.outcome}",
             _escaped(check.rule.metric),
-            _found(check).removesuffix(","),
-            limit_text(check.rule),
-            advice(check) or "–",
+            str(_value(check)),
+            str(limit_text(check.rule)),
+            str(advice(check) or "–"),
         )
         lines.append(f"| {' | '.join(cells)} |")
-    for note in result.notes:
+    for note in map(str, result.notes):
         lines += ["", f"Note: {_escaped(note)}"]
     if command is not None:
         ticks = max((len(run) for run in re.findall("`+", command)), default=0)
@@ -237,7 +298,10 @@ def as_junit(result: GateResult) -> str:
     suite = ET.SubElement(root, "testsuite", {"name": "seedproof gate", **counts, "skipped": "0"})
     facts = {"outcome": result.outcome, "n_runs": str(result.n_runs)}
     properties = ET.SubElement(suite, "properties")
-    for name, value in [*facts.items(), *(("note", printable(note)) for note in result.notes)]:
+    for name, value in [
+        *facts.items(),
+        *(("note", printable(note)) for note in map(str, result.notes)),
+    ]:
         ET.SubElement(properties, "property", {"name": name, "value": value})
     for check in result.checks:
         # Without the limit, so that CI follows the rule when its limit changes.
@@ -245,11 +309,11 @@ def as_junit(result: GateResult) -> str:
         case = ET.SubElement(
             suite, "testcase", {"classname": "seedproof.gate", "name": name, "time": "0"}
         )
-        words = _plain_spaces(f"{sentence(check)} {advice(check)}".rstrip())
+        words = _plain_spaces(_text(check))
         if check.outcome == "pass":
             ET.SubElement(case, "system-out").text = words
         else:
-            message = f"{check.outcome}: {_plain_spaces(sentence(check))}"
+            message = f"{check.outcome}: {_plain_spaces(str(sentence(check)))}"
             kind = {"type": check.outcome, "message": message}
             ET.SubElement(case, "failure", kind).text = words
     ET.indent(root)
@@ -268,7 +332,7 @@ def as_json(result: GateResult) -> str:
         "exit_code": result.exit_code,
         "n_runs": result.n_runs,
         "checks": [_plain(check) for check in result.checks],
-        "notes": list(result.notes),
+        "notes": [str(note) for note in result.notes],
     }
     return json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -282,13 +346,13 @@ def _plain(check: Check) -> dict[str, Any]:
         "found": asdict(check.found),
         "baseline": None if check.baseline is None else asdict(check.baseline),
         "effect": None if check.effect is None else _finite(check.effect),
-        "text": _plain_spaces(sentence(check)),
-        "advice": _plain_spaces(advice(check)),
+        "text": _plain_spaces(str(sentence(check))),
+        "advice": _plain_spaces(str(advice(check) or "")),
     }
 
 
 def _finite(effect: Effect) -> dict[str, Any]:
     """An effect with None for ends that are infinite, which JSON cannot say."""
-    fields = asdict(effect)
+    fields = effect.summary()
     infinite = {float("inf"), float("-inf")}
     return {name: None if value in infinite else value for name, value in fields.items()}

@@ -18,6 +18,7 @@ from seedproof.errors import EnvironmentChangedError, MissingExampleError, Optio
 from seedproof.measurement.measure import measure_shards
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.saved import is_saved, load_saved
+from seedproof.messages import Message
 from seedproof.records.columns import Columns
 from seedproof.records.location import Location
 from seedproof.records.memory import parse_memory
@@ -122,12 +123,14 @@ def gate(
             "no-worse compares with a baseline. Give --baseline with it, or baseline= in Python."
             if compares
             else "A baseline does nothing without a rule. Add one, such as --no-worse flip_rate, "
-            'or no_worse=["flip_rate"] in Python.'
+            'or no_worse=["flip_rate"] in Python.',
+            keyword="baseline" if compares else "no_worse",
         )
     if baseline_arm is not None and (baseline is None or not _is_store(baseline)):
         raise OptionError(
             "--baseline-arm, or baseline_arm= in Python, goes with a store as the baseline. "
-            "Leave it out."
+            "Leave it out.",
+            keyword="baseline_arm",
         )
     if baseline is not None:
         _refuse_itself(target, baseline, arm, baseline_arm or arm)
@@ -179,8 +182,10 @@ def _limits(keyword: str, given: object) -> Mapping[str, float]:
     if isinstance(given, Mapping):
         return given
     raise OptionError(
-        f"{keyword}= takes limits by metric, not a {type(given).__name__}. Write "
-        f'{keyword}={{"flip_rate": 0.05}}, or --{keyword} flip_rate=0.05 on the command line.'
+        "{keyword}= takes limits by metric, not a {type_name}. Write "
+        '{keyword}={{"flip_rate": 0.05}}, or --{keyword} flip_rate=0.05 on the command line.',
+        keyword=keyword,
+        type_name=type(given).__name__,
     )
 
 
@@ -193,7 +198,8 @@ def _margins(given: object) -> Mapping[str, float | None]:
     if not all(isinstance(name, str) for name in names):
         raise OptionError(
             "no_worse= takes names of metrics: in a list, or in a mapping with margins. Write "
-            'no_worse=["flip_rate"] or no_worse={"flip_rate": 0.1}.'
+            'no_worse=["flip_rate"] or no_worse={{"flip_rate": 0.1}}.',
+            keyword="no_worse",
         )
     return given if isinstance(given, Mapping) else dict.fromkeys(names)
 
@@ -217,12 +223,14 @@ def _refuse_itself(
         raise OptionError(
             "The target and the baseline are the same arm of the same store, and nothing is worse "
             "than itself. Name the other arm with --baseline-arm, or baseline_arm= in Python; or "
-            "give another baseline."
+            "give another baseline.",
+            keyword="baseline_arm",
         )
     raise OptionError(
         "The target and the baseline are the same, and nothing is worse than itself. Give other "
         "runs as the baseline; of a store with several arms name one with --baseline-arm, or "
-        "baseline_arm= in Python."
+        "baseline_arm= in Python.",
+        keyword="baseline",
     )
 
 
@@ -274,10 +282,14 @@ def _refuse_what_has_no_effect(targets: Sequence[Judged], reading: Reading) -> N
     if not stores and (reading.arm is not None or reading.split is not None):
         raise OptionError(
             "--arm and --split, or arm= and split= in Python, go with stores, and none is given. "
-            "Leave them out."
+            "Leave them out.",
+            keywords=("arm", "split"),
         )
     if len(stores) == len(records) and reading.columns != Columns():
-        raise OptionError("Names of columns go with tables, and none is given. Leave them out.")
+        raise OptionError(
+            "Names of columns go with tables, and none is given. Leave them out.",
+            keyword="columns",
+        )
 
 
 def _measured(side: Opened, reading: Reading) -> Measurement:
@@ -296,7 +308,8 @@ def _compared(mine: Opened, theirs: Opened, reading: Reading) -> Comparison:
     if len({examples_digest(one.examples_file) for one in both}) > 1:
         raise MissingExampleError(
             "The target and the baseline are of different examples, or of different gold labels. "
-            "Predict the same examples with both."
+            "Predict the same examples with both.",
+            sides=("target", "baseline"),
         )
     return compare_saved(["baseline", "target"], both)
 
@@ -308,7 +321,9 @@ def _environment(side: Opened) -> Environment:
     return Environment({})
 
 
-def _environment_notes(mine: Opened, theirs: Opened | None, *, is_allowed: bool) -> tuple[str, ...]:
+def _environment_notes(
+    mine: Opened, theirs: Opened | None, *, is_allowed: bool
+) -> tuple[Message, ...]:
     """What differs between environments, as notes; an error unless that is allowed."""
     here = _environment(mine)
     found = [f"{change} among the runs" for change in here.changes()]
@@ -320,8 +335,15 @@ def _environment_notes(mine: Opened, theirs: Opened | None, *, is_allowed: bool)
         return ()
     if not is_allowed:
         raise EnvironmentChangedError(
-            f"The records were made in different environments: {'; '.join(found)}. A difference "
+            "The records were made in different environments: {differences}. A difference "
             "may be theirs. Make the runs again in one, or allow it with "
-            "--allow-different-environments, or allow_different_environments=True in Python."
+            "--allow-different-environments, or allow_different_environments=True in Python.",
+            differences="; ".join(found),
         )
-    return (f"The records were made in different environments: {'; '.join(found)}.",)
+    return (
+        Message(
+            "different-environments",
+            "The records were made in different environments: {differences}.",
+            differences="; ".join(found),
+        ),
+    )

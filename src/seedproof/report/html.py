@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from seedproof.measurement.result import Measurement
+from seedproof.messages import Message
 from seedproof.metrics.calibration import N_BINS
 from seedproof.metrics.divergence import EPSILON
 from seedproof.metrics.entropy import HIGH_ENTROPY
@@ -26,9 +27,9 @@ class Section:
     """One topic of the page: its finding, its charts, words beside them, classes that swap."""
 
     topic: str
-    finding: str
+    finding: Message
     figures: tuple[Figure, ...]
-    paragraphs: tuple[str, ...] = ()
+    paragraphs: tuple[Message, ...] = ()
     swaps: tuple[tuple[str, str, str], ...] = ()
 
 
@@ -104,7 +105,7 @@ def _sections(measurement: Measurement, figures: Sequence[Figure]) -> list[Secti
     ]
 
 
-def _paragraphs(measurement: Measurement, topic: str) -> tuple[str, ...]:
+def _paragraphs(measurement: Measurement, topic: str) -> tuple[Message, ...]:
     match topic:
         case "Accuracy":
             return on_accuracy(measurement)

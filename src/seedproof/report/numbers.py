@@ -1,5 +1,7 @@
 """How numbers are written: one way for each unit, everywhere."""
 
+from dataclasses import dataclass
+
 from seedproof.measurement.intervals import Estimate
 from seedproof.metrics.card import Unit
 
@@ -20,10 +22,20 @@ def bracketed(value: Estimate, unit: Unit) -> str:
 def number(value: float, unit: Unit) -> str:
     """A value in its unit, with as many digits as its size needs."""
     scaled = 100 * value if unit in {"percent", "points"} else value
+    return with_minus(scaled, number_format(scaled, unit))
+
+
+def number_format(scaled: float, unit: Unit) -> str:
+    """The format of a number in its unit: fixed digits, or one that counts if it is tiny."""
     digits = {"percent": 1, "points": 2, "probability": 3, "nats": 3, "score": 3}[unit]
     # Below a hundredth of the last digit nobody cares for the value.
     is_tiny = 10 ** -(digits + 2) <= abs(scaled) < 10**-digits
-    text = f"{scaled:.1g}" if is_tiny else f"{scaled:.{digits}f}"
+    return ".1g" if is_tiny else f".{digits}f"
+
+
+def with_minus(scaled: float, number_format: str) -> str:
+    """A number in a format, with a true minus sign before it."""
+    text = format(scaled, number_format)
     return text.replace("-", MINUS, 1) if text.startswith("-") else text
 
 
@@ -41,3 +53,74 @@ def quantity(value: float) -> str:
 def short(share: float) -> str:
     """A share as people write it in passing, such as ".62"."""
     return f"{share:.2f}".removeprefix("0")
+
+
+@dataclass(frozen=True)
+class WithUnit:
+    """A value that is written in its unit, such as "9.0 %"; as `{value:bare}`, without its sign.
+
+    Args:
+        value: The value.
+        unit: Its unit.
+    """
+
+    value: float
+    unit: Unit
+
+    def __format__(self, format_spec: str) -> str:
+        text = number(self.value, self.unit)
+        return text if format_spec == "bare" else text + sign(self.unit)
+
+    def __str__(self) -> str:
+        return format(self)
+
+
+@dataclass(frozen=True)
+class WithInterval:
+    """An estimate that is written in its unit, such as "9.0 % [5.7, 14.0]".
+
+    Args:
+        estimate: The value and its interval.
+        unit: Their unit.
+    """
+
+    estimate: Estimate
+    unit: Unit
+
+    def __str__(self) -> str:
+        return bracketed(self.estimate, self.unit)
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share that is written in passing, such as ".62".
+
+    Args:
+        value: The share.
+    """
+
+    value: float
+
+    def __str__(self) -> str:
+        return short(self.value)
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """A correlation that is written with two digits, and its interval if it has one.
+
+    Args:
+        estimate: The value and its interval.
+    """
+
+    estimate: Estimate
+
+    def __str__(self) -> str:
+        value, low, high = self.estimate.value, self.estimate.low, self.estimate.high
+        if low is None or high is None:
+            return _two_digits(value)
+        return f"{_two_digits(value)} [{_two_digits(low)}, {_two_digits(high)}]"
+
+
+def _two_digits(value: float) -> str:
+    return f"{value:.2f}".replace("-", MINUS)

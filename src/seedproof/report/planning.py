@@ -22,7 +22,8 @@ from seedproof.comparison.planning.power import (
 )
 from seedproof.errors import OptionError
 from seedproof.measurement.intervals import CONFIDENCE
-from seedproof.report.planning_text import Figures, lines
+from seedproof.messages import Message
+from seedproof.report.planning_text import Figures, lines, notes, sentences
 from seedproof.report.report import Report
 from seedproof.report.text import plain_text
 from seedproof.typing import is_count
@@ -60,6 +61,14 @@ class Plan:
     def to_json(self) -> str:
         """The summary as JSON text."""
         return json.dumps(self.summary(), ensure_ascii=False, allow_nan=False) + "\n"
+
+    def sentences(self) -> tuple[Message, ...]:
+        """The answers, and how to read what seeds can show."""
+        return tuple(sentences(self.answers, self.reaches, self.figures))
+
+    def notes(self) -> tuple[Message, ...]:
+        """What the figures take for granted."""
+        return tuple(notes(self.answers, self.reaches, self.figures))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield from lines(self.answers, self.reaches, self.figures, width=options.max_width)
@@ -133,12 +142,14 @@ def plan(
     if paired_correlation is not None and asked.keys() == {"sd"}:
         raise OptionError(
             "A paired correlation says nothing about standard deviations. Leave out "
-            "--paired-correlation, or paired_correlation= in Python."
+            "--paired-correlation, or paired_correlation= in Python.",
+            keyword="paired_correlation",
         )
     if not asked and seeds is None and found is None and not _known(sd, cv):
         raise OptionError(
             "There is nothing to plan. Say what to detect, such as --detect 0.005 --sd 0.012, "
-            "or how many --seeds there are; in Python detect=0.005, sd=0.012, or seeds=."
+            "or how many --seeds there are; in Python detect=0.005, sd=0.012, or seeds=.",
+            keyword="detect",
         )
     ask = Ask(power, confidence, example_correlation or 0.0)
     tests = _tests(sd, cv, found, paired_correlation, ask)
@@ -215,14 +226,22 @@ def _check_numbers(**values: object) -> None:
     for name, value in values.items():
         is_number = isinstance(value, Real) and not isinstance(value, bool)
         if value is not None and not is_number:
-            raise OptionError(f"{name}={value!r} is no number. Give one, such as {name}=0.5.")
+            raise OptionError(
+                "{keyword}={given!r} is no number. Give one, such as {keyword}=0.5.",
+                keyword=name,
+                given=value,
+            )
 
 
 def _check_seeds(seeds: int | None) -> None:
     if seeds is not None and not (is_count(seeds, LEAST_RUNS) and seeds <= MOST_SEEDS):
         raise OptionError(
-            f"{seeds} seeds an arm are not allowed. Give at least {LEAST_RUNS} and at most "
-            f"{MOST_SEEDS:,}."
+            "{n_seeds} seeds an arm are not allowed. Give at least {at_least} and at most "
+            "{at_most:,}.",
+            keyword="seeds",
+            n_seeds=seeds,
+            at_least=LEAST_RUNS,
+            at_most=MOST_SEEDS,
         )
 
 
@@ -235,25 +254,31 @@ def _check_pilot(
 ) -> None:
     if pilot is not None and not isinstance(pilot, Report):
         raise OptionError(
-            f"A pilot is a report, not a {type(pilot).__name__}. Give sp.measure(...) of its runs."
+            "A pilot is a report, not a {type_name}. Give sp.measure(...) of its runs.",
+            keyword="pilot",
+            type_name=type(pilot).__name__,
         )
     for name, value in (("sd", sd), ("cv", cv)):
         if pilot is not None and value is not None:
             raise OptionError(
-                f"The pilot has the {name}, and --{name} {value:g}, {name}= in Python, is given "
-                "as well. Leave one out."
+                "The pilot has the {keyword}, and --{keyword} {given:g}, {keyword}= in Python, is "
+                "given as well. Leave one out.",
+                keyword=name,
+                given=value,
             )
     if example_correlation is None:
         return
     if pilot is None:
         raise OptionError(
             "--example-correlation, or example_correlation= in Python, goes with a pilot. Leave it "
-            "out, or give one."
+            "out, or give one.",
+            keyword="example_correlation",
         )
     if not 0.0 <= example_correlation <= 1.0:
         raise OptionError(
-            f"An example correlation of {example_correlation:g} is not allowed. "
-            "Give one from 0 to 1."
+            "An example correlation of {given:g} is not allowed. Give one from 0 to 1.",
+            keyword="example_correlation",
+            given=example_correlation,
         )
 
 
@@ -278,7 +303,10 @@ def _check_asked(
         ),
     ):
         if kind in asked and value is None:
-            give = f"give --{name}, or {name}= in Python, such as {usual}"
+            give = "give --{keyword}, or {keyword}= in Python, such as {usual}"
             raise OptionError(
-                f"{in_vain}: {give}, instead." if has_pilot else f"{missing}: {give}; or a pilot."
+                f"{in_vain}: {give}, instead." if has_pilot else f"{missing}: {give}; or a pilot.",
+                keyword=name,
+                usual=usual,
+                has_pilot=has_pilot,
             )

@@ -33,16 +33,19 @@ class Report:
     def __getitem__(self, name: str) -> Estimate:
         metrics = self.measurement.metrics
         if name not in metrics:
-            further = [
-                f" report.explanations[{method!r}].metrics has it."
-                for method, found in self.explanations.items()
-                if name in found.metrics
+            places = [
+                f"report.explanations[{method!r}].metrics"
+                for method, explained in self.explanations.items()
+                if name in explained.metrics
             ]
             if self.dynamics is not None and name in self.dynamics.metrics:
-                further.append(" report.dynamics.metrics has it.")
+                places.append("report.dynamics.metrics")
             raise UnknownNameError(
-                f"There is no metric {name!r} in this report. It has: {', '.join(metrics)}."
-                + "".join(further)
+                "There is no metric {metric!r} in this report. It has: {known}.{elsewhere}",
+                metric=name,
+                known=tuple(metrics),
+                elsewhere="".join(f" {place} has it." for place in places),
+                places=tuple(places),
             )
         return metrics[name]
 

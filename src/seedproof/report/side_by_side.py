@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from seedproof.errors import UnknownNameError
-from seedproof.report.printable import printable
+from seedproof.messages import printable
 from seedproof.report.reasons.view import ReasonRow
 from seedproof.report.report import Report
 from seedproof.report.text import plain_text
@@ -41,7 +41,7 @@ class SideBySide(Mapping[str, Report]):
     def __getitem__(self, arm: str) -> Report:
         if arm not in self._reports:
             raise UnknownNameError(
-                f"There is no arm {arm!r} here. Known: {', '.join(self._reports)}."
+                "There is no arm {arm!r} here. Known: {known}.", arm=arm, known=tuple(self._reports)
             )
         return self._reports[arm]
 
@@ -151,4 +151,4 @@ def _by_heading(view: View) -> dict[str, dict[str, Row | ReasonRow]]:
 
 def _floor(cell: Row | ReasonRow) -> str:
     """What two draws of one run give, without its interval, for which there is no room."""
-    return cell.floor.split(" [")[0] if isinstance(cell, ReasonRow) else ""
+    return cell.bare_floor if isinstance(cell, ReasonRow) else ""

@@ -9,8 +9,8 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
+from seedproof.messages import printable
 from seedproof.report.numbers import NO_BREAK
-from seedproof.report.printable import printable
 from seedproof.report.reasons.heat import HeatMap
 from seedproof.report.reasons.view import Reasons
 from seedproof.report.view import DynamicsView, Row, View

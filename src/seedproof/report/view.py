@@ -8,16 +8,16 @@ from typing import Any
 from seedproof.errors import ColumnError
 from seedproof.measurement.intervals import Estimate
 from seedproof.measurement.result import Measurement
+from seedproof.messages import Message
 from seedproof.metrics.card import card
+from seedproof.records.explanation_shards import EXPLANATIONS_LEFT_OUT
 from seedproof.report import words
 from seedproof.report.dynamics import words as dynamics_words
-from seedproof.report.numbers import number, sign
+from seedproof.report.numbers import WithUnit, number, sign
 from seedproof.report.reasons.view import TOKENS, Reasons, build_reasons
 from seedproof.report.reasons.words import TOP_WORDS, which_words
 from seedproof.report.words import Sentence
 
-# How a note begins that says why explanations are not measured.
-LEFT_OUT = "Explanations by "
 N_DOTS = 100
 MAX_VOTES = 3
 
@@ -57,6 +57,7 @@ class KeyFigure:
     """One of the few figures that stand first.
 
     Args:
+        name: Name of the metric.
         title: What it is.
         value: The number, without its unit.
         unit: What follows the number.
@@ -66,11 +67,12 @@ class KeyFigure:
         mark: A reference on the same scale, such as what chance would give.
     """
 
+    name: str
     title: str
     value: str
     unit: str
     interval: str
-    meaning: str
+    meaning: Message
     bar: tuple[float, float, float] | None
     mark: float | None = None
 
@@ -154,8 +156,8 @@ def build_view(measurement: Measurement, *, show: Sequence[str] = ()) -> View:
             raise unknown_column(name, can_show(measurement), measurement.notes)
     columns = [name for name in show if name in measurement.extras()]
     return View(
-        title=words.title(measurement),
-        headline=words.headline(measurement),
+        title=str(words.title(measurement)),
+        headline=str(words.headline(measurement)),
         sentences=words.sentences(measurement),
         dots=agreement_dots(measurement),
         key_figures=_key_figures(measurement),
@@ -163,7 +165,7 @@ def build_view(measurement: Measurement, *, show: Sequence[str] = ()) -> View:
         reasons=build_reasons(measurement, with_texts=TOKENS in show),
         dynamics=_dynamics(measurement),
         unstable=_unstable(measurement, columns),
-        notes=(*measurement.notes, *words.limits(measurement)),
+        notes=tuple(map(str, (*measurement.notes, *words.limits(measurement)))),
     )
 
 
@@ -172,10 +174,10 @@ def _dynamics(measurement: Measurement) -> DynamicsView | None:
     if found is None:
         return None
     return DynamicsView(
-        title=dynamics_words.title(found),
+        title=str(dynamics_words.title(found)),
         rows=tuple(_row(name, value) for name, value in found.metrics.items()),
-        reading=dynamics_words.reading(found),
-        notes=found.notes,
+        reading=" ".join(map(str, dynamics_words.reading(found))),
+        notes=tuple(map(str, found.notes)),
     )
 
 
@@ -185,7 +187,7 @@ def can_show(measurement: Measurement) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*measurement.extras(), *tokens)))
 
 
-def unknown_column(name: str, known: Sequence[str], notes: Sequence[str] = ()) -> ColumnError:
+def unknown_column(name: str, known: Sequence[str], notes: Sequence[Message] = ()) -> ColumnError:
     """What to raise where something is to be shown that is not there.
 
     Args:
@@ -197,15 +199,20 @@ def unknown_column(name: str, known: Sequence[str], notes: Sequence[str] = ()) -
         An error that says why.
     """
     if name == TOKENS:
-        why = [note for note in notes if note.startswith(LEFT_OUT)] or [
-            "Log explanations with run.log_explanations."
-        ]
+        left_out = tuple(note for note in notes if note.code == EXPLANATIONS_LEFT_OUT)
         return ColumnError(
             "There are no tokens to show: they belong to explanations, and none was measured. "
-            + " ".join(why)
+            "{why}",
+            why=" ".join(map(str, left_out)) or "Log explanations with run.log_explanations.",
+            column=name,
+            left_out=left_out,
         )
-    listed = ", ".join(map(repr, known)) or "none"
-    return ColumnError(f"There is no further column {name!r} to show. Carried along: {listed}.")
+    return ColumnError(
+        "There is no further column {column!r} to show. Carried along: {listed}.",
+        column=name,
+        listed=", ".join(map(repr, known)) or "none",
+        known=tuple(known),
+    )
 
 
 def agreement_dots(measurement: Measurement) -> tuple[int, int, int]:
@@ -225,53 +232,66 @@ def agreement_dots(measurement: Measurement) -> tuple[int, int, int]:
 
 def _key_figures(measurement: Measurement) -> tuple[KeyFigure, ...]:
     metrics = measurement.metrics
-    n_pairs = measurement.n_runs * (measurement.n_runs - 1) // 2
-    pairs = "the one pair of runs" if n_pairs == 1 else f"{n_pairs:,} pairs of runs"
-    found = [
-        _key("flip_rate", metrics, f"of the answers differ between two runs; mean of {pairs}.")
-    ]
+    pairs = _pairs(measurement.n_runs)
+    flips = Message(
+        "pairs-differ", "of the answers differ between two runs; mean of {pairs}.", pairs=pairs
+    )
+    found = [_key("flip_rate", metrics, flips)]
     if "accuracy_sd" in metrics:
         independent = metrics["accuracy_sd_independent"].value
-        chance = f"independent flips would give {number(independent, 'points')}"
-        found.append(
-            _key(
-                "accuracy_sd",
-                metrics,
-                f"standard deviation over runs; {chance}.",
-                reference=independent,
-            )
+        spread = Message(
+            "spread-and-chance",
+            "standard deviation over runs; independent flips would give {chance:bare}.",
+            chance=WithUnit(independent, "points"),
         )
+        found.append(_key("accuracy_sd", metrics, spread, reference=independent))
     else:
-        found.append(_key("label_entropy_corrected", metrics, "mean entropy of the runs' answers."))
-    touched = f"of the examples get another answer from at least one of {measurement.n_runs} runs."
+        entropy = Message("mean-entropy", "mean entropy of the runs' answers.")
+        found.append(_key("label_entropy_corrected", metrics, entropy))
+    touched = Message(
+        "examples-touched",
+        "of the examples get another answer from at least one of {n_runs} runs.",
+        n_runs=measurement.n_runs,
+    )
     found.append(_key("ambiguity", metrics, touched, title="Examples touched"))
     if measurement.explanations:
         found.append(_top_words(measurement, pairs))
     elif "probability_sd" in metrics:
-        found.append(
-            _key("probability_sd", metrics, "standard deviation of one probability over runs.")
-        )
+        moved = Message("probability-spread", "standard deviation of one probability over runs.")
+        found.append(_key("probability_sd", metrics, moved))
     else:
-        found.append(
-            _key("discrepancy", metrics, "of the answers differ between the two runs least alike.")
+        apart = Message(
+            "runs-farthest-apart", "of the answers differ between the two runs least alike."
         )
+        found.append(_key("discrepancy", metrics, apart))
     return tuple(found)
 
 
-def _top_words(measurement: Measurement, pairs: str) -> KeyFigure:
+def _pairs(n_runs: int) -> Message:
+    n_pairs = n_runs * (n_runs - 1) // 2
+    words = "the one pair of runs" if n_pairs == 1 else "{n_pairs:,} pairs of runs"
+    return Message("pairs", words, n_pairs=n_pairs)
+
+
+def _top_words(measurement: Measurement, pairs: Message) -> KeyFigure:
     """How much of the reasons differs, by the first method, beside the explainer's own noise."""
-    method, found = next(iter(measurement.explanations.items()))
-    meaning = f"of the {which_words(method)} are named by only one; mean of {pairs}."
-    noise = None if found.noise is None else found.noise[TOP_WORDS].value
+    method, explained = next(iter(measurement.explanations.items()))
+    noise = None if explained.noise is None else explained.noise[TOP_WORDS].value
+    template = "of the {words} are named by only one; mean of {pairs}."
+    fields: dict[str, object] = {"words": which_words(method), "pairs": pairs}
     if noise is not None:
-        meaning += f" Two draws of one explainer: {number(noise, 'percent')}."
-    return _key(TOP_WORDS, found.metrics, meaning, reference=noise, title="Top words that differ")
+        template += " Two draws of one explainer: {noise:bare}."
+        fields["noise"] = WithUnit(noise, "percent")
+    meaning = Message("top-words-differ", template, **fields)
+    return _key(
+        TOP_WORDS, explained.metrics, meaning, reference=noise, title="Top words that differ"
+    )
 
 
 def _key(
     name: str,
     metrics: Mapping[str, Estimate],
-    meaning: str,
+    meaning: Message,
     *,
     reference: float | None = None,
     title: str | None = None,
@@ -285,7 +305,7 @@ def _key(
         interval = f"[{number(estimate.low, about.unit)}, {number(estimate.high, about.unit)}]"
     unit = {"percent": "%", "points": "points", "nats": "nats"}.get(about.unit, "")
     value = number(estimate.value, about.unit)
-    return KeyFigure(title or about.title, value, unit, interval, meaning, bar, mark)
+    return KeyFigure(name, title or about.title, value, unit, interval, meaning, bar, mark)
 
 
 def _unstable(measurement: Measurement, show: Sequence[str]) -> tuple[Unstable, ...]:

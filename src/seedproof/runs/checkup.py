@@ -1,106 +1,72 @@
-"""What the doctor asks, and how it finds the cause: each check compares a few trainings."""
+"""Checks of the doctor: each compares a few trainings, and names the likely cause of a fault."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
 
+from seedproof.messages import Message
+from seedproof.runs.differences import compared, differences, plural
+from seedproof.runs.finding import Finding, Phrases
 from seedproof.runs.observed import Observed, SeedCall
 from seedproof.runs.rng import SEEDING
 
-OWN_FOLDER = "write into run.checkpoint_dir, and do not load what another run has saved"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """The answer to one question.
-
-    Args:
-        check: The question, as a sentence that should hold.
-        verdict: `pass`, `fail`, `warn` (look at it) or `skip` (could not be asked).
-        found: What was seen.
-        cause: What is likely behind it.
-        fix: What to do.
-    """
-
-    check: str
-    verdict: Literal["pass", "fail", "warn", "skip"]
-    found: str
-    cause: str = ""
-    fix: str = ""
-
-
-def difference(one: Observed, two: Observed) -> str | None:
-    """What differs between two trainings, in words; None if nothing does."""
-    return " and ".join([*_weights_apart(one, two), *_predictions_apart(one, two)]) or None
-
-
-def _weights_apart(one: Observed, two: Observed) -> Iterator[str]:
-    """The first step at which weights differ: later ones follow from it."""
-    for step in sorted(one.weights.keys() & two.weights.keys()):
-        if one.weights[step] != two.weights[step]:
-            yield f"the weights after step {step}" if step else "the weights at the start"
-            return
-
-
-def _predictions_apart(one: Observed, two: Observed) -> Iterator[str]:
-    mine, theirs = one.predictions(), two.predictions()
-    for split in sorted(mine.keys() & theirs.keys()):
-        ids = mine[split].keys() & theirs[split].keys()
-        changed = [example for example in ids if mine[split][example] != theirs[split][example]]
-        if changed:
-            yield f"{len(changed)} of {len(ids)} predictions on {split!r}"
-        if mine[split].keys() != theirs[split].keys() and not (one.is_cut or two.is_cut):
-            yield f"the ids of the examples in {split!r}"
-    if mine.keys() != theirs.keys() and not (one.is_cut or two.is_cut):
-        yield "the names of the splits"
-
-
-def _compared(one: Observed, two: Observed) -> str:
-    """What two trainings have in common, and could be compared, in words; empty if nothing."""
-    words = []
-    if one.weights and two.weights:
-        words.append(f"the weights over {_count(min(one.n_steps, two.n_steps), 'step')}")
-    mine, theirs = one.predictions(), two.predictions()
-    for split in mine.keys() & theirs.keys():
-        n_common = len(mine[split].keys() & theirs[split].keys())
-        words.append(f"{_count(n_common, 'prediction')} on {split!r}")
-    return " and ".join(sorted(words, reverse=True))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+OWN_FOLDER = Message(
+    "own-folder", "write into run.checkpoint_dir, and do not load what another run has saved"
+)
+NOTHING_TO_COMPARE = Message("nothing-to-compare", "there was nothing to compare")
+NOT_REPEATABLE = Message("not-repeatable", "the same seed does not even give the same")
+# How many lines, files or calls are named.
+MOST_NAMED = 3
 
 
 def check_logged(one: Observed) -> Finding:
-    """Whether there is anything to measure."""
-    check = "It logs predictions"
+    """Check that there is something to measure."""
+    code = "logs-predictions"
     if one.splits:
-        found = ", ".join(f"{len(seen.ids)} on {split!r}" for split, seen in one.splits.items())
-        return Finding(check, "pass", found)
+        logged = Phrases(
+            tuple(
+                Message(
+                    "predictions",
+                    "{n_examples} on {split!r}",
+                    n_examples=len(seen.ids),
+                    split=split,
+                )
+                for split, seen in one.splits.items()
+            ),
+            ", ",
+        )
+        return Finding(code, "pass", Message("logged", "{logged}", logged=logged))
     if one.is_cut and one.weights:
-        after = f"after {_count(one.n_steps, 'step')}"
-        found = f"the budget ended it {after}; weights are compared instead"
-        return Finding(check, "skip", found)
+        after = "after {n_steps} " + plural("step", one.n_steps)
+        template = f"the budget ended it {after}; weights are compared instead"
+        return Finding(code, "skip", Message("cut-with-weights", template, n_steps=one.n_steps))
     if one.is_cut:
         return Finding(
-            check,
+            code,
             "fail",
-            "the budget ended it before its first step, and nothing could be compared",
-            "the budget is too small, or the training has no optimizer of torch's",
-            "give more --seconds, or none",
+            Message(
+                "cut-at-start",
+                "the budget ended it before its first step, and nothing could be compared",
+            ),
+            Message(
+                "budget-too-small",
+                "the budget is too small, or the training has no optimizer of torch's",
+            ),
+            Message("larger-budget", "give more {option}, or none", option="--seconds"),
         )
     return Finding(
-        check,
+        code,
         "fail",
-        "it ended without logging any",
-        "nothing calls log_predictions",
-        'add: sp.current_run().log_predictions("test", ids=ids, probs=probs, labels=labels)',
+        Message("nothing-logged", "it ended without logging any"),
+        Message("no-call", "nothing calls log_predictions"),
+        Message(
+            "add-call",
+            'add: sp.current_run().log_predictions("test", ids=ids, probs=probs, labels=labels)',
+        ),
     )
 
 
 def check_same(one: Observed, two: Observed, more: Sequence[Observed] = ()) -> Finding:
-    """Whether one seed gives one result, and what may stand in the way.
+    """Check that one seed gives one result, and name what may stand in the way.
 
     Args:
         one: A training.
@@ -110,63 +76,117 @@ def check_same(one: Observed, two: Observed, more: Sequence[Observed] = ()) -> F
     Returns:
         The finding.
     """
-    check = "The same seed gives the same bits"
-    differs = difference(one, two)
-    compared = _compared(one, two)
-    if differs is not None:
+    code = "same-seed-same-bits"
+    changes = differences(one, two)
+    if changes:
         cause, fix = next(_suspects(one, two, more))
-        return Finding(check, "fail", f"{differs} differ", cause, fix)
-    if not compared:
-        return Finding(check, "skip", "there was nothing to compare")
-    return Finding(check, "pass", f"{compared} are identical")
+        return Finding(code, "fail", _differ(changes), cause, fix)
+    same = compared(one, two)
+    if not same:
+        return Finding(code, "skip", NOTHING_TO_COMPARE)
+    return Finding(code, "pass", _identical(same))
 
 
-def _suspects(one: Observed, two: Observed, more: Sequence[Observed]) -> Iterator[tuple[str, str]]:
-    """What may make two trainings of one seed differ, the most telling first, and the cure."""
+def _differ(changes: Phrases) -> Message:
+    return Message("different", "{differences} differ", differences=changes)
+
+
+def _identical(same: Phrases) -> Message:
+    return Message("identical", "{compared} are identical", compared=same)
+
+
+def _suspects(
+    one: Observed, two: Observed, more: Sequence[Observed]
+) -> Iterator[tuple[Message, Message]]:
+    """Yield what may make two trainings of one seed differ, the likeliest first, and the fix."""
     moving = [*_moving(one.seed_calls, two.seed_calls), *_moving(one.generators, two.generators)]
     # What was tried out says more than what was seen; two more agree by chance less often.
-    if len(more) == 2 and difference(two, more[1]) is None:
-        if difference(one, more[0]) is None:
-            place = f" in {moving[0].where}" if moving else ""
-            yield (
-                f"the order of a set, or hash(), decides something{place}: it differs by process",
-                "sort before iterating over a set of texts, and use hashlib instead of hash()",
-            )
+    if len(more) == 2 and not differences(two, more[1]):
+        if not differences(one, more[0]):
+            yield _order_of_hashes(moving)
         else:
-            left = f" ({', '.join(one.files[:3])})" if one.files else ""
-            yield f"the first training left something behind that later ones find{left}", OWN_FOLDER
+            yield _left_behind(one.files), OWN_FOLDER
     if moving:
         yield (
-            f"{moving[0].where} calls {moving[0].function} with another value each time",
-            "take the seed from sp.current_run().seed, not from the clock or the system",
+            Message(
+                "moving-seed",
+                "{place} calls {function} with another value each time",
+                place=moving[0].where,
+                function=moving[0].function,
+            ),
+            Message(
+                "seed-of-run",
+                "take the seed from sp.current_run().seed, not from the clock or the system",
+            ),
         )
     if one.unseeded:
         yield (
-            f"{', '.join(one.unseeded[:3])} makes a generator without a seed",
-            'use run.rng("dropout") (numpy) or run.torch_generator("dropout") instead',
+            Message(
+                "unseeded-generator",
+                "{places} makes a generator without a seed",
+                places=tuple(one.unseeded[:MOST_NAMED]),
+            ),
+            Message(
+                "generator-of-run",
+                'use run.rng("dropout") (numpy) or run.torch_generator("dropout") instead',
+            ),
         )
     if one.workers:
         yield (
-            f"{one.workers[0]} starts threads or processes, whose order differs each time",
-            "take results in the order of inputs: map(), not as_completed() or imap_unordered()",
+            Message(
+                "order-of-workers",
+                "{place} starts threads or processes, whose order differs each time",
+                place=one.workers[0],
+            ),
+            Message(
+                "results-in-order",
+                "take results in the order of inputs: map(), not as_completed() or "
+                "imap_unordered()",
+            ),
         )
     if one.files:
-        written = ", ".join(one.files[:3])
-        yield f"it writes {written}, which the next run may read", OWN_FOLDER
+        yield (
+            Message(
+                "files-written",
+                "it writes {files}, which the next run may read",
+                files=tuple(one.files[:MOST_NAMED]),
+            ),
+            OWN_FOLDER,
+        )
     yield (
-        "something follows no seed: a RandomState() or Random() of its own, the clock, a race",
-        "halve the training until the difference goes; begin with data loading",
+        Message(
+            "unknown",
+            "something follows no seed: a RandomState() or Random() of its own, the clock, a race",
+        ),
+        Message(
+            "halve-training",
+            "halve the training until the difference goes; begin with data loading",
+        ),
     )
 
 
+def _order_of_hashes(moving: Sequence[SeedCall]) -> tuple[Message, Message]:
+    place = moving[0].where if moving else None
+    where = "" if place is None else " in {place}"
+    template = f"the order of a set, or hash(), decides something{where}: it differs by process"
+    fix = "sort before iterating over a set of texts, and use hashlib instead of hash()"
+    return Message("order-of-hashes", template, place=place), Message("sort-sets", fix)
+
+
+def _left_behind(files: Sequence[str]) -> Message:
+    named = " ({files})" if files else ""
+    template = f"the first training left something behind that later ones find{named}"
+    return Message("left-behind", template, files=tuple(files[:MOST_NAMED]))
+
+
 def _moving(mine: Sequence[SeedCall], theirs: Sequence[SeedCall]) -> list[SeedCall]:
-    """Calls from the same line whose value differs."""
+    """Return calls from the same line whose value differs."""
     pairs = zip(mine, theirs, strict=False)
     return [a for a, b in pairs if a.where == b.where and a.value != b.value]
 
 
 def check_other(one: Observed, others: Sequence[Observed], *, is_repeatable: bool) -> Finding:
-    """Whether the seed matters at all.
+    """Check that the seed matters at all.
 
     Args:
         one: A training.
@@ -176,70 +196,93 @@ def check_other(one: Observed, others: Sequence[Observed], *, is_repeatable: boo
     Returns:
         The finding.
     """
-    check = "Another seed changes something"
+    code = "other-seed-changes-something"
     if not is_repeatable:
-        return Finding(check, "skip", "the same seed does not even give the same")
-    changes = [what for what in (difference(one, other) for other in others) if what is not None]
-    if changes:
-        return Finding(check, "pass", f"{changes[0]} differ")
-    compared = _compared(one, others[0])
-    if not compared:
-        return Finding(check, "skip", "there was nothing to compare")
+        return Finding(code, "skip", NOT_REPEATABLE)
+    for other in others:
+        changes = differences(one, other)
+        if changes:
+            return Finding(code, "pass", _differ(changes))
+    same = compared(one, others[0])
+    if not same:
+        return Finding(code, "skip", NOTHING_TO_COMPARE)
     seeds = _constant(one.seed_calls, others[0].seed_calls)
     generators = _constant(one.generators, others[0].generators)
     if seeds or generators:
         call = [*seeds, *generators][0]
-        cause = f"{call.where} calls {call.function}({call.value}) in every run"
+        cause = Message("constant-seed", "{call} in every run", call=_message_of(call))
         fix = _fix_of(call)
     else:
-        cause = "nothing that is drawn reaches the model: its seed may be fixed in a library"
-        fix = 'draw weights inside `with run.seeded("init"):`, and shuffle with run.rng("order")'
-    return Finding(check, "fail", f"{compared} are identical", cause, fix)
+        cause = Message(
+            "draws-unused",
+            "nothing that is drawn reaches the model: its seed may be fixed in a library",
+        )
+        fix = Message(
+            "use-sources",
+            'draw weights inside `with run.seeded("init"):`, and shuffle with run.rng("order")',
+        )
+    return Finding(code, "fail", _identical(same), cause, fix)
 
 
 def _constant(mine: Sequence[SeedCall], theirs: Sequence[SeedCall]) -> list[SeedCall]:
-    """Calls that give the same value under both seeds, and are not followed by one that moves."""
+    """Return calls with the same value under both seeds that no moving one follows."""
     known = {(*key, call.value) for key, call in _numbered(theirs)}
-    found: dict[str, list[SeedCall]] = {}
+    constant: dict[str, list[SeedCall]] = {}
     for key, call in _numbered(mine):
         kind = SEEDING.get(call.function, call.where)
         if (*key, call.value) not in known:
             # The generator obeys from here on; what was fixed before is data, most likely.
-            found[kind] = []
+            constant[kind] = []
         elif not call.is_undone:
-            found.setdefault(kind, []).append(call)
-    return [call for calls in found.values() for call in calls]
+            constant.setdefault(kind, []).append(call)
+    return [call for calls in constant.values() for call in calls]
 
 
 def _numbered(calls: Sequence[SeedCall]) -> Iterator[tuple[tuple[str, str, int], SeedCall]]:
-    """Each call with its line, its function, and how often they came before."""
+    """Yield each call with its line, its function, and how often they came before."""
     counts: Counter[tuple[str, str]] = Counter()
     for call in calls:
         yield (call.where, call.function, counts[call.where, call.function]), call
         counts[call.where, call.function] += 1
 
 
-def _fix_of(call: SeedCall) -> str:
-    seeded = f"{call.function}(sp.current_run().seed)"
-    return f"write {seeded}, or give a script its seed: -- --seed {{seed}}"
+def _message_of(call: SeedCall) -> Message:
+    return Message(
+        "seed-call",
+        "{place} calls {function}({seed})",
+        place=call.where,
+        function=call.function,
+        seed=call.value,
+    )
+
+
+def _fix_of(call: SeedCall) -> Message:
+    return Message(
+        "pass-seed",
+        "write {function}(sp.current_run().seed), or give a script its seed: -- --seed {{seed}}",
+        function=call.function,
+    )
 
 
 def check_start(one: Observed, other: Observed) -> Finding:
-    """Whether the model is another one from the start, and not only in the order of its data."""
-    check = "Another seed begins with other weights"
+    """Check that the model is another one from the start, not only in the order of its data."""
+    code = "other-seed-other-start"
     if not one.starts or not other.starts:
-        return Finding(check, "skip", "no optimizer of torch's made a step")
-    if difference(one, other) is None:
-        return Finding(check, "skip", "another seed changes nothing at all")
+        return Finding(code, "skip", Message("no-steps", "no optimizer of torch's made a step"))
+    if not differences(one, other):
+        return Finding(code, "skip", Message("no-change", "another seed changes nothing at all"))
     if any(a != b for a, b in zip(one.starts, other.starts, strict=False)):
-        return Finding(check, "pass", "the weights at the start differ")
+        return Finding(code, "pass", Message("other-start", "the weights at the start differ"))
     return Finding(
-        check,
+        code,
         "warn",
-        "the weights at the start are the same under another seed",
-        "the model is loaded or begins with fixed numbers, which may be meant; or it is drawn "
-        "from a generator whose seed is fixed",
-        'if it is drawn: draw it inside `with run.seeded("init"):`',
+        Message("same-start", "the weights at the start are the same under another seed"),
+        Message(
+            "fixed-start",
+            "the model is loaded or begins with fixed numbers, which may be meant; or it is drawn "
+            "from a generator whose seed is fixed",
+        ),
+        Message("draw-in-source", 'if it is drawn: draw it inside `with run.seeded("init"):`'),
     )
 
 
@@ -250,7 +293,7 @@ def check_sources(
     *,
     is_repeatable: bool,
 ) -> Finding:
-    """What each source does alone.
+    """Check what each source does alone.
 
     Args:
         one: A training.
@@ -262,157 +305,121 @@ def check_sources(
     Returns:
         The finding.
     """
-    check = "Each source changes something of its own"
+    code = "sources-change-something"
     if not is_repeatable:
-        return Finding(check, "skip", "the same seed does not even give the same")
+        return Finding(code, "skip", NOT_REPEATABLE)
     if not one.weights and not one.splits:
-        return Finding(check, "skip", "there was nothing to compare")
+        return Finding(code, "skip", NOTHING_TO_COMPARE)
     if not alone:
         return Finding(
-            check,
+            code,
             "skip",
-            "the training does not tell sources apart: all its draws follow one stream",
-            fix='use run.seeded("init") and run.torch_generator("order") to find out which matters',
+            Message(
+                "no-sources",
+                "the training does not tell sources apart: all its draws follow one stream",
+            ),
+            fix=Message(
+                "use-sources",
+                'use run.seeded("init") and run.torch_generator("order") to find out which matters',
+            ),
         )
-    changes = {source: difference(one, seen) for source, seen in alone.items()}
-    found = "; ".join(f"{source}: {what or 'nothing'}" for source, what in changes.items())
-    outside = None if rest is None else difference(one, rest)
-    if outside is not None:
+    changes = {source: differences(one, seen) for source, seen in alone.items()}
+    effects = Phrases(tuple(_effect(source, what) for source, what in changes.items()), "; ")
+    outside = differences(one, rest) if rest is not None else Phrases(())
+    if outside:
         return Finding(
-            check,
+            code,
             "warn",
-            f"{found}; no source: {outside}",
-            "something is drawn from the global generators outside of any source, and so changes "
-            "with each of them: what a source does alone cannot be told",
-            'put it into a source: `with run.seeded("dropout"):` around the forward pass, say',
+            Message(
+                "draws-outside",
+                "{effects}; no source: {differences}",
+                effects=effects,
+                differences=outside,
+            ),
+            Message(
+                "global-generators",
+                "something is drawn from the global generators outside of any source, and so "
+                "changes with each of them: what a source does alone cannot be told",
+            ),
+            Message(
+                "draw-in-source",
+                'put it into a source: `with run.seeded("dropout"):` around the forward pass, say',
+            ),
         )
-    idle = [source for source, what in changes.items() if what is None]
+    observed = Message("effects", "{effects}", effects=effects)
+    idle = tuple(source for source, what in changes.items() if not what)
     if idle:
-        when = f" within {_count(one.n_steps, 'step')}" if one.is_cut else ""
+        n_steps = one.n_steps if one.is_cut else None
+        when = "" if n_steps is None else " within {n_steps} " + plural("step", n_steps)
         return Finding(
-            check,
+            code,
             "warn",
-            found,
-            f"asked for, but another seed for it alone changes nothing{when}: {', '.join(idle)}",
-            "look whether its generator is passed on to what draws",
+            observed,
+            Message(
+                "idle-sources",
+                f"asked for, but another seed for it alone changes nothing{when}: {{sources}}",
+                sources=idle,
+                n_steps=n_steps,
+            ),
+            Message("pass-generator", "look whether its generator is passed on to what draws"),
         )
-    return Finding(check, "pass", found)
+    return Finding(code, "pass", observed)
 
 
-def check_ids(one: Observed, other: Observed, held: Sequence[Observed] = ()) -> Finding:
-    """Whether predictions of different runs can be laid side by side.
-
-    Args:
-        one: A training.
-        other: The same under other seeds.
-        held: Trainings in which the source `data` has the seed of `one`.
-
-    Returns:
-        The finding.
-    """
-    check = "Examples keep their ids"
-    if not one.splits or not other.splits:
-        return Finding(check, "skip", "no predictions were logged")
-    fault = _ids_apart(check, one, other)
-    if fault is not None:
-        if "data" in one.sources and held and all(_ids_apart("", one, h) is None for h in held):
-            return replace(
-                fault,
-                verdict="warn",
-                cause="which examples are held out follows the source data, and that alone",
-                fix="hold that source when you compare runs: SeedPlan.one_at_a_time(n)",
-            )
-        return fault
-    return _ids_kept(check, one, other)
-
-
-def _ids_kept(check: str, one: Observed, other: Observed) -> Finding:
-    """What can be said of ids that are the same."""
-    splits = one.splits.values()
-    if all(any(seen.labels) for seen in splits):
-        both = one.splits.keys() & other.splits.keys()
-        moved = any(one.splits[split].ids != other.splits[split].ids for split in both)
-        found = "their order moves, which does no harm: records are sorted"
-        return Finding(check, "pass", found if moved else "the same ids in the same order")
-    if all(seen.has_ids for seen in splits):
-        found = "the same ids; without labels, nobody can tell whether they stand for the same"
-        return Finding(check, "pass", found)
-    return Finding(
-        check,
-        "warn",
-        "neither ids nor labels were given: an example is known by its position",
-        "if the seed shuffles the examples, predictions of different ones will be compared",
-        "give ids that are stored with the examples",
-    )
-
-
-def _ids_apart(check: str, one: Observed, other: Observed) -> Finding | None:
-    """Why two trainings cannot be laid side by side; None if they can."""
-    is_cut = one.is_cut or other.is_cut
-    if one.splits.keys() != other.splits.keys() and not is_cut:
-        names = [", ".join(map(repr, sorted(seen.splits))) for seen in (one, other)]
-        return Finding(
-            check,
-            "fail",
-            f"the splits are {names[0]}, and under another seed {names[1]}",
-            "the name of a split depends on the seed",
-            'give splits fixed names, such as "test"',
-        )
-    for split in sorted(one.splits.keys() & other.splits.keys()):
-        mine, theirs = one.splits[split], other.splits[split]
-        if sorted(mine.ids) != sorted(theirs.ids) and not is_cut:
-            only = len(set(mine.ids) - set(theirs.ids))
-            return Finding(
-                check,
-                "fail",
-                f"under another seed, {only} of {len(mine.ids)} ids in {split!r} are others",
-                "which examples are held out depends on the seed",
-                'split the data once, with a fixed seed, or vary it through run.rng("data") alone',
-            )
-        labels, others = mine.by_id(mine.labels), theirs.by_id(theirs.labels)
-        common = [example for example in labels if example in others]
-        changed = [example for example in common if labels[example] != others[example]]
-        if changed:
-            positions = "" if mine.has_ids else "; none were given, so positions are taken"
-            return Finding(
-                check,
-                "fail",
-                f"under another seed, {len(changed)} of {len(common)} ids in {split!r} stand for "
-                f"examples with another label, such as {changed[0]!r}{positions}",
-                "ids are positions in an order that the seed shuffles",
-                "give each example an id that is stored with it, or predict in a fixed order",
-            )
-    return None
+def _effect(source: str, changes: Phrases) -> Message:
+    if not changes:
+        return Message("no-effect", "{source}: nothing", source=source)
+    return Message("effect", "{source}: {differences}", source=source, differences=changes)
 
 
 def check_when(one: Observed, other: Observed) -> Finding:
-    """Whether the training seeds itself, and in time."""
-    check = "Seeds are set before anything is drawn"
+    """Check that the training seeds itself in time."""
+    code = "seeds-before-draws"
     calls = [call for call in one.seed_calls if not call.is_undone]
     # Libraries draw from python's generator for names and delays; from the others, they do not.
     late = sorted((call for call in calls if call.is_late), key=_is_of_python)
     if late:
-        where = late[0].where
+        place = late[0].where
         return Finding(
-            check,
+            code,
             "warn" if _is_of_python(late[0]) else "fail",
-            f"{where} calls {late[0].function} after something was drawn from that generator",
-            f"the model is built, or the data drawn, before {where}: on its own, the script is "
-            "not repeatable, and here, its seed covers a part of the training only",
-            "move the call to the top of the program, before the model is built",
+            Message(
+                "late-seed",
+                "{place} calls {function} after something was drawn from that generator",
+                place=place,
+                function=late[0].function,
+            ),
+            Message(
+                "drawn-before-seed",
+                "the model is built, or the data drawn, before {place}: on its own, the script is "
+                "not repeatable, and here, its seed covers a part of the training only",
+                place=place,
+            ),
+            Message(
+                "seed-first", "move the call to the top of the program, before the model is built"
+            ),
         )
     constant = _constant(one.seed_calls, other.seed_calls)
     if constant:
-        named = " and ".join(f"{c.where} calls {c.function}({c.value})" for c in constant[:3])
         return Finding(
-            check,
+            code,
             "warn",
-            f"{named} in every run",
-            f"what is drawn after {constant[0].where} is the same under all seeds",
+            Message(
+                "constant-seeds",
+                "{calls} in every run",
+                calls=Phrases(tuple(map(_message_of, constant[:MOST_NAMED]))),
+            ),
+            Message(
+                "constant-draws",
+                "what is drawn after {place} is the same under all seeds",
+                place=constant[0].where,
+            ),
             _fix_of(constant[0]),
         )
-    found = f"{_count(len(calls), 'call')} of its own" if calls else "it sets none itself"
-    return Finding(check, "pass", found)
+    if not calls:
+        return Finding(code, "pass", Message("no-seed-calls", "it sets none itself"))
+    template = "{n_calls} " + plural("call", len(calls)) + " of its own"
+    return Finding(code, "pass", Message("seed-calls", template, n_calls=len(calls)))
 
 
 def _is_of_python(call: SeedCall) -> bool:
@@ -420,32 +427,50 @@ def _is_of_python(call: SeedCall) -> bool:
 
 
 def check_files(one: Observed, other: Observed) -> Finding:
-    """Whether runs that go on at the same time would overwrite each other's files."""
-    check = "Runs do not write the same files"
+    """Check that runs at the same time would not overwrite each other's files."""
+    code = "separate-files"
     common = [name for name in one.files if name in other.files]
     if not common:
-        return Finding(check, "pass", "none are written by both, beside the code or here")
+        text = "none are written by both, beside the code or here"
+        return Finding(code, "pass", Message("no-common-files", text))
     return Finding(
-        check,
+        code,
         "warn",
-        f"under either seed, it writes {', '.join(common[:3])}",
-        "runs that go on at the same time overwrite them, or read each other's",
-        "write into run.checkpoint_dir, which is the run's own",
+        Message(
+            "common-files",
+            "under either seed, it writes {files}",
+            files=tuple(common[:MOST_NAMED]),
+        ),
+        Message(
+            "files-overwritten",
+            "runs that go on at the same time overwrite them, or read each other's",
+        ),
+        Message("own-folder", "write into run.checkpoint_dir, which is the run's own"),
     )
 
 
 def check_threads(one: Observed, threads: int) -> Finding:
-    """Whether it uses as many threads as it may."""
-    check = "It keeps to its threads"
+    """Check that it uses as many threads as it may."""
+    code = "number-of-threads"
     if one.n_threads is None:
-        return Finding(check, "skip", "it trains without torch")
+        return Finding(code, "skip", Message("no-torch", "it trains without torch"))
     if one.n_threads == threads:
-        return Finding(check, "pass", f"{threads}")
-    place = one.thread_calls[-1] if one.thread_calls else "the training"
+        return Finding(code, "pass", Message("threads", "{n_threads}", n_threads=threads))
+    place = one.thread_calls[-1] if one.thread_calls else None
+    subject = "the training" if place is None else "{place}"
     return Finding(
-        check,
+        code,
         "warn",
-        f"it may use {threads}, and torch uses {one.n_threads}",
-        f"{place} calls torch.set_num_threads: another machine gives other bits",
-        "remove the call, and use --threads-per-run",
+        Message(
+            "other-threads",
+            "it may use {n_allowed}, and torch uses {n_threads}",
+            n_allowed=threads,
+            n_threads=one.n_threads,
+        ),
+        Message(
+            "threads-set",
+            f"{subject} calls torch.set_num_threads: another machine gives other bits",
+            place=place,
+        ),
+        Message("use-option", "remove the call, and use {option}", option="--threads-per-run"),
     )

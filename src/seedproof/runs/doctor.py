@@ -6,10 +6,9 @@ from math import inf
 
 from seedproof.engines import Failure, ProcessEngine
 from seedproof.errors import OptionError
+from seedproof.messages import Message
 from seedproof.runs.checkup import (
-    Finding,
     check_files,
-    check_ids,
     check_logged,
     check_other,
     check_same,
@@ -17,8 +16,10 @@ from seedproof.runs.checkup import (
     check_start,
     check_threads,
     check_when,
-    difference,
 )
+from seedproof.runs.differences import differences
+from seedproof.runs.finding import Finding
+from seedproof.runs.id_check import check_ids
 from seedproof.runs.observed import Observed
 from seedproof.runs.probe import Probe
 from seedproof.runs.spec import RunSpec, StudySpec
@@ -30,6 +31,15 @@ from seedproof.typing import is_count
 AFTERWARDS = "explainer"
 # Texts are hashed with another secret in each process, unless it is named.
 HASHES = ("1", "2")
+# Trainings by their codes; those that vary one source are named after it.
+PROBES = {
+    "first-seed": "the first seed",
+    "same-seed-second": "the same seed again",
+    "same-seed-third": "the same seed a third time",
+    "same-seed-fourth": "the same seed a fourth time",
+    "other-seed": "another seed",
+    "third-seed": "a third seed",
+}
 
 
 @dataclass(frozen=True)
@@ -40,18 +50,18 @@ class Diagnosis:
         target: What was trained.
         findings: One for each question.
         failure: Why the training itself did not work; None if it did.
-        during: Which of the trainings that was, in words.
+        during: Which of the trainings that was.
     """
 
     target: str
     findings: tuple[Finding, ...]
     failure: Failure | None = None
-    during: str = ""
+    during: Message | None = None
 
     @property
     def is_healthy(self) -> bool:
         """Whether nothing failed; warnings do not count."""
-        return self.failure is None and all(one.verdict != "fail" for one in self.findings)
+        return self.failure is None and all(finding.verdict != "fail" for finding in self.findings)
 
 
 def examine(
@@ -84,9 +94,11 @@ def examine(
         OptionError: The budget is not possible.
     """
     if steps is not None and not is_count(steps, least=1):
-        raise OptionError(f"{steps!r} steps are not possible. Give 1 or more.")
+        raise OptionError("{steps!r} steps are not possible. Give 1 or more.", steps=steps)
     if seconds is not None and not 0 < seconds < inf:
-        raise OptionError(f"{seconds!r} seconds are not possible. Give more than 0.")
+        raise OptionError(
+            "{seconds!r} seconds are not possible. Give more than 0.", seconds=seconds
+        )
     study = StudySpec(
         "doctor",
         target.name,
@@ -107,11 +119,11 @@ def _findings(
 ) -> tuple[Finding, ...]:
     """Train as often as it takes to answer each question."""
     # One after the other: what the first leaves behind, the second may find.
-    one = clinic.train("the first seed", base)
-    two = clinic.train("the same seed again", base, hashes=HASHES[1])
+    one = clinic.train("first-seed", base)
+    two = clinic.train("same-seed-second", base, hashes=HASHES[1])
     same = check_same(one, two, _more(clinic, base, one, two))
     is_repeatable = same.verdict != "fail"
-    runs = {"another seed": other}
+    runs = {"other-seed": other}
     sources = [source for source in SOURCES if source in one.sources and source != AFTERWARDS]
     # A source that is not asked for shows what is drawn outside of sources.
     unused = next((source for source in reversed(SOURCES) if source not in one.sources), None)
@@ -123,12 +135,12 @@ def _findings(
         }
     # Trainings that write the same files would disturb each other.
     seen = clinic.train_all(runs, one_by_one=not set(one.files).isdisjoint(two.files))
-    varied = seen.pop("another seed")
+    varied = seen.pop("other-seed")
     rest = seen.pop(unused, None) if unused is not None else None
     others = [varied]
-    if is_repeatable and not one.weights and difference(one, varied) is None:
+    if is_repeatable and not one.weights and not differences(one, varied):
         # Classes may agree by chance where the examples are easy.
-        others.append(clinic.train("a third seed", third))
+        others.append(clinic.train("third-seed", third))
     held = [*(run for source, run in seen.items() if source != "data"), *([rest] if rest else [])]
     return (
         check_logged(one),
@@ -145,18 +157,18 @@ def _findings(
 
 def _more(clinic: "_Clinic", base: RunSpec, one: Observed, two: Observed) -> list[Observed]:
     """If the same seed gave two results: what tells chance from hashing and from leftovers."""
-    if difference(one, two) is None:
+    if not differences(one, two):
         return []
-    three = clinic.train("the same seed a third time", base)
-    if difference(one, three) is not None and difference(two, three) is not None:
+    three = clinic.train("same-seed-third", base)
+    if differences(one, three) and differences(two, three):
         return [three]
-    return [three, clinic.train("the same seed a fourth time", base, hashes=HASHES[1])]
+    return [three, clinic.train("same-seed-fourth", base, hashes=HASHES[1])]
 
 
 class _NoTrainingError(Exception):
     """A training failed, so that nothing can be compared."""
 
-    def __init__(self, failure: Failure, during: str) -> None:
+    def __init__(self, failure: Failure, during: Message) -> None:
         super().__init__(failure.message)
         self.failure = failure
         self.during = during
@@ -177,17 +189,18 @@ class _Clinic:
         self._workers = workers
         self._on_probe = on_probe
 
-    def train(self, what: str, run: RunSpec, *, hashes: str = HASHES[0]) -> Observed:
-        """What one training did."""
-        return self.train_all({what: run}, hashes=hashes)[what]
+    def train(self, code: str, run: RunSpec, *, hashes: str = HASHES[0]) -> Observed:
+        """Return what one training did."""
+        return self.train_all({code: run}, hashes=hashes)[code]
 
     def train_all(
         self, runs: Mapping[str, RunSpec], *, hashes: str = HASHES[0], one_by_one: bool = False
     ) -> dict[str, Observed]:
-        """What each of several trainings did, by the same names."""
-        names = list(runs)
+        """Return what each of several trainings did, by the same codes."""
+        codes = list(runs)
+        names = [Message(code, PROBES.get(code, code)) for code in codes]
         if self._on_probe is not None:
-            self._on_probe(", ".join(names))
+            self._on_probe(", ".join(map(str, names)))
         engine = ProcessEngine(
             workers=1 if one_by_one else self._workers,
             retries=0,
@@ -198,5 +211,5 @@ class _Clinic:
         for outcome in engine.map(self._probe, runs.values()):
             if outcome.failure is not None:
                 raise _NoTrainingError(outcome.failure, names[outcome.index])
-            seen[names[outcome.index]] = outcome.value()
-        return {name: seen[name] for name in names}
+            seen[codes[outcome.index]] = outcome.value()
+        return {code: seen[code] for code in codes}

@@ -55,10 +55,16 @@ class Logbook:
         """Keep one number."""
         number = np.asarray(as_array(value))
         if number.size != 1 or not np.issubdtype(number.dtype, np.number):
-            raise DtypeError(f"The scalar {name!r} is {value!r}. Give one number.")
+            raise DtypeError(
+                "The scalar {scalar!r} is {given!r}. Give one number.", scalar=name, given=value
+            )
         if not math.isfinite(float(number.reshape(())[()])):
             # JSON has no word for it, and a mean over runs would be lost.
-            raise InputError(f"The scalar {name!r} is {value!r}. Give a finite number.")
+            raise InputError(
+                "The scalar {scalar!r} is {given!r}. Give a finite number.",
+                scalar=name,
+                given=value,
+            )
         self.scalars[name] = float(number.reshape(())[()])
 
     def add_predictions(
@@ -76,17 +82,24 @@ class Logbook:
         """Keep predictions of some examples."""
         _check_name(split, "split")
         if (top_classes is None) != (top_probs is None):
-            raise OptionError("top_classes and top_probs go together. Give both.")
-        given = [values for values in (probs, predictions, top_probs) if values is not None]
+            raise OptionError(
+                "top_classes and top_probs go together. Give both.",
+                missing="top_classes" if top_classes is None else "top_probs",
+            )
+        choices = {"probs": probs, "predictions": predictions, "top_probs": top_probs}
+        given = {name: values for name, values in choices.items() if values is not None}
         if len(given) != 1:
             raise OptionError(
-                "Give either probs, or predictions, or top_classes with top_probs, and not several."
+                "Give either probs, or predictions, or top_classes with top_probs, and not "
+                "several.",
+                given=tuple(given),
             )
         if split not in self._predictions:
             self._predictions[split] = _SplitLog(
                 self._run, self._folder, split, checks_at_once=self._checks_at_once
             )
-        values = as_array(given[0])
+        (chosen,) = given.values()
+        values = as_array(chosen)
         _check_axes(values, n_axes=2 if predictions is None else 1)
         self._predictions[split].add(
             values,
@@ -94,7 +107,7 @@ class Logbook:
             ids=None if ids is None else as_array(ids),
             labels=None if labels is None else as_array(labels),
             classes=None if classes is None else tuple(map(str, classes)),
-            tolerance=sum_tolerance(given[0]),
+            tolerance=sum_tolerance(chosen),
         )
 
     def add_explanations(
@@ -114,15 +127,21 @@ class Logbook:
         weights = [np.asarray(as_array(one), dtype=np.float32) for one in scores]
         if not len(names) == len(tokens) == len(weights):
             raise ShapeError(
-                f"There are {len(names)} ids, {len(tokens)} lists of tokens and {len(weights)} "
-                "lists of scores. Give one of each an example."
+                "There are {n_ids} ids, {n_tokens} lists of tokens and {n_scores} "
+                "lists of scores. Give one of each an example.",
+                n_ids=len(names),
+                n_tokens=len(tokens),
+                n_scores=len(weights),
             )
         rows = self._explanations.setdefault((split, method), [])
         for example, words, weight in zip(names, tokens, weights, strict=True):
             if weight.shape != (len(words),):
                 raise ShapeError(
-                    f"Example {example!r} has {len(words)} tokens and scores of shape "
-                    f"{weight.shape}. Give one score a token."
+                    "Example {example!r} has {n_tokens} tokens and scores of shape "
+                    "{shape!s}. Give one score a token.",
+                    example=example,
+                    n_tokens=len(words),
+                    shape=weight.shape,
                 )
             rows.append({"example": example, "tokens": list(words), "scores": weight, "draw": draw})
 
@@ -131,8 +150,9 @@ class Logbook:
         _check_name(split, "split")
         if split in self._dynamics:
             raise OptionError(
-                f"Dynamics of the split {split!r} were logged already. Log them once, after the "
-                "training; those of several recorders with merge(…) before."
+                "Dynamics of the split {split!r} were logged already. Log them once, after the "
+                "training; those of several recorders with merge(…) before.",
+                split=split,
             )
         self._dynamics[split] = record
 
@@ -198,14 +218,19 @@ class _SplitLog:
         )
         if top_classes is not None and top_classes.shape != values.shape:
             raise ShapeError(
-                f"top_classes of shape {top_classes.shape} were logged with top_probs of shape "
-                f"{values.shape}. Give one probability for each class."
+                "top_classes of shape {shape!s} were logged with top_probs of shape "
+                "{other_shape!s}. Give one probability for each class.",
+                shape=top_classes.shape,
+                other_shape=values.shape,
             )
-        for what, column in (("ids", ids), ("labels", labels)):
-            if column is not None and column.shape != (len(values),):
+        for column, given in (("ids", ids), ("labels", labels)):
+            if given is not None and given.shape != (len(values),):
                 raise ShapeError(
-                    f"{len(values)} examples were logged with {what} of shape {column.shape}. "
-                    f"Give one an example, shape ({len(values)},)."
+                    "{n_examples} examples were logged with {column} of shape {shape!s}. "
+                    "Give one an example, shape ({n_examples},).",
+                    n_examples=len(values),
+                    column=column,
+                    shape=given.shape,
                 )
         positions = np.arange(self._n_rows, self._n_rows + len(values))
         # Copies: the caller may fill the same arrays with the next batch.
@@ -225,17 +250,21 @@ class _SplitLog:
 
     def _check_alike(self, shape: dict[str, Any]) -> None:
         self._shape = self._shape or shape
-        for what, value in shape.items():
-            if value != self._shape[what]:
+        for aspect, value in shape.items():
+            if value != self._shape[aspect]:
                 raise ShapeError(
-                    f"Batches of the split {self._split!r} differ in their {what}. "
-                    "Log all of them alike."
+                    "Batches of the split {split!r} differ in their {aspect}. "
+                    "Log all of them alike.",
+                    split=self._split,
+                    aspect=aspect,
                 )
 
     def write(self) -> tuple[Part, ...]:
         """Write what is left."""
         if self._n_rows == 0:
-            raise EmptyInputError(f"No example was logged for the split {self._split!r}.")
+            raise EmptyInputError(
+                "No example was logged for the split {split!r}.", split=self._split
+            )
         self._flush()
         return () if self._writer is None else self._writer.close()
 
@@ -268,8 +297,9 @@ class _SplitLog:
         )
         if self._layout is not None and self._layout.text_ids != layout.text_ids:
             raise InputError(
-                f"The ids of the split {self._split!r} are numbers at first, and text later. "
-                "Log all of them alike."
+                "The ids of the split {split!r} are numbers at first, and text later. "
+                "Log all of them alike.",
+                split=self._split,
             )
         self._layout = layout
         if self._writer is None and self._folder is not None:
@@ -319,15 +349,21 @@ def _check_axes(values: npt.NDArray[np.generic], *, n_axes: int) -> None:
     wanted = "probs need two axes, (examples, classes)"
     if n_axes == 1:
         wanted = "predictions need one axis, one class an example"
-    tip = ""
-    if n_axes == 2 and values.ndim == 1:
-        tip = "; for a binary model give both classes: np.stack([1 - p, p], axis=-1)"
-    raise ShapeError(f"An array of shape {values.shape} was logged, but {wanted}{tip}.")
+    is_binary = n_axes == 2 and values.ndim == 1
+    tip = "; for a binary model give both classes: np.stack([1 - p, p], axis=-1)"
+    raise ShapeError(
+        f"An array of shape {{shape!s}} was logged, but {wanted}{tip if is_binary else ''}.",
+        shape=values.shape,
+        n_axes=n_axes,
+        is_binary=is_binary,
+    )
 
 
 def _check_name(name: str, noun: str) -> None:
     if not name or not all(sign.isalnum() or sign in "-_.+" for sign in name) or name[0] == ".":
         raise OptionError(
-            f"{name!r} cannot be the name of a {noun}, which becomes a folder. "
-            "Use letters, digits, - and _."
+            "{name!r} cannot be the name of a {noun}, which becomes a folder. "
+            "Use letters, digits, - and _.",
+            name=name,
+            noun=noun,
         )

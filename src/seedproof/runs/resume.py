@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from seedproof.errors import CodeChangedError, RunExistsError, StudyChangedError
 from seedproof.records.location import Location
@@ -15,6 +16,12 @@ from seedproof.runs.worker import is_claimed
 
 WAITING, RUNNING, FINISHED = "waiting", "running", "finished"
 FAILED = ("failed", "killed", "timeout")
+# What may become of a file or definition, as it is worded in messages.
+CHANGES = {
+    "edited": f"{{name}} was {EDITED}",
+    "changed": "{name} has changed since",
+    "gone": "{name} is gone",
+}
 
 
 @dataclass(frozen=True)
@@ -99,8 +106,9 @@ def planned(study: StudyManifest, store: Location) -> StudySpec:
     """The study that a store was made by."""
     if study.plan is None or "arms" not in study.plan:
         raise StudyChangedError(
-            f"{store} holds predictions that no study made. Give the store of a "
-            "`seedproof run`; `seedproof measure` takes both."
+            "{store} holds predictions that no study made. Give the store of a "
+            "`seedproof run`; `seedproof measure` takes both.",
+            store=store,
         )
     return StudySpec.from_json(study.name, study.plan)
 
@@ -167,20 +175,31 @@ def check_code(store: Location, target: Target) -> None:
     now = target.code()
     for run in Store(store).runs:
         for name, before in run.facts.get("code", {}).items():
-            if before == EDITED:
-                how = f"{name} was {EDITED}"
-            elif name in now or name.endswith(".py"):
-                after = now[name] if name in now else file_digest(target.root / name)
-                if after == before:
-                    continue
-                how = f"{name} is gone" if after == "" else f"{name} has changed since"
-            else:
-                how = f"{name} is gone"
-            raise CodeChangedError(
-                f"Run {run.name!r} of arm {run.arm!r} is finished, and {how}. Runs of different "
-                "code cannot be compared: use another store, or allow it with "
-                "--allow-changed-code (allow_changed_code=True)."
-            )
+            change = _change(name, before, now, target)
+            if change is not None:
+                raise CodeChangedError(
+                    f"Run {{run!r}} of arm {{arm!r}} is finished, and {CHANGES[change]}. Runs of "
+                    "different code cannot be compared: use another store, or allow it with "
+                    "--allow-changed-code (allow_changed_code=True).",
+                    run=run.name,
+                    arm=run.arm,
+                    name=name,
+                    change=change,
+                )
+
+
+def _change(
+    name: str, before: str, now: Mapping[str, str], target: Target
+) -> Literal["edited", "changed", "gone"] | None:
+    """Return how a file or definition differs from what a run recorded; None if it does not."""
+    if before == EDITED:
+        return "edited"
+    if name not in now and not name.endswith(".py"):
+        return "gone"
+    after = now[name] if name in now else file_digest(target.root / name)
+    if after == before:
+        return None
+    return "gone" if after == "" else "changed"
 
 
 def check_one_code(store: Location) -> None:
@@ -198,7 +217,10 @@ def check_one_code(store: Location) -> None:
             first, by = seen.setdefault(name, (digest, run))
             if digest != first or digest == EDITED:
                 raise CodeChangedError(
-                    f"{name} was edited while the study was on: runs {by.name!r} and {run.name!r} "
+                    "{name} was edited while the study was on: runs {other_run!r} and {run!r} "
                     "were made by different code. Run it into another store, or leave it at that "
-                    "with --allow-changed-code (allow_changed_code=True)."
+                    "with --allow-changed-code (allow_changed_code=True).",
+                    name=name,
+                    other_run=by.name,
+                    run=run.name,
                 )

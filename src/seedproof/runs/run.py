@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seedproof.errors import DtypeError
+from seedproof.messages import Message
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
 from seedproof.records.schema import digest
@@ -215,10 +216,12 @@ class Run:
         """
         for place, words in enumerate([tokens] if isinstance(tokens, str) else tokens):
             if isinstance(words, str):
-                where = "`tokens`" if isinstance(tokens, str) else f"`tokens[{place}]`"
+                position = None if isinstance(tokens, str) else place
+                where = "`tokens`" if position is None else "`tokens[{position}]`"
                 raise DtypeError(
                     f"{where} is one text, not a list of tokens. Give a list of words for each "
-                    "example, such as text.split(), with one score a word."
+                    "example, such as text.split(), with one score a word.",
+                    position=position,
                 )
         self._log.add_explanations(split, method, ids=ids, tokens=tokens, scores=scores, draw=draw)
 
@@ -289,6 +292,10 @@ class Run:
         return manifest
 
 
+class RunWarning(UserWarning):
+    """Something that a run logs is lost; its only argument is a `Message`."""
+
+
 _current: Run | None = None
 
 
@@ -303,11 +310,12 @@ def current_run() -> Run:
     """
     global _current  # noqa: PLW0603 - the same run each time
     if _current is None:
-        warnings.warn(
+        message = Message(
+            "no-run",
             "This program was not started with `seedproof run`: what it logs is checked, "
             "but kept nowhere.",
-            stacklevel=2,
         )
+        warnings.warn(RunWarning(message), stacklevel=2)
         alone = StudySpec("alone", "alone", SeedPlan.all(1))
         _current = Run(alone.runs()[0], checks_at_once=True)
     return _current

@@ -69,15 +69,20 @@ class StudySpec:
 
     def __post_init__(self) -> None:
         if not self.name:
-            raise OptionError("A study needs a name. Give one, such as 'sst-cnn'.")
+            raise OptionError("A study needs a name. Give one, such as 'sst-cnn'.", option="name")
         if not self.arms or len(set(self.arms)) != len(self.arms) or not all(self.arms):
             raise OptionError(
-                f"The arms {list(self.arms)} cannot be told apart. Give each a name of its own."
+                "The arms {arms!s} cannot be told apart. Give each a name of its own.",
+                arms=list(self.arms),
             )
-        if not all(is_unicode(text) for text in (self.name, *self.arms, *self.arguments)):
-            raise OptionError("A name or argument is no UTF-8 text. Rename it.")
+        texts = (self.name, *self.arms, *self.arguments)
+        broken = next((text for text in texts if not is_unicode(text)), None)
+        if broken is not None:
+            raise OptionError("A name or argument is no UTF-8 text. Rename it.", given=broken)
         if not is_count(self.threads, least=1):
-            raise OptionError(f"{self.threads!r} threads a run are not possible. Give 1 or more.")
+            raise OptionError(
+                "{threads!r} threads a run are not possible. Give 1 or more.", threads=self.threads
+            )
 
     def runs(self) -> tuple[RunSpec, ...]:
         """Every run, all arms of a seed together: an unfinished study is still paired."""
@@ -130,12 +135,17 @@ class StudySpec:
             | {"seed plan": one.seeds.as_json() if seeds is None else ""}
             for one in (self, other)
         )
-        for what, value in mine.items():
-            if theirs[what] != value:
+        for setting, stored in mine.items():
+            if theirs[setting] != stored:
+                # Names in a list would be shown without its brackets.
+                shown = "!s" if isinstance(stored, list) else "!r"
                 raise StudyChangedError(
-                    f"The store holds a study whose {what} is {value!r}, and now it is "
-                    f"{theirs[what]!r}. Runs of both would be mixed up: use another store, "
-                    "or the same settings."
+                    f"The store holds a study whose {{setting}} is {{stored{shown}}}, and now it "
+                    f"is {{requested{shown}}}. Runs of both would be mixed up: use another store, "
+                    "or the same settings.",
+                    setting=setting,
+                    stored=stored,
+                    requested=theirs[setting],
                 )
         arms = (*self.arms, *(arm for arm in other.arms if arm not in self.arms))
         return replace(self, seeds=seeds or self.seeds, arms=arms)
@@ -147,8 +157,10 @@ def as_plan(seeds: "int | SeedPlan", *, seed: int = 0) -> SeedPlan:
         return SeedPlan.all(seeds, root=seed)
     if seed not in {0, seeds.root}:
         raise OptionError(
-            f"The seed plan comes from the root {seeds.root}, and seed is {seed}. "
-            "Give the root to the plan, such as SeedPlan.all(10, root=5)."
+            "The seed plan comes from the root {root}, and seed is {seed}. "
+            "Give the root to the plan, such as SeedPlan.all(10, root=5).",
+            root=seeds.root,
+            seed=seed,
         )
     return seeds
 

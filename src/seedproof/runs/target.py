@@ -49,8 +49,9 @@ class FunctionTarget:
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise TargetError(
-                f"A {type(self.function).__name__} cannot be trained. Give a function that takes "
-                "the run, such as `def train(run): ...`."
+                "A {type_name} cannot be trained. Give a function that takes "
+                "the run, such as `def train(run): ...`.",
+                type_name=type(self.function).__name__,
             )
 
     @property
@@ -95,8 +96,10 @@ class NamedTarget:
                 known = False
         if not known or not function.isidentifier():
             raise TargetError(
-                f"{self.name!r} is no function that can be found. Give package.module:function; "
-                f"{self.folder} is searched first."
+                "{name!r} is no function that can be found. Give package.module:function; "
+                "{folder} is searched first.",
+                name=self.name,
+                folder=self.folder,
             )
 
     @property
@@ -119,7 +122,11 @@ class NamedTarget:
         with importable(self.root):
             train = getattr(importlib.import_module(module), function, None)
             if not callable(train):
-                raise TargetError(f"The module {module!r} has no function {function!r}.")
+                raise TargetError(
+                    "The module {module!r} has no function {function!r}.",
+                    module=module,
+                    function=function,
+                )
             train(run)
 
 
@@ -138,7 +145,8 @@ class ScriptTarget:
     def __post_init__(self) -> None:
         if not Path(self.path).is_file():
             raise TargetError(
-                f"{self.path!r} is no file. Give a script, or a function as package.module:train."
+                "{path!r} is no file. Give a script, or a function as package.module:train.",
+                path=self.path,
             )
 
     @property

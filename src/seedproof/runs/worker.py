@@ -18,12 +18,13 @@ from typing import Any, BinaryIO, Literal
 
 from seedproof.engines import n_cores
 from seedproof.errors import CodeChangedError, RunError, RunExistsError
+from seedproof.messages import Message
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
 from seedproof.records.schema import digest
 from seedproof.runs.code import file_digest, loaded_files
 from seedproof.runs.late_torch import loaded_torch, seconds_of_loading
-from seedproof.runs.run import Run
+from seedproof.runs.run import Run, RunWarning
 from seedproof.runs.spec import RunSpec
 from seedproof.runs.target import Target, loaded_afresh
 
@@ -95,8 +96,9 @@ class TrainRun:
             path = self.target.root / name
             if name.endswith(".py") and path.is_file() and file_digest(path) != before:
                 raise CodeChangedError(
-                    f"{name} has changed since the study began. Run the study again: it will say "
-                    "what to do about the runs that are finished."
+                    "{name} has changed since the study began. Run the study again: it will say "
+                    "what to do about the runs that are finished.",
+                    name=name,
                 )
 
     def _facts(self, spec: RunSpec, began: datetime, seconds: float) -> dict[str, Any]:
@@ -202,7 +204,10 @@ def _upload(path: Path, log: Location) -> None:
     try:
         log.replace(earlier + path.read_bytes())
     except OSError as error:
-        warnings.warn(f"{log} could not be written: {error}", stacklevel=1)
+        message = Message(
+            "log-not-written", "{path} could not be written: {reason}", path=log, reason=str(error)
+        )
+        warnings.warn(RunWarning(message), stacklevel=1)
 
 
 @contextmanager

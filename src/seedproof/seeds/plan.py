@@ -53,9 +53,11 @@ class SeedPlan:
         for source, n_levels in self.levels.items():
             check_source(source)
             if not is_count(n_levels, least=1):
-                raise OptionError(f"{n_levels!r} seeds are not possible. Give 1 or more.")
+                raise OptionError(
+                    "{n_levels!r} seeds are not possible. Give 1 or more.", n_levels=n_levels
+                )
         if not is_count(self.root, least=0):
-            raise OptionError(f"A root of {self.root!r} is not possible. Give 0 or more.")
+            raise OptionError("A root of {root!r} is not possible. Give 0 or more.", root=self.root)
 
     @classmethod
     def all(cls, n_runs: int, *, root: int = 0) -> "SeedPlan":
@@ -121,12 +123,17 @@ class SeedPlan:
             OptionError: Fewer than one block, or fewer than two sources.
         """
         if not is_count(n_blocks, least=1):
-            raise OptionError(f"{n_blocks!r} blocks are not possible. Give 1 or more, such as 10.")
+            raise OptionError(
+                "{n_blocks!r} blocks are not possible. Give 1 or more, such as 10.",
+                n_blocks=n_blocks,
+            )
         levels = dict.fromkeys(sources, LEVELS_A_BLOCK * n_blocks)
         if len(levels) < 2:
             raise OptionError(
-                f"Blocks tell sources apart, but {list(levels)} are fewer than two. "
-                f"Name at least two of {', '.join(SOURCES)}."
+                "Blocks tell sources apart, but {sources!s} are fewer than two. "
+                "Name at least two of {known}.",
+                sources=list(levels),
+                known=tuple(SOURCES),
             )
         return cls("blocks", levels, root)
 
@@ -190,5 +197,5 @@ def _seed(root: int, source_idx: int, level: int) -> int:
 
 def _levels(levels: Mapping[str, int]) -> dict[str, int]:
     if not levels:
-        raise OptionError(f"No source varies. Name at least one of {', '.join(SOURCES)}.")
+        raise OptionError("No source varies. Name at least one of {known}.", known=tuple(SOURCES))
     return dict(levels)

@@ -25,5 +25,7 @@ def check_source(name: str) -> str:
         UnknownNameError: There is no such source.
     """
     if name not in SOURCES:
-        raise UnknownNameError(f"There is no source {name!r}. Known: {', '.join(SOURCES)}.")
+        raise UnknownNameError(
+            "There is no source {name!r}. Known: {known}.", name=name, known=tuple(SOURCES)
+        )
     return name

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -11,6 +11,7 @@ from torch.nn.parallel import DataParallel, DistributedDataParallel
 from torch.optim import Optimizer
 
 from seedproof.errors import OptionError, RunError
+from seedproof.messages import Message
 from seedproof.stabilize import batch_norm
 from seedproof.stabilize.counting import Counters, weigh
 from seedproof.stabilize.policy import Policy, Window
@@ -21,7 +22,7 @@ STATE_KEY = "seedproof_average"
 
 
 class AverageWarning(UserWarning):
-    """An average is not what its user may think it is."""
+    """An average is not what its user may think it is; its only argument is a `Message`."""
 
 
 class WeightAverage:
@@ -54,7 +55,9 @@ class WeightAverage:
             return
         self._shadow = Shadow(_tracked(_bare(model), self.policy))
         if not self._shadow.names:
-            raise OptionError("The model has no parameter that is trained: nothing to average.")
+            raise OptionError(
+                "The model has no parameter that is trained: nothing to average.", n_parameters=0
+            )
         self._far = self._distance_to_model(self.policy)
         if self.policy.begins_with == "weights":
             self._count.n_members = 1
@@ -78,21 +81,25 @@ class WeightAverage:
         unknown = [name for name in names if name not in weights]
         if unknown:
             raise OptionError(
-                f"The model has no parameter {unknown[0]!r} that is trained. "
-                f"It has: {', '.join([*weights][:10])}."
+                "The model has no parameter {parameter!r} that is trained. It has: {known}.",
+                parameter=unknown[0],
+                known=tuple([*weights][:10]),
             )
         return self._shadow.distance(policy.accept.order, names)
 
     # ------------------------------------------------------------------ what goes on in training
 
     def _before_step(self, *_: object) -> None:
-        self._refuse_while_applied("The optimizer steps")
+        self._refuse_while_applied("step")
         if self.policy is not None and self.policy.enters == "before-step":
             self._offer(self.policy)
 
-    def _refuse_while_applied(self, what: str) -> None:
+    def _refuse_while_applied(self, event: Literal["step", "epoch-end"]) -> None:
         if self._is_applied:
-            raise RunError(f"{what} while the average is applied. Train outside `applied()`.")
+            subject = {"step": "The optimizer steps", "epoch-end": "An epoch ends"}[event]
+            raise RunError(
+                f"{subject} while the average is applied. Train outside `applied()`.", event=event
+            )
 
     def _after_step(self, *_: object) -> None:
         if self.policy is None:
@@ -132,7 +139,7 @@ class WeightAverage:
 
     def end_epoch(self) -> None:
         """Tell that an epoch is over: the model may return to the average, as the policy says."""
-        self._refuse_while_applied("An epoch ends")
+        self._refuse_while_applied("epoch-end")
         policy = self.policy
         if policy is None:
             return
@@ -221,7 +228,8 @@ class WeightAverage:
             yield
             return
         if self.n_entered == 0:
-            _warn("The average has seen no update yet: the model keeps its own weights.", depth=2)
+            text = "The average has seen no update yet: the model keeps its own weights."
+            _warn(Message("no-update", text), depth=2)
             yield
             return
         self._swap_in()
@@ -271,16 +279,19 @@ class WeightAverage:
         wants = self.policy is not None and self.policy.batch_norm == "refresh"
         if not wants:
             if batches is not None:
-                raise OptionError('Batches go with the policy batch_norm="refresh".')
+                raise OptionError(
+                    'Batches go with the policy batch_norm="refresh".', option="batch_norm"
+                )
             return
         if batches is not None:
             batch_norm.refresh(self._model, batches, forward=forward)
         elif batch_norm.tracked(self._model):
-            _warn(
+            message = Message(
+                "stale-batch-norm",
                 "Batch-norm statistics are those of other weights: give batches to refresh them "
                 'with, or set batch_norm="average" or "copy".',
-                depth=depth,
             )
+            _warn(message, depth=depth)
 
     def finish(
         self,
@@ -300,7 +311,8 @@ class WeightAverage:
         self._swap_out()
         try:
             if self.policy is not None and self.n_entered == 0:
-                _warn("The average has seen no update: the model keeps its own weights.")
+                text = "The average has seen no update: the model keeps its own weights."
+                _warn(Message("no-update", text))
             elif self.policy is not None:
                 if not self._is_in_model():
                     self._take_average(self.policy)
@@ -310,7 +322,8 @@ class WeightAverage:
 
     def _take_average(self, policy: Policy) -> None:
         if policy.restart != "assign" and self._shadow.equals_model():
-            _warn("The average equals the last weights: it has changed nothing.", depth=2)
+            text = "The average equals the last weights: it has changed nothing."
+            _warn(Message("same-weights", text), depth=2)
         self._reshard()
         self._shadow.assign()
 
@@ -363,11 +376,17 @@ class WeightAverage:
             return
         if state.get("policy") != repr(self.policy):
             raise OptionError(
-                f"The checkpoint is of the average {state.get('policy')}, and this one is "
-                f"{self.policy!r}. Load it into the same average."
+                "The checkpoint is of the average {stored_policy}, and this one is "
+                "{policy!r}. Load it into the same average.",
+                stored_policy=state.get("policy"),
+                policy=self.policy,
             )
         if set(state["average"]) != set(self._shadow.names):
-            raise OptionError("The checkpoint is of a model with other parameters.")
+            differ = set(state["average"]) ^ set(self._shadow.names)
+            raise OptionError(
+                "The checkpoint is of a model with other parameters.",
+                parameters=tuple(sorted(differ)),
+            )
         self._swap_out()
         self._count = Counters.from_plain(state["counters"])
         if self._shadow.device.type != "cpu":
@@ -385,7 +404,8 @@ class WeightAverage:
         if STATE_KEY in state:
             self.load_state_dict(state[STATE_KEY])
         else:
-            _warn("The optimizer's checkpoint holds no average: it begins anew.")
+            text = "The optimizer's checkpoint holds no average: it begins anew."
+            _warn(Message("no-saved-average", text))
 
 
 def _bare(model: nn.Module) -> nn.Module:
@@ -421,6 +441,6 @@ def _tracked(model: nn.Module, policy: Policy) -> dict[str, Tensor]:
     return found
 
 
-def _warn(message: str, *, depth: int = 1) -> None:
+def _warn(message: Message, *, depth: int = 1) -> None:
     """Warn at the line of the user, who is this deep above the caller."""
-    warnings.warn(message, AverageWarning, stacklevel=depth + 2)
+    warnings.warn(AverageWarning(message), stacklevel=depth + 2)

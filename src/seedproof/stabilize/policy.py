@@ -9,7 +9,11 @@ from seedproof.typing import is_count
 
 def _check(value: object, known: tuple[object, ...], name: str) -> None:
     if value not in known:
-        raise OptionError(f"{name} is {value!r}. Known: {', '.join(map(repr, known))}.")
+        # One by one: some are names, and others are numbers.
+        listed = ", ".join(f"{{known[{index}]!r}}" for index in range(len(known)))
+        raise OptionError(
+            f"{{option}} is {{choice!r}}. Known: {listed}.", option=name, choice=value, known=known
+        )
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,9 @@ class Decay:
 
     def __post_init__(self) -> None:
         if not 0.0 < self.decay < 1.0:
-            raise OptionError(f"A decay of {self.decay!r} is not possible: 0 < decay < 1.")
+            raise OptionError(
+                "A decay of {decay!r} is not possible: 0 < decay < 1.", decay=self.decay
+            )
 
 
 @dataclass(frozen=True)
@@ -56,7 +62,9 @@ class Window:
 
     def __post_init__(self) -> None:
         if not is_count(self.length, least=1):
-            raise OptionError(f"A window of {self.length!r} is not possible. Give 1 or more.")
+            raise OptionError(
+                "A window of {length!r} is not possible. Give 1 or more.", length=self.length
+            )
 
 
 Weighing: TypeAlias = Mean | Decay | Window
@@ -133,11 +141,17 @@ class Policy:
         ):
             value = getattr(self, name)
             if not is_count(value, least):
-                raise OptionError(f"{name} is {value!r}. Give a whole number, {least} or more.")
+                raise OptionError(
+                    "{option} is {number!r}. Give a whole number, {least} or more.",
+                    option=name,
+                    number=value,
+                    least=least,
+                )
         if isinstance(self.weighing, Window) and (
             self.enters != "epoch-end" or self.accept is not None or self.restart == "swap"
         ):
             raise OptionError(
                 "A window takes weights at the end of epochs, accepts all, and cannot be swapped. "
-                'Set enters="epoch-end", accept=None, restart="none" or "assign".'
+                'Set enters="epoch-end", accept=None, restart="none" or "assign".',
+                option="weighing",
             )

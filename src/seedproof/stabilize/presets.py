@@ -63,9 +63,11 @@ def build(
         OptionError: A policy for `none`.
     """
     if name not in PRESETS:
-        raise UnknownNameError(f"There is no average {name!r}. Known: {', '.join(PRESETS)}.")
+        raise UnknownNameError(
+            "There is no average {name!r}. Known: {known}.", name=name, known=tuple(PRESETS)
+        )
     if name == "none" and policy is not None:
-        raise OptionError("The average 'none' has no policy. Choose another name.")
+        raise OptionError("The average {name!r} has no policy. Choose another name.", name=name)
     return WeightAverage(model, optimizer, PRESETS[name] if policy is None else policy)
 
 

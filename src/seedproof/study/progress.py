@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from textwrap import fill
 from typing import Protocol
 
@@ -15,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from seedproof.engines import Failure
-from seedproof.report.printable import printable
+from seedproof.messages import Message, printable
 from seedproof.runs.resume import FAILED, FINISHED, RUNNING, WAITING, RunState
 from seedproof.runs.spec import RunSpec
 from seedproof.runs.worker import Trained
@@ -40,6 +41,40 @@ class Watch(Protocol):
         """A run raised, died or took too long."""
 
 
+@dataclass(frozen=True)
+class Spread:
+    """Mean and standard deviation of a scalar over runs.
+
+    Args:
+        mean: Mean over the runs.
+        sd: Standard deviation; None if there is a single run.
+    """
+
+    mean: float
+    sd: float | None = None
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4g}" if self.sd is None else f"{self.mean:.4g} ± {self.sd:.2g}"
+
+
+@dataclass(frozen=True)
+class Duration:
+    """A number of seconds, which is read as hours, minutes and seconds.
+
+    >>> str(Duration(90))
+    '1 min 30 s'
+    """
+
+    seconds: float
+
+    def __str__(self) -> str:
+        minutes, rest = divmod(round(self.seconds), 60)
+        hours, minutes = divmod(minutes, 60)
+        if hours:
+            return f"{hours} h {minutes:02} min"
+        return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+
+
 class Board:
     """Counts what becomes of each run, and draws it when rich asks.
 
@@ -61,7 +96,7 @@ class Board:
         self.arm_of = {run.spec.run_id: run.spec.arm for run in states}
         self.follow = follow
         self.values: dict[str, list[float]] = {arm: [] for arm in self.arms}
-        self.messages: list[str] = []
+        self.failures: list[Message] = []
         self.start = time.monotonic()
         self.n_before = sum(status == FINISHED for status in self.status.values())
         for run in states:
@@ -87,7 +122,16 @@ class Board:
     def failed(self, run: RunSpec, failure: Failure) -> None:
         """A run raised, died or took too long."""
         self.status[run.run_id] = failure.status
-        self.messages.append(f"{_title(run)} {failure.status}: {printable(failure.message)}")
+        self.failures.append(
+            Message(
+                "run-failed",
+                "run {run} of {arm} {status}: {reason}",
+                run=run.name,
+                arm=run.arm,
+                status=failure.status,
+                reason=failure.message,
+            )
+        )
 
     @property
     def n_done(self) -> int:
@@ -102,14 +146,14 @@ class Board:
             return None
         return (time.monotonic() - self.start) / made * (len(self.status) - over)
 
-    def spread(self, arm: str) -> str:
-        """Mean and sd of the followed scalar over the finished runs of an arm."""
+    def spread(self, arm: str) -> Spread | None:
+        """Return mean and sd of the followed scalar over the finished runs of an arm."""
         values = self.values[arm]
         if not values:
-            return ""
-        if len(values) == 1:
-            return f"{values[0]:.4g}"
-        return f"{np.mean(values):.4g} ± {np.std(values, ddof=1):.2g}"
+            return None
+        return Spread(
+            float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None
+        )
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield from self._draw()
@@ -121,7 +165,7 @@ class Board:
             Text(printable(self.study), style="bold"),
             ProgressBar(total=len(self.status), completed=self.n_done, width=24),
             f"{self.n_done} of {len(self.status)}",
-            "" if left is None or self.n_done == len(self.status) else f"{_clock(left)} left",
+            "" if left is None or self.n_done == len(self.status) else f"{Duration(left)} left",
         )
         yield head
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
@@ -139,10 +183,12 @@ class Board:
                 Text(str(n_failed), style="bold red" if n_failed else ""),
                 str(counts[WAITING]),
             ]
-            table.add_row(*cells, *([self.spread(arm)] if self.follow is not None else []))
+            if self.follow is not None:
+                cells.append(str(self.spread(arm) or ""))
+            table.add_row(*cells)
         yield table
-        for message in self.messages[-N_MESSAGES:]:
-            yield Text(message, style="red", overflow="ellipsis", no_wrap=True)
+        for message in self.failures[-N_MESSAGES:]:
+            yield Text(printable(str(message)), style="red", overflow="ellipsis", no_wrap=True)
 
 
 class Failures(Board):
@@ -161,13 +207,16 @@ class Failures(Board):
         super().__init__(study, runs, follow)
         self._console = console
 
-    def _say(self, text: str) -> None:
+    def _say(self, message: Message, *, width: int | None = None) -> None:
+        text = printable(str(message))
+        if width is not None:
+            text = fill(text, width, subsequent_indent="  ", break_long_words=False)
         self._console.print(Text(text), soft_wrap=True)
 
     def failed(self, run: RunSpec, failure: Failure) -> None:
         """A run raised, died or took too long."""
         super().failed(run, failure)
-        self._say(self.messages[-1])
+        self._say(self.failures[-1])
 
 
 class Lines(Failures):
@@ -185,20 +234,36 @@ class Lines(Failures):
     ) -> None:
         super().__init__(study, runs, follow, console)
         if self.n_before:
-            self._say(f"{printable(study)}: {self.n_before} of {len(self.status)} are finished")
+            self._say(
+                Message(
+                    "study-resumed",
+                    "{study}: {n_finished} of {n_runs} are finished",
+                    study=study,
+                    n_finished=self.n_before,
+                    n_runs=len(self.status),
+                )
+            )
 
     def finished(self, run: RunSpec, result: Trained) -> None:
         """A run is in the store."""
         super().finished(run, result)
-        spread = self.spread(run.arm)
-        follow = f", {self.follow} {spread}" if spread else ""
-        left = self.seconds_left()
-        rest = f", {_clock(left)} left" if left else ""
-        text = (
-            f"{_title(run)} finished in {result.seconds:.1f} s "
-            f"({self.n_done} of {len(self.status)}{follow}{rest})"
+        spread, left = self.spread(run.arm), self.seconds_left()
+        followed = "" if spread is None else ", {follow} {spread}"
+        rest = ", {left} left" if left else ""
+        message = Message(
+            "run-finished",
+            "run {run} of {arm} finished in {seconds:.1f} s "
+            f"({{n_finished}} of {{n_runs}}{followed}{rest})",
+            run=run.name,
+            arm=run.arm,
+            seconds=result.seconds,
+            n_finished=self.n_done,
+            n_runs=len(self.status),
+            follow=self.follow,
+            spread=spread,
+            left=Duration(left) if left else None,
         )
-        self._say(fill(text, LINE_WIDTH, subsequent_indent="  ", break_long_words=False))
+        self._say(message, width=LINE_WIDTH)
 
 
 @contextmanager
@@ -225,15 +290,3 @@ def watch(
         board = Board(study, runs, follow)
         with Live(board, console=console, refresh_per_second=4):
             yield board
-
-
-def _title(run: RunSpec) -> str:
-    return f"run {printable(run.name)} of {printable(run.arm)}"
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes:02} min"
-    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"

@@ -120,19 +120,17 @@ class Study:
         Returns:
             Where every run stands.
         """
+        given: dict[str, Any] = {"workers": workers, "timeout": timeout, "retries": retries}
         if isinstance(engine, str):
-            engine = build_engine(
-                engine,
-                workers=workers,
-                timeout=timeout,
-                retries=retries,
-                threads=self._asked.threads,
-                **(settings or {}),
-            )
-        elif settings or any(one is not None for one in (workers, timeout, retries)):
-            raise OptionError(
-                "workers, timeout, retries and settings belong to the engine that you made."
-            )
+            engine = build_engine(engine, **given, threads=self._asked.threads, **(settings or {}))
+        else:
+            given |= {"settings": settings or None}
+            misplaced = tuple(name for name, value in given.items() if value is not None)
+            if misplaced:
+                raise OptionError(
+                    "workers, timeout, retries and settings belong to the engine that you made.",
+                    options=misplaced,
+                )
         runs = self.planned(only)
         if not allow_changed_code and Store.is_at(self._store):
             check_code(self._store, self._target)
@@ -165,7 +163,11 @@ class Study:
         if only is None:
             return runs
         if not 0 <= only < len(runs):
-            raise OptionError(f"There is no run {only}. The study has runs 0 to {len(runs) - 1}.")
+            raise OptionError(
+                "There is no run {only}. The study has runs 0 to {highest}.",
+                only=only,
+                highest=len(runs) - 1,
+            )
         return [runs[only]]
 
     def _make(self, pending: Sequence[RunSpec], engine: Engine, seen: Watch) -> None:
@@ -203,7 +205,7 @@ class Study:
             name=spec.name,
             arm=spec.arm,
             status=failure.status,
-            message=failure.message,
+            message=str(failure.message),
             traceback=failure.traceback or self._end_of_log(spec),
             attempts=attempts,
         ).write(self._folder(spec))

@@ -133,7 +133,7 @@ def test_what_depends_on_the_number_of_runs_is_not_tested(statistic):
     effect = compare("ambiguity", statistic, statistic)
 
     assert (effect.verdict, effect.low) == ("not tested", None)
-    assert effect.note
+    assert effect.note.code == "no-interval"
 
 
 def test_few_runs_say_nothing_of_a_spread():
@@ -143,6 +143,8 @@ def test_few_runs_say_nothing_of_a_spread():
     )
 
     assert (effect.value, effect.verdict) == (2.0, "too few runs")
+    assert effect.note.code == "too-few-runs-for-spread"
+    assert effect.note.fields == {"n_needed": 5}
 
 
 def test_a_ratio_of_spreads_ignores_shift_and_follows_scale():
@@ -258,3 +260,44 @@ def test_a_negative_rank_correlation_is_compared_as_it_is():
 
     assert effect.value == pytest.approx(0.15)
     assert effect.value - effect.low == pytest.approx(effect.high - effect.value)
+
+
+@pytest.mark.parametrize(
+    ("base", "arm", "code"),
+    [
+        (Estimate(0.1), Estimate(0.2, 0.1, 0.3, "runs"), "no-interval"),
+        (Estimate(0.0, 0.0, 0.1, "runs"), Estimate(0.0, 0.0, 0.1, "runs"), "both-zero"),
+        (Estimate(0.0, 0.0, 0.0, "runs"), Estimate(0.2, 0.1, 0.3, "runs"), "baseline-zero"),
+    ],
+    ids=["one-alone", "zeros", "zero"],
+)
+def test_estimates_without_a_ratio_say_why(base, arm, code):
+    """No verdict, and the reason in words wherever the effect is plain data."""
+    effect = from_estimates("flip_rate", base, arm)
+
+    assert (effect.verdict, effect.low, effect.note.code) == ("not tested", None, code)
+    assert effect.summary()["note"] == str(effect.note)
+
+
+def test_runs_without_a_spread_say_so():
+    """Equal runs have no ratio of spreads."""
+    effect = compare("accuracy_sd", SpreadOverRuns(np.ones(6)), SpreadOverRuns(np.arange(6.0)))
+
+    assert (effect.verdict, effect.note.code) == ("not tested", "no-spread")
+
+
+def test_too_few_classes_that_were_kept_say_nothing():
+    """What was not kept may be more than the figure itself."""
+    base, arm = (replace(mean(0.1, [0.1, 0.1, 0.1]), error=error) for error in (0.1, 0.0))
+
+    effect = compare("probability_sd", base, arm)
+
+    assert (effect.verdict, effect.note.code) == ("not tested", "too-few-classes-kept")
+
+
+def test_effect_with_an_interval_has_no_note():
+    """Plain data has an empty text there."""
+    effect = compare("ece", MeanOverRuns(np.arange(4.0)), MeanOverRuns(np.arange(4.0)))
+
+    assert effect.note is None
+    assert effect.summary()["note"] == ""

@@ -1,6 +1,5 @@
 """Unpacking: an ordinary store, and never over what somebody else has written."""
 
-import re
 import shutil
 from dataclasses import replace
 
@@ -96,12 +95,12 @@ def test_an_empty_folder_will_do(bundle, tmp_path):
 
 
 def refused(bundle, folder):
-    """What is said of a folder, of which nothing is changed."""
+    """Return the fields of the error about a folder, in which nothing is changed."""
     before = contents(folder.parent)
     with pytest.raises(OptionError) as caught:
         unpack(bundle, folder)
     assert contents(folder.parent) == before
-    return str(caught.value)
+    return caught.value.fields
 
 
 def test_a_folder_with_other_files_is_refused(bundle, tmp_path):
@@ -111,28 +110,30 @@ def test_a_folder_with_other_files_is_refused(bundle, tmp_path):
     for name in "abcde":
         (folder / name).write_text("mine")
 
-    said = refused(bundle, folder)
+    fields = refused(bundle, folder)
 
-    assert "a, b, c and 2 more" in said
-    assert "Give --out another folder" in said
+    assert (fields["files"], fields["n_more"]) == (("a", "b", "c"), 2)
+    assert (fields["folder"], fields["option"]) == (str(folder), "--out")
 
 
 def test_a_file_is_refused(bundle, tmp_path):
     """It is no folder."""
     (tmp_path / "work").write_text("mine")
 
-    assert re.search("work' is a file", refused(bundle, tmp_path / "work"))
+    fields = refused(bundle, tmp_path / "work")
+
+    assert fields == {"folder": str(tmp_path / "work"), "option": "--out"}
 
 
 def test_the_store_of_another_study_is_refused(bundle, tmp_path):
     """Its runs would be mixed with these."""
     unpack(replace(bundle, study=replace(bundle.study, name="other")), tmp_path / "demo")
 
-    assert "store" in refused(bundle, tmp_path / "demo")
+    assert "store" in refused(bundle, tmp_path / "demo")["files"]
 
 
 def test_the_demo_of_another_version_is_refused(bundle, tmp_path):
     """Figures of some runs and of newer ones would be those of no study."""
     unpack(replace(bundle, scores=bundle.scores / 2), tmp_path / "demo")
 
-    assert "store" in refused(bundle, tmp_path / "demo")
+    assert "store" in refused(bundle, tmp_path / "demo")["files"]

@@ -6,8 +6,9 @@ import pytest
 
 from seedproof.engines import Failure, Outcome
 from seedproof.engines.attempts import Attempts
+from seedproof.messages import Message
 
-DEATH = Failure("killed", "Its process ended by SIGKILL.")
+DEATH = Failure("killed", Message("process-signal", "{signal}", signal="SIGKILL"))
 
 
 def outcome(attempt, failure=None):
@@ -70,7 +71,7 @@ def test_what_raised_or_took_too_long_is_not_tried_again(status):
     attempts = Attempts(len, ["a"], retries=2)
     first = attempts.following()
 
-    (found,) = attempts.settled(first, outcome(first, Failure(status, "")))
+    (found,) = attempts.settled(first, outcome(first, Failure(status, Message(status, ""))))
 
     assert found.failure.status == status
     assert attempts.following() is None

@@ -1,5 +1,6 @@
 """Engines are found by name, and refuse settings that they could not keep to."""
 
+import math
 from importlib.metadata import EntryPoint
 
 import pytest
@@ -9,6 +10,7 @@ from seedproof.engines.named import GROUP, build_engine
 from seedproof.engines.ray import RayEngine
 from seedproof.engines.slurm import SlurmEngine
 from seedproof.errors import OptionError, UnknownNameError
+from seedproof.testing.errors import WithFields
 
 
 @pytest.mark.parametrize(
@@ -39,7 +41,8 @@ def test_an_engine_gets_its_settings():
 def test_an_unknown_engine_is_refused_with_the_known_ones():
     """A typo, or another spelling."""
     with pytest.raises(
-        UnknownNameError, match=r"no engine 'process'\. Known: serial, processes, ray, slurm"
+        UnknownNameError,
+        check=WithFields(name="process", known=("serial", "processes", "ray", "slurm")),
     ):
         build_engine("process")
 
@@ -59,25 +62,59 @@ def test_an_unknown_engine_is_refused_with_the_known_ones():
 )
 def test_a_setting_that_an_engine_has_not_is_refused(name, setting):
     """Ignoring it would look as if it were kept to."""
-    with pytest.raises(OptionError, match=f"engine '{name}' has no setting '{setting}'.* another"):
+    with pytest.raises(OptionError, check=WithFields(name=name, setting=setting)):
         build_engine(name, **{setting: 1})
 
 
 @pytest.mark.parametrize("name", ["processes", "ray", "slurm"])
 @pytest.mark.parametrize(
-    ("setting", "message"),
+    ("setting", "fields"),
     [
-        ({"workers": 0}, "workers is 0. Give a whole number, 1 or more"),
-        ({"retries": -1}, "retries is -1. Give a whole number, 0 or more"),
-        ({"threads": 0}, "threads is 0. Give a whole number, 1 or more"),
-        ({"timeout": 0}, "A timeout of 0 is not possible"),
-        ({"timeout": float("nan")}, "A timeout of nan is not possible"),
+        ({"workers": 0}, {"option": "workers", "number": 0, "least": 1}),
+        ({"retries": -1}, {"option": "retries", "number": -1, "least": 0}),
+        ({"threads": 0}, {"option": "threads", "number": 0, "least": 1}),
+        ({"timeout": 0}, {"timeout": 0}),
+        ({"timeout": math.nan}, {"timeout": math.nan}),
     ],
+    ids=["workers", "retries", "threads", "timeout", "timeout-nan"],
 )
-def test_impossible_settings_are_refused(name, setting, message):
+def test_impossible_settings_are_refused(name, setting, fields):
     """By every engine that has them, before anything is started."""
-    with pytest.raises(OptionError, match=message):
+    with pytest.raises(OptionError, check=WithFields(**fields)):
         build_engine(name, **setting)
+
+
+class Demanding:
+    """An engine of another package, which cannot do without a setting."""
+
+    def __init__(self, queue, **others):
+        self.queue, self.others = queue, others
+
+
+def test_a_setting_that_an_engine_needs_is_asked_for(monkeypatch):
+    """One that takes any setting gets all that are given."""
+    points = [EntryPoint("demanding", f"{__name__}:Demanding", GROUP)]
+    monkeypatch.setattr(named, "entry_points", lambda group: points if group == GROUP else [])
+
+    with pytest.raises(OptionError, check=WithFields(name="demanding", setting="queue")):
+        build_engine("demanding", speed=3)
+
+    built = build_engine("demanding", queue="long", speed=3)
+    assert (built.queue, built.others) == ("long", {"speed": 3})
+
+
+def test_an_error_of_an_engine_is_not_taken_for_an_unknown_setting(monkeypatch):
+    """A TypeError that its own code raises stays what it is."""
+
+    def broken(workers=1):
+        return len(workers)
+
+    monkeypatch.setattr(named, "_loaders", lambda: {"broken": lambda: broken})
+
+    with pytest.raises(TypeError) as caught:
+        build_engine("broken", workers=2)
+
+    assert not isinstance(caught.value, OptionError)
 
 
 def test_other_packages_add_engines(monkeypatch):
@@ -92,7 +129,7 @@ def test_other_packages_add_engines(monkeypatch):
 
     assert build_engine("theirs", workers=2) == ProcessEngine(workers=2)
     assert isinstance(build_engine("serial"), SerialEngine)
-    with pytest.raises(UnknownNameError, match=r"Known: serial, processes, ray, slurm, theirs\."):
+    with pytest.raises(UnknownNameError, check=WithFields(name="nobodys")):
         build_engine("nobodys")
 
 

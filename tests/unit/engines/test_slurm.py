@@ -48,5 +48,7 @@ def test_a_job_that_is_lost_each_time_is_a_death(tmp_path):
     (outcome,) = SlurmEngine(str(tmp_path / "jobs"), "local", retries=0).map(lose_job, [7])
 
     assert (outcome.failure.status, outcome.attempts) == ("killed", 1)
-    assert outcome.failure.message.startswith("SLURM lost job ")
-    assert "has not produced any output" in outcome.failure.traceback
+    message = outcome.failure.message
+    assert message.code == "lost"
+    assert str(message.fields["job"]) in outcome.failure.traceback
+    assert outcome.failure.traceback.startswith(message.fields["reason"])

@@ -5,6 +5,7 @@ import torch
 from seedproof.errors import DtypeError, EmptyInputError, OptionError, ShapeError
 from seedproof.explain import TokenBatch, to_shares
 from seedproof.explain.base import score_words
+from seedproof.testing.errors import WithFields
 
 TOKENS = torch.tensor([[5, 6, 7, 0], [8, 9, 0, 0], [0, 4, 3, 2]])
 MASK = TOKENS > 0
@@ -50,34 +51,38 @@ def test_scores_are_of_words_and_in_the_order_of_texts():
 
 
 @pytest.mark.parametrize(
-    ("change", "error", "match"),
+    ("change", "error", "fields"),
     [
-        ({"tokens": TOKENS[0]}, ShapeError, r"shape \(4,\)"),
-        ({"mask": MASK[:, :3]}, ShapeError, "`mask`"),
-        ({"words": MASK[:2]}, ShapeError, "`words`"),
-        ({"ids": ["a"]}, ShapeError, "3 texts and 1 ids"),
-        ({"targets": torch.tensor([1])}, ShapeError, "targets of shape"),
-        ({"tokens": TOKENS.float()}, DtypeError, "`tokens` are torch.float32"),
-        ({"targets": torch.tensor([0.0, 1.0, 0.0])}, DtypeError, "`targets` are"),
-        ({"mask": MASK.long()}, DtypeError, r"mask\.bool\(\)"),
-        ({"words": torch.ones_like(MASK)}, OptionError, "calls padding"),
+        ({"tokens": TOKENS[0]}, ShapeError, {"shape": (4,)}),
+        ({"mask": MASK[:, :3]}, ShapeError, {"argument": "mask", "other_shape": (3, 3)}),
+        ({"words": MASK[:2]}, ShapeError, {"argument": "words", "other_shape": (2, 4)}),
+        ({"ids": ["a"]}, ShapeError, {"n_texts": 3, "n_ids": 1}),
+        ({"targets": torch.tensor([1])}, ShapeError, {"n_texts": 3, "shape": (1,)}),
+        ({"tokens": TOKENS.float()}, DtypeError, {"argument": "tokens", "dtype": torch.float32}),
+        ({"targets": torch.tensor([0.0, 1.0, 0.0])}, DtypeError, {"argument": "targets"}),
+        ({"mask": MASK.long()}, DtypeError, {"argument": "mask", "dtype": torch.int64}),
+        ({"words": torch.ones_like(MASK)}, OptionError, {"argument": "words"}),
         (
             {"words": MASK & torch.tensor([[True], [False], [True]])},
             EmptyInputError,
-            "Text 'b' has no word",
+            {"example": "b"},
         ),
     ],
-)
-def test_texts_that_do_not_fit_are_refused(change, error, match):
-    """The message says what is wrong and where."""
-    with pytest.raises(error, match=match):
+    ids=[
+        "tokens", "mask", "words", "ids", "targets",
+        "token-type", "target-type", "mask-type", "padding", "no-word",
+    ],
+)  # fmt: skip
+def test_texts_that_do_not_fit_are_refused(change, error, fields):
+    """The error says what is wrong and where."""
+    with pytest.raises(error, check=WithFields(**fields)):
         TokenBatch(**({"tokens": TOKENS, "mask": MASK, "ids": ["a", "b", "c"]} | change))
 
 
 @pytest.mark.parametrize("size", [0, -1, 2.0, True])
 def test_a_batch_size_that_is_no_count_is_refused(size):
     """Also True, which would pass as 1."""
-    with pytest.raises(OptionError, match="batch_size"):
+    with pytest.raises(OptionError, check=WithFields(batch_size=size)):
         score_words(TokenBatch(TOKENS, MASK, ["a", "b", "c"]), size, lambda some: some.tokens)
 
 

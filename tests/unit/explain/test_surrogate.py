@@ -6,6 +6,7 @@ from sklearn.metrics import pairwise_distances
 
 from seedproof.errors import OptionError
 from seedproof.explain.surrogate import Surrogate, sample_weights
+from seedproof.testing.errors import WithFields
 
 
 def a_neighborhood(seed, n_words, n_samples=150, n_runs=4):
@@ -140,6 +141,6 @@ def test_the_oracle_of_scikit_learn_agrees_where_lime_is_not_asked():
     ],
 )
 def test_bad_settings_are_refused_by_name(name, value):
-    """The message has the setting's name and the value."""
-    with pytest.raises(OptionError, match=f"{name.split('_')[0]}.*{value}"):
+    """The error has the setting's name and the value."""
+    with pytest.raises(OptionError, check=WithFields(**{name: value})):
         Surrogate(**{name: value})

@@ -17,6 +17,7 @@ from seedproof.runs.rng import seed_everything, untouched
 from seedproof.runs.spec import StudySpec
 from seedproof.stabilize import PRESETS, AverageWarning
 from seedproof.stabilize.average import STATE_KEY
+from seedproof.testing.errors import WithFields, warning_codes
 from seedproof.testing.trainings import (
     are_equal,
     averaged,
@@ -315,8 +316,10 @@ def test_a_compiled_part_changes_no_checkpoint_of_the_average(tmp_path):
 
 def test_checkpoints_without_the_average_are_warned_about(tmp_path):
     """Lightning asks no callback what weights-only checkpoints should hold."""
-    with pytest.warns(AverageWarning, match="save_weights_only=True hold the raw weights"):
+    with pytest.warns(AverageWarning) as caught:
         fit("ema", each_epoch(tmp_path, save_weights_only=True))
+
+    assert warning_codes(caught) == ["raw-weights-saved"]
 
 
 def test_accumulated_gradients_are_one_step():
@@ -480,5 +483,5 @@ def test_outputs_that_are_no_logits_are_refused():
     module = nn.Flatten(0)
     module.device = torch.device("cpu")
 
-    with pytest.raises(RunError, match=r"shape \(160,\).*run.log_predictions"):
+    with pytest.raises(RunError, check=WithFields(shape=(160,))):
         RunCallback(make_run(), DataLoader(DATA, N_EXAMPLES)).on_fit_end(None, module)

@@ -623,13 +623,15 @@ def test_multiplicity_has_no_interval(name):
 
 def test_an_estimate_says_what_it_is_over():
     """Every ± says what it is over."""
-    assert str(Estimate(0.0895, 0.057, 0.14, "runs")) == "0.0895 [0.057, 0.14] over runs"
+    text = "0.0895 [0.057, 0.14] over runs"
+
+    assert str(Estimate(0.0895, 0.057, 0.14, "runs")) == text
     assert str(Estimate(0.31)) == "0.31"
 
 
 def test_something_else_than_a_statistic_is_refused():
     """A new kind of statistic must bring its interval."""
-    with pytest.raises(TypeError, match="no interval is known for a float"):
+    with pytest.raises(TypeError):
         estimate(0.5)
 
 

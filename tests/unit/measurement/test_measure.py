@@ -16,6 +16,7 @@ from seedproof.measurement.tally import batches
 from seedproof.records import schema
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.location import Location
+from seedproof.testing.errors import WithFields
 
 
 class ShuffledEngine:
@@ -82,8 +83,9 @@ def test_rows_that_nobody_here_can_see_are_missed(probs, tmp_path):
             elsewhere = replace(task, folder=Location.of(tmp_path / "elsewhere"))
             return (Outcome(i, elsewhere(item)) for i, item in enumerate(items))
 
-    with pytest.raises(NotFoundError, match="all machines see"):
-        measure_on(Workers(ElsewhereEngine()), ArrayShards(probs), Location.of(tmp_path / "here"))
+    here = Location.of(tmp_path / "here")
+    with pytest.raises(NotFoundError, check=WithFields(examples_folder=here)):
+        measure_on(Workers(ElsewhereEngine()), ArrayShards(probs), here)
 
 
 def test_rows_of_two_passes_are_never_mixed(probs, tmp_path):
@@ -105,7 +107,8 @@ def test_somebody_elses_files_are_left_alone(probs, tmp_path):
     (tmp_path / "thesis.txt").touch()
 
     for place in (tmp_path, tmp_path / "thesis.txt"):
-        with pytest.raises(OptionError, match=r"thesis\.txt is there already"):
+        thesis = Location.of(tmp_path / "thesis.txt")
+        with pytest.raises(OptionError, check=WithFields(path=thesis)):
             measure_on(Workers(SerialEngine()), ArrayShards(probs), Location.of(place))
 
     assert len(list(tmp_path.iterdir())) == 2

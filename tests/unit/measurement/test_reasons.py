@@ -30,13 +30,18 @@ def study(tmp_path):
     return make
 
 
-def test_explanations_of_another_split_are_told_of(study):
+def test_explanations_of_another_split_give_a_note(study):
     """They do not go with these predictions."""
     found = study(lambda run: log(run, split="dev")).measure().measurement
 
     assert found.explanations == {}
-    assert found.notes == (
-        "Explanations by 'lime' are left out. They are of the split 'dev', and 'test' is measured.",
+    (note,) = found.notes
+    assert (note.code, note.fields["method"]) == ("explanations-left-out", "lime")
+    why = note.fields["why"]
+    assert (why.code, why.fields["splits"], why.fields["split"]) == (
+        "other-split",
+        ("dev",),
+        "test",
     )
 
 
@@ -65,16 +70,15 @@ def test_a_second_draw_in_some_runs_only_leaves_out_the_floor(study, tmp_path):
     assert found.metrics == expected.metrics
     assert (found.noise, found.n_repeated) == (None, 0)
     (note,) = found.notes
-    assert note == (
-        "Only the first draw of each example counts, and the explainer’s own noise is left out: "
-        "runs '0', '2', '3' have fewer draws than others. Log the same draws in every run."
-    )
+    assert (note.code, note.fields["runs"]) == ("fewer-draws", ("0", "2", "3"))
 
 
 def test_a_long_list_of_such_runs_is_cut(study):
     """Five names are enough to look for the cause."""
     made = study(lambda run: log(run, split="test", draws=2 if run.name == "7" else 1), 8)
 
-    assert "runs '0', '1', '2', '3', '4' and 2 more have" in " ".join(
-        made.measure().measurement.explanations["lime"].notes
-    )
+    (note,) = made.measure().measurement.explanations["lime"].notes
+    assert note.fields["runs"] == ("0", "1", "2", "3", "4", "5", "6")
+    assert [name in str(note) for name in map(repr, note.fields["runs"])] == [True] * 5 + [
+        False
+    ] * 2

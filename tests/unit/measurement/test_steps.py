@@ -1,4 +1,4 @@
-"""Dynamics are measured beside predictions, and whatever is left out is told."""
+"""Dynamics are measured with predictions, and notes say what is left out."""
 
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from seedproof.errors import DamagedStoreError, UnknownNameError
 from seedproof.measurement.saved import load_saved
 from seedproof.metrics.dynamics import DYNAMICS_NAMES
 from seedproof.records.location import Location
+from seedproof.testing.errors import WithFields
 
 N = 60
 MANY = 20_000  # classes, so that 52 examples fill a row group
@@ -68,17 +69,15 @@ def test_traced_runs_are_measured(study):
     assert right[within == 0] == pytest.approx(np.round(right[within == 0]))
 
 
-def test_labels_that_contradict_each_other_are_told(study):
+def test_labels_that_contradict_each_other_give_a_note(study):
     """Five of sixty; predictions without labels contradict nothing."""
     others = np.where(IDS < 5, (LABELS + 1) % 3, LABELS)
 
     found = study(lambda run: log(run, labels=others)).measure().dynamics
 
     (note,) = found.notes
-    assert note == (
-        "3 of 3 traced runs gave sp.Dynamics other labels than log_predictions, for up to 5 "
-        "example(s): confidence, variability and correctness go by those of sp.Dynamics."
-    )
+    assert note.code == "dynamics-with-other-labels"
+    assert note.fields == {"n_runs": 3, "n_traced": 3, "n_examples": 5}
 
 
 def test_predictions_without_labels_contradict_nothing(study):
@@ -107,24 +106,24 @@ def test_without_dynamics_nothing_is_said(study):
     assert 'id="dynamics"' not in report.to_html()
 
 
-def test_dynamics_of_another_split_are_told_of(study):
+def test_dynamics_of_another_split_give_a_note(study):
     """They do not go with these predictions."""
     report = study(lambda run: log(run, split="train")).measure()
 
     assert report.dynamics is None
-    assert report.measurement.notes == (
-        "Dynamics are left out. They are of the split 'train', and 'dev' is measured.",
-    )
+    (note,) = report.measurement.notes
+    assert note.code == "dynamics-of-other-split"
+    assert (note.fields["splits"], note.fields["split"]) == (("train",), "dev")
 
 
-def test_a_part_of_the_examples_is_told_of(study):
+def test_a_part_of_the_examples_gives_a_note(study):
     """What every traced run was looked at on counts."""
     found = study(lambda run: log(run, ids=IDS[10:50])).measure().dynamics
 
     assert found.n_examples == 40
-    assert found.notes == (
-        "Every traced run was looked at on 40 of 60 examples; the rest is left out here.",
-    )
+    (note,) = found.notes
+    assert note.code == "traced-on-fewer-examples"
+    assert note.fields == {"n_traced": 40, "n_examples": 60}
     assert found.examples.column("example").to_pylist() == [str(i) for i in range(10, 50)]
 
 
@@ -149,24 +148,24 @@ def test_numbers_among_ids_of_text_are_found(study):
     assert seen[-1] == (1, 1)
 
 
-def test_runs_that_were_looked_at_unequally_often_are_told_of(study):
+def test_runs_that_were_looked_at_unequally_often_give_a_note(study):
     """Entropy grows with the number of looks."""
     found = study(lambda run: log(run, n_steps=10 + 5 * int(run.name))).measure().dynamics
 
     assert found.n_steps == (10, 20)
-    assert "Examples were looked at 10 to 20 times." in found.notes[0]
+    assert found.notes[0].code == "traced-unequally-often"
+    assert found.notes[0].fields == {"low": 10, "high": 20}
     assert found.curve.steps[-1] == 10
 
 
-def test_no_common_example_is_told_of(study):
+def test_no_common_example_gives_a_note(study):
     """Each run was traced on examples of its own."""
     cut = np.array_split(IDS, 3)
     report = study(lambda run: log(run, ids=cut[int(run.name)])).measure()
 
     assert report.dynamics is None
-    assert "No measured example of 'dev' was looked at in every traced run." in str(
-        report.measurement.notes
-    )
+    (note,) = report.measurement.notes
+    assert (note.code, note.fields) == ("dynamics-of-other-examples", {"split": "dev"})
 
 
 def test_two_runs_have_no_others_that_could_disagree(study):
@@ -175,7 +174,8 @@ def test_two_runs_have_no_others_that_could_disagree(study):
 
     assert tuple(found.metrics) == ("single_run_entropy",)
     assert found.entropy_map is None
-    assert found.notes == ("Whether one run tells of others needs at least 3 runs.",)
+    (note,) = found.notes
+    assert (note.code, note.fields) == ("too-few-traced-runs", {"n_needed": 3})
 
 
 def test_runs_that_never_disagree_have_nothing_to_tell(study):
@@ -193,7 +193,7 @@ def test_runs_that_never_disagree_have_nothing_to_tell(study):
 
     assert tuple(found.metrics) == ("single_run_entropy",)
     assert found.least_stable is None
-    assert found.notes == ("No run disagrees with another, so there is nothing to tell.",)
+    assert [note.code for note in found.notes] == ["no-disagreement"]
 
 
 def test_a_saved_report_has_the_same_dynamics(study, tmp_path):
@@ -215,7 +215,7 @@ def test_dynamics_are_measured_only_if_asked_for(study):
     assert sp.measure(made.store, metrics=["flip_rate"]).dynamics is None
     asked = sp.measure(made.store, metrics=["single_run_pearson"])
     assert "single_run_pearson" in asked.dynamics.metrics
-    with pytest.raises(UnknownNameError, match=r"report\.dynamics\.metrics has it"):
+    with pytest.raises(UnknownNameError, check=WithFields(places=("report.dynamics.metrics",))):
         asked["single_run_pearson"]
 
 
@@ -236,11 +236,14 @@ def test_damaged_dynamics_are_refused_or_left_out(study):
     found = sp.measure(made.store, skip_damaged=True).dynamics
 
     assert len(found.runs) == 3
-    assert "are left out" in found.notes[0]
-    assert str(made.store) not in found.notes[0]
+    (note,) = found.notes
+    assert note.code == "dynamics-left-out"
+    assert {note.fields["run"]} == {"0", "1", "2", "3"} - set(found.runs)
+    assert isinstance(note.fields["why"], DamagedStoreError)
+    assert str(made.store) not in str(note)
 
 
-def test_no_readable_dynamics_are_told_of(study):
+def test_no_readable_dynamics_give_a_note(study):
     """Where those of every run are damaged, predictions alone are measured."""
     made = study(log)
     for part in Path(made.store).rglob("dynamics/*/*.parquet"):
@@ -249,7 +252,7 @@ def test_no_readable_dynamics_are_told_of(study):
     report = sp.measure(made.store, skip_damaged=True)
 
     assert report.dynamics is None
-    assert "Dynamics are left out." in report.measurement.notes[-1]
+    assert report.measurement.notes[-1].code == "dynamics-of-other-examples"
 
 
 def wide_study(tmp_path):
@@ -293,7 +296,8 @@ def test_a_damaged_shard_of_predictions_is_left_out_here_too(tmp_path):
     found = sp.measure(study.store, skip_damaged=True).dynamics
 
     assert 0 < found.n_examples == N - n_lost < N
-    assert found.notes[0].startswith(f"Every traced run was looked at on {found.n_examples} of 60")
+    assert found.notes[0].code == "traced-on-fewer-examples"
+    assert found.notes[0].fields == {"n_traced": found.n_examples, "n_examples": N}
 
 
 def test_a_shard_that_is_in_no_other_figure_is_in_none_here(tmp_path):
@@ -346,4 +350,5 @@ def test_a_tenth_of_few_examples_is_none(tmp_path):
     found = study.measure().dynamics
 
     assert tuple(found.metrics) == ("single_run_entropy",)
-    assert found.notes == ("Whether one run tells of others needs at least 10 examples.",)
+    (note,) = found.notes
+    assert (note.code, note.fields) == ("too-few-traced-examples", {"n_needed": 10})

@@ -218,5 +218,5 @@ def test_a_batch_of_unlabeled_examples_adds_nothing():
 )
 def test_it_refuses_what_it_cannot_judge(batch):
     """Calibration compares probabilities with labels."""
-    with pytest.raises(ValueError, match="probabilities and labels"):
+    with pytest.raises(ValueError):
         Calibration(2, 3).update(batch)

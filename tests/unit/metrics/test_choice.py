@@ -16,6 +16,7 @@ from seedproof.metrics.confidence import Confidence
 from seedproof.metrics.entropy import Entropy
 from seedproof.metrics.flips import Flips
 from seedproof.metrics.truncation import Truncation
+from seedproof.testing.errors import WithFields
 
 ALL = frozenset({"labels", "confidence", "probs"})
 
@@ -46,7 +47,17 @@ def test_what_metrics_need():
     assert needs_of(["accuracy"]) == {"labels"}
     assert needs_of(["accuracy", "ece"]) == {"labels", "confidence"}
     assert needs_of(["brier"]) == {"labels", "probs"}
-    assert needs_in_words("brier") == "gold labels and probabilities of all classes"
+
+
+@pytest.mark.parametrize("metric", METRIC_NAMES)
+def test_needs_are_put_into_words(metric):
+    """There are words wherever something is needed, each need with its own."""
+    alone = [needs_in_words(name) for name in ("accuracy", "probability_sd", "predictive_kl")]
+
+    assert bool(needs_in_words(metric)) == bool(needs_of([metric]))
+    assert len(set(alone)) == len(alone)
+    assert alone[0] in needs_in_words("brier")
+    assert alone[2] in needs_in_words("brier")
 
 
 def test_an_unknown_metric_is_refused_with_the_known_ones():
@@ -55,8 +66,9 @@ def test_an_unknown_metric_is_refused_with_the_known_ones():
         check_name(name)
 
     for typo in ("flip_rat", "flip-rate", "FLIP_RATE"):
-        with pytest.raises(UnknownNameError, match=r"mean flip_rate\? Known: flip_rate.*_kl"):
+        with pytest.raises(UnknownNameError, check=WithFields(nearest="flip_rate")) as refused:
             check_name(typo)
+        assert {"flip_rate", "explanation_kl"} <= set(refused.value.fields["known"])
 
 
 def test_the_error_of_truncation_goes_with_the_spread():
@@ -68,5 +80,7 @@ def test_the_error_of_truncation_goes_with_the_spread():
 
 def test_a_metric_that_the_data_does_not_allow_is_refused():
     """Top classes give no divergences."""
-    with pytest.raises(OptionError, match="brier needs gold labels and probabilities of all"):
+    with pytest.raises(
+        OptionError, check=WithFields(metric="brier", needs=frozenset({"labels", "probs"}))
+    ):
         check_needs(["brier"], frozenset({"labels", "confidence", "truncated"}))

@@ -289,5 +289,5 @@ def test_flip_rate_needs_a_pair_beside_the_run_left_out():
 
 def test_a_prediction_outside_the_classes_is_refused():
     """A fourth class in a study of three would be counted nowhere."""
-    with pytest.raises(ValueError, match="shape"):
+    with pytest.raises(ValueError):
         flips_of(np.array([[0, 3], [0, 1]]))

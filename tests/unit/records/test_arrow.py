@@ -53,7 +53,7 @@ def test_bytes_in_the_other_order_are_the_same_numbers():
 @pytest.mark.parametrize("values", [[[1, 2]], [2**31], [0.5]])
 def test_what_does_not_fit_is_refused(values):
     """Rather than cut off."""
-    with pytest.raises(ValueError, match=r"axis|no int32"):
+    with pytest.raises(ValueError):
         to_arrow(values, np.int32)
 
 
@@ -81,7 +81,7 @@ def test_what_is_missing_gets_a_number(column, missing, expected):
 
 def test_what_is_missing_is_not_read_as_a_number():
     """Whatever bytes stand there."""
-    with pytest.raises(ValueError, match="1 of 2 values"):
+    with pytest.raises(ValueError):
         to_numpy(pa.array([1, None]))
 
 

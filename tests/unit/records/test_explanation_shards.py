@@ -22,6 +22,7 @@ from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.reader import Store
 from seedproof.records.schema import Group, ids_digest
 from seedproof.records.writer import PartWriter
+from seedproof.testing.errors import WithFields
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "store-1.1"
 TEXT = ["so", "wird", "das", "nichts", "🙂"]
@@ -155,30 +156,27 @@ def test_methods_are_found_by_arm_and_split(make):
 
 
 @pytest.mark.parametrize(
-    ("choice", "message"),
-    [
-        ({"arm": "aswa"}, "no arm 'aswa'. Known: none"),
-        ({"method": "gradient"}, "no explanations by 'gradient' on 'test'. Known: lime"),
-        ({"split": "dev"}, "no explanations by 'lime' on 'dev'. Known: none; log them with"),
-    ],
+    ("choice", "known"),
+    [({"arm": "aswa"}, ("none",)), ({"method": "gradient"}, ("lime",)), ({"split": "dev"}, ())],
+    ids=["arm", "method", "split"],
 )
-def test_an_unknown_name_lists_the_known_ones(make, choice, message):
+def test_an_unknown_name_lists_the_known_ones(make, choice, known):
     """Arm, method and split."""
     store = make([usual(0), usual(1)])
 
-    with pytest.raises(OptionError, match=message):
+    with pytest.raises(OptionError, check=WithFields(known=known, **choice)):
         open_explanations(store, **{"arm": "none", "split": "test", "method": "lime"} | choice)
 
 
 def test_one_run_is_too_few(make):
     """It has nothing to differ from."""
-    with pytest.raises(TooFewRunsError, match=r"arm 'none' of study 'small' has 1 finished run"):
+    with pytest.raises(TooFewRunsError, check=WithFields(arm="none", study="small", n_runs=1)):
         opened(make([usual(0)]))
 
 
 def test_a_run_that_was_not_explained_is_named(make):
     """Measuring the others alone would be another study."""
-    with pytest.raises(NotFoundError, match="Run '1' of arm 'none' has no explanations by 'lime'"):
+    with pytest.raises(NotFoundError, check=WithFields(run="1", arm="none", method="lime")):
         opened(make([usual(0), None, usual(2)]))
 
 
@@ -186,45 +184,43 @@ def test_a_run_that_was_not_explained_is_named(make):
 
 
 @pytest.mark.parametrize(
-    ("other", "message"),
+    ("other", "example", "expected"),
     [
-        ([row(7, 3, 1), row(9, 0, 1), row(20, 5, 1)], "example 9 where run '0' has example 8"),
-        ([row(7, 3, 1), row(8, 0, 1)], "no more rows where run '0' has example 20"),
-        ([*usual(1), row(30, 1, 1)], "example 30 where run '0' has no more rows"),
-        (
-            [row(str(i) + "x", 1, 1) for i in (7, 8, 20)],
-            "example '20x' where run '0' has example 7",
-        ),
+        ([row(7, 3, 1), row(9, 0, 1), row(20, 5, 1)], 9, 8),
+        ([row(7, 3, 1), row(8, 0, 1)], None, 20),
+        ([*usual(1), row(30, 1, 1)], 30, None),
+        ([row(str(i) + "x", 1, 1) for i in (7, 8, 20)], "20x", 7),
     ],
     ids=["other", "fewer", "more", "texts"],
 )
-def test_a_run_with_other_examples_is_refused(make, other, message):
-    """The message names run, file and example."""
+def test_a_run_with_other_examples_is_refused(make, other, example, expected):
+    """Run, file and example are named; None stands for no further row."""
     store = make([usual(0), other])
 
-    with pytest.raises(MissingExampleError, match=message) as caught:
+    fields = {"run": "1", "other_run": "0", "example": example, "other_example": expected}
+    with pytest.raises(MissingExampleError, check=WithFields(**fields)) as caught:
         opened(store)
 
-    assert "of run '1'" in str(caught.value)
-    assert str(file_of(store, "none1")) in str(caught.value)
+    assert str(caught.value.fields["file"]) == str(file_of(store, "none1"))
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"tokens": ["so", "wird", "was"]}, r"Example 7 has the tokens \['so', 'wird', 'was'\]"),
-        ({"draw": 3}, "Example 7 has the draw 3"),
-    ],
+    ("column", "cell", "usual_cell"),
+    [("tokens", ["so", "wird", "was"], ["so", "wird", "das"]), ("draw", 3, 0)],
+    ids=["tokens", "draw"],
 )
-def test_a_run_with_other_tokens_or_draws_is_refused(make, changes, message):
+def test_a_run_with_other_tokens_or_draws_is_refused(make, column, cell, usual_cell):
     """Scores of different tokens cannot be compared; run, file and example are named."""
-    store = make([usual(0), [row(7, 3, 1, **changes), *usual(1)[1:]]])
+    store = make([usual(0), [row(7, 3, 1) | {column: cell}, *usual(1)[1:]]])
 
-    with pytest.raises(MissingExampleError, match=message) as caught:
+    fields = {"example": 7, "column": column, "cell": cell, "other_cell": usual_cell}
+    with pytest.raises(
+        MissingExampleError, check=WithFields(run="1", other_run="0", **fields)
+    ) as caught:
         opened(store).shard(0)
 
-    assert "of run '1', but" in str(caught.value)
-    assert str(file_of(store, "none1")) in str(caught.value)
+    assert str(caught.value.fields["file"]) == str(file_of(store, "none1"))
+    assert str(cell) in str(caught.value)
 
 
 def test_the_file_of_a_later_part_of_an_example_is_found(make, monkeypatch):
@@ -235,7 +231,7 @@ def test_the_file_of_a_later_part_of_an_example_is_found(make, monkeypatch):
         for r in (0, 1)
     ]
 
-    with pytest.raises(MissingExampleError, match=r"Example 2 has the tokens \['ja'\]"):
+    with pytest.raises(MissingExampleError, check=WithFields(example=2, cell=["ja"], run="1")):
         opened(make(runs)).shard(0)
 
 
@@ -243,11 +239,13 @@ def test_draws_of_one_example_must_have_the_same_tokens(make):
     """Otherwise there is no floor to measure."""
     runs = [[row(1, 2, r), row(1, 3, r, draw=1)] for r in (0, 1)]
 
-    with pytest.raises(MissingExampleError, match=r"in one draw and .* in another") as caught:
+    with pytest.raises(
+        MissingExampleError,
+        check=WithFields(example=1, run="0", other_tokens=TEXT[:2], tokens=TEXT[:3]),
+    ) as caught:
         opened(make(runs)).shard(0)
 
-    assert "Example 1 has the tokens ['so', 'wird']" in str(caught.value)
-    assert "run '0'" in str(caught.value)
+    assert str(TEXT[:2]) in str(caught.value)
 
 
 def test_runs_that_are_cut_differently_are_refused(make, monkeypatch):
@@ -260,7 +258,7 @@ def test_runs_that_are_cut_differently_are_refused(make, monkeypatch):
     part = write_explanations(folder, "test", "lime", usual(1))
     RunManifest("none1", "1", (part,)).commit(folder)
 
-    with pytest.raises(MissingExampleError, match="cut into different row groups"):
+    with pytest.raises(MissingExampleError, check=WithFields(run="0", other_run="1")):
         opened(Store(place))
 
 
@@ -282,15 +280,16 @@ def test_where_only_some_runs_have_further_draws_the_first_count(make, monkeypat
     assert all((shard.n_draws == 1).all() for shard in shards)
     scores = np.concatenate([shard.scores for shard in shards], axis=1)
     assert scores.tolist() == [[0.5, 1.5] * 5, [100.5, 101.5] * 5]
-    assert len(source.notes) == 1
-    assert "run '1' has fewer draws than others" in source.notes[0]
+    assert [(note.code, note.fields["runs"]) for note in source.notes] == [("fewer-draws", ("1",))]
 
 
 def test_fewer_draws_of_other_examples_are_refused(make):
     """The examples are what differs."""
     runs = [[row(1, 2, 0), row(1, 2, 0, draw=1), row(2, 2, 0)], [row(1, 2, 1), row(3, 2, 1)]]
 
-    with pytest.raises(MissingExampleError, match="has example 3 where run '0' has example 2"):
+    with pytest.raises(
+        MissingExampleError, check=WithFields(run="1", example=3, other_run="0", other_example=2)
+    ):
         opened(make(runs))
 
 
@@ -334,7 +333,7 @@ def test_scores_that_are_not_one_a_token_are_damage(make):
     writer.write(pa.Table.from_pylist(rows, schema=schema), Group(len(rows), 0, digest, ""))
     RunManifest("none1", "1", (writer.close({}),)).commit(folder)
 
-    with pytest.raises(DamagedStoreError, match="of run '1' differs from what was committed"):
+    with pytest.raises(DamagedStoreError, check=WithFields(row_group=0, run="1")):
         opened(Store(store.location)).shard(0)
 
 
@@ -344,7 +343,7 @@ def test_a_missing_file_is_named(make):
     path = file_of(store, "none1")
     path.unlink()
 
-    with pytest.raises(DamagedStoreError, match="is missing, but run '1' lists it") as caught:
+    with pytest.raises(DamagedStoreError, check=WithFields(run="1")) as caught:
         opened(store)
 
     assert str(path) in str(caught.value)

@@ -16,6 +16,7 @@ from seedproof.records.explanations import write_explanations
 from seedproof.records.location import Location
 from seedproof.records.schema import ids_digest
 from seedproof.records.writer import FOOTER_KEY
+from seedproof.testing.errors import WithFields
 
 
 @pytest.fixture
@@ -146,5 +147,5 @@ def test_two_attempts_never_write_into_each_others_files(folder):
 
 def test_no_explanation_is_refused(folder):
     """An empty file would look like a result."""
-    with pytest.raises(EmptyInputError, match="No explanation was logged for 'lime' on 'test'"):
+    with pytest.raises(EmptyInputError, check=WithFields(method="lime", split="test")):
         write_explanations(folder, "test", "lime", [])

@@ -4,6 +4,7 @@ import pytest
 
 from seedproof.errors import OptionError
 from seedproof.records.memory import parse_memory
+from seedproof.testing.errors import WithFields
 
 
 @pytest.mark.parametrize(
@@ -17,5 +18,5 @@ def test_memory_is_read_with_its_unit(text, size):
 @pytest.mark.parametrize("text", ["banana", "1", "-4GB", "nanGB", "infGB", ""])
 def test_memory_that_makes_no_sense_is_refused(text):
     """Less than 100 MB cannot work, and words are no sizes."""
-    with pytest.raises(OptionError, match="A memory of"):
+    with pytest.raises(OptionError, check=WithFields(memory=text)):
         parse_memory(text)

@@ -16,6 +16,7 @@ from seedproof.records.scans import (
     run_names,
     select,
 )
+from seedproof.testing.errors import WithFields
 
 
 @pytest.fixture
@@ -76,27 +77,27 @@ def test_packed_files_are_unpacked(header):
 
 
 @pytest.mark.parametrize(
-    ("content", "error", "says"),
+    ("content", "error", "fields"),
     [
-        (b"", EmptyInputError, "is empty"),
-        (b" \n\t\n", EmptyInputError, "is empty"),
-        (b"\nrun,example\n", UnreadableError, "first line is empty"),
-        (b'"run,example\n' + b"x" * 200_000, UnreadableError, "quote in it never closes"),
-        (b"caf\xe9,b\n", UnreadableError, r"not UTF-8 text \(byte 3\)"),
-        (b"a\0b,c\n", UnreadableError, "binary"),
-        ("run\n".encode("utf-16"), UnreadableError, "not UTF-8"),
+        (b"", EmptyInputError, {}),
+        (b" \n\t\n", EmptyInputError, {}),
+        (b"\nrun,example\n", UnreadableError, {"problem": "header"}),
+        (b'"run,example\n' + b"x" * 200_000, UnreadableError, {"problem": "header"}),
+        (b"caf\xe9,b\n", UnreadableError, {"problem": "encoding", "start": 3}),
+        (b"a\0b,c\n", UnreadableError, {"problem": "binary"}),
+        ("run\n".encode("utf-16"), UnreadableError, {"problem": "encoding", "start": 0}),
     ],
     ids=["empty", "blank", "blank-first", "quote", "latin", "nul", "utf-16"],
 )
-def test_what_has_no_header_is_refused(header, content, error, says):
-    """With the name of the file, and what to do."""
-    with pytest.raises(error, match=rf"t\.csv.*{says}"):
+def test_what_has_no_header_is_refused(header, content, error, fields):
+    """With the name of the file, and what is wrong with it."""
+    with pytest.raises(error, check=WithFields(file="t.csv", **fields)):
         header(content)
 
 
 def test_what_is_not_packed_is_refused(header):
     """The ending promised gzip."""
-    with pytest.raises(UnreadableError, match=r"t\.csv\.gz cannot be unpacked"):
+    with pytest.raises(UnreadableError, check=WithFields(file="t.csv.gz")):
         header("run,example\n", "t.csv.gz")
 
 
@@ -126,7 +127,9 @@ def test_runs_are_named_after_their_files(titles, names):
 
 def test_names_and_texts_are_quoted():
     """Nothing that a user wrote becomes SQL."""
-    assert quote_name('a"; DROP TABLE rows; --') == '"a""; DROP TABLE rows; --"'
+    name, quoted = 'a"; DROP TABLE rows; --', '"a""; DROP TABLE rows; --"'
+
+    assert quote_name(name) == quoted
     assert quote_text("it's") == "'it''s'"
 
 
@@ -145,7 +148,7 @@ def test_several_values_in_a_cell_are_refused(kind, names, column):
     types = dict.fromkeys(names, "VARCHAR") | {column: kind}
     roles = Roles.find(names, Columns(), table="t")
 
-    with pytest.raises(DtypeError, match=rf"'{column}' of t\.csv holds several values"):
+    with pytest.raises(DtypeError, check=WithFields(column=column, table="t.csv")):
         select(Scan("t.csv", "SELECT 1", types), roles, "0", integer_ids=False)
 
 

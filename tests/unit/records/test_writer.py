@@ -25,6 +25,7 @@ from seedproof.records.manifest import RunManifest
 from seedproof.records.reader import Store
 from seedproof.records.schema import Kind, Layout, digest, ids_digest, labels_digest
 from seedproof.records.writer import FOOTER_KEY, RunWriter
+from seedproof.testing.errors import WithFields
 
 CLASSES = ("cat", "dog", "fox")
 LABELS = Layout(Kind.LABELS, CLASSES)
@@ -242,7 +243,8 @@ def test_a_run_is_committed_once(make_store, write_run):
     store = make_store()
     before = store.read()
 
-    with pytest.raises(RunExistsError, match="exists already"):
+    taken = WithFields(path=str(store.path / "runs" / "id0" / "run.json"))
+    with pytest.raises(RunExistsError, check=taken):
         write_run(store.place, store.layout, store.ids, store.labels, store.values[1], name="0")
 
     assert store.read() == before
@@ -295,28 +297,30 @@ def test_the_caller_may_reuse_its_arrays(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("kind", "ids", "labels", "values", "error", "says"),
+    ("kind", "ids", "labels", "values", "error", "fields"),
     [
-        (Kind.LABELS, [1, 1], [0, 0], [0, 0], DuplicateExampleError, r"Example 1 of run 'seed 3' comes twice"),
-        (Kind.LABELS, [2, 1], [0, 0], [0, 0], InputError, r"Example 1 of run 'seed 3' is out of order"),
-        (Kind.LABELS, [1, None], [0, 0], [0, 0], MissingValueError, r"of run 'seed 3' has no id"),
-        (Kind.LABELS, [1, 2], [0, 3], [0, 0], UnknownLabelError, r"Example 2 of run 'seed 3' has the class index 3"),
-        (Kind.LABELS, [1, 2], [0, -2], [0, 0], UnknownLabelError, r"class index -2"),
-        (Kind.LABELS, [1, 2], [0, -1], [0, -1], UnknownLabelError, r"class index -1"),
-        (Kind.TOP, [1], [0], ([[0, 3]], [[0.5, 0.2]]), UnknownLabelError, r"class index 3"),
-        (Kind.PROBS, [1], [0], [[0.5, 0.5, 0.5]], ProbabilityError, r"Example 1 of run 'seed 3' .*sum to 1\.5"),
+        (Kind.LABELS, [1, 1], [0, 0], [0, 0], DuplicateExampleError, {"example": 1}),
+        (Kind.LABELS, [2, 1], [0, 0], [0, 0], InputError, {"example": 1}),
+        (Kind.LABELS, [1, None], [0, 0], [0, 0], MissingValueError, {"example": None}),
+        (Kind.LABELS, [1, 2], [0, 3], [0, 0], UnknownLabelError, {"example": 2, "class_idx": 3}),
+        (Kind.LABELS, [1, 2], [0, -2], [0, 0], UnknownLabelError, {"example": 2, "class_idx": -2}),
+        (Kind.LABELS, [1, 2], [0, -1], [0, -1], UnknownLabelError, {"example": 2, "class_idx": -1}),
+        (Kind.TOP, [1], [0], ([[0, 3]], [[0.5, 0.2]]), UnknownLabelError, {"example": 1, "class_idx": 3}),
+        (Kind.PROBS, [1], [0], [[0.5, 0.5, 0.5]], ProbabilityError, {"example": 1, "sum": 1.5}),
     ],
     ids=["twice", "out-of-order", "no-id", "label-too-large", "label-too-small", "prediction", "top", "probs"],
 )  # fmt: skip
-def test_rows_that_are_no_record_are_refused(tmp_path, *, kind, ids, labels, values, error, says):
-    """The message names the example and the run."""
+def test_rows_that_are_no_record_are_refused(tmp_path, *, kind, ids, labels, values, error, fields):
+    """The example and the run are named."""
     layout = Layout(kind, CLASSES, n_top=2 if kind is Kind.TOP else 0)
     values = tuple(map(np.array, values)) if kind is Kind.TOP else np.array(values)
     run = RunManifest("a", "seed 3")
     writer = RunWriter(Location.of(tmp_path), run, layout, rows_per_group=20)
 
-    with pytest.raises(error, match=says):
+    with pytest.raises(error, check=WithFields(run="seed 3", **fields)) as refused:
         writer.write(pa.array(ids, pa.int64()), np.array(labels), values)
+
+    assert type(refused.value) is error
 
 
 def test_the_tolerance_is_the_writers(tmp_path):

@@ -1,9 +1,12 @@
 """Stores with explanations whose figures are known or drawn."""
 
+from html.parser import HTMLParser
+
 import numpy as np
 import pytest
 
 import seedproof as sp
+from seedproof.report.document import digest, versions
 
 
 @pytest.fixture(scope="session")
@@ -55,3 +58,46 @@ def hand_made(make_explained_store):
     probs = np.array([[0.9, 0.8, 0.3], [0.95, 0.85, 0.6]])
     arm = (np.stack([1 - probs, probs], axis=2), {"my-scores": scores})
     return sp.measure(make_explained_store({"none": arm}, tokens=tokens, labels=[1, 1, 1]))
+
+
+# Elements within a line.
+INLINE = frozenset({"a", "b", "br", "code", "i", "input", "label", "span"})
+UNSEEN = frozenset({"script", "style"})
+
+
+class VisibleText(HTMLParser):
+    """The text of a page as it opens, a line for each of its blocks; folded details stay folded."""
+
+    def __init__(self):
+        super().__init__()
+        self.lines, self.open = [""], []
+
+    def handle_starttag(self, tag, attrs):  # noqa: ARG002, D102
+        if tag in UNSEEN | {"details", "summary"}:
+            self.open.append(tag)
+        if tag not in INLINE:
+            self.lines.append("")
+
+    def handle_endtag(self, tag):  # noqa: D102
+        if self.open[-1:] == [tag]:
+            self.open.pop()
+        if tag not in INLINE:
+            self.lines.append("")
+
+    def handle_data(self, data):  # noqa: D102
+        if self.open[-1:] in ([], ["summary"]):
+            self.lines[-1] += data
+
+
+@pytest.fixture(scope="session")
+def visible():
+    """What people see of a page without scripts; versions and the digest of its JSON are replaced."""
+
+    def text(page, json_text):
+        parser = VisibleText()
+        parser.feed(page)
+        lines = [" ".join(line.split()) for line in parser.lines]
+        shown = "\n".join(line for line in lines if line)
+        return shown.replace(versions(), "VERSIONS").replace(digest(json_text), "DIGEST") + "\n"
+
+    return text

@@ -7,6 +7,7 @@ import pytest
 
 import seedproof as sp
 from seedproof.errors import DtypeError, NotFoundError, OptionError, UnknownNameError
+from seedproof.testing.errors import WithFields
 
 
 @pytest.fixture
@@ -23,7 +24,10 @@ def test_a_figure_by_name(report):
 
 def test_an_unknown_figure_lists_the_known_ones(report):
     """A typo is answered with the names there are."""
-    with pytest.raises(UnknownNameError, match=r"'fliprate'.*flip_rate, net_flip_rate"):
+    with pytest.raises(
+        UnknownNameError,
+        check=WithFields(metric="fliprate", known=tuple(report.metrics), places=()),
+    ):
         _ = report["fliprate"]
 
 
@@ -54,7 +58,8 @@ def test_text_fits_eighty_columns(report):
 
 def test_repr_is_one_line(report):
     """A notebook's list of reports stays readable."""
-    assert repr(report).startswith("<Report of 3 runs, 4 examples: flip_rate 0.1667 [")
+    assert "\n" not in repr(report)
+    assert str(report["flip_rate"]) in repr(report)
 
 
 def test_flip_matrix_is_symmetric(report):
@@ -66,7 +71,7 @@ def test_flip_matrix_is_symmetric(report):
 
 def test_a_thing_that_is_no_data_is_refused():
     """A dict is neither an array nor a table."""
-    with pytest.raises(DtypeError, match="dict cannot be measured"):
+    with pytest.raises(DtypeError, check=WithFields(type_name="dict")):
         sp.measure({"probs": 1})
 
 
@@ -74,11 +79,13 @@ def test_array_options_do_not_go_with_files(tmp_path):
     """Labels of a table are a column."""
     (tmp_path / "x.csv").write_text("run,example,prediction\n", encoding="utf-8")
 
-    with pytest.raises(OptionError, match="labels go with arrays"):
+    with pytest.raises(
+        OptionError, check=WithFields(given=("labels",), kinds="array", kind="table")
+    ):
         sp.measure(str(tmp_path / "x.csv"), labels=[0, 1])
 
 
 def test_a_target_that_is_not_there_is_told_before_its_options():
     """A mistyped path is no table, whatever goes with tables."""
-    with pytest.raises(NotFoundError, match="'runs/typo' is not a file"):
+    with pytest.raises(NotFoundError, check=WithFields(path="runs/typo")):
         sp.measure("runs/typo", arm="none")

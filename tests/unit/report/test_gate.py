@@ -1,6 +1,7 @@
 """The verdicts in words: every form says the same, and no user's word breaks one."""
 
 import json
+import re
 from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
 
@@ -13,7 +14,9 @@ from seedproof.comparison.effect import Effect
 from seedproof.comparison.gate.judge import Baseline, Check, GateResult, judge
 from seedproof.comparison.gate.rules import Rule
 from seedproof.measurement.intervals import Estimate
+from seedproof.messages import Message, recorded
 from seedproof.report.gate import (
+    NearLimit,
     advice,
     as_json,
     as_junit,
@@ -24,6 +27,7 @@ from seedproof.report.gate import (
 )
 
 BOTH = "runs × examples"
+SUITE = "seedproof gate"
 HOSTILE = '<b>|`x` "&amp;\x00\ud800\n| --- | @all </testcase> ]]> **[a](javascript:b)'
 
 
@@ -50,104 +54,145 @@ def compared(metric, effect, arm, base, **further):
 
 
 @pytest.mark.parametrize(
-    ("judged", "words"),
+    ("judged", "code", "value", "limit"),
     [
-        (check(limit=0.06), "flip_rate 4.4 % [3.8, 5.2] is at most 6 %."),
-        (check(limit=0.03), "flip_rate 4.4 % [3.8, 5.2] is not at most 3 %."),
-        (check(), "flip_rate 4.4 % [3.8, 5.2] straddles its limit, at most 5 %."),
+        (check(limit=0.06), "within-limit", "4.4 % [3.8, 5.2]", "6 %"),
+        (check(limit=0.03), "beyond-limit", "4.4 % [3.8, 5.2]", "3 %"),
+        (check(), "limit-straddled", "4.4 % [3.8, 5.2]", "5 %"),
         (
             check("min", "accuracy", 0.82, Estimate(0.83, 0.825, 0.835, BOTH)),
-            "accuracy 83.0 % [82.5, 83.5] is at least 82 %.",
+            "within-limit", "83.0 % [82.5, 83.5]", "82 %",
         ),
         (
             check("max", "accuracy_sd", 0.01, Estimate(0.012), n_runs=4),
-            "accuracy_sd 1.20 pts may or may not be at most 1 pt.",
+            "limit-open", "1.20 pts", "1 pt",
         ),
         (
             check("max", "accuracy_sd", 0.011, Estimate(0.012), n_runs=4),
-            "accuracy_sd 1.20 pts may or may not be at most 1.1 pts.",
+            "limit-open", "1.20 pts", "1.1 pts",
         ),
-        (
-            check(limit=0.8, found=Estimate(0.358, 0.313, 0.408, "examples"), n_runs=2),
-            ("flip_rate 35.8 % [31.3, 40.8] may or may not be at most 80 %; with two runs the "
-            "interval is over examples only, so that nothing is known of other runs."),
-        ),
-        (
-            compared("accuracy", Effect("accuracy", "difference", 0.1, 0.05, 0.15, "examples"),
-                     0.8, 0.7, n_runs=2),
-            ("accuracy 80.0 %, 10.00 pts [5.00, 15.00] from the baseline's 70.0 %, may be worse "
-            "(margin 0.5 pts); with two runs on a side the interval is over examples only, so that "
-            "nothing is known of other runs."),
-        ),
-        (
-            check("max", "ambiguity", 0.3, Estimate(0.29)),
-            "ambiguity 29.0 % is at most 30 %; it is judged by its value alone.",
-        ),
+        (check("max", "ambiguity", 0.3, Estimate(0.29)), "within-limit", "29.0 %", "30 %"),
+    ],
+    ids=["within", "beyond", "straddled", "minimum", "one-point", "points", "by-value"],
+)  # fmt: skip
+def test_sentence_holds_what_was_found_and_the_limit(judged, code, value, limit):
+    """The limit as it was given, the figures as everywhere."""
+    message = sentence(judged)
+
+    assert (message.code, message.fields["metric"]) == (code, judged.rule.metric)
+    assert plain(str(message.fields["value"])) == value
+    assert message.fields["limit"].code == judged.rule.kind
+    assert plain(message.fields["limit"].fields["written"]) == limit
+    assert not message.fields["over_examples_only"]
+    assert message.fields["by_value"] == (judged.rule.metric == "ambiguity")
+
+
+@pytest.mark.parametrize(
+    ("judged", "code", "shown", "margin"),
+    [
         (
             compared("flip_rate", Effect("flip_rate", "ratio", 1.25, 1.2, 1.3, BOTH), 0.05, 0.04),
-            ("flip_rate 5.0 %, 1.25 [1.20, 1.30] times the baseline's 4.0 %, is worse "
-            "(margin 10 % of the baseline)."),
+            "worse", ("5.0 %", "1.25 [1.20, 1.30]", "4.0 %"), "10 %",
         ),
         (
             compared(
                 "accuracy", Effect("accuracy", "difference", -0.001, -0.004, 0.002, BOTH), 0.83, 0.831
             ),
-            ("accuracy 83.0 %, −0.10 pts [−0.40, 0.20] from the baseline's 83.1 %, is no worse "
-            "(margin 0.5 pts)."),
+            "no-worse", ("83.0 %", "−0.10 pts [−0.40, 0.20]", "83.1 %"), "0.5 pts",
         ),
         (
             compared("nll", Effect("nll", "difference", 0.004, -0.01, 0.02, BOTH), 0.4, 0.396),
-            ("nll 0.400, 0.004 [−0.010, 0.020] from the baseline's 0.396, may be worse "
-            "(margin 0.005)."),
+            "maybe-worse", ("0.400", "0.004 [−0.010, 0.020]", "0.396"), "0.005",
         ),
     ],
-    ids=lambda value: value if isinstance(value, str) else "",
+    ids=["ratio", "points", "nats"],
 )  # fmt: skip
-def test_sentence_says_what_was_found_and_how_it_stands_to_the_limit(judged, words):
-    """The limit as it was given, the figures as everywhere."""
-    assert plain(sentence(judged)) == words
+def test_sentence_on_a_baseline_holds_the_change(judged, code, shown, margin):
+    """Both values, the change with its interval, and the margin."""
+    message = sentence(judged)
+
+    assert (message.code, message.fields["limit"].code) == (code, "margin")
+    fields = message.fields["value"].fields
+    assert tuple(plain(str(fields[name])) for name in ("own", "change", "baseline")) == shown
+    assert plain(message.fields["limit"].fields["margin"]) == margin
+
+
+def test_ratio_to_a_baseline_of_zero_has_no_change():
+    """Both values are said, and nothing else."""
+    effect = Effect("flip_rate", "ratio", None, 0.5, float("inf"), "examples")
+
+    value = sentence(compared("flip_rate", effect, 0.04, 0.0)).fields["value"]
+
+    assert value.code == "no-change"
+    assert [value.fields[name].value for name in ("own", "baseline")] == [0.04, 0.0]
 
 
 @pytest.mark.parametrize(
-    ("judged", "words"),
+    "judged",
     [
-        (check(limit=0.06), ""),
-        (check(limit=0.03), "Mend the training, or change the limit and say why."),
-        (check(limit=0.0441), "It is too near the limit: more than 200 runs would be needed. "),
-        (
-            check(found=Estimate(0.0, 0.0, 0.06, "examples")),
-            "No number of runs would settle it: there are too few examples.",
-        ),
-        (
-            check("max", "accuracy_sd", 0.01, Estimate(0.012), n_runs=4),
-            "Make at least 5 runs, better 10.",
-        ),
-        (
-            check(limit=0.8, found=Estimate(0.358, 0.313, 0.408, "examples"), n_runs=2),
-            "Make at least 3 runs, better 5.",
-        ),
-        (
-            check("max", "accuracy_sd", 0.01, Estimate(0.012), n_runs=6),
-            "It has no interval here, as where one run makes all of the spread: add runs.",
+        check(limit=0.8, found=Estimate(0.358, 0.313, 0.408, "examples"), n_runs=2),
+        compared(
+            "accuracy",
+            Effect("accuracy", "difference", 0.1, 0.05, 0.15, "examples"),
+            0.8,
+            0.7,
+            n_runs=2,
         ),
     ],
-    ids=lambda value: value if isinstance(value, str) else "",
+    ids=["alone", "compared"],
 )
-def test_advice_says_what_would_settle_it(judged, words):
-    """Nothing where nothing is to be done."""
-    assert plain(advice(judged)).startswith(words)
-    assert bool(advice(judged)) == bool(words)
+def test_interval_of_two_runs_is_said_to_be_over_examples_only(judged):
+    """Of other runs nothing is known."""
+    message = sentence(judged)
+
+    assert message.code in {"limit-open", "maybe-worse"}
+    assert message.fields["over_examples_only"]
+
+
+@pytest.mark.parametrize(
+    ("judged", "code"),
+    [
+        (check(limit=0.06), None),
+        (check(limit=0.03), "fail"),
+        (check(limit=0.0441), "too-near"),
+        (check(found=Estimate(0.0, 0.0, 0.06, "examples")), "too-few-examples"),
+        (check("max", "accuracy_sd", 0.01, Estimate(0.012), n_runs=6), "no-interval"),
+    ],
+    ids=["pass", "fail", "too-near", "examples", "interval"],
+)
+def test_advice_says_what_would_settle_it(judged, code):
+    """None where nothing is to be done."""
+    message = advice(judged)
+
+    assert (None if message is None else message.code) == code
+
+
+@pytest.mark.parametrize(
+    ("judged", "least", "better"),
+    [
+        (check("max", "accuracy_sd", 0.01, Estimate(0.012), n_runs=4), 5, 10),
+        (check(limit=0.8, found=Estimate(0.358, 0.313, 0.408, "examples"), n_runs=2), 3, 5),
+    ],
+    ids=["spread", "mean"],
+)
+def test_too_few_runs_are_answered_with_a_number(judged, least, better):
+    """A spread needs more runs than a mean."""
+    message = advice(judged)
+
+    assert message.code == "too-few-runs"
+    assert (message.fields["least_runs"], message.fields["better_runs"]) == (least, better)
 
 
 def test_advice_counts_runs():
     """About as many as `more_runs` says; on each side if two are compared."""
     judged = check()
     effect = Effect("flip_rate", "ratio", 1.0, 0.8, 1.2, BOTH)
+    on_each_side = advice(compared("flip_rate", effect, 0.04, 0.04))
 
-    assert (
-        advice(judged) == f"About {judged.more_runs} more runs would settle it, if the value stays."
-    )
-    assert "more runs on each side" in advice(compared("flip_rate", effect, 0.04, 0.04))
+    assert advice(judged).code == on_each_side.code == "more-runs"
+    assert advice(judged).fields["more_runs"] == judged.more_runs > 0
+    assert not advice(judged).fields["each_side"]
+    assert on_each_side.fields["each_side"]
 
 
 @given(
@@ -158,10 +203,9 @@ def test_digits_show_on_which_side_of_the_limit_a_number_is(ends, limit):
     low, value, high = (round(one, 7) for one in ends)
     limit = round(limit, 6)  # as many digits as a limit is written with
 
-    words = plain(sentence(check(limit=limit, found=Estimate(value, low, high, BOTH))))
+    text = plain(str(NearLimit(Estimate(value, low, high, BOTH), "percent", limit)))
 
-    numbers = [float(text) for text in words.split("]")[0].replace("[", "").replace(",", "")
-               .replace("%", "").split()[1:]]  # fmt: skip
+    numbers = [float(number) for number in re.findall(r"[\d.e-]+", text)]
     shown_limit = float(f"{100 * limit:.6g}")
     for number, exact in zip(numbers, (value, low, high), strict=True):
         if abs(exact - limit) > 1e-6:
@@ -169,22 +213,28 @@ def test_digits_show_on_which_side_of_the_limit_a_number_is(ends, limit):
 
 
 @pytest.mark.parametrize(
-    ("limits", "words"),
+    ("limits", "code", "n_failed", "n_open"),
     [
-        ([0.06], "Pass: the rule holds. Judged from 10 runs."),
-        ([0.06, 0.07], "Pass: all 2 rules hold. Judged from 10 runs."),
-        ([0.05], "Investigate: the rule is open. Judged from 10 runs."),
-        ([0.03], "Fail: the rule is broken. Judged from 10 runs."),
-        ([0.05, 0.06], "Investigate: of 2 rules, 1 is open; none is broken. Judged from 10 runs."),
-        ([0.05, 0.03], "Fail: of 2 rules, 1 is broken and 1 is open. Judged from 10 runs."),
-        ([0.03, 0.02], "Fail: of 2 rules, 2 are broken. Judged from 10 runs."),
+        ([0.06], "pass", 0, 0),
+        ([0.06, 0.07], "pass", 0, 0),
+        ([0.05], "investigate", 0, 1),
+        ([0.03], "fail", 1, 0),
+        ([0.05, 0.06], "investigate", 0, 1),
+        ([0.05, 0.03], "fail", 1, 1),
+        ([0.03, 0.02], "fail", 2, 0),
     ],
 )
-def test_headline_counts(limits, words):
+def test_headline_counts(limits, code, n_failed, n_open):
     """The verdict first."""
-    result = GateResult(tuple(check(limit=limit) for limit in limits), 10)
+    message = headline(GateResult(tuple(check(limit=limit) for limit in limits), 10))
 
-    assert headline(result) == words
+    assert message.code == code
+    assert message.fields == {
+        "n_rules": len(limits),
+        "n_failed": n_failed,
+        "n_open": n_open,
+        "n_runs": 10,
+    }
 
 
 # ------------------------------------------------------------------------------------ the formats
@@ -192,8 +242,13 @@ def test_headline_counts(limits, words):
 RESULT = GateResult(
     (check(limit=0.06), check("max", "net_flip_rate"), check("min", "accuracy", 0.9)),
     10,
-    ("The records were made in different environments: torch 2.12.0 v 2.13.0.",),
+    (Message("different-environments", "The environments differ: {package}.", package="torch"),),
 )
+
+
+def test_text(snapshot):
+    """What people read in a terminal."""
+    snapshot("gate.txt", as_text(RESULT) + "\n")
 
 
 def test_text_fits_eighty_columns():
@@ -213,8 +268,11 @@ def test_json_holds_figures_and_sentences():
     assert [one["outcome"] for one in content["checks"]] == ["pass", "investigate", "fail"]
     assert content["checks"][0]["rule"] == {"kind": "max", "metric": "flip_rate", "limit": 0.06}
     assert content["checks"][0]["found"]["high"] == 0.052
-    assert content["checks"][0]["text"] == "flip_rate 4.4 % [3.8, 5.2] is at most 6 %."
-    assert content["notes"] == list(RESULT.notes)
+    texts = [plain(str(sentence(judged))) for judged in RESULT.checks]
+    assert [one["text"] for one in content["checks"]] == texts
+    assert content["checks"][0]["advice"] == ""
+    assert content["checks"][2]["advice"] == plain(str(advice(RESULT.checks[2])))
+    assert content["notes"] == list(map(str, RESULT.notes))
 
 
 def test_json_has_no_infinity():
@@ -231,14 +289,14 @@ def test_junit_has_a_case_for_each_rule_under_a_name_without_its_limit():
     """So that CI follows a rule when its limit changes."""
     suite = ET.fromstring(as_junit(RESULT)).find("testsuite")  # noqa: S314 - our own
 
-    assert suite.get("name") == "seedproof gate"
+    assert suite.get("name") == SUITE
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "2", "0")
-    names = [case.get("name") for case in suite.iter("testcase")]
-    assert names == ["max flip_rate", "max net_flip_rate", "min accuracy"]
+    names = [tuple(case.get("name").split()) for case in suite.iter("testcase")]
+    assert names == [("max", "flip_rate"), ("max", "net_flip_rate"), ("min", "accuracy")]
     kinds = [failure.get("type") for failure in suite.iter("failure")]
     assert kinds == ["investigate", "fail"]
     notes = [p.get("value") for p in suite.iter("property") if p.get("name") == "note"]
-    assert notes == list(RESULT.notes)
+    assert notes == list(map(str, RESULT.notes))
 
 
 def rendered(markdown):
@@ -270,24 +328,25 @@ class Page(HTMLParser):
 
 def test_markdown_begins_with_the_verdict_and_ends_with_the_command():
     """Between them one row a rule."""
-    text = as_markdown(RESULT, command="seedproof gate runs --max flip_rate=0.06")
+    command = "seedproof gate runs --max flip_rate=0.06"
+    text = as_markdown(RESULT, command=command)
 
-    assert text.startswith("**❌ Fail: of 3 rules, 1 is broken and 1 is open.")
-    assert text.endswith("```sh\nseedproof gate runs --max flip_rate=0.06\n```\n")
+    assert text.startswith(f"**❌ {headline(RESULT)}**")
+    assert text.endswith(f"```sh\n{command}\n```\n")
     page = Page(rendered(text))
     assert [row[0] for row in page.rows] == ["verdict", "✅ pass", "🔍 investigate", "❌ fail"]
     assert plain(page.rows[1][2]) == "4.4 % [3.8, 5.2]"
-    assert "torch 2.12.0 v 2.13.0" in text
+    assert str(RESULT.notes[0]) in text
 
 
 # ---------------------------------------------------------------------------------- hostile words
 
 
 def hostile(words):
-    """Verdicts in which a metric and a note are somebody's own words."""
+    """Verdicts in which a metric and a note are a user's words."""
     rules = [Rule("max", words, limit) for limit in (0.06, 0.05, 0.03)]
     found = {words: Estimate(0.044, 0.038, 0.052, BOTH)}
-    return judge(found, rules, n_runs=10, notes=(words,))
+    return judge(found, rules, n_runs=10, notes=(recorded(words),))
 
 
 @given(words=st.text(min_size=1) | st.sampled_from([HOSTILE, "|", "`", "a|b`c`"]))
@@ -324,7 +383,7 @@ def test_no_word_steers_the_terminal(words):
 
 
 def test_a_check_is_plain_data():
-    """Frozen, so that nobody changes a verdict."""
+    """Frozen, so that no verdict can be changed."""
     with pytest.raises(AttributeError):
         check().outcome = "pass"
     assert isinstance(check(), Check)

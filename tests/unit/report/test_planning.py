@@ -9,6 +9,7 @@ import seedproof as sp
 from seedproof.comparison.planning.power import FlipTest, MeanTest, seeds_for
 from seedproof.errors import OptionError
 from seedproof.report.planning import plan
+from seedproof.testing.errors import WithFields
 from seedproof.testing.simulation import Simulation
 
 
@@ -28,9 +29,18 @@ def test_an_assumed_spread_gives_a_number_of_seeds():
     assert [reach.n_seeds for reach in found.reaches] == [5, 10, 20, 50, 92]
     # The fewest seeds that show 0.005: these see it, one less does not.
     assert found.reaches[-1].detectable <= 0.005 < plan(sd=0.012, seeds=91).reaches[0].detectable
-    text = str(found).replace("\n", " ")
-    assert "make 92\N{NO-BREAK SPACE}seeds an arm" in text
-    assert "Each row below says what so many seeds an arm can show" in text
+    needed, reading = found.sentences()
+    assert (needed.code, needed.fields["n_seeds"]) == ("seeds-needed", 92)
+    assert needed.fields["effect"].fields == {"effect": 0.005}
+    assert needed.fields["condition"].fields["sd"] == 0.012
+    assert (reading.code, reading.fields["sizes"]) == ("reaches", (5, 10, 20, 50, 92))
+
+
+def test_text(pilot, snapshot):
+    """What people read in a terminal."""
+    found = plan(pilot=pilot, detect=0.01, detect_sd_ratio=2, detect_flip_ratio=0.9)
+
+    snapshot("plan.txt", f"{found}\n")
 
 
 def test_each_kind_has_a_row_of_its_own_planned_number():
@@ -46,7 +56,16 @@ def test_each_kind_has_a_row_of_its_own_planned_number():
 
 def test_a_single_number_of_seeds_is_named_in_the_sentence():
     """No row has to be looked up."""
-    assert "What 8 seeds an arm can show: " in str(plan(sd=0.012, detect=0.005, seeds=8))
+    message = plan(sd=0.012, detect=0.005, seeds=8).sentences()[-1]
+
+    assert (message.code, message.fields["n_seeds"]) == ("reach", 8)
+
+
+def test_the_number_of_seeds_of_a_pilot_is_called_that(pilot):
+    """What was run already can show so much."""
+    message = plan(pilot=pilot).sentences()[-1]
+
+    assert (message.code, message.fields["n_seeds"]) == ("reach-of-pilot", 10)
 
 
 def test_a_number_of_seeds_shows_all_three_kinds():
@@ -69,7 +88,10 @@ def test_a_pilot_gives_the_figures_and_their_doubt(pilot):
     ends = [seeds_for(MeanTest(value), 0.01) for value in (sd.low, sd.value, sd.high)]
     assert [answer.low, answer.n_seeds, answer.high] == ends
     assert [reach.n_seeds for reach in found.reaches] == [10, 10, 10]
-    assert f"from {answer.low:,} to {answer.high:,}" in " ".join(str(found).split())
+    doubt = found.sentences()[0].fields["doubt"]
+    assert (doubt.code, doubt.fields["n_runs"]) == ("rough-pilot", 10)
+    assert (doubt.fields["low"], doubt.fields["high"]) == (answer.low, answer.high)
+    assert (doubt.fields["low_figure"], doubt.fields["high_figure"]) == (sd.low, sd.high)
 
 
 def test_a_pilot_says_where_examples_are_too_few(pilot):
@@ -79,7 +101,9 @@ def test_a_pilot_says_where_examples_are_too_few(pilot):
     (answer,) = found.answers
     assert answer.n_seeds is None
     assert answer.n_examples > 500
-    assert "No number of seeds" in str(found)
+    message = found.sentences()[0]
+    assert message.code == "too-few-examples"
+    assert (message.fields["n_examples"], message.fields["n_needed"]) == (500, answer.n_examples)
     alike = plan(pilot=pilot, detect_flip_ratio=0.9, example_correlation=answer.example_correlation)
     assert alike.answers[0].n_seeds is not None
     less = answer.example_correlation - 0.02
@@ -95,7 +119,7 @@ def test_several_questions_have_several_answers(pilot):
     found = plan(pilot=pilot, detect=0.05, detect_sd_ratio=2, detect_flip_ratio=0.5)
 
     assert [answer.kind for answer in found.answers] == ["mean", "sd", "flip_rate"]
-    assert str(found).count("To show") == 3
+    assert [message.code for message in found.sentences()[:3]] == ["seeds-needed"] * 3
 
 
 def test_the_text_is_narrow_and_plain(pilot):
@@ -123,7 +147,7 @@ def test_a_pilot_without_labels_still_plans_flip_rates():
     unlabeled = sp.measure(batch.predictions)
 
     assert plan(pilot=unlabeled, detect_flip_ratio=0.3).answers[0].n_seeds > 2
-    with pytest.raises(OptionError, match="no labels"):
+    with pytest.raises(OptionError, check=WithFields(keyword="sd", has_pilot=True)):
         plan(pilot=unlabeled, detect=0.01)
 
 
@@ -132,37 +156,64 @@ def test_four_seeds_say_nothing_about_a_spread():
     found = plan(seeds=4)
 
     assert "sd" not in {reach.kind for reach in found.reaches}
-    assert "Fewer than 5 runs" in str(found)
+    note = found.notes()[-1]
+    assert (note.code, note.fields["at_least"]) == ("too-few-runs-for-spread", 5)
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "fields"),
     [
-        ({}, "nothing to plan"),
-        ({"detect": 0.005}, "give --sd, or sd= in Python"),
-        ({"sd": "x", "detect": 0.005}, "sd='x' is no number"),
-        ({"sd": 0.012, "detect": "0.005"}, "detect='0.005' is no number"),
-        ({"seeds": 10, "power": True}, "power=True is no number"),
-        ({"detect_flip_ratio": 0.8}, "give --cv, or cv= in Python"),
-        ({"sd": 0.0, "detect": 0.005}, "standard deviation of 0"),
-        ({"detect_sd_ratio": 1.0}, "ratio of 1"),
-        ({"seeds": 10, "power": 1.2}, "power of 1.2"),
-        ({"seeds": 2}, "2 seeds"),
-        ({"seeds": True}, "True seeds"),
-        ({"seeds": 10, "example_correlation": 0.5}, "goes with a pilot"),
-        ({"detect_sd_ratio": 2.0, "paired_correlation": 0.5}, "Leave out --paired"),
-        ({"pilot": "runs", "detect": 0.01}, "sp.measure"),
+        ({}, {"keyword": "detect"}),
+        ({"detect": 0.005}, {"keyword": "sd", "has_pilot": False}),
+        ({"sd": "x", "detect": 0.005}, {"keyword": "sd", "given": "x"}),
+        ({"sd": 0.012, "detect": "0.005"}, {"keyword": "detect", "given": "0.005"}),
+        ({"seeds": 10, "power": True}, {"keyword": "power", "given": True}),
+        ({"detect_flip_ratio": 0.8}, {"keyword": "cv", "has_pilot": False}),
+        ({"seeds": 2}, {"keyword": "seeds", "n_seeds": 2, "at_least": 3}),
+        ({"seeds": True}, {"keyword": "seeds", "n_seeds": True}),
+        ({"seeds": 10, "example_correlation": 0.5}, {"keyword": "example_correlation"}),
+        ({"detect_sd_ratio": 2.0, "paired_correlation": 0.5}, {"keyword": "paired_correlation"}),
+        ({"pilot": "runs", "detect": 0.01}, {"keyword": "pilot", "type_name": "str"}),
+    ],
+    ids=[
+        "nothing", "no-sd", "sd", "detect", "power", "no-cv", "few-seeds", "seeds", "correlation",
+        "paired", "pilot",
     ],
 )  # fmt: skip
-def test_what_cannot_be_planned_is_refused(options, words):
+def test_what_cannot_be_planned_is_refused(options, fields):
     """In one line that says what to do."""
-    with pytest.raises(OptionError, match=words) as error:
+    with pytest.raises(OptionError, check=WithFields(**fields)) as error:
         plan(**options)
 
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("options", "value"),
+    [
+        ({"sd": 0.0, "detect": 0.005}, 0.0),
+        ({"detect_sd_ratio": 1.0}, 1.0),
+        ({"seeds": 10, "power": 1.2}, 1.2),
+    ],
+    ids=["sd", "ratio", "power"],
+)
+def test_values_out_of_range_are_refused(options, value):
+    """The error carries the value."""
+    with pytest.raises(OptionError) as error:
+        plan(**options)
+
+    assert value in error.value.fields.values()
+
+
+def test_an_example_correlation_out_of_range_is_refused(pilot):
+    """It is a share."""
+    fields = {"keyword": "example_correlation", "given": 1.5}
+
+    with pytest.raises(OptionError, check=WithFields(**fields)):
+        plan(pilot=pilot, detect_flip_ratio=0.5, example_correlation=1.5)
+
+
 def test_a_pilot_and_its_figures_contradict_each_other(pilot):
-    """Whoever gives both expects one of them to count."""
-    with pytest.raises(OptionError, match="Leave one out"):
+    """A user who gives both expects one of them to count."""
+    with pytest.raises(OptionError, check=WithFields(keyword="sd", given=0.01)):
         plan(pilot=pilot, sd=0.01, detect=0.005)

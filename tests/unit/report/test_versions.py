@@ -14,7 +14,17 @@ from seedproof.errors import ColumnError, OptionError, UnknownNameError
 from seedproof.measurement.intervals import Estimate
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.location import Location
-from seedproof.report.versions import VersionReport, _votes
+from seedproof.report.versions import DIFFERENCES, GROUP_HEAD, TITLES, VersionReport, _votes
+from seedproof.report.versions_words import (
+    Points,
+    PValue,
+    left_out_examples,
+    legend,
+    limits,
+    sentences,
+    title,
+)
+from seedproof.testing.errors import WithFields
 
 N_EXAMPLES = 300
 
@@ -40,70 +50,107 @@ def report(tmp_path):
     return make
 
 
-def _words(report):
-    return " ".join(str(report).split())
+def said(report):
+    """What is said of the change, of its directions, of accuracy and of single examples."""
+    return sentences(report.comparison)
+
+
+def codes(messages):
+    """Their codes."""
+    return [message.code for message in messages]
+
+
+def test_text(report, snapshot):
+    """What people read in a terminal."""
+    snapshot("versions.txt", f"{report(6, 6, 30)}\n")
 
 
 def test_a_change_beyond_the_seed_is_said_with_its_size_and_p_value(report):
     """30 of 300 examples change in every run: named as such, and listed with their votes."""
-    text = _words(report(6, 6, 30))
+    found = report(6, 6, 30)
+    change, directions, accuracy, examples = said(found)
 
-    assert "are beyond the seed (p = .002)" in text  # 2 of 924 ways to deal 12 runs
-    assert "were right and are wrong now, more than the seed explains" in text
-    assert "On 30 examples the seed does not explain the change" in text
-    assert "no (6) [yes] (6)" in text  # a user's class is never taken for markup
+    assert change.code == "change-beyond-seed"
+    assert change.fields["p_value"].value == pytest.approx(2 / 924)  # ways to assign 12 runs
+    assert change.fields["beyond"].estimate == found["flip_rate_beyond"]
+    assert change.fields["flip_rate"].estimate == found["flip_rate"]
+    assert directions.fields["negative_beyond"].code == "more-than-seed"
+    assert directions.fields["negative"].estimate == found["negative_flip_rate"]
+    assert accuracy.code == "accuracy-worse"
+    assert (examples.code, examples.fields["n_found"]) == ("examples-changed", 30)
+    votes = ["no (6)", "[yes] (6)"]  # a user's class is never taken for markup
+    assert " ".join(votes) in " ".join(str(found).split())
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.0021, ".002"), (0.4, ".400"), (0.0001, ".001"), (1.0, "1.000")]
+)
+def test_p_values_have_three_digits(value, text):
+    """Smaller ones are said to be less than .001."""
+    assert str(PValue(value)).endswith(text)
+    assert ("<" in str(PValue(value))) == (value < 0.001)
 
 
 def test_no_change_is_said_in_weaker_words(report):
     """Nothing changed: the sentence claims none, and no example is named."""
-    text = _words(report(6, 6))
+    change, directions, accuracy, examples = said(report(6, 6))
 
-    assert "That is not shown to be more than another seed would change (" in text
-    assert "are wrong now, not shown to be more than another seed would give" in text
-    assert "On no single example is the change shown to be more than the seed's" in text
-    assert "no more than" not in text
-    assert "are beyond the seed" not in text
+    assert change.code == "change-not-shown"
+    assert change.fields["shown_for"] == ""
+    assert directions.fields["negative_beyond"].code == "not-shown-to-exceed-seed"
+    assert directions.fields["positive_beyond"].code == "not-shown-to-exceed-seed"
+    assert accuracy.code == "accuracy-open"
+    assert examples.code == "no-example-changed"
 
 
 def test_runs_too_few_for_a_single_example_are_said_to_be(report):
     """5 and 5 runs have p = 2/252 at best, which one example among many never makes good."""
-    text = _words(report(5, 5))
+    found = report(5, 5)
+    examples = said(found)[-1]
 
-    assert "No single example can be named" in text
-    assert "runs of each version one would be enough" in text
+    assert examples.code == "too-few-runs-for-examples"
+    discoveries = found.comparison.discoveries
+    assert examples.fields["n_needed"] == discoveries.n_needed > 1
+    assert examples.fields["runs_needed"] == discoveries.runs_needed > 5
 
 
 def test_two_runs_of_each_give_no_verdict(report):
-    """Intervals over examples alone cannot tell the seed from the version."""
-    text = _words(report(2, 2, 30))
+    """Intervals over examples alone cannot distinguish the seed from the version."""
+    found = report(2, 2, 30)
+    change, directions, accuracy, _ = said(found)
 
-    assert "so few runs cannot tell whether that is more than another seed would" in text
-    assert "so few runs cannot tell luck from progress" in text
-    assert "With two runs of the old version intervals are over examples only" in text
+    assert (change.code, accuracy.code) == ("change-of-few-runs", "accuracy-of-few-runs")
+    assert directions.fields["negative_beyond"] == ""
+    notes = limits(found.comparison)
+    assert codes(notes) == ["two-runs", "two-runs", "no-small-p-value"]
+    assert [note.fields.get("version") for note in notes] == ["old", "new", None]
 
 
 def test_a_single_old_run_is_pointed_out(report):
     """The baseline is the new version's, and what that supposes is said."""
-    text = _words(report(1, 6))
+    found = report(1, 6)
+    (note,) = limits(found.comparison)
 
-    assert "1 old run · 6 new runs" in text
-    assert "two retrains of the new one already change" in text
-    assert "The old version has one run: what another seed changes is taken from the new" in text
+    assert title(found.comparison).fields["old"].fields["n_runs"] == 1
+    assert said(found)[0].fields["baseline_from"] == "new"
+    assert (note.code, note.fields) == ("one-run", {"version": "old", "other": "new"})
 
 
 def test_without_labels_right_and_wrong_are_left_out(report):
     """Flips need no labels; the note says what is missing."""
-    text = _words(report(4, 4, labeled=False))
+    found = report(4, 4, labeled=False)
 
-    assert "ccuracy" not in text
-    assert "No labels were given" in text
+    assert len(said(found)) == 2
+    assert not [line for line in found.text().splitlines() if TITLES["accuracy_old"] in line]
+    assert "no-labels" in codes(limits(found.comparison))
 
 
 def test_saving_writes_three_files(report, tmp_path):
     """The text ends with the command; a folder that is a file is refused."""
     found = report(3, 3)
 
-    found.save(tmp_path / "out", command="seedproof compare --old a --new b")
+    command = "seedproof compare --old a --new b"
+    found.save(tmp_path / "out", command=command)
 
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "examples.parquet",
@@ -111,9 +158,10 @@ def test_saving_writes_three_files(report, tmp_path):
         "versions.txt",
     ]
     text = (tmp_path / "out" / "versions.txt").read_text(encoding="utf-8")
-    assert text.endswith("Made by: seedproof compare --old a --new b\n")
+    assert text.startswith(found.text())
+    assert text.endswith(f"{command}\n")
     (tmp_path / "taken").write_text("", encoding="utf-8")
-    with pytest.raises(OptionError, match="cannot be written to"):
+    with pytest.raises(OptionError, check=WithFields(folder=str(tmp_path / "taken"))):
         found.save(tmp_path / "taken")
 
 
@@ -121,9 +169,9 @@ def test_unknown_names_are_refused(report):
     """A figure or a column that is not there: the message lists those that are."""
     found = report(3, 3)
 
-    with pytest.raises(UnknownNameError, match="Known: flip_rate"):
+    with pytest.raises(UnknownNameError, check=WithFields(figure="churn")):
         found["churn"]
-    with pytest.raises(ColumnError, match="Carried along: none"):
+    with pytest.raises(ColumnError, check=WithFields(column="text", known=())):
         found.text(show=["text"])
 
 
@@ -140,37 +188,57 @@ def test_a_change_of_unknown_size_is_not_given_as_one(report):
     beyond = Estimate(0.021, -0.01, 0.052, "runs × examples")
     figures = {**found.comparison.whole.figures, "flip_rate_beyond": beyond}
 
-    text = _words(_with_whole(found, p_value=0.003, figures=figures))
+    change = said(_with_whole(found, p_value=0.003, figures=figures))[0]
 
-    said = "more than another seed would (p = .003), but how much is not known: 2.1 points [−1.0, 5.2]."
-    assert said in text
-    assert "are beyond the seed" not in text
+    assert change.code == "change-of-unknown-size"
+    assert change.fields["beyond"].estimate == beyond
+    assert change.fields["p_value"].value == 0.003
 
 
-def test_a_class_that_changes_is_named_where_the_whole_is_not_shown_to(report):
+@pytest.mark.parametrize(
+    ("estimate", "text"),
+    [
+        (Estimate(0.021, -0.01, 0.052, "runs × examples"), "2.1 [−1.0, 5.2]"),
+        (Estimate(-0.000001), "0.0"),
+    ],
+)
+def test_differences_have_one_digit_and_zero_has_no_sign(estimate, text):
+    """In points, as a share in percent."""
+    numbers = re.findall(r"[\d.−]+", str(Points(estimate)))
+
+    assert numbers == re.findall(r"[\d.−]+", text)
+
+
+@pytest.mark.parametrize(
+    ("n_starred", "names", "n_more"),
+    [(1, ("1",), 0), (2, ("1", "2"), 0), (5, ("1", "2", "3"), 2)],
+)
+def test_a_class_that_changes_is_named_where_the_whole_is_not_shown_to(
+    report, n_starred, names, n_more
+):
     """A star in a table below never contradicts the first sentence; many are counted."""
     found = report(6, 6)
-    starred = [replace(found.comparison.by_class[0], name=n, is_beyond=True) for n in "12345"]
+    part = found.comparison.by_class[0]
+    starred = tuple(replace(part, name=n, is_beyond=True) for n in "12345"[:n_starred])
+    some = VersionReport(replace(found.comparison, by_class=starred))
 
-    def said(n_starred):
-        some = replace(found.comparison, by_class=tuple(starred[:n_starred]))
-        return _words(_with_whole(VersionReport(some), p_value=0.4, is_beyond=False))
+    change = said(_with_whole(some, p_value=0.4, is_beyond=False))[0]
 
-    assert "p = .400), but shown for class 1." in said(1)
-    assert "p = .400), but shown for class 1 and class 2." in said(2)
-    assert "but shown for class 1, class 2, class 3 and 2 more." in said(5)
-    assert "but shown" not in said(0)
+    assert change.code == "change-not-shown"
+    shown_for = change.fields["shown_for"]
+    assert shown_for.code == "change-shown-for-parts"
+    assert (shown_for.fields["names"], shown_for.fields["n_more"]) == (names, n_more)
 
 
 def test_differences_are_in_points_and_rates_in_percent(report):
     """Three figures beyond the seed and the change of accuracy: no other line is of points."""
-    lines = [line for line in report(6, 6, 30).text().splitlines() if "runs × examples" in line]
+    found = report(6, 6, 30)
+    lines = [line for line in found.text().splitlines() if "runs × examples" in line]
 
     in_points = [line.strip() for line in lines if "\N{NO-BREAK SPACE}pts" in line]
-    assert [line.split("  ")[0] for line in in_points] == [
-        *["beyond the seed"] * 3,
-        "change of accuracy",
-    ]
+    shown = [TITLES[name].strip() for name in TITLES if name in DIFFERENCES]
+    assert [line.split("  ")[0] for line in in_points] == shown
+    assert len(shown) == 4
     assert all("\N{NO-BREAK SPACE}%" in line for line in lines if line.strip() not in in_points)
 
 
@@ -216,7 +284,7 @@ def sliced(tmp_path):
 def _rows(found):
     """The lines of the table of slices, its head first."""
     lines = found.text().splitlines()
-    start = next(i for i, line in enumerate(lines) if " examples  changed " in line)
+    start = next(i for i, line in enumerate(lines) if "  ".join(GROUP_HEAD[:4]) in line)
     return lines[start : start + 1 + min(len(found.comparison.slices[COLUMN]), 10)]
 
 
@@ -227,7 +295,7 @@ def test_long_names_give_way_to_figures_and_stars(sliced, name):
 
     head, *rows = _rows(found)
 
-    assert re.search(r"examples  changed  no change  beyond the seed +r→w +w→r$", head)
+    assert re.search("  +".join(GROUP_HEAD) + "$", head)
     assert all(re.search(r"\[\S+, \S+\]( \*)? +\S+\s% +\S+\s%$", row) for row in rows)
     assert ["] *" in row for row in rows] == [True, False, False]
     assert re.match(r"[^…]+…[^…]*0  ", rows[0])  # the end of the name is kept
@@ -238,8 +306,8 @@ def test_long_classes_give_way_to_the_counts_of_votes(sliced):
     classes = ["the first of two classes with long names", "the second of two such classes"]
     text = sliced(["one", "two"], n_changed=20, classes=classes).text()
 
-    row = re.compile(r"^\d+ +the first…ng names \(6\)  the secon… classes \(6\)  ", re.MULTILINE)
-    assert len(row.findall(text)) == 10
+    row = r"^\d+ +the first…ng names \(6\)  the secon… classes \(6\)  "
+    assert len(re.findall(row, text, re.MULTILINE)) == 10
 
 
 def test_votes_for_many_classes_are_added_up():
@@ -261,16 +329,17 @@ def test_the_interval_in_a_table_is_the_one_that_the_star_judges(sliced):
 
     assert f"[{low}, {high}] *" in _rows(found)[1]
     assert part.beyond.low < part.figures["flip_rate_beyond"].low
-    assert "intervals hold for all 3 rows together; * above 0." in _words(found)
-    assert "intervals hold for all 3 rows together; * above 0." in _words(sliced(["a", "b", "c"]))
+    judged = legend(found.comparison.slices[COLUMN])[0]
+    assert (judged.code, judged.fields) == ("rows-judged", {"n_parts": 3})
+    assert str(judged) in " ".join(found.text().split())
 
 
 def test_slices_of_two_runs_are_not_judged(sliced):
     """An interval over examples alone earns no star, and the line says so."""
     found = sliced(["one", "two"], n_runs=2, n_changed=20)
 
-    said = "intervals hold for both rows together, but over examples only, so that no row is judged"
-    assert said in _words(found)
+    judged = legend(found.comparison.slices[COLUMN])[0]
+    assert (judged.code, judged.fields) == ("rows-not-judged", {"n_parts": 2})
     assert "] *" not in found.text()
 
 
@@ -279,11 +348,18 @@ def test_what_is_left_out_is_counted_and_is_in_the_file(sliced):
     found = sliced([f"s{i}" for i in range(12)], n_changed=20)
     summary = json.loads(found.to_json())
 
-    assert "10 of 12 shown; all are in versions.json" in _words(found)
+    left_out = legend(found.comparison.slices[COLUMN])[0]
+    assert (left_out.code, left_out.fields) == ("parts-left-out", {"n_shown": 10, "n_parts": 12})
     assert len(summary["slices"][COLUMN]) == 12
     assert found.comparison.discoveries.n_found == len(summary["unexplained"]) == 20
-    assert "10 of 20 shown; all are in versions.json" in _words(found)
-    assert "shown; all" not in _words(sliced(["one", "two"]))
+    examples = left_out_examples(found.comparison)
+    assert examples.fields == {"n_shown": 10, "n_found": 20, "n_kept": 20}
+    text = " ".join(found.text().split())
+    assert str(left_out) in text
+    assert str(examples) in text
+    few = sliced(["one", "two"]).comparison
+    assert left_out_examples(few) is None
+    assert "parts-left-out" not in codes(legend(few.slices[COLUMN]))
 
 
 def test_more_examples_than_the_file_keeps_are_in_the_table_of_all(sliced):
@@ -291,15 +367,17 @@ def test_more_examples_than_the_file_keeps_are_in_the_table_of_all(sliced):
     found = sliced(["one", "two"], n_changed=600, each=400)
     p_values = found.comparison.examples()["p_value"].to_numpy()
 
-    assert "10 of 600 shown; the surest 500 are in versions.json, and all in examples" in _words(
-        found
-    )
+    left_out = left_out_examples(found.comparison)
+    assert left_out.fields == {"n_shown": 10, "n_found": 600, "n_kept": 500}
     assert (p_values <= found.summary()["discoveries"]["threshold"]).sum() == 600
 
 
 def test_right_and_wrong_are_spelled_out_where_they_are_shown(report, sliced):
     """The arrows have a line of their own; without labels there are neither."""
-    legend = "r→w: right before, wrong now. w→r: wrong before, right now."
+    labeled = sliced(["one", "two"]).comparison
+    unlabeled = report(4, 4, labeled=False)
 
-    assert legend in _words(sliced(["one", "two"]))
-    assert legend not in _words(report(4, 4, labeled=False))
+    assert "right-and-wrong" in codes(legend(labeled.slices[COLUMN]))
+    parts = (unlabeled.comparison.whole,)
+    assert "right-and-wrong" not in codes(legend(parts))
+    assert GROUP_HEAD[-1] not in unlabeled.text()

@@ -7,10 +7,15 @@ import seedproof as sp
 from seedproof.errors import ColumnError
 from seedproof.measurement.intervals import Estimate
 from seedproof.report.numbers import bracketed, number
+from seedproof.report.words import limits
+from seedproof.testing.errors import WithFields
 
 
-def _text(values, **options):
-    return " ".join(s.text for s in sp.measure(values, **options).view().sentences)
+def _said(values, topic, **options):
+    """The one message on a topic."""
+    sentences = sp.measure(values, **options).view().sentences
+    (message,) = next(sentence.messages for sentence in sentences if sentence.topic == topic)
+    return message
 
 
 def _drifting(rng, n_examples=2000):
@@ -25,9 +30,13 @@ def test_drift_is_named_with_its_range():
     """Where net flips are most of the flips, the class shares are to blame."""
     predictions, labels = _drifting(np.random.default_rng(1))
 
-    text = _text(predictions, labels=labels)
+    message = _said(predictions, "Accuracy", labels=labels)
 
-    assert "examples move together, mostly because the share of '1' predictions drifts" in text
+    assert message.code == "accuracy-spread-from-drift"
+    drift, shares = message.fields["drift"].fields, predictions.mean(axis=1)
+    assert drift["class_name"] == "1"
+    ends = [drift["low"].value, drift["high"].value]
+    assert ends == pytest.approx([shares.min(), shares.max()])  # the same sums in another order
 
 
 def test_good_and_bad_runs_are_named_where_nothing_drifts():
@@ -37,9 +46,9 @@ def test_good_and_bad_runs_are_named_where_nothing_drifts():
     rates = np.linspace(0.02, 0.35, 10)
     wrong = rng.random((10, 3000)) < rates[:, None]
 
-    text = _text(np.where(wrong, 1 - labels, labels), labels=labels)
+    message = _said(np.where(wrong, 1 - labels, labels), "Accuracy", labels=labels)
 
-    assert "some runs are better than others" in text
+    assert message.code == "accuracy-spread-from-runs"
 
 
 def test_no_verdict_on_a_spread_that_chance_explains():
@@ -48,46 +57,53 @@ def test_no_verdict_on_a_spread_that_chance_explains():
     labels = rng.integers(0, 2, 2000)
     wrong = rng.random((10, 2000)) < 0.1
 
-    text = _text(np.where(wrong, 1 - labels, labels), labels=labels)
+    message = _said(np.where(wrong, 1 - labels, labels), "Accuracy", labels=labels)
 
-    assert "10 runs do not show more than that" in text
-    assert "move together" not in text
+    assert message.code == "accuracy-spread-within-chance"
+    assert message.fields["n_runs"] == 10
 
 
 def test_few_runs_get_no_verdict():
     """Three runs cannot say what a spread is made of."""
     predictions, labels = _drifting(np.random.default_rng(4))
 
-    text = _text(predictions[:3], labels=labels)
+    message = _said(predictions[:3], "Accuracy", labels=labels)
 
-    assert "too few" in text
+    assert message.code == "accuracy-spread-of-few-runs"
 
 
 def test_identical_runs_state_what_could_hide():
     """No flip seen is not no flip: the upper limit is said."""
     predictions, labels = _drifting(np.random.default_rng(5), n_examples=100)
 
-    text = _text(np.stack([predictions[0]] * 4), labels=labels)
+    message = _said(np.stack([predictions[0]] * 4), "Answers", labels=labels)
 
-    # 1 - 0.025^(1/100) = 3.6 %
-    assert "No prediction flipped between the 4 runs" in text
-    assert "3.6\N{NO-BREAK SPACE}%" in text
+    assert (message.code, message.fields["n_runs"]) == ("no-prediction-flipped", 4)
+    assert message.fields["at_most"].value == pytest.approx(1 - 0.025 ** (1 / 100))
 
 
 def test_two_runs_say_that_intervals_are_over_examples_only():
     """With one pair of runs nothing is known of other pairs."""
     predictions, labels = _drifting(np.random.default_rng(6))
 
-    view = sp.measure(predictions[[0, 9]], labels=labels).view()
+    found = limits(sp.measure(predictions[[0, 9]], labels=labels).measurement)
 
-    assert any("over examples only" in note for note in view.notes)
+    assert found[0].code == "two-runs"
+
+
+def test_every_note_is_in_the_view():
+    """Those of the input first, then what limits the figures."""
+    report = sp.measure([[0, 1], [1, 1]])
+
+    expected = (*report.measurement.notes, *limits(report.measurement))
+    assert report.view().notes == tuple(map(str, expected))
 
 
 def test_a_column_that_was_not_carried_cannot_be_shown():
     """A typo in --show is answered with what there is."""
     report = sp.measure([[0, 1], [1, 1]])
 
-    with pytest.raises(ColumnError, match=r"'txt'.*none"):
+    with pytest.raises(ColumnError, check=WithFields(column="txt", known=())):
         report.view(show=["txt"])
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import seedproof as sp
+from seedproof.metrics.confidence import AGREEMENTS
 from seedproof.report.figures import build_figures, section_titles
 from seedproof.report.words import drift, followed, headline, limits, sentences
 
@@ -16,19 +17,25 @@ def _flipping(n_runs, n_examples, n_flips):
     return predictions
 
 
+def _accuracy(report):
+    """The message on accuracy."""
+    (message,) = next(s.messages for s in sentences(report.measurement) if s.topic == "Accuracy")
+    return message
+
+
 @pytest.mark.parametrize(
-    ("n_examples", "n_flips", "says"),
+    ("n_examples", "n_flips", "code", "fields"),
     [
-        (1000, 0, "No answer changed with the seed."),
-        (1000, 100, "Another seed changes about 20 in 100 answers."),
-        (200_000, 50, "Another seed changes about 5 in 10,000 answers."),
+        (1000, 0, "no-answer-changed", {}),
+        (1000, 100, "answers-changed", {"n_changed": 20, "per": 100}),
+        (200_000, 50, "answers-changed", {"n_changed": 5, "per": 10_000}),
     ],
 )
-def test_the_headline_is_as_sharp_as_its_interval(n_examples, n_flips, says):
+def test_the_headline_is_as_sharp_as_its_interval(n_examples, n_flips, code, fields):
     """Six runs, each alone with so many answers: two runs differ on twice as many."""
-    report = sp.measure(_flipping(6, n_examples, n_flips))
+    message = headline(sp.measure(_flipping(6, n_examples, n_flips)).measurement)
 
-    assert headline(report.measurement).startswith(says)
+    assert (message.code, message.fields) == (code, fields)
 
 
 def test_one_odd_run_makes_the_headline_vague():
@@ -36,14 +43,21 @@ def test_one_odd_run_makes_the_headline_vague():
     predictions = _flipping(6, 1000, 0)
     predictions[0, :600] = 1
 
-    assert headline(sp.measure(predictions).measurement).startswith("Another seed changes between")
+    report = sp.measure(predictions)
+    message, flips = headline(report.measurement), report["flip_rate"]
+
+    assert message.code == "answers-changed-roughly"
+    assert (message.fields["low"], message.fields["high"]) == (
+        round(100 * flips.low),
+        round(100 * flips.high),
+    )
 
 
 def test_rare_flips_are_not_rounded_up():
     """One flip in a million answers is not one in a thousand."""
-    text = headline(sp.measure(_flipping(50, 100_000, 1)).measurement)
+    message = headline(sp.measure(_flipping(50, 100_000, 1)).measurement)
 
-    assert "in 100,000 answers" in text
+    assert message.fields["per"] == 100_000
 
 
 def test_equal_accuracies_are_called_equal():
@@ -54,48 +68,64 @@ def test_equal_accuracies_are_called_equal():
 
     report = sp.measure(predictions, labels=np.zeros(60, dtype=int))
 
-    accuracy = next(s.text for s in sentences(report.measurement) if s.topic == "Accuracy")
-    assert "all 6 runs are right equally often" in accuracy
+    assert _accuracy(report).code == "accuracies-equal"
+    assert _accuracy(report).fields["n_runs"] == 6
 
 
-def test_a_drift_that_does_not_explain_the_accuracies_is_not_blamed():
-    """Thresholds move a little, the noise of the runs moves a lot."""
+@pytest.mark.parametrize(
+    ("reach", "code"),
+    [
+        (0.5, "accuracy-spread-from-runs"),
+        (0.8, "accuracy-spread-from-drift-and-runs"),
+        (1.6, "accuracy-spread-from-drift"),
+    ],
+)
+def test_a_drift_that_does_not_explain_the_accuracies_is_not_blamed(reach, code):
+    """The noise of the runs moves a lot, thresholds a little, more, and most."""
     rng = np.random.default_rng(5)
     truth = rng.normal(size=3000)
     labels = (truth > 0).astype(int)
     noise = np.linspace(0.1, 1.2, 10)
-    shift = rng.permutation(np.linspace(-0.5, 0.5, 10))
+    shift = rng.permutation(np.linspace(-reach, reach, 10))
     scores = truth + noise[:, None] * rng.normal(size=(10, 3000)) + shift[:, None]
 
     report = sp.measure((scores > 0).astype(int), labels=labels)
 
-    accuracy = next(s.text for s in sentences(report.measurement) if s.topic == "Accuracy")
-    assert "examples move together" in accuracy
-    assert "mostly because the share" not in accuracy
+    assert _accuracy(report).code == code
 
 
 def test_whose_probability_is_followed_is_said():
     """All, some or no labels are three different things."""
     probs = np.full((3, 4, 2), 0.5)
 
-    texts = [
-        followed(sp.measure(probs, labels=labels).measurement)
+    codes = [
+        followed(sp.measure(probs, labels=labels).measurement).code
         for labels in ([0, 1, 0, 1], [0, -1, -1, -1], None)
     ]
 
-    assert texts[0] == "the right answer"
-    assert "consensus" in texts[1]
-    assert texts[2] == "the answer most runs give"
+    assert codes == ["gold-class", "gold-class-or-consensus", "consensus"]
 
 
-@pytest.mark.parametrize(("n_runs", "is_noted"), [(2, True), (7, True), (8, False)])
-def test_few_runs_are_noted(n_runs, is_noted):
-    """Below eight runs a reader is told to make more."""
+@pytest.mark.parametrize(
+    ("n_runs", "codes"),
+    [
+        (2, ["two-runs", "no-probabilities"]),
+        (7, ["few-runs", "no-probabilities"]),
+        (8, ["no-probabilities"]),
+    ],
+)
+def test_few_runs_are_noted(n_runs, codes):
+    """With fewer than eight runs there is advice to make more."""
     report = sp.measure(_flipping(n_runs, 50, 5), labels=np.zeros(50, dtype=int))
 
-    found = " ".join(limits(report.measurement))
+    assert [message.code for message in limits(report.measurement)] == codes
 
-    assert ("runs" in found.replace("probabilities", "")) == is_noted
+
+def test_missing_labels_are_noted():
+    """What is left out without them is said."""
+    found = limits(sp.measure(np.full((8, 4, 2), 0.5)).measurement)
+
+    assert [message.code for message in found] == ["no-labels"]
 
 
 def test_titles_claim_no_difference_that_chance_explains():
@@ -108,8 +138,9 @@ def test_titles_claim_no_difference_that_chance_explains():
 
     titles = section_titles(report.measurement, build_figures(report.measurement))
 
-    assert titles["Accuracy"] == "6 runs do not show more spread than chance would give"
-    assert titles["Calibration"].startswith("A single run’s calibration error is")
+    assert titles["Accuracy"].code == "accuracy-spread-within-chance"
+    assert titles["Accuracy"].fields == {"n_runs": 6}
+    assert titles["Calibration"].code == "calibration-error-range"
 
 
 def test_unanimous_examples_have_a_bar_of_their_own():
@@ -121,7 +152,7 @@ def test_unanimous_examples_have_a_bar_of_their_own():
     votes = next(figure for figure in build_figures(measurement) if figure.name == "votes")
 
     counts = {row["group"]: row["count"] for row in votes.rows}
-    assert counts == {"all runs agree": 600, "some differ": 400}
+    assert counts == {AGREEMENTS[0]: 600, AGREEMENTS[1]: 400}
 
 
 def test_the_drifting_class_is_the_second_of_two():

@@ -1,4 +1,4 @@
-"""What the doctor says of trainings, which are made by hand here."""
+"""Findings of the doctor on trainings that are made by hand."""
 
 from dataclasses import replace
 
@@ -6,7 +6,6 @@ import pytest
 
 from seedproof.runs.checkup import (
     check_files,
-    check_ids,
     check_logged,
     check_other,
     check_same,
@@ -14,8 +13,8 @@ from seedproof.runs.checkup import (
     check_start,
     check_threads,
     check_when,
-    difference,
 )
+from seedproof.runs.finding import details
 from seedproof.runs.observed import Observed, SeedCall, SplitSeen
 
 
@@ -40,41 +39,24 @@ def seeding(function="torch.manual_seed", value="42", where="train.py:3", **fact
     return SeedCall(function, value, where, **facts)
 
 
+def changed(n_changed):
+    """Return the data of a difference in some of the three predictions."""
+    return {"code": "predictions", "n_changed": n_changed, "n_examples": 3, "split": "test"}
+
+
+def seed_call(place, function, seed):
+    """Return the data of a call that is named in a finding."""
+    return {"code": "seed-call", "place": place, "function": function, "seed": seed}
+
+
+def codes(finding):
+    """Return the codes of what was observed, of the cause and of the fix."""
+    return finding.observed.code, finding.cause.code, finding.fix.code
+
+
 ONE = logged("aab")
 SAME, OTHER, THIRD = logged("aab"), logged("abb"), logged("bbb")
-
-
-# ------------------------------------------------------------------------------ what differs
-
-
-def test_difference_counts_predictions_by_id():
-    """One of three examples changed; that they come in another order is no difference."""
-    assert difference(ONE, OTHER) == "1 of 3 predictions on 'test'"
-    assert difference(ONE, logged("baa", ids="210", labels="xyx")) is None
-
-
-def test_difference_names_the_first_step_at_which_weights_part():
-    """Later steps follow from it, and a start that differs is called so."""
-    assert difference(trained("s", "a", "b"), trained("s", "x", "y")) == "the weights after step 1"
-    assert difference(trained("s", "a"), trained("t", "x")) == "the weights at the start"
-    assert difference(trained("s", "a"), trained("s", "a", "b")) is None
-
-
-def test_difference_of_ids_and_splits_counts_unless_a_training_was_cut():
-    """One that was ended early has logged less, which says nothing."""
-    fewer, renamed = logged("aa", ids="01", labels="xy"), logged(split="held-out")
-
-    assert difference(ONE, fewer) == "the ids of the examples in 'test'"
-    assert difference(ONE, renamed) == "the names of the splits"
-    assert difference(ONE, replace(fewer, is_cut=True)) is None
-    assert difference(ONE, replace(renamed, is_cut=True)) is None
-
-
-def test_difference_takes_no_example_that_was_cut_off_while_it_was_logged():
-    """An id without its value is compared with nothing."""
-    torn = logged("aa", ids="012", labels="xy", is_cut=True)
-
-    assert difference(ONE, torn) is None
+ONE_CHANGED = {"code": "different", "differences": [changed(1)]}
 
 
 # ------------------------------------------------------------------------------ it logs
@@ -84,7 +66,10 @@ def test_logged_passes_and_counts():
     """Three examples of one split."""
     finding = check_logged(ONE)
 
-    assert (finding.verdict, finding.found) == ("pass", "3 on 'test'")
+    assert (finding.code, finding.verdict) == ("logs-predictions", "pass")
+    assert details(finding.observed)["logged"] == [
+        {"code": "predictions", "n_examples": 3, "split": "test"}
+    ]
 
 
 def test_logged_fails_where_a_training_ends_without():
@@ -92,7 +77,8 @@ def test_logged_fails_where_a_training_ends_without():
     finding = check_logged(trained("s", "a"))
 
     assert finding.verdict == "fail"
-    assert "log_predictions" in finding.fix
+    assert codes(finding) == ("nothing-logged", "no-call", "add-call")
+    assert "log_predictions(" in str(finding.fix)
 
 
 def test_logged_is_skipped_where_the_budget_ended_it():
@@ -100,7 +86,7 @@ def test_logged_is_skipped_where_the_budget_ended_it():
     finding = check_logged(trained("s", "a", is_cut=True))
 
     assert finding.verdict == "skip"
-    assert "after 1 step;" in finding.found
+    assert details(finding.observed) == {"code": "cut-with-weights", "n_steps": 1}
 
 
 def test_logged_fails_where_the_budget_left_nothing_to_compare():
@@ -108,7 +94,8 @@ def test_logged_fails_where_the_budget_left_nothing_to_compare():
     finding = check_logged(Observed(is_cut=True))
 
     assert finding.verdict == "fail"
-    assert "--seconds" in finding.fix
+    assert finding.cause.code == "budget-too-small"
+    assert finding.fix.fields["option"] == "--seconds"
 
 
 # ------------------------------------------------------------------------------ the same seed
@@ -118,9 +105,14 @@ def test_same_passes_and_says_what_was_compared():
     """Only what both trainings have."""
     finding = check_same(trained("s", "a", "b"), trained("s", "a"))
 
-    assert finding.verdict == "pass"
-    assert finding.found == "the weights over 1 step are identical"
-    assert check_same(ONE, SAME).found == "3 predictions on 'test' are identical"
+    assert (finding.code, finding.verdict) == ("same-seed-same-bits", "pass")
+    assert details(finding.observed) == {
+        "code": "identical",
+        "compared": [{"code": "weights", "n_steps": 1}],
+    }
+    assert details(check_same(ONE, SAME).observed)["compared"] == [
+        {"code": "predictions", "n_examples": 3, "split": "test"}
+    ]
 
 
 def test_same_is_skipped_without_anything_to_compare():
@@ -133,21 +125,25 @@ SUSPECTS = {
     "clock": (
         {"seed_calls": [seeding(value="1")]},
         {"seed_calls": [seeding(value="2")]},
-        "train.py:3 calls torch.manual_seed with another value",
+        {"code": "moving-seed", "place": "train.py:3", "function": "torch.manual_seed"},
     ),
     "generator from the clock": (
         {"generators": [seeding("numpy.random.default_rng", "1")]},
         {"generators": [seeding("numpy.random.default_rng", "2")]},
-        "train.py:3 calls numpy.random.default_rng with another value",
+        {"code": "moving-seed", "place": "train.py:3", "function": "numpy.random.default_rng"},
     ),
     "unseeded": (
         {"unseeded": ["a.py:1", "b.py:2"], "workers": ["c.py:3"]},
         {},
-        "a.py:1, b.py:2 makes a generator without a seed",
+        {"code": "unseeded-generator", "places": ["a.py:1", "b.py:2"]},
     ),
-    "workers": ({"workers": ["c.py:3"], "files": ["m.pt"]}, {}, "c.py:3 starts threads or"),
-    "files": ({"files": ["m.pt"]}, {}, "it writes m.pt"),
-    "unknown": ({}, {}, "something follows no seed"),
+    "workers": (
+        {"workers": ["c.py:3"], "files": ["m.pt"]},
+        {},
+        {"code": "order-of-workers", "place": "c.py:3"},
+    ),
+    "files": ({"files": ["m.pt"]}, {}, {"code": "files-written", "files": ["m.pt"]}),
+    "unknown": ({}, {}, {"code": "unknown"}),
 }
 
 
@@ -157,9 +153,9 @@ def test_same_names_the_most_telling_suspect(mine, theirs, cause):
     finding = check_same(replace(ONE, **mine), replace(OTHER, **theirs), [THIRD])
 
     assert finding.verdict == "fail"
-    assert finding.found == "1 of 3 predictions on 'test' differ"
-    assert finding.cause.startswith(cause)
-    assert finding.fix
+    assert details(finding.observed) == ONE_CHANGED
+    assert details(finding.cause) == cause
+    assert finding.fix is not None
 
 
 def test_same_finds_hashing_by_its_secret():
@@ -168,8 +164,8 @@ def test_same_finds_hashing_by_its_secret():
 
     finding = check_same(one, OTHER, [SAME, OTHER])
 
-    assert "the order of a set, or hash()" in finding.cause
-    assert "sort" in finding.fix
+    assert details(finding.cause) == {"code": "order-of-hashes", "place": None}
+    assert finding.fix.code == "sort-sets"
 
 
 def test_same_names_the_line_that_seeds_with_a_hash():
@@ -177,7 +173,10 @@ def test_same_names_the_line_that_seeds_with_a_hash():
     one = replace(ONE, seed_calls=[seeding(value="1")])
     two = replace(OTHER, seed_calls=[seeding(value="2")])
 
-    assert "in train.py:3" in check_same(one, two, [one, two]).cause
+    assert details(check_same(one, two, [one, two]).cause) == {
+        "code": "order-of-hashes",
+        "place": "train.py:3",
+    }
 
 
 def test_same_finds_what_the_first_training_left_behind():
@@ -186,17 +185,17 @@ def test_same_finds_what_the_first_training_left_behind():
 
     finding = check_same(one, OTHER, [OTHER, OTHER])
 
-    assert "left something behind" in finding.cause
-    assert "best.pt" in finding.cause
-    assert "checkpoint_dir" in finding.fix
+    assert details(finding.cause) == {"code": "left-behind", "files": ["best.pt"]}
+    assert finding.fix.code == "own-folder"
+    assert "run.checkpoint_dir" in str(finding.fix)
 
 
-@pytest.mark.parametrize("third", [ONE, OTHER], ids=["like the first", "like the second"])
+@pytest.mark.parametrize("third", [ONE, OTHER], ids=["like-first", "like-second"])
 def test_same_does_not_take_chance_for_a_reason(third):
     """A race may repeat a result once; the fourth training shows that it does not follow."""
     one = replace(ONE, workers=["c.py:3"])
 
-    assert "c.py:3" in check_same(one, OTHER, [third, THIRD]).cause
+    assert check_same(one, OTHER, [third, THIRD]).cause.code == "order-of-workers"
 
 
 # ------------------------------------------------------------------------------ another seed
@@ -206,13 +205,17 @@ def test_other_passes_if_any_seed_changes_something():
     """Classes may agree by chance under the first of them."""
     finding = check_other(ONE, [SAME, OTHER], is_repeatable=True)
 
-    assert (finding.verdict, finding.found) == ("pass", "1 of 3 predictions on 'test' differ")
+    assert (finding.code, finding.verdict) == ("other-seed-changes-something", "pass")
+    assert details(finding.observed) == ONE_CHANGED
 
 
 def test_other_is_skipped_where_nothing_follows():
     """A difference means nothing if the same seed differs, too; and nothing is no difference."""
-    assert check_other(ONE, [OTHER], is_repeatable=False).verdict == "skip"
-    assert check_other(Observed(), [Observed()], is_repeatable=True).verdict == "skip"
+    differs = check_other(ONE, [OTHER], is_repeatable=False)
+    empty = check_other(Observed(), [Observed()], is_repeatable=True)
+
+    assert (differs.verdict, differs.observed.code) == ("skip", "not-repeatable")
+    assert (empty.verdict, empty.observed.code) == ("skip", "nothing-to-compare")
 
 
 def test_other_names_the_constant_seed():
@@ -225,9 +228,13 @@ def test_other_names_the_constant_seed():
 
     finding = check_other(one, [one, one], is_repeatable=True)
 
-    assert finding.verdict == "fail"
-    assert finding.cause == "train.py:3 calls torch.manual_seed(42) in every run"
-    assert "torch.manual_seed(sp.current_run().seed)" in finding.fix
+    assert (finding.verdict, finding.observed.code) == ("fail", "identical")
+    assert details(finding.cause) == {
+        "code": "constant-seed",
+        "call": seed_call("train.py:3", "torch.manual_seed", "42"),
+    }
+    assert details(finding.fix) == {"code": "pass-seed", "function": "torch.manual_seed"}
+    assert "torch.manual_seed(sp.current_run().seed)" in str(finding.fix)
 
 
 def test_other_names_the_generator_with_a_constant_seed():
@@ -236,7 +243,9 @@ def test_other_names_the_generator_with_a_constant_seed():
 
     finding = check_other(one, [one], is_repeatable=True)
 
-    assert finding.cause == "train.py:3 calls numpy.random.default_rng(7) in every run"
+    assert details(finding.cause)["call"] == seed_call(
+        "train.py:3", "numpy.random.default_rng", "7"
+    )
 
 
 def test_other_fails_without_a_suspect_too():
@@ -246,8 +255,8 @@ def test_other_fails_without_a_suspect_too():
 
     finding = check_other(one, [other], is_repeatable=True)
 
+    assert codes(finding) == ("identical", "draws-unused", "use-sources")
     assert finding.verdict == "fail"
-    assert "nothing that is drawn reaches the model" in finding.cause
 
 
 # ------------------------------------------------------------------------------ the start
@@ -259,7 +268,7 @@ def test_start_passes_if_one_optimizer_begins_elsewhere():
 
     finding = check_start(replace(one, starts=["0", "s"]), replace(other, starts=["0", "t"]))
 
-    assert finding.verdict == "pass"
+    assert (finding.code, finding.verdict) == ("other-seed-other-start", "pass")
 
 
 def test_start_warns_of_weights_that_never_vary():
@@ -267,13 +276,16 @@ def test_start_warns_of_weights_that_never_vary():
     finding = check_start(trained("s", "a"), trained("s", "b"))
 
     assert finding.verdict == "warn"
-    assert 'run.seeded("init")' in finding.fix
+    assert codes(finding) == ("same-start", "fixed-start", "draw-in-source")
+    assert 'run.seeded("init")' in str(finding.fix)
 
 
 def test_start_is_skipped_without_steps_and_without_any_difference():
     """The second case is a fault already, and one is enough."""
-    assert check_start(ONE, OTHER).verdict == "skip"
-    assert check_start(trained("s", "a"), trained("s", "a")).verdict == "skip"
+    no_steps, no_change = check_start(ONE, OTHER), check_start(trained("s", "a"), trained("s", "a"))
+
+    assert (no_steps.verdict, no_steps.observed.code) == ("skip", "no-steps")
+    assert (no_change.verdict, no_change.observed.code) == ("skip", "no-change")
 
 
 # ------------------------------------------------------------------------------ sources
@@ -288,10 +300,11 @@ def test_sources_pass_and_say_what_each_does():
 
     finding = check_sources(ASKED, alone, SAME, is_repeatable=True)
 
-    assert finding.verdict == "pass"
-    assert finding.found == (
-        "init: 1 of 3 predictions on 'test'; order: 2 of 3 predictions on 'test'"
-    )
+    assert (finding.code, finding.verdict) == ("sources-change-something", "pass")
+    assert details(finding.observed)["effects"] == [
+        {"code": "effect", "source": "init", "differences": [changed(1)]},
+        {"code": "effect", "source": "order", "differences": [changed(2)]},
+    ]
 
 
 def test_sources_warn_of_one_that_does_nothing():
@@ -299,8 +312,8 @@ def test_sources_warn_of_one_that_does_nothing():
     finding = check_sources(ASKED, {"init": OTHER, "order": SAME}, SAME, is_repeatable=True)
 
     assert finding.verdict == "warn"
-    assert finding.found.endswith("order: nothing")
-    assert finding.cause.endswith("changes nothing: order")
+    assert details(finding.observed)["effects"][1] == {"code": "no-effect", "source": "order"}
+    assert details(finding.cause) == {"code": "idle-sources", "sources": ["order"], "n_steps": None}
 
 
 def test_sources_say_how_far_a_cut_training_went():
@@ -310,7 +323,7 @@ def test_sources_say_how_far_a_cut_training_went():
     finding = check_sources(one, {"data": one}, one, is_repeatable=True)
 
     assert finding.verdict == "warn"
-    assert "within 1 step: data" in finding.cause
+    assert details(finding.cause) == {"code": "idle-sources", "sources": ["data"], "n_steps": 1}
 
 
 def test_sources_warn_of_draws_outside_of_them():
@@ -320,103 +333,25 @@ def test_sources_warn_of_draws_outside_of_them():
     finding = check_sources(ASKED, alone, THIRD, is_repeatable=True)
 
     assert finding.verdict == "warn"
-    assert finding.found.endswith("no source: 2 of 3 predictions on 'test'")
-    assert "outside of any source" in finding.cause
+    assert codes(finding) == ("draws-outside", "global-generators", "draw-in-source")
+    assert details(finding.observed)["differences"] == [changed(2)]
+    assert [part["source"] for part in details(finding.observed)["effects"]] == ["init", "order"]
 
 
 @pytest.mark.parametrize(
-    ("one", "alone", "is_repeatable", "found"),
+    ("one", "alone", "is_repeatable", "reason"),
     [
-        (ASKED, {"init": OTHER}, False, "the same seed does not even give the same"),
-        (Observed(), {}, True, "there was nothing to compare"),
-        (ONE, {}, True, "the training does not tell sources apart"),
+        (ASKED, {"init": OTHER}, False, "not-repeatable"),
+        (Observed(), {}, True, "nothing-to-compare"),
+        (ONE, {}, True, "no-sources"),
     ],
-    ids=["not repeatable", "nothing logged", "none asked for"],
+    ids=["not-repeatable", "nothing-logged", "no-sources"],
 )
-def test_sources_are_skipped_where_nothing_follows(one, alone, is_repeatable, found):
+def test_sources_are_skipped_where_nothing_follows(one, alone, is_repeatable, reason):
     """Each time for its own reason."""
     finding = check_sources(one, alone, None, is_repeatable=is_repeatable)
 
-    assert finding.verdict == "skip"
-    assert finding.found.startswith(found)
-
-
-# ------------------------------------------------------------------------------ ids
-
-
-def test_ids_pass_in_any_order():
-    """An order that moves is told, and does no harm."""
-    moved = logged("baa", ids="210", labels="xyx")
-
-    assert check_ids(ONE, OTHER).found == "the same ids in the same order"
-    assert check_ids(ONE, moved).verdict == "pass"
-    assert check_ids(ONE, moved).found.startswith("their order moves")
-
-
-def test_ids_are_skipped_without_predictions():
-    """There are none."""
-    assert check_ids(trained("s", "a"), trained("s", "b")).verdict == "skip"
-
-
-def test_ids_fail_if_other_examples_are_held_out():
-    """One of three is another."""
-    finding = check_ids(ONE, logged(ids="013"))
-
-    assert finding.verdict == "fail"
-    assert finding.found == "under another seed, 1 of 3 ids in 'test' are others"
-    assert "held out depends on the seed" in finding.cause
-
-
-def test_ids_may_follow_the_source_data():
-    """Which is what that source is for; held, runs can be laid side by side."""
-    one, other = replace(ONE, sources={"data", "init"}), logged(ids="013")
-
-    assert check_ids(one, other, [SAME, OTHER]).verdict == "warn"
-    assert check_ids(one, other, [SAME, other]).verdict == "fail"
-    assert check_ids(one, other, []).verdict == "fail"
-    assert check_ids(ONE, other, [SAME]).verdict == "fail"
-
-
-def test_ids_fail_if_they_stand_for_other_examples():
-    """The labels of two have changed places, which no example does."""
-    finding = check_ids(ONE, logged(labels="yxx"))
-
-    assert finding.verdict == "fail"
-    assert "2 of 3 ids in 'test' stand for examples with another label, such as '0'" in (
-        finding.found
-    )
-    assert "positions in an order that the seed shuffles" in finding.cause
-    assert "positions are taken" not in finding.found
-    assert "positions are taken" in (
-        check_ids(logged(has_ids=False), logged(labels="yxx", has_ids=False)).found
-    )
-
-
-def test_ids_fail_if_the_splits_are_others():
-    """A name with the seed in it."""
-    finding = check_ids(logged(split="test-1"), logged(split="test-2"))
-
-    assert finding.verdict == "fail"
-    assert finding.found == "the splits are 'test-1', and under another seed 'test-2'"
-
-
-def test_ids_that_were_cut_off_are_no_fault():
-    """The budget ended one of the trainings while it logged."""
-    half = logged("a", ids="01", labels="x", is_cut=True)
-    both = Observed(splits={**ONE.splits, "other": SplitSeen(["7"], ["x"], [b"a"])})
-
-    assert check_ids(ONE, half).verdict == "pass"
-    assert check_ids(both, replace(ONE, is_cut=True)).verdict == "pass"
-
-
-def test_ids_without_labels_are_believed_and_positions_are_not():
-    """Nobody can see whether an example is the same one."""
-    blank = ["", "", ""]
-
-    assert check_ids(logged(labels=blank), logged(labels=blank)).verdict == "pass"
-    finding = check_ids(logged(labels=blank, has_ids=False), logged(labels=blank, has_ids=False))
-    assert finding.verdict == "warn"
-    assert "neither ids nor labels" in finding.found
+    assert (finding.verdict, finding.observed.code) == ("skip", reason)
 
 
 # ------------------------------------------------------------------------------ when
@@ -431,9 +366,10 @@ def when(*pairs):
 
 def test_when_passes_if_seeds_are_set_in_time_or_not_at_all():
     """And says how many."""
-    assert when().found == "it sets none itself"
+    assert (when().code, when().observed.code) == ("seeds-before-draws", "no-seed-calls")
     finding = when((seeding(), "1", "2"), (seeding("random.seed"), "1", "2"))
-    assert (finding.verdict, finding.found) == ("pass", "2 calls of its own")
+    assert finding.verdict == "pass"
+    assert details(finding.observed) == {"code": "seed-calls", "n_calls": 2}
 
 
 def test_when_fails_if_something_was_drawn_before():
@@ -441,8 +377,12 @@ def test_when_fails_if_something_was_drawn_before():
     finding = when((seeding(is_late=True), "1", "2"))
 
     assert finding.verdict == "fail"
-    assert finding.found.startswith("train.py:3 calls torch.manual_seed after something was drawn")
-    assert "train.py:3" in finding.cause
+    assert details(finding.observed) == {
+        "code": "late-seed",
+        "place": "train.py:3",
+        "function": "torch.manual_seed",
+    }
+    assert details(finding.cause) == {"code": "drawn-before-seed", "place": "train.py:3"}
 
 
 def test_when_only_warns_if_that_was_pythons_generator():
@@ -452,7 +392,7 @@ def test_when_only_warns_if_that_was_pythons_generator():
     assert when((python, "1", "2")).verdict == "warn"
     finding = when((python, "1", "2"), (seeding(is_late=True), "1", "2"))
     assert finding.verdict == "fail"
-    assert finding.found.startswith("train.py:3")
+    assert finding.observed.fields["place"] == "train.py:3"
 
 
 def test_when_warns_of_constants_and_names_them():
@@ -460,9 +400,14 @@ def test_when_warns_of_constants_and_names_them():
     finding = when((seeding(), "42", "42"), (seeding("random.seed", where="train.py:4"), "7", "7"))
 
     assert finding.verdict == "warn"
-    assert finding.found == (
-        "train.py:3 calls torch.manual_seed(42) and train.py:4 calls random.seed(7) in every run"
-    )
+    assert details(finding.observed) == {
+        "code": "constant-seeds",
+        "calls": [
+            seed_call("train.py:3", "torch.manual_seed", "42"),
+            seed_call("train.py:4", "random.seed", "7"),
+        ],
+    }
+    assert details(finding.cause) == {"code": "constant-draws", "place": "train.py:3"}
 
 
 def test_when_forgives_a_constant_that_a_moving_seed_follows():
@@ -488,7 +433,7 @@ def test_when_ignores_what_was_undone():
 
     finding = when((noise, "0", "0"))
 
-    assert (finding.verdict, finding.found) == ("pass", "it sets none itself")
+    assert (finding.verdict, finding.observed.code) == ("pass", "no-seed-calls")
 
 
 # ------------------------------------------------------------------------------ files, threads
@@ -498,8 +443,8 @@ def test_files_warn_of_those_that_are_written_under_both_seeds():
     """What only the first has written is a cache, or the run's own."""
     finding = check_files(Observed(files=["cache", "best.pt"]), Observed(files=["best.pt"]))
 
-    assert finding.verdict == "warn"
-    assert finding.found == "under either seed, it writes best.pt"
+    assert (finding.code, finding.verdict) == ("separate-files", "warn")
+    assert details(finding.observed) == {"code": "common-files", "files": ["best.pt"]}
     assert check_files(Observed(files=["cache"]), Observed()).verdict == "pass"
 
 
@@ -508,6 +453,8 @@ def test_threads_are_compared_with_what_was_given():
     assert check_threads(Observed(n_threads=None), 1).verdict == "skip"
     assert check_threads(Observed(n_threads=2), 2).verdict == "pass"
     finding = check_threads(Observed(n_threads=2, thread_calls=["train.py:5"]), 1)
-    assert (finding.verdict, finding.found) == ("warn", "it may use 1, and torch uses 2")
-    assert finding.cause.startswith("train.py:5 calls torch.set_num_threads")
-    assert check_threads(Observed(n_threads=2), 1).cause.startswith("the training calls")
+    assert (finding.code, finding.verdict) == ("number-of-threads", "warn")
+    assert details(finding.observed) == {"code": "other-threads", "n_allowed": 1, "n_threads": 2}
+    assert details(finding.cause) == {"code": "threads-set", "place": "train.py:5"}
+    unknown = check_threads(Observed(n_threads=2), 1).cause
+    assert details(unknown) == {"code": "threads-set", "place": None}

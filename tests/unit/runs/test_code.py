@@ -117,7 +117,9 @@ def test_a_change_of_anything_else_is_not_seen(old, new, edited):
 
 def test_a_helper_that_is_replaced_by_another_is_seen(edited):
     """What was reached before and is no more, and what is new."""
-    assert edited(PROGRAM, "return scale(x)", "return unrelated()") == {
+    before, after = "return scale(x)", "return unrelated()"
+
+    assert edited(PROGRAM, before, after) == {
         "Net",
         "scale",
         "RATE",

@@ -47,14 +47,14 @@ with limited_to(1), repeatable(), outer.followed():
     found["numpy"] = np.random.random()
     found["outer"] = torch.rand(2).tolist()
     with inner.followed():
-        found["inner again"] = torch.rand(2).tolist()
+        found["inner_again"] = torch.rand(2).tolist()
     found["outer again"] = torch.rand(2).tolist()
     found["threads"] = torch.get_num_threads()
     found["repeatable"] = torch.are_deterministic_algorithms_enabled()
     found["loader"] = type(torch.__spec__.loader).__name__
 found["loaded twice"] = len(n_loaded) > 1
 found["threads after"] = torch.get_num_threads()
-found["repeatable after"] = torch.are_deterministic_algorithms_enabled()
+found["repeatable_after"] = torch.are_deterministic_algorithms_enabled()
 print(json.dumps(found))
 """
 
@@ -82,11 +82,11 @@ def test_it_does_not_matter_when_torch_is_loaded(found_when):
     inside, between = found_when("inside a stream"), found_when("between streams")
 
     assert (first["asked"], inside.pop("asked"), between.pop("asked")) == (True, False, False)
-    assert (first["threads"], first["repeatable"], first["repeatable after"]) == (1, True, False)
+    assert (first["threads"], first["repeatable"], first["repeatable_after"]) == (1, True, False)
     assert inside == {name: first[name] for name in inside}
     # The inner stream was there before torch, and is entered with it for the first time.
     assert between.pop("inner") is None
-    assert between.pop("inner again") == first["inner"]
+    assert between.pop("inner_again") == first["inner"]
     assert between == {name: first[name] for name in between}
 
 

@@ -14,6 +14,7 @@ from seedproof.runs.probe import Probe
 from seedproof.runs.spec import StudySpec
 from seedproof.runs.target import FunctionTarget, ScriptTarget
 from seedproof.seeds import SeedPlan
+from seedproof.testing.errors import WithFields
 
 TWO_SEEDS = StudySpec("small", "train.py", SeedPlan.all(2)).runs()
 # Steps of a model with one weight, which begins at 1 and loses 0.1 each time.
@@ -97,7 +98,7 @@ def test_long_predictions_are_kept_as_digests(observe):
 
 def test_what_a_real_run_would_refuse_is_refused(observe):
     """An id that comes twice shows only when the records are written."""
-    with pytest.raises(InputError, match="7"):
+    with pytest.raises(InputError, check=WithFields(twice=7)):
         observe('run.log_predictions("test", ids=[7, 7], predictions=[0, 1])')
 
 

@@ -19,6 +19,7 @@ from seedproof.runs.target import (
     importable,
     loaded_afresh,
 )
+from seedproof.testing.errors import WithFields
 
 
 def train(run):
@@ -107,9 +108,7 @@ def test_code_of_a_function_is_known_before_it_runs():
 @pytest.mark.parametrize("thing", [None, 3, "train.py", Path("train.py")])
 def test_what_cannot_be_called_is_refused(thing):
     """A path is a common mistake: the command line takes one, a study a function."""
-    with pytest.raises(
-        TargetError, match=f"A {type(thing).__name__} cannot be trained. Give a fun"
-    ):
+    with pytest.raises(TargetError, check=WithFields(type_name=type(thing).__name__)):
         as_target(thing)
 
 
@@ -143,20 +142,16 @@ def test_a_named_function_is_loaded_where_it_is_trained(tmp_path, run):
     ["sp_nowhere:train", "sp_nowhere.inner:train", "json:", ":train", "json:not a name", ":"],
 )
 def test_functions_that_cannot_be_found_are_refused_at_once(name, tmp_path):
-    """Before any run is planned; the message says where was searched."""
-    with pytest.raises(
-        TargetError, match=r"is no function that can be found.* is searched first"
-    ) as e:
+    """Before any run is planned; the error says where was searched."""
+    with pytest.raises(TargetError, check=WithFields(name=name, folder=str(tmp_path))):
         NamedTarget(name, str(tmp_path))
-    assert repr(name) in str(e.value)
-    assert str(tmp_path) in str(e.value)
 
 
 def test_a_module_without_the_function_is_refused_when_it_is_trained(run, tmp_path):
     """Looking sooner would run the user's module in the coordinator."""
     target = NamedTarget("json:train", str(tmp_path))
 
-    with pytest.raises(TargetError, match="module 'json' has no function 'train'"):
+    with pytest.raises(TargetError, check=WithFields(module="json", function="train")):
         target(run)
 
 
@@ -272,7 +267,7 @@ def test_a_script_is_known_by_its_name_and_bytes(script, tmp_path):
 def test_a_script_that_is_not_there_is_refused(tmp_path):
     """Also a folder."""
     for path in (tmp_path / "gone.py", tmp_path):
-        with pytest.raises(TargetError, match=r"is no file\. Give a script, or a function as"):
+        with pytest.raises(TargetError, check=WithFields(path=str(path))):
             ScriptTarget(str(path))
 
 
@@ -285,7 +280,7 @@ def test_the_command_line_tells_scripts_from_functions(script, tmp_path, monkeyp
     assert find_target("code/fit.py", ("-v",)) == ScriptTarget(str(path), ("-v",))
     assert find_target("sp_named:train") == NamedTarget("sp_named:train", str(tmp_path))
     for text in ("gone.py", "gone", "code/gone:train"):
-        with pytest.raises(TargetError, match="is no file"):
+        with pytest.raises(TargetError):
             find_target(text)
 
 

@@ -22,6 +22,7 @@ from seedproof.runs.spec import StudySpec
 from seedproof.runs.target import FunctionTarget, ScriptTarget
 from seedproof.runs.worker import Trained, TrainRun, claimed, is_claimed, output_to
 from seedproof.seeds import SeedPlan
+from seedproof.testing.errors import WithFields
 
 SPECS = StudySpec("small", "train.py", SeedPlan.all(3), arguments=("-v",)).runs()
 
@@ -218,7 +219,7 @@ def test_a_script_that_was_saved_since_the_study_began_is_not_run(store, tmp_pat
 
     script.write_text("raise SystemExit('trained by other code')\n")
 
-    with pytest.raises(CodeChangedError, match=r"train\.py has changed since the study began"):
+    with pytest.raises(CodeChangedError, check=WithFields(name="train.py")):
         task(SPECS[1])
     assert not (folder_of(store, SPECS[1]) / "run.json").is_file()
 
@@ -227,7 +228,7 @@ def test_a_run_that_logs_nothing_is_not_finished(store):
     """It would never be repeated, and there would be nothing to measure."""
     target = FunctionTarget(lambda _: None)
 
-    with pytest.raises(RunError, match="logged nothing"):
+    with pytest.raises(RunError):
         TrainRun(store, target, target.code(), is_alone=False)(SPECS[0])
     assert not (folder_of(store, SPECS[0]) / "run.json").is_file()
 
@@ -304,6 +305,9 @@ except ValueError:
     pass
 print("after")
 """
+# What the program prints inside, sorted, and what it raises.
+PRINTED = ["complained", "from a child", "from native code", "printed"]
+RAISED = "ValueError: no data"
 
 
 def test_output_of_a_run_goes_to_its_log(program, tmp_path):
@@ -315,21 +319,22 @@ def test_output_of_a_run_goes_to_its_log(program, tmp_path):
     assert out == "before\nafter\n"
     assert err == ""
     lines = log.read_text().splitlines()
-    assert sorted(lines) == ["complained", "from a child", "from native code", "printed"]
+    assert sorted(lines) == PRINTED
 
 
 def test_a_log_ends_in_the_traceback(program, tmp_path):
     """Of a run that raised, the last line says what; another attempt goes on below."""
     log = tmp_path / "log.txt"
-    log.write_text("first attempt\n")
+    earlier = "first attempt"
+    log.write_text(f"{earlier}\n")
 
     out, _ = program(PRINT, tmp_path, "local", log, "wanted", "fails").communicate(timeout=30)
 
     assert out == "before\nafter\n"
     lines = log.read_text().splitlines()
-    assert lines[0] == "first attempt"
-    assert "Traceback (most recent call last):" in lines
-    assert lines[-1] == "ValueError: no data"
+    assert lines[0] == earlier
+    assert any(line.startswith("Traceback") for line in lines)
+    assert lines[-1] == RAISED
 
 
 def test_a_log_is_copied_to_a_store_elsewhere(program, tmp_path):
@@ -339,7 +344,7 @@ def test_a_log_is_copied_to_a_store_elsewhere(program, tmp_path):
     out, _ = process.communicate(timeout=30)
 
     assert out == "before\nafter\n"
-    assert (tmp_path / "log.txt").read_text().splitlines()[-1] == "ValueError: no data"
+    assert (tmp_path / "log.txt").read_text().splitlines()[-1] == RAISED
 
 
 def test_output_stays_where_it_is_in_a_shared_process(tmp_path):
@@ -355,12 +360,13 @@ def test_output_stays_where_it_is_in_a_shared_process(tmp_path):
 def test_a_run_in_a_process_of_its_own_keeps_its_output(store, tmp_path, capfd):
     """One that finishes and one that raises: each has its own log, and nobody else's."""
     script = tmp_path / "train.py"
+    printed, reason = "this is run", "no data"
     script.write_text(
         "import seedproof as sp\n"
         "run = sp.current_run()\n"
-        "print('this is run', run.name)\n"
+        f"print('{printed}', run.name)\n"
         "run.log_scalar('loss', 1.0)\n"
-        "assert run.name == '0', 'no data'\n"
+        f"assert run.name == '0', '{reason}'\n"
     )
     target = ScriptTarget(str(script))
     task = TrainRun(store, target, target.code(), is_alone=True)
@@ -370,9 +376,9 @@ def test_a_run_in_a_process_of_its_own_keeps_its_output(store, tmp_path, capfd):
     done, failed = sorted(outcomes, key=lambda outcome: outcome.index)
     assert done.value().scalars == {"loss": 1.0}
     assert failed.failure.status == "failed"
-    assert failed.failure.message == "AssertionError: no data"
+    assert failed.failure.message.fields == {"error_type": "AssertionError", "reason": reason}
     logs = [Path(folder_of(store, spec).path, "log.txt").read_text() for spec in SPECS[:2]]
-    assert logs[0] == "this is run 0\n"
-    assert logs[1].startswith("this is run 1\nTraceback")
-    assert logs[1].endswith("AssertionError: no data\n")
+    assert logs[0] == f"{printed} 0\n"
+    assert logs[1].startswith(f"{printed} 1\nTraceback")
+    assert logs[1].endswith(f"AssertionError: {reason}\n")
     assert capfd.readouterr() == ("", "")

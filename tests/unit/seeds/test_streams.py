@@ -8,6 +8,7 @@ import pytest
 from seedproof.errors import UnknownNameError
 from seedproof.seeds import SOURCES, SeedPlan, Streams
 from seedproof.seeds.streams import GLOBAL, NUMPY, TORCH
+from seedproof.testing.errors import WithFields
 
 USES = (NUMPY, TORCH, GLOBAL)
 
@@ -72,5 +73,8 @@ def test_streams_never_change():
 
 def test_an_unknown_source_has_no_stream():
     """A typo is told, with the known names."""
-    with pytest.raises(UnknownNameError, match=r"no source 'shuffle'\. Known: init, order"):
+    with pytest.raises(
+        UnknownNameError,
+        check=WithFields(name="shuffle", known=SOURCES),
+    ):
         streams_of(0).sequence("shuffle", NUMPY)

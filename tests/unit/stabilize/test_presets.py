@@ -16,6 +16,7 @@ from seedproof.stabilize import (
     Window,
     build,
 )
+from seedproof.testing.errors import WithFields
 from seedproof.testing.trainings import Net, adam, n_hooks
 
 CLASSES = {
@@ -88,9 +89,9 @@ def test_an_unknown_name_lists_the_known_ones():
     model = Net()
     optimizer = adam(model)
 
-    with pytest.raises(UnknownNameError, match=r"no average 'awsa'. Known: none, aswa, aswa-code"):
+    with pytest.raises(UnknownNameError, check=WithFields(name="awsa")):
         build("awsa", model, optimizer)
-    with pytest.raises(OptionError, match="'none' has no policy"):
+    with pytest.raises(OptionError, check=WithFields(name="none")):
         build("none", model, optimizer, policy=Policy())
 
     assert n_hooks(optimizer) == 0

@@ -12,25 +12,27 @@ from seedproof.comparison.aligned import Aligned
 from seedproof.comparison.arms.explanations import Reasons, compare_explanations
 from seedproof.comparison.arms.least_sure import LeastSure
 from seedproof.comparison.arms.matched_rates import (
+    RATE_ESTIMATED,
     MatchedShards,
     match_thresholds,
     notes_on_matching,
 )
 from seedproof.comparison.arms.movers import Movers
-from seedproof.comparison.arms.result import VOTE_SHARES, ComparedArm, Comparison
+from seedproof.comparison.arms.result import VOTE_SHARES, ComparedArm, Comparison, MatchedRate
 from seedproof.comparison.contrast import compared
 from seedproof.comparison.cross import Cross, add_crosses, crosses
 from seedproof.comparison.effect import Effect, each_tail
 from seedproof.engines import SerialEngine, in_order
-from seedproof.errors import DamagedStoreError, LabelConflictError, OptionError
+from seedproof.errors import DamagedStoreError, LabelConflictError, OptionError, SeedproofError
 from seedproof.measurement.measure import known, measured, note_on_left_out
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.tally import Tally, batch_rows, batches
+from seedproof.messages import Message
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.entropy import rarefied_entropy
 from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic
 from seedproof.records.location import Location
-from seedproof.records.reader import StoreShards, below
+from seedproof.records.reader import StoreShards, as_reason
 from seedproof.records.schema import UNLABELED, Kind
 from seedproof.records.shards import ShardSource
 from seedproof.typing import IntArray, Progress
@@ -56,7 +58,7 @@ class Side:
     source: ShardSource
     seeds: tuple[str, ...] | None = None
     costs: Mapping[str, float] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message, ...] = ()
 
     def is_paired_with(self, other: "Side") -> bool:
         """Whether run r of both was made under the same seeds."""
@@ -169,7 +171,7 @@ class Part:
     tallies: list[Tally]
     tables: list[pa.Table]
     besides: list[Beside]
-    left_out: list[tuple[int, str]] = field(default_factory=list)
+    left_out: list[tuple[int, SeedproofError]] = field(default_factory=list)
 
     def merge(self, other: "Part") -> None:
         """Add other examples; their rows are written elsewhere."""
@@ -208,7 +210,7 @@ class CompareShard:
         except DamagedStoreError as error:
             if not self.skip_damaged:
                 raise
-            return replace(self.empty(), left_out=[(index, str(error))])
+            return replace(self.empty(), left_out=[(index, error)])
 
     def _compared(self, index: int) -> Part:
         part = self.empty()
@@ -278,13 +280,18 @@ def compare_sides(
         LabelConflictError: Only some of the sides have labels.
     """
     if len(sides) < 2:
-        raise OptionError("One arm alone cannot be compared. Give at least two arms or targets.")
+        raise OptionError(
+            "One arm alone cannot be compared. Give at least two arms or targets.",
+            n_arms=len(sides),
+        )
     names = tuple(side.name for side in sides)
     if gold is not None and gold not in names[1:]:
-        raise OptionError(f"No arm {gold!r} is compared. Known: {', '.join(names[1:])}.")
+        raise OptionError(
+            "No arm {gold!r} is compared. Known: {known}.", gold=gold, known=names[1:]
+        )
     aligned = Aligned(names, tuple(side.source for side in sides))
     _check_labels(sides)
-    notes: list[str] = []
+    notes: list[Message] = []
     if match_rates:
         matched = match_thresholds(aligned, skip_damaged=skip_damaged)
         aligned, notes = Aligned(names, tuple(matched)), notes_on_matching(names, matched)
@@ -298,10 +305,12 @@ def compare_sides(
         Reasons(name, source, is_paired)
         for name, source, is_paired in zip(names, aligned.sources, (False, *paired), strict=True)
     ]
-    lost = [note_on_left_out(sides[0].source, index, why) for index, why in whole.left_out]
-    for side in sides:
-        if isinstance(side.source, StoreShards):
-            lost = [below(side.source.location, note) for note in lost]
+    stores = [side.source.location for side in sides if isinstance(side.source, StoreShards)]
+    lost = []
+    for index, error in whole.left_out:
+        for store in stores:
+            error = as_reason(error, store)  # noqa: PLW2901 - its paths, in whichever store
+        lost.append(note_on_left_out(sides[0].source, index, error))
     missing = _n_missing(sides[0].source, [index for index, _ in whole.left_out])
     found = [
         _without(measured(source, tally, file, (*side.notes, *lost)), *missing)
@@ -323,7 +332,7 @@ def compare_sides(
         ComparedArm(
             name=side.name,
             measurement=measurement,
-            effects=beside.effects(results[0], result, tail=tail),
+            effects=_judged(beside.effects(results[0], result, tail=tail), rate),
             explanations=why.effects,
             is_paired=beside.is_paired,
             high_entropy=beside.least_sure.result(),
@@ -350,6 +359,19 @@ def compare_sides(
         notes=tuple(dict.fromkeys(notes)),
         gold=gold,
     )
+
+
+def _judged(effects: dict[str, Effect], rate: MatchedRate | None) -> dict[str, Effect]:
+    """Return effects without a verdict on accuracy if rates are matched.
+
+    The accuracy of an arm follows its rate, whose luck the interval does not know: it would be
+    called different in 7 to 8 % of studies instead of 5 %.
+    """
+    if rate is None or "accuracy" not in effects:
+        return effects
+    accuracy = effects["accuracy"]
+    plain = Effect("accuracy", accuracy.scale, accuracy.value, note=RATE_ESTIMATED)
+    return effects | {"accuracy": plain}
 
 
 def _without(measurement: Measurement, n_examples: int, n_labeled: int) -> Measurement:
@@ -382,9 +404,13 @@ def _check_labels(sides: Sequence[Side]) -> None:
     for side in sides[1:]:
         if side.source.n_labeled != first.source.n_labeled:
             raise LabelConflictError(
-                f"{first.name!r} has labels for {first.source.n_labeled:,} examples and "
-                f"{side.name!r} for {side.source.n_labeled:,}. Give the same labels to all, or "
-                "none."
+                "{first!r} has labels for {n_labeled:,} examples and "
+                "{side!r} for {other_n_labeled:,}. Give the same labels to all, or "
+                "none.",
+                first=first.name,
+                n_labeled=first.source.n_labeled,
+                side=side.name,
+                other_n_labeled=side.source.n_labeled,
             )
 
 

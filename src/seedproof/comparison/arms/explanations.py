@@ -14,6 +14,7 @@ from seedproof.measurement.explanations.measure import (
     measure_part,
 )
 from seedproof.measurement.explanations.result import ExplanationMeasurement
+from seedproof.messages import Message
 from seedproof.records.explanation_shards import (
     ExplanationShards,
     explanations_beside,
@@ -46,7 +47,7 @@ Explained: TypeAlias = tuple[Reasons, ExplanationShards]
 
 def compare_explanations(
     arms: Sequence[Reasons], *, tail: float, skip_damaged: bool = False
-) -> tuple[str, ...]:
+) -> tuple[Message, ...]:
     """Every arm against the first, in every method by which both were explained.
 
     Args:
@@ -58,7 +59,7 @@ def compare_explanations(
         What had to be left out.
     """
     found: list[dict[str, ExplanationShards]] = []
-    notes: list[str] = []
+    notes: list[Message] = []
     for arm in arms:
         methods: dict[str, ExplanationShards] = {}
         if isinstance(arm.source, StoreShards):
@@ -85,16 +86,25 @@ def compare_explanations(
     return tuple(dict.fromkeys(notes))
 
 
-def _notes(method: str, arms: Sequence[Reasons]) -> list[str]:
+def _notes(method: str, arms: Sequence[Reasons]) -> list[Message]:
     """What is to be said of how explanations were read, each with the arms that it is about."""
-    about: dict[str, list[str]] = {}
+    about: dict[Message, list[str]] = {}
     for arm in arms:
         for note in arm.measured[method].notes:
             about.setdefault(note, []).append(arm.name)
     found = []
     for note, names in about.items():
         where = "" if len(names) == len(arms) else f" with {', '.join(names)}"
-        found.append(f"Reasons by {method!r}{where}: {note}")
+        found.append(
+            Message(
+                "explanations-of-arms",
+                "Reasons by {method!r}{where}: {note}",
+                method=method,
+                where=where,
+                note=note,
+                arms=tuple(names),
+            )
+        )
     return found
 
 
@@ -104,7 +114,7 @@ def _measure(explained: Sequence[Explained]) -> None:
         arm.measured[source.method] = measure_explanations(source, predictions=arm.source)
 
 
-def _alike(explained: Sequence[Explained], notes: list[str]) -> list[Explained]:
+def _alike(explained: Sequence[Explained], notes: list[Message]) -> list[Explained]:
     """The arms that explain the baseline's examples, in equal draws; the others are told of."""
     first, method = explained[0][1], explained[0][1].method
     if not all(first.is_alike(source) for _, source in explained):
@@ -121,7 +131,7 @@ def _alike(explained: Sequence[Explained], notes: list[str]) -> list[Explained]:
     return found
 
 
-def _compare(explained: Sequence[Explained], notes: list[str], *, tail: float) -> None:
+def _compare(explained: Sequence[Explained], notes: list[Message], *, tail: float) -> None:
     """Measure one method in all arms that have it like the baseline, and compare them."""
     draws = {arm.name: source for arm, source in explained}
     explained = _alike(explained, notes)

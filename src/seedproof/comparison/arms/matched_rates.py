@@ -14,14 +14,20 @@ import numpy as np
 from seedproof.comparison.aligned import Aligned
 from seedproof.comparison.arms.result import MatchedRate
 from seedproof.errors import ClassesError, DamagedStoreError, OptionError
+from seedproof.messages import Message
 from seedproof.records.predicted import most_probable
 from seedproof.records.schema import Kind
 from seedproof.records.shards import Shard, ShardSource
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
-LEFT_OUT = (
+LEFT_OUT = Message(
+    "matched-rates-leave-out",
     "With matched rates, metrics of probabilities are left out, because thresholds do not change "
-    "them, and so are explanations."
+    "them, and so are explanations.",
+)
+RATE_ESTIMATED = Message(
+    "rate-estimated",
+    "each arm has a rate of its own, which is estimated from its runs",
 )
 
 
@@ -114,7 +120,7 @@ def match_thresholds(arms: Aligned, *, skip_damaged: bool = False) -> list[Match
     return [_matched(source, is_compared) for source in arms.sources]
 
 
-def notes_on_matching(names: Sequence[str], arms: Sequence[MatchedShards]) -> list[str]:
+def notes_on_matching(names: Sequence[str], arms: Sequence[MatchedShards]) -> list[Message]:
     """Return what was matched, with the rates of each arm, and what is left out for it.
 
     Args:
@@ -130,10 +136,14 @@ def notes_on_matching(names: Sequence[str], arms: Sequence[MatchedShards]) -> li
         f"before, {_percent(arm.rate.after)} after"
         for name, arm in zip(names, arms, strict=True)
     )
-    matched = (
+    matched = Message(
+        "rates-matched",
         "Rates are matched: the threshold of every run is moved, so that all runs of an arm give "
-        f"{answer!r} to the same number of examples. Share of the examples that get {answer!r}: "
-        f"{rates}. Intervals take these rates as given."
+        "{answer!r} to the same number of examples. Share of the examples that get {answer!r}: "
+        "{rates}. Intervals take these rates as given, so accuracy is not judged.",
+        answer=answer,
+        rates=rates,
+        arms=tuple(names),
     )
     return [matched, LEFT_OUT]
 
@@ -145,28 +155,33 @@ def _percent(share: float) -> str:
 def _check(name: str, source: ShardSource, *, baseline: ShardSource) -> None:
     if source.kind is Kind.LABELS:
         raise OptionError(
-            f"Rates are matched by probabilities, and {name!r} has predicted classes alone. Give "
-            "probabilities, or leave --match-rates out."
+            "Rates are matched by probabilities, and {arm!r} has predicted classes alone. Give "
+            "probabilities, or leave --match-rates out.",
+            arm=name,
+            kind=str(source.kind),
         )
     if source.kind is Kind.TOP:
         raise OptionError(
-            f"Rates are matched by the probabilities of both classes, and {name!r} has those of "
-            "its top classes alone. Leave --match-rates out."
+            "Rates are matched by the probabilities of both classes, and {arm!r} has those of "
+            "its top classes alone. Leave --match-rates out.",
+            arm=name,
+            kind=str(source.kind),
         )
     if len(source.classes) != 2:
         raise ClassesError(
-            f"Only two classes have one threshold to move, and {name!r} has "
-            f"{len(source.classes):,}. Leave --match-rates out."
+            "Only two classes have one threshold to move, and {arm!r} has {n_classes:,}. "
+            "Leave --match-rates out.",
+            arm=name,
+            n_classes=len(source.classes),
         )
     if source.classes != baseline.classes:
         raise ClassesError(
-            f"{name!r} has the classes {_listed(source)} and the baseline {_listed(baseline)}, so "
-            "the second one is not the same. Name the classes alike."
+            "{arm!r} has the classes {classes!r} and the baseline {baseline_classes!r}, so "
+            "the second one is not the same. Name the classes alike.",
+            arm=name,
+            classes=source.classes,
+            baseline_classes=baseline.classes,
         )
-
-
-def _listed(source: ShardSource) -> str:
-    return " and ".join(map(repr, source.classes))
 
 
 def _probs(shard: Shard) -> FloatArray:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from seedproof.comparison.effect import Effect
 from seedproof.errors import UnknownNameError
 from seedproof.measurement.result import Measurement
+from seedproof.messages import Message
 from seedproof.typing import IntArray
 
 FORMAT = 1
@@ -97,7 +98,7 @@ class ComparedArm:
             "n_runs": self.measurement.n_runs,
             "is_paired": self.is_paired,
             "metrics": {name: asdict(value) for name, value in self.measurement.metrics.items()},
-            "effects": {name: asdict(value) for name, value in self.effects.items()},
+            "effects": {name: effect.summary() for name, effect in self.effects.items()},
             "explanations": {
                 method: {
                     "n_examples": found.n_examples,
@@ -106,8 +107,8 @@ class ComparedArm:
                     if found.noise is None
                     else {name: asdict(value) for name, value in found.noise.items()},
                     "effects": {
-                        name: asdict(value)
-                        for name, value in self.explanations.get(method, {}).items()
+                        name: effect.summary()
+                        for name, effect in self.explanations.get(method, {}).items()
                     },
                 }
                 for method, found in self.measurement.explanations.items()
@@ -136,7 +137,7 @@ class Comparison:
     baseline: ComparedArm
     arms: tuple[ComparedArm, ...]
     confidence: float
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message, ...] = ()
     gold: str | None = None
 
     @property
@@ -148,7 +149,9 @@ class Comparison:
         """An arm by its name."""
         known = {one.name: one for one in (self.baseline, *self.arms)}
         if name not in known:
-            raise UnknownNameError(f"There is no arm {name!r} here. Known: {', '.join(known)}.")
+            raise UnknownNameError(
+                "There is no arm {name!r} here. Known: {known}.", name=name, known=tuple(known)
+            )
         return known[name]
 
     def summary(self) -> dict[str, Any]:
@@ -164,7 +167,7 @@ class Comparison:
             **({"match_rates": True} if self.match_rates else {}),
             "baseline": self.baseline.summary(),
             "arms": [arm.summary() for arm in self.arms],
-            "notes": list(self.notes),
+            "notes": [str(note) for note in self.notes],
         }
 
     def to_json(self) -> str:

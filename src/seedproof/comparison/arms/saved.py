@@ -7,10 +7,12 @@ from seedproof.comparison.contrast import NO_COUNTERPART, from_estimates
 from seedproof.comparison.effect import Effect, each_tail, scale_of
 from seedproof.errors import MissingExampleError, OptionError
 from seedproof.measurement.result import Measurement
+from seedproof.messages import Message
 
-NOTE = (
+NOTE = Message(
+    "made-from-reports",
     "Made from reports, which hold figures and no predictions: seeds and examples are not paired, "
-    "so most intervals are wider than those of a comparison of the records."
+    "so most intervals are wider than those of a comparison of the records.",
 )
 # Their value depends on the number of runs, so that it can be compared at equal numbers only.
 GROWS_WITH_RUNS = frozenset({"label_entropy"})
@@ -36,16 +38,28 @@ def compare_saved(
         OptionError: There is nothing to compare, or a gold standard was named.
     """
     if len(names) < 2:
-        raise OptionError("One report alone cannot be compared. Give at least two, or records.")
+        raise OptionError(
+            "One report alone cannot be compared. Give at least two, or records.",
+            n_reports=len(names),
+        )
     if gold is not None:
-        raise OptionError("A gold standard needs records, not reports. Leave --gold out.")
+        raise OptionError(
+            "A gold standard needs records, not reports. Leave {option} out.", option="--gold"
+        )
     base, tail = measurements[0], each_tail(len(names) - 1)
     arms = []
     for name, one in zip(names[1:], measurements[1:], strict=True):
         if (one.n_examples, one.n_labeled) != (base.n_examples, base.n_labeled):
             raise MissingExampleError(
-                f"{names[0]!r} is of {base.n_examples:,} examples ({base.n_labeled:,} labeled) and "
-                f"{name!r} of {one.n_examples:,} ({one.n_labeled:,}). Compare reports of the same."
+                "{name!r} is of {n_examples:,} examples ({n_labeled:,} labeled) and "
+                "{other_name!r} of {other_n_examples:,} ({other_n_labeled:,}). "
+                "Compare reports of the same.",
+                name=names[0],
+                n_examples=base.n_examples,
+                n_labeled=base.n_labeled,
+                other_name=name,
+                other_n_examples=one.n_examples,
+                other_n_labeled=one.n_labeled,
             )
         effects = {
             metric: _effect(metric, base, one, tail)

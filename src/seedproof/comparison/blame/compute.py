@@ -12,6 +12,7 @@ from seedproof.comparison.blame.shares import Shares, shares_of
 from seedproof.comparison.blame.sharing import NOTHING, Sharing
 from seedproof.errors import InputError
 from seedproof.measurement.tally import batches
+from seedproof.messages import Message
 from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
 from seedproof.typing import FloatArray, Progress
@@ -88,7 +89,8 @@ def blame_runs(
     if shares is None:
         raise InputError(
             "All runs that differ in every source predict the same classes: nothing flips, so "
-            "there is nothing to blame."
+            "there is nothing to blame.",
+            n_flips=0,
         )
     return Blame(
         sources=sharing.sources,
@@ -150,27 +152,42 @@ def _check(sharing: Sharing) -> None:
     """Refuse runs that cannot tell sources apart, and say which can."""
     sources = sharing.sources
     many = sources if len(sources) > 1 and sharing.blocks else ("init", "order", "dropout")
-    remedy = (
+    remedy = Message(
+        "runs-for-blame",
         "Make runs for it, in another store: seedproof run TARGET "
-        f"--blame {USEFUL_BLOCKS} --vary {','.join(many)} --store runs-blame"
+        "--blame {n_blocks} --vary {listed} --store runs-blame",
+        n_blocks=USEFUL_BLOCKS,
+        listed=",".join(many),
+        sources=many,
     )
     if not sources:
         raise InputError(
             "The runs have no seeds recorded, or all the same, so nothing tells which of them "
-            f"share a source. {remedy}"
+            "share a source. {remedy}",
+            sources=sources,
+            remedy=remedy,
         )
     if len(sources) == 1:
         raise InputError(
-            f"Only {sources[0]} varies over these runs, so every flip comes with it: two sources "
-            f"or more can be told apart. {remedy}"
+            "Only {source} varies over these runs, so every flip comes with it: two sources "
+            "or more can be told apart. {remedy}",
+            source=sources[0],
+            sources=sources,
+            remedy=remedy,
         )
     if not sharing.blocks:
         raise InputError(
-            f"All of {', '.join(sources)} differ between any two of these runs, so no source can "
-            f"be told from the others. {remedy}"
+            "All of {sources} differ between any two of these runs, so no source can "
+            "be told from the others. {remedy}",
+            sources=sources,
+            n_blocks=0,
+            remedy=remedy,
         )
     if NOTHING not in sharing.pairs:
         raise InputError(
-            f"No two of these runs differ in all of {', '.join(sources)}, so it is unknown what "
-            f"their shares would be shares of. {remedy}"
+            "No two of these runs differ in all of {sources}, so it is unknown what "
+            "their shares would be shares of. {remedy}",
+            sources=sources,
+            n_blocks=len(sharing.blocks),
+            remedy=remedy,
         )

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from seedproof.messages import Message
 from seedproof.typing import FloatArray, IntArray
 
 Sources: TypeAlias = frozenset[str]
@@ -104,20 +105,22 @@ class Sharing:
         return np.concatenate([[sums.sum() / counts.sum()], without])
 
 
-def note_on_shared_seeds(seeds: Sequence[Mapping[str, int]]) -> str:
-    """What whoever pools these runs should know; empty if they are independent draws.
+def note_on_shared_seeds(seeds: Sequence[Mapping[str, int]]) -> Message | None:
+    """Return a caution for pooled runs; None if they are independent draws.
 
     Args:
         seeds: Seed of each source, for each run.
 
     Returns:
-        A sentence, or nothing.
+        A note, or None.
     """
     sharing = Sharing(seeds)
     if not sharing.blocks:
-        return ""
-    return (
-        f"some runs share their seeds of {', '.join(sharing.sources)} with others, so they are no "
+        return None
+    return Message(
+        "shared-seeds",
+        "some runs share their seeds of {sources} with others, so they are no "
         "independent draws: figures over all runs mix pairs that share seeds with pairs that do "
-        "not, and intervals are too narrow. `seedproof blame` tells the sources apart."
+        "not, and intervals are too narrow. `seedproof blame` tells the sources apart.",
+        sources=tuple(sharing.sources),
     )

@@ -11,9 +11,10 @@ from seedproof.comparison.effect import Effect
 from seedproof.comparison.gate.rules import Kind, Rule, limit_of
 from seedproof.errors import OptionError
 from seedproof.measurement.intervals import SPREAD_FROM, Estimate, student
+from seedproof.messages import Message
 from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.card import card
-from seedproof.metrics.choice import needs_in_words, unknown
+from seedproof.metrics.choice import needs_in_words, needs_of, unknown
 
 # More seeds than this are no advice.
 MOST_RUNS = 200
@@ -75,7 +76,7 @@ class GateResult:
 
     checks: tuple[Check, ...]
     n_runs: int
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message, ...] = ()
 
     @property
     def outcome(self) -> Outcome:
@@ -112,7 +113,7 @@ def judge(
     *,
     n_runs: int,
     baseline: Baseline | None = None,
-    notes: tuple[str, ...] = (),
+    notes: tuple[Message, ...] = (),
 ) -> GateResult:
     """Every rule with its verdict.
 
@@ -136,8 +137,10 @@ def judge(
             checks.append(_within(rule, found, n_runs))
         elif baseline is None:
             raise OptionError(
-                f"no-worse {rule.metric} compares with a baseline. Give --baseline, or baseline= "
-                "in Python."
+                "no-worse {metric} compares with a baseline. Give {option}, or baseline= "
+                "in Python.",
+                metric=rule.metric,
+                option="--baseline",
             )
         else:
             checks.append(_compare(rule, found, n_runs, baseline))
@@ -150,8 +153,13 @@ def _asked(metrics: Mapping[str, Estimate], metric: str, where: str) -> Estimate
     if metric not in METRIC_NAMES:
         raise unknown(metric)
     raise OptionError(
-        f"{metric} needs {needs_in_words(metric)}, and {where} lack some of that. "
-        f"Give them, or leave the rule out. Measured: {', '.join(metrics)}."
+        "{metric} needs {listed}, and {where} lack some of that. "
+        "Give them, or leave the rule out. Measured: {metrics}.",
+        metric=metric,
+        listed=needs_in_words(metric),
+        needs=needs_of([metric]),
+        where=where,
+        metrics=tuple(metrics),
     )
 
 

@@ -41,18 +41,29 @@ class Rule:
         if not _is_number(self.limit):
             keyword = self.kind.replace("-", "_")
             raise OptionError(
-                f"{self.limit!r} as the limit of {self.metric} is no number. Write "
-                f"--{self.kind} {self.metric}=0.05, or {keyword}={{{self.metric!r}: 0.05}} "
-                "in Python."
+                "{limit!r} as the limit of {metric} is no number. Write "
+                "--{kind} {metric}=0.05, or {keyword}={{{metric!r}: 0.05}} "
+                "in Python.",
+                limit=self.limit,
+                metric=self.metric,
+                kind=self.kind,
+                keyword=keyword,
             )
-        text = f"--{self.kind} {self.metric}={self.limit:g}"
         if not np.isfinite(self.limit) or self.limit < 0.0:
-            raise OptionError(f"{text} is no limit. Give a number that is not negative.")
+            raise OptionError(
+                "--{kind} {metric}={limit:g} is no limit. Give a number that is not negative.",
+                kind=self.kind,
+                metric=self.metric,
+                limit=self.limit,
+            )
         is_share = self.metric in METRIC_NAMES and card(self.metric).unit in {"percent", "points"}
         if self.kind != "no-worse" and is_share and self.limit > 1.0:
             raise OptionError(
-                f"{text} can never matter, because {self.metric} is a share between 0 and 1. "
-                "Write 0.05 for 5 %."
+                "--{kind} {metric}={limit:g} can never matter, because {metric} is a share between "
+                "0 and 1. Write 0.05 for 5 %.",
+                kind=self.kind,
+                metric=self.metric,
+                limit=self.limit,
             )
 
     @classmethod
@@ -94,7 +105,8 @@ def check_names(rules: Sequence[Rule]) -> None:
             raise unknown(rule.metric)
         if rule.kind == "no-worse" and card(rule.metric).better == "neither":
             raise OptionError(
-                f"{rule.metric} has no better direction, so nothing can be worse. Leave it out."
+                "{metric} has no better direction, so nothing can be worse. Leave it out.",
+                metric=rule.metric,
             )
     _refuse_limits_of_the_good_side(rules)
 
@@ -108,7 +120,12 @@ def _refuse_limits_of_the_good_side(rules: Sequence[Rule]) -> None:
         slip, meant = slips.get(better, (None, None))
         if rule.kind == slip and (meant, rule.metric) not in given:
             raise OptionError(
-                f"--{slip} {rule.metric}={rule.limit:g} would refuse good runs, because "
-                f"{rule.metric} is better when {better}. Write "
-                f"--{meant} {rule.metric}={rule.limit:g}, {meant}= in Python; or give both limits."
+                "--{slip} {metric}={limit:g} would refuse good runs, because "
+                "{metric} is better when {better}. Write "
+                "--{meant} {metric}={limit:g}, {meant}= in Python; or give both limits.",
+                slip=slip,
+                metric=rule.metric,
+                limit=rule.limit,
+                better=better,
+                meant=meant,
             )

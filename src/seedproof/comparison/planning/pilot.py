@@ -50,8 +50,9 @@ def pilot_of(measurement: Measurement) -> Pilot:
     """
     if measurement.n_runs < 3:
         raise TooFewRunsError(
-            f"A pilot shows how much runs differ, but this one has {measurement.n_runs} runs. "
-            "Make at least 3, better 10."
+            "A pilot shows how much runs differ, but this one has {n_runs} runs. "
+            "Make at least 3, better 10.",
+            n_runs=measurement.n_runs,
         )
     sd = measurement.metrics.get("accuracy_sd")
     return Pilot(

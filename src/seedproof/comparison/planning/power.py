@@ -46,8 +46,9 @@ class MeanTest:
         """How far a difference is from none."""
         if not 0.0 < abs(effect) < np.inf:
             raise OptionError(
-                f"A difference of {effect:g} cannot be detected. Give one that is not 0, "
-                "such as 0.005."
+                "A difference of {effect:g} cannot be detected. Give one that is not 0, "
+                "such as 0.005.",
+                effect=effect,
             )
         return abs(effect)
 
@@ -204,8 +205,10 @@ def seeds_for(
         too_few, enough = enough, min(2 * enough, MOST_SEEDS)
         if too_few == MOST_SEEDS:
             raise OptionError(
-                f"An effect of {effect:g} takes more than {MOST_SEEDS:,} seeds an arm. "
-                "Ask for a larger one, or look at the figures again."
+                "An effect of {effect:g} takes more than {at_most:,} seeds an arm. "
+                "Ask for a larger one, or look at the figures again.",
+                effect=effect,
+                at_most=MOST_SEEDS,
             )
     while enough - too_few > 1:
         middle = (too_few + enough) // 2
@@ -266,8 +269,11 @@ def check_shares(*, power: float, confidence: float) -> None:
     for name, value, usual in (("power", power, 0.8), ("confidence", confidence, 0.95)):
         if not 0.5 <= value < 1.0:
             raise OptionError(
-                f"A {name} of {value:g} is not allowed. Give a share from 0.5 to less than 1, "
-                f"such as {usual}."
+                "A {quantity} of {given:g} is not allowed. Give a share from 0.5 to less than 1, "
+                "such as {usual}.",
+                quantity=name,
+                given=value,
+                usual=usual,
             )
 
 
@@ -286,8 +292,9 @@ def _beyond(critical: float, df: float, shift: float) -> float:
 def _log_ratio(ratio: float) -> float:
     if not 0.0 < ratio < np.inf or ratio == 1.0:
         raise OptionError(
-            f"A ratio of {ratio:g} cannot be detected. Give one above 0 that is not 1, such as 2 "
-            "or 0.5."
+            "A ratio of {ratio:g} cannot be detected. Give one above 0 that is not 1, such as 2 "
+            "or 0.5.",
+            ratio=ratio,
         )
     return abs(float(np.log(ratio)))
 
@@ -298,19 +305,27 @@ def _ratio(size: float) -> float:
 
 def _check_positive(name: str, value: float) -> None:
     if not 0.0 < value < np.inf:
-        raise OptionError(f"A {name} of {value:g} is not allowed. Give one above 0.")
+        raise OptionError(
+            "A {quantity} of {given:g} is not allowed. Give one above 0.",
+            quantity=name,
+            given=value,
+        )
 
 
 def _check_correlation(correlation: float | None) -> None:
     if correlation is not None and not -1.0 <= correlation < 1.0:
         raise OptionError(
-            f"A correlation of {correlation:g} is not allowed. Give one from -1 to less than 1."
+            "A correlation of {correlation:g} is not allowed. Give one from -1 to less than 1.",
+            correlation=correlation,
         )
 
 
 def _check_runs(test: PlannedTest, n_runs: int) -> None:
     if not is_count(n_runs, test.least_runs) or n_runs > MOST_SEEDS:
         raise OptionError(
-            f"{n_runs} seeds an arm are not allowed. Give at least {test.least_runs} and at most "
-            f"{MOST_SEEDS:,}."
+            "{n_runs} seeds an arm are not allowed. Give at least {least_runs} and at most "
+            "{at_most:,}.",
+            n_runs=n_runs,
+            least_runs=test.least_runs,
+            at_most=MOST_SEEDS,
         )

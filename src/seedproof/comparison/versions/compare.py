@@ -29,6 +29,7 @@ from seedproof.comparison.versions.votes import (
 from seedproof.errors import TooFewRunsError
 from seedproof.measurement.intervals import TAIL, Estimate
 from seedproof.measurement.tally import batches
+from seedproof.messages import Message
 from seedproof.records.arrow import texts_to_arrow, to_arrow, to_numpy
 from seedproof.records.location import Location
 from seedproof.records.schema import UNLABELED
@@ -48,7 +49,7 @@ def compare_versions(
     *,
     slices: Sequence[str] = (),
     progress: Progress | None = None,
-    notes: tuple[str, ...] = (),
+    notes: tuple[Message, ...] = (),
 ) -> VersionComparison:
     """What a new version changes, beside what another seed changes.
 
@@ -72,7 +73,8 @@ def compare_versions(
     if len(old.runs) == len(new.runs) == 1:
         raise TooFewRunsError(
             "Both versions have one run, so nothing tells what another seed would change. "
-            "Train at least one of them again: 2 runs, better 5."
+            "Train at least one of them again: 2 runs, better 5.",
+            n_runs=1,
         )
     aligned = Aligned(("the old version", "the new version"), (old, new))
     names = {*old.classes, *new.classes}
@@ -249,7 +251,7 @@ class VersionTally:
         known = pa.concat_tables([*self._kept, rows])
         self._kept = [known.take(to_arrow(_smallest(known))).combine_chunks()]
 
-    def result(self, examples_file: Location, notes: tuple[str, ...]) -> VersionComparison:
+    def result(self, examples_file: Location, notes: tuple[Message, ...]) -> VersionComparison:
         """Everything, once all shards were added."""
         found = discover(self._p_counts, n_old=self._n_runs["old"], n_new=self._n_runs["new"])
         parts = list(self._parts())

@@ -7,6 +7,7 @@ import pyarrow as pa
 from scipy.sparse import csr_array
 
 from seedproof.errors import ColumnError
+from seedproof.messages import Message
 from seedproof.records.arrow import to_numpy
 from seedproof.records.schema import UNLABELED
 from seedproof.typing import IntArray
@@ -29,9 +30,14 @@ class Groups:
 
     def __init__(self, classes: Sequence[str], slices: Sequence[str]) -> None:
         self.slices = tuple(dict.fromkeys(slices))
-        self.notes: tuple[str, ...] = ()
+        self.notes: tuple[Message, ...] = ()
         if len(classes) > MAX_GROUPS:
-            note = f"{len(classes):,} classes: figures by class are given up to {MAX_GROUPS:,}."
+            note = Message(
+                "too-many-classes",
+                "{n_classes:,} classes: figures by class are given up to {at_most:,}.",
+                n_classes=len(classes),
+                at_most=MAX_GROUPS,
+            )
             self.notes = (note,)
             classes = ()
         self._n_classes = len(classes)
@@ -66,9 +72,11 @@ class Groups:
     def _slice(self, column: str, extras: pa.Table | None) -> IntArray:
         carried = () if extras is None else extras.column_names
         if extras is None or column not in carried:
-            known = ", ".join(map(repr, carried)) or "none"
             raise ColumnError(
-                f"There is no further column {column!r} to slice by. Carried along: {known}."
+                "There is no further column {column!r} to slice by. Carried along: {listed}.",
+                column=column,
+                listed=", ".join(map(repr, carried)) or "none",
+                known=tuple(carried),
             )
         values = extras.column(column).combine_chunks()
         encoded = values.dictionary_encode(null_encoding="encode")
@@ -82,8 +90,10 @@ class Groups:
         if key not in self._places:
             if sum(one == column for one, _ in self._places) == MAX_GROUPS:
                 raise ColumnError(
-                    f"The column {column!r} has more than {MAX_GROUPS:,} different values. "
-                    "Slice by a coarser one."
+                    "The column {column!r} has more than {at_most:,} different values. "
+                    "Slice by a coarser one.",
+                    column=column,
+                    at_most=MAX_GROUPS,
                 )
             self._places[key] = len(self._names)
             self._names.append((f"slice {column}", NO_VALUE if name is None else name))

@@ -10,6 +10,7 @@ import pyarrow as pa
 from seedproof.comparison.versions.votes import Discoveries
 from seedproof.measurement.examples import read_parquet
 from seedproof.measurement.intervals import TAIL, Estimate
+from seedproof.messages import Message
 from seedproof.records.location import Location
 
 FORMAT = 1
@@ -107,7 +108,7 @@ class VersionComparison:
     discoveries: Discoveries
     unexplained: pa.Table
     examples_file: Location
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message, ...] = ()
 
     def __getitem__(self, name: str) -> Estimate:
         return self.whole.figures[name]
@@ -164,7 +165,7 @@ class VersionComparison:
             "exchange": asdict(self.exchange),
             "discoveries": asdict(self.discoveries),
             "unexplained": self.unexplained.select(listed).to_pylist(),
-            "notes": list(self.notes),
+            "notes": [str(note) for note in self.notes],
         }
 
     def to_json(self) -> str:

@@ -13,6 +13,7 @@ from seedproof.measurement.dynamics.result import EXAMPLES, DynamicsMeasurement
 from seedproof.measurement.dynamics.stand_in import MIN_RUNS, stand_in
 from seedproof.measurement.dynamics.watched import Watched
 from seedproof.measurement.intervals import Estimate, estimate
+from seedproof.messages import Message
 from seedproof.metrics.entropy import label_entropy
 from seedproof.metrics.statistic import ExampleSums, ExampleValues
 from seedproof.records.arrow import to_arrow
@@ -107,22 +108,38 @@ def _examples(traces: Traces) -> pa.Table:
     return pa.table(columns, schema=EXAMPLES)
 
 
-def _notes(traces: Traces, n_measured: int) -> Iterator[str]:
+def _notes(traces: Traces, n_measured: int) -> Iterator[Message]:
     watched = traces.watched
     if watched.n_examples < n_measured:
-        yield (
-            f"Every traced run was looked at on {watched.n_examples:,} of {n_measured:,} examples; "
-            "the rest is left out here."
+        yield Message(
+            "traced-on-fewer-examples",
+            "Every traced run was looked at on {n_traced:,} of {n_examples:,} examples; "
+            "the rest is left out here.",
+            n_traced=watched.n_examples,
+            n_examples=n_measured,
         )
     low, high = traces.n_steps
     if low < high:
-        yield (
-            f"Examples were looked at {low:,} to {high:,} times. Label entropy within a run grows "
-            "with that: look equally often before you compare runs or arms."
+        yield Message(
+            "traced-unequally-often",
+            "Examples were looked at {low:,} to {high:,} times. Label entropy within a run grows "
+            "with that: look equally often before you compare runs or arms.",
+            low=low,
+            high=high,
         )
     if watched.n_runs < MIN_RUNS:
-        yield "Whether one run tells of others needs at least 3 runs."
+        yield Message(
+            "too-few-traced-runs",
+            "Whether one run tells of others needs at least {n_needed} runs.",
+            n_needed=MIN_RUNS,
+        )
     elif watched.n_examples < MIN_EXAMPLES:
-        yield f"Whether one run tells of others needs at least {MIN_EXAMPLES} examples."
+        yield Message(
+            "too-few-traced-examples",
+            "Whether one run tells of others needs at least {n_needed} examples.",
+            n_needed=MIN_EXAMPLES,
+        )
     elif not len(watched.contested):
-        yield "No run disagrees with another, so there is nothing to tell."
+        yield Message(
+            "no-disagreement", "No run disagrees with another, so there is nothing to tell."
+        )

@@ -9,11 +9,12 @@ import pyarrow.compute as pc
 
 from seedproof.errors import DamagedStoreError
 from seedproof.measurement.dynamics.watched import Watched
+from seedproof.messages import Message
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.dynamics import correctness, step_entropy
 from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.dynamics import Curve, DynamicsRecord, dynamics_of
-from seedproof.records.reader import StoreShards, below
+from seedproof.records.reader import StoreShards, as_reason
 from seedproof.records.schema import UNLABELED
 from seedproof.typing import BoolArray, FloatArray, IntArray, Progress
 
@@ -105,7 +106,7 @@ class Traces:
     coordinates: dict[str, FloatArray]
     n_steps: tuple[int, int]
     curves: tuple[Curve, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Message, ...]
 
 
 def read_traces(source: StoreShards, votes: Votes, *, skip_damaged: bool = False) -> Traces | None:
@@ -129,8 +130,14 @@ def read_traces(source: StoreShards, votes: Votes, *, skip_damaged: bool = False
         except DamagedStoreError as error:
             if not skip_damaged:
                 raise
-            why = below(source.location, str(error))
-            notes.append(f"Dynamics of run {run.name!r} are left out. {why}")
+            notes.append(
+                Message(
+                    "dynamics-left-out",
+                    "Dynamics of run {run!r} are left out. {why}",
+                    run=run.name,
+                    why=as_reason(error, source.location),
+                )
+            )
             continue
         place, found = _places(record.ids, votes.ids)
         n_other.append(_n_other_labels(record, place[found], votes.labels[found], source.classes))
@@ -149,9 +156,15 @@ def read_traces(source: StoreShards, votes: Votes, *, skip_damaged: bool = False
         return None
     if any(n_other):
         notes.append(
-            f"{np.count_nonzero(n_other)} of {len(traced)} traced runs gave sp.Dynamics other "
-            f"labels than log_predictions, for up to {max(n_other):,} example(s): "
-            "confidence, variability and correctness go by those of sp.Dynamics."
+            Message(
+                "dynamics-with-other-labels",
+                "{n_runs} of {n_traced} traced runs gave sp.Dynamics other labels than "
+                "log_predictions, for up to {n_examples:,} example(s): confidence, variability and "
+                "correctness go by those of sp.Dynamics.",
+                n_runs=int(np.count_nonzero(n_other)),
+                n_traced=len(traced),
+                n_examples=max(n_other),
+            )
         )
     steps = np.stack(n_steps)[:, is_seen]
     return Traces(

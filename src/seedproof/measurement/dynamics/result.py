@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from seedproof.measurement.dynamics.pictures import CumulativeCurve, EntropyMap
 from seedproof.measurement.intervals import Estimate
+from seedproof.messages import Message, recorded
 from seedproof.typing import FloatArray
 
 EXAMPLES = pa.schema(
@@ -54,7 +55,7 @@ class DynamicsMeasurement:
     entropy_map: EntropyMap | None
     curve: CumulativeCurve | None
     examples: pa.Table
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message, ...] = ()
 
     @property
     def n_others(self) -> int:
@@ -73,7 +74,7 @@ class DynamicsMeasurement:
             "least_stable": self.least_stable,
             "map": None if self.entropy_map is None else self.entropy_map.summary(),
             "curve": None if self.curve is None else self.curve.summary(),
-            "notes": list(self.notes),
+            "notes": [str(note) for note in self.notes],
         }
 
     @classmethod
@@ -99,5 +100,5 @@ class DynamicsMeasurement:
             entropy_map=None if entropy_map is None else EntropyMap.from_summary(entropy_map),
             curve=None if curve is None else CumulativeCurve.from_summary(curve),
             examples=EXAMPLES.empty_table(),
-            notes=tuple(summary["notes"]),
+            notes=tuple(map(recorded, summary["notes"])),
         )

@@ -14,6 +14,7 @@ from seedproof.measurement.explanations.predicted import PredictionWalk, followe
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.explanations.telling import Telling, first_draws
 from seedproof.measurement.intervals import Estimate, estimate
+from seedproof.messages import Message
 from seedproof.metrics.explanations import Explanations, RaggedScores
 from seedproof.metrics.statistic import ExampleValues, MeanOverExamples
 from seedproof.records.explanation_shards import ExplanationShard, ExplanationShards
@@ -136,7 +137,7 @@ class ExplanationTally:
         """
         source, whole = self._source, self._whole
         if self._worst is None or whole.n_examples == 0:
-            raise EmptyInputError(f"No explanation by {source.method!r} has a token.")
+            raise EmptyInputError("No explanation by {method!r} has a token.", method=source.method)
         noise = whole.noise()
         return ExplanationMeasurement(
             method=source.method,
@@ -155,17 +156,22 @@ class ExplanationTally:
             notes=(*source.notes, *self._notes()),
         )
 
-    def _notes(self) -> Iterator[str]:
+    def _notes(self) -> Iterator[Message]:
         if self._n_empty:
-            what = _counted(self._n_empty, "example has", "examples have")
-            yield f"{what} no token and had to be left out."
+            yield Message(
+                "examples-without-tokens",
+                "{n_examples:,} {have} no token and had to be left out.",
+                n_examples=self._n_empty,
+                have="example has" if self._n_empty == 1 else "examples have",
+            )
         if self._n_unpredicted:
-            what = _counted(self._n_unpredicted, "explained example has", "explained examples have")
-            yield f"{what} no prediction: left out wherever answers count, such as in the curves."
-
-
-def _counted(n: int, one: str, several: str) -> str:
-    return f"{n:,} {one if n == 1 else several}"
+            yield Message(
+                "explained-without-prediction",
+                "{n_examples:,} explained {have} no prediction: left out wherever answers count, "
+                "such as in the curves.",
+                n_examples=self._n_unpredicted,
+                have="example has" if self._n_unpredicted == 1 else "examples have",
+            )
 
 
 def measure_explanations(

@@ -10,6 +10,7 @@ import pyarrow as pa
 from seedproof.measurement.explanations.curves import Curves
 from seedproof.measurement.explanations.telling import SCHEMA
 from seedproof.measurement.intervals import Estimate
+from seedproof.messages import Message, recorded
 from seedproof.typing import FloatArray
 
 
@@ -49,7 +50,7 @@ class ExplanationMeasurement:
     curves: Curves | None
     worst: pa.Table
     telling: pa.Table
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message, ...] = ()
 
     @property
     def n_runs(self) -> int:
@@ -70,7 +71,7 @@ class ExplanationMeasurement:
             "agreed": dict(self.agreed),
             "n_agreed": self.n_agreed,
             "curves": None if self.curves is None else _plain_curves(self.curves),
-            "notes": list(self.notes),
+            "notes": [str(note) for note in self.notes],
         }
 
     @classmethod
@@ -99,7 +100,7 @@ class ExplanationMeasurement:
             curves=None if curves is None else _curves(curves),
             worst=pa.table({"example": pa.array([], pa.string())}),
             telling=SCHEMA.empty_table(),
-            notes=tuple(summary["notes"]),
+            notes=tuple(map(recorded, summary["notes"])),
         )
 
 

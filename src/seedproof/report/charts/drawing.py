@@ -70,7 +70,11 @@ def picture(figure: Figure, file_format: str, *, scale: float = 2.0) -> bytes:
             return str(vlc.vegalite_to_svg(content)).encode()
         case "pdf":
             return bytes(vlc.vegalite_to_pdf(content))
-    raise OptionError(f"A figure cannot be {file_format!r}. Formats: {', '.join(FORMATS)}.")
+    raise OptionError(
+        "A figure cannot be {file_format!r}. Formats: {known}.",
+        file_format=file_format,
+        known=tuple(FORMATS),
+    )
 
 
 def find(figures: tuple[Figure, ...], name: str) -> Figure:
@@ -89,8 +93,11 @@ def find(figures: tuple[Figure, ...], name: str) -> Figure:
     for figure in figures:
         if figure.name == name:
             return figure
-    known = ", ".join(figure.name for figure in figures)
-    raise UnknownNameError(f"There is no figure {name!r} in this report. It has: {known}.")
+    raise UnknownNameError(
+        "There is no figure {figure!r} in this report. It has: {known}.",
+        figure=name,
+        known=tuple(figure.name for figure in figures),
+    )
 
 
 def javascript() -> str:

@@ -1,6 +1,8 @@
 """How an effect is written: a change in percent or in points, its interval, what would show."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -11,11 +13,29 @@ from seedproof.report.numbers import MINUS, NO_BREAK, number, sign
 NONE = "–"
 
 
-def change(effect: Effect) -> str:
+class Written(str):
+    """A number and its unit as text, which is also known without the unit of points.
+
+    Args:
+        number: The number.
+        unit: What follows it.
+    """
+
+    __slots__ = ("narrow",)
+    narrow: str
+
+    def __new__(cls, number: str = "", unit: str = "") -> Self:
+        """Put both together."""
+        text = super().__new__(cls, number + unit)
+        text.narrow = number if unit == sign("points") else number + unit
+        return text
+
+
+def change(effect: Effect) -> Written:
     """What changes, with its unit: "−50 %" of a ratio, "+0.20 pts" of a difference."""
     if effect.value is None:
-        return NONE
-    return _signed(effect, effect.value) + unit(effect)
+        return Written(NONE)
+    return Written(_signed(effect, effect.value), unit(effect))
 
 
 def ends(effect: Effect) -> str:
@@ -44,19 +64,19 @@ def would_show(effects: Sequence[Effect]) -> str:
     known = [effect for effect in effects if effect.detectable is not None]
     if not known:
         return ""
-    found = sorted({_detectable(effect) for effect in known}, key=float)
-    span = found[0] if len(found) == 1 else f"{found[0]} to {found[-1]}"
+    ordered = sorted(known, key=lambda effect: effect.detectable or 0.0)
+    span = _joined([_detectable(effect) for effect in (ordered[0], ordered[-1])])
     if known[0].scale == "ratio":
         return f"a cut of {span}{NO_BREAK}%"
     return f"a difference of {span}{unit(known[0])}"
 
 
-def shows(effect: Effect) -> str:
+def shows(effect: Effect) -> Written:
     """The same in short: "−41 %" or "±0.43 pts"."""
     if effect.detectable is None:
-        return ""
+        return Written()
     sign_of = MINUS if effect.scale == "ratio" else "±"
-    return f"{sign_of}{_detectable(effect)}{unit(effect)}"
+    return Written(f"{sign_of}{_detectable(effect)}", unit(effect))
 
 
 def direction(effect: Effect) -> str:
@@ -72,8 +92,60 @@ def span(effects: Sequence[Effect]) -> str:
     if not known:  # ratios to a baseline of 0
         return "more than can be said"
     ordered = sorted(known, key=lambda effect: abs(_moved(effect, effect.value or 0.0)))
-    low, high = (size(one).split(" [")[0] for one in (ordered[0], ordered[-1]))
-    return low if low == high else f"{low.removesuffix(unit(ordered[0]))} to {high}"
+    both = [_bare_size(effect, effect.value or 0.0) for effect in (ordered[0], ordered[-1])]
+    return f"{_joined(both)}{unit(ordered[0])}"
+
+
+def changes(effects: Sequence[Effect]) -> str:
+    """The estimates of several effects, or one with its interval."""
+    if len(effects) == 1:
+        return f"{change(effects[0])} {ends(effects[0])}".strip()
+    known = [effect for effect in effects if effect.value is not None]
+    if not known:
+        return NONE
+    ordered = sorted(known, key=lambda effect: effect.value or 0.0)
+    both = [_signed(effect, effect.value or 0.0) for effect in (ordered[0], ordered[-1])]
+    return f"{_joined(both)}{unit(ordered[0])}"
+
+
+def _joined(ends: Sequence[str]) -> str:
+    """Two numbers as a range, or one if they are written alike."""
+    low, high = ends
+    return low if low == high else f"{low} to {high}"
+
+
+def _bare_size(effect: Effect, value: float) -> str:
+    return _bare(effect, value, falls=_moved(effect, value) < 0)
+
+
+@dataclass(frozen=True)
+class Amounts:
+    """What arms change in one metric, for a sentence.
+
+    Args:
+        effects: The effects, at least one.
+        write: Writes them: `changes`, `span` or `would_show`.
+    """
+
+    effects: tuple[Effect, ...]
+    write: Callable[[Sequence[Effect]], str] = changes
+
+    def __str__(self) -> str:
+        return self.write(self.effects)
+
+
+@dataclass(frozen=True)
+class Size:
+    """What one arm changes in one metric, for a sentence: without its sign.
+
+    Args:
+        effect: The effect.
+    """
+
+    effect: Effect
+
+    def __str__(self) -> str:
+        return size(self.effect)
 
 
 def unit(effect: Effect) -> str:
@@ -128,7 +200,7 @@ def percent(share: float) -> str:
     return number(share, "percent") + sign("percent")
 
 
-def figure(metric: str, value: float) -> str:
+def figure(metric: str, value: float) -> Written:
     """A metric's own value with its unit."""
     about = card(metric)
-    return number(value, about.unit) + sign(about.unit)
+    return Written(number(value, about.unit), sign(about.unit))

@@ -1,11 +1,14 @@
 """What a person should beware of: other metrics, uneven arms, costs, and what cannot be told."""
 
+from collections.abc import Sequence
+
 from seedproof.comparison.arms.result import ComparedArm, Comparison
+from seedproof.messages import Message
 from seedproof.metrics.card import card
 from seedproof.report.comparison import amounts
-from seedproof.report.comparison.groups import BAD, names, with_verdict
+from seedproof.report.comparison.groups import BAD, Series, names, with_verdict
 from seedproof.report.numbers import NO_BREAK
-from seedproof.report.words import ENOUGH_RUNS, ONLY_TOP
+from seedproof.report.words import ENOUGH_RUNS, NO_LABELS, NO_PROBABILITIES, ONLY_TOP
 
 # Further metrics that a person is warned of; the others have a sentence of their own.
 WATCHED = ("ece", "nll", "brier", "predictive_js", "label_entropy_corrected", "ece_sd", "nll_sd")
@@ -14,46 +17,80 @@ MAX_WATCHED = 2
 COSTLY = 1.5
 
 
-def warnings(comparison: Comparison) -> list[str]:
+def warnings(comparison: Comparison) -> list[Message]:
     """What else gets worse, arms with other numbers of runs, and what costs more."""
     worse = [name for name in WATCHED if with_verdict(comparison, name, *BAD)]
-    found = [_gets_worse(comparison, name) for name in worse[:MAX_WATCHED]]
-    if len(worse) > MAX_WATCHED:
-        n_more = len(worse) - MAX_WATCHED
+    messages = [_gets_worse(comparison, name) for name in worse[:MAX_WATCHED]]
+    n_more = len(worse) - MAX_WATCHED
+    if n_more > 0:
         noun = "metric is" if n_more == 1 else "metrics are"
-        found.append(f"{n_more} further {noun} worse or less steady.")
+        messages.append(
+            Message(
+                "further-metrics-worse",
+                f"{{n_more}} further {noun} worse or less steady.",
+                n_more=n_more,
+            )
+        )
     n_base = comparison.baseline.measurement.n_runs
     uneven = [arm for arm in comparison.arms if arm.measurement.n_runs != n_base]
     if uneven:
-        counts = ", ".join(f"{arm.name} {arm.measurement.n_runs}" for arm in uneven)
-        found.append(
-            f"Arms differ in their number of runs: {comparison.baseline.name} {n_base}, {counts}."
-        )
-    return found + costs(comparison)
+        messages.append(_uneven([comparison.baseline, *uneven]))
+    return messages + costs(comparison)
 
 
-def _gets_worse(comparison: Comparison, metric: str) -> str:
+def _gets_worse(comparison: Comparison, metric: str) -> Message:
     arms = with_verdict(comparison, metric, *BAD)
-    effects = [arm.effects[metric] for arm in arms]
-    amount = amounts.size(effects[0]) if len(arms) == 1 else amounts.span(effects)
-    start = f"{card(metric).title}: {effects[0].verdict} with {names(arms)}"
-    return f"{start} ({amounts.direction(effects[0])} by {amount})."
+    effects = tuple(arm.effects[metric] for arm in arms)
+    return Message(
+        "metric-worse",
+        "{title}: {verdict} with {arms} ({direction} by {amount}).",
+        metric=metric,
+        title=card(metric).title,
+        verdict=effects[0].verdict,
+        arms=names(arms),
+        direction=amounts.direction(effects[0]),
+        amount=amounts.Size(effects[0])
+        if len(arms) == 1
+        else amounts.Amounts(effects, amounts.span),
+    )
 
 
-def costs(comparison: Comparison) -> list[str]:
+def _uneven(arms: Sequence[ComparedArm]) -> Message:
+    counted = [
+        Message("runs-of-arm", "{arm} {n_runs}", arm=arm.name, n_runs=arm.measurement.n_runs)
+        for arm in arms
+    ]
+    return Message(
+        "uneven-arms",
+        "Arms differ in their number of runs: {counts}.",
+        counts=Series(tuple(counted), ", "),
+        n_runs={arm.name: arm.measurement.n_runs for arm in arms},
+    )
+
+
+def costs(comparison: Comparison) -> list[Message]:
     """Which arms cost clearly more than the baseline, for each cost that was logged."""
-    base, found = comparison.baseline, []
+    base, messages = comparison.baseline, []
     for name, cost in base.costs.items():
         dear = [arm for arm in comparison.arms if _times(arm, name, cost) >= COSTLY]
         if dear:
-            times = sorted(_times(arm, name, cost) for arm in dear)
-            low, high = f"{times[0]:.1f}", f"{times[-1]:.1f}"
-            span = low if low == high else f"{low} to {high}"
+            times = [_times(arm, name, cost) for arm in dear]
+            low, high = min(times), max(times)
+            span = "{low:.1f}" if f"{low:.1f}" == f"{high:.1f}" else "{low:.1f} to {high:.1f}"
             verb = "costs" if len(dear) == 1 else "cost"
-            found.append(
-                f"{names(dear)} {verb} {span} times as much as {base.name} ({cost_title(name)})."
+            messages.append(
+                Message(
+                    "costs-more",
+                    f"{{arms}} {verb} {span} times as much as {{baseline}} ({{title}}).",
+                    arms=names(dear),
+                    low=low,
+                    high=high,
+                    baseline=base.name,
+                    cost=name,
+                    title=cost_title(name),
+                )
             )
-    return found
+    return messages
 
 
 def _times(arm: ComparedArm, name: str, base: float) -> float:
@@ -65,43 +102,61 @@ def cost_title(name: str) -> str:
     return "training seconds" if name == "seconds" else name.replace("_", " ")
 
 
-def brackets(comparison: Comparison) -> str:
+def brackets(comparison: Comparison) -> Message:
     """What brackets and verdicts mean on the whole page."""
-    each = f"{100 * comparison.confidence:.4g}{NO_BREAK}%"
+    n_arms = len(comparison.arms)
     together = ""
-    if len(comparison.arms) > 1:
-        arms = "both arms" if len(comparison.arms) == 2 else f"all {len(comparison.arms)} arms"
+    if n_arms > 1:
+        arms = "both arms" if n_arms == 2 else "all {n_arms} arms"
         together = f", so that those of {arms} hold together with 95{NO_BREAK}%"
-    return (
-        f"Brackets behind a change are {each} intervals{together}. “No difference shown” is not "
-        "“no difference”: it comes with the smallest true effect that as many runs would show in "
-        "80 of 100 studies."
+    return Message(
+        "intervals",
+        f"Brackets behind a change are {{percent:.4g}}{NO_BREAK}% intervals{together}. “No "
+        "difference shown” is not “no difference”: it comes with the smallest true effect that as "
+        "many runs would show in 80 of 100 studies.",
+        percent=100 * comparison.confidence,
+        n_arms=n_arms,
     )
 
 
-def limits(comparison: Comparison) -> tuple[str, ...]:
+def limits(comparison: Comparison) -> tuple[Message, ...]:
     """What these runs cannot tell."""
-    found = []
+    messages = []
     arms = (comparison.baseline, *comparison.arms)
-    if any(arm.measurement.n_runs == 2 for arm in arms):
-        found.append(
-            "With two runs an arm, intervals are over examples only: no verdict. Make at least "
-            f"{ENOUGH_RUNS}."
-        )
     few = min(arm.measurement.n_runs for arm in arms)
+    if any(arm.measurement.n_runs == 2 for arm in arms):
+        messages.append(
+            Message(
+                "two-runs",
+                "With two runs an arm, intervals are over examples only: no verdict. Make at least "
+                "{at_least}.",
+                at_least=ENOUGH_RUNS,
+            )
+        )
     if 2 < few < ENOUGH_RUNS:
-        found.append(f"{few} runs an arm say little; make at least {ENOUGH_RUNS} for verdicts.")
+        messages.append(
+            Message(
+                "few-runs",
+                "{n_runs} runs an arm say little; make at least {at_least} for verdicts.",
+                n_runs=few,
+                at_least=ENOUGH_RUNS,
+            )
+        )
     if not comparison.baseline.measurement.n_labeled:
-        found.append("No labels were given, so accuracy and calibration are left out.")
+        messages.append(NO_LABELS)
     kinds = {arm.measurement.kind for arm in arms}
     if "labels" in kinds and not comparison.match_rates:
-        found.append("No probabilities were given, so confidence and calibration are left out.")
+        messages.append(NO_PROBABILITIES)
     elif "top" in kinds:
-        found.append(ONLY_TOP)
+        messages.append(ONLY_TOP)
     if comparison.gold is not None and all(
         arm.share_of_gold is None for arm in comparison.arms if arm.name != comparison.gold
     ):
-        found.append(
-            f"{comparison.gold} does not show a gain of its own, so no arm has a share of it."
+        messages.append(
+            Message(
+                "gold-without-gain",
+                "{gold} does not show a gain of its own, so no arm has a share of it.",
+                gold=comparison.gold,
+            )
         )
-    return tuple(found)
+    return tuple(messages)

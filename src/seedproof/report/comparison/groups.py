@@ -1,9 +1,11 @@
 """Arms by what may be said of them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.comparison.effect import Verdict
+from seedproof.messages import Message
 
 GOOD: tuple[Verdict, ...] = ("steadier", "better")
 BAD: tuple[Verdict, ...] = ("less steady", "worse")
@@ -25,12 +27,42 @@ def verdict_on(arm: ComparedArm, metric: str) -> Verdict:
     return arm.effects[metric].verdict if metric in arm.effects else "not tested"
 
 
-def names(arms: Sequence[ComparedArm]) -> str:
-    """Names as a list in words, or how many there are if they would fill lines."""
-    listed = [arm.name for arm in arms]
-    text = " and ".join(part for part in (", ".join(listed[:-1]), listed[-1]) if part)
-    is_long = len(listed) > MAX_LISTED or (len(listed) > 1 and len(text) > MAX_LIST_LENGTH)
-    return f"{len(listed)} arms" if is_long else text
+@dataclass(frozen=True)
+class ArmNames:
+    """Names of arms, written as a list in words, or how many there are if they would fill lines.
+
+    Args:
+        names: The names.
+    """
+
+    names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        *first, last = self.names
+        text = f"{', '.join(first)} and {last}" if first else last
+        is_long = len(self.names) > MAX_LISTED or (first and len(text) > MAX_LIST_LENGTH)
+        return f"{len(self.names)} arms" if is_long else text
+
+
+def names(arms: Sequence[ComparedArm]) -> ArmNames:
+    """The names of arms, for a sentence."""
+    return ArmNames(tuple(arm.name for arm in arms))
+
+
+@dataclass(frozen=True)
+class Series:
+    """Parts of a sentence, one after the other.
+
+    Args:
+        parts: The parts.
+        separator: What stands between two of them.
+    """
+
+    parts: tuple[Message, ...]
+    separator: str = "; "
+
+    def __str__(self) -> str:
+        return self.separator.join(map(str, self.parts))
 
 
 def foremost(comparison: Comparison) -> list[ComparedArm]:

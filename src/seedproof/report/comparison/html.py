@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seedproof.comparison.arms.result import FORMAT, Comparison
+from seedproof.messages import Message
 from seedproof.report.comparison import cautions
 from seedproof.report.comparison.figures import (
     MAX_VOTES,
@@ -41,9 +42,9 @@ class Section:
 
     topic: str
     slug: str
-    finding: str
+    finding: Message
     figures: tuple[Figure, ...]
-    paragraphs: tuple[str, ...] = ()
+    paragraphs: tuple[Message, ...] = ()
 
 
 def render_page(
@@ -97,7 +98,7 @@ def _forest(view: ComparisonView, figures: Sequence[Figure]) -> list[Block]:
 def _sections(comparison: Comparison, figures: Sequence[Figure]) -> list[Section]:
     findings = {
         "Stability and accuracy": _accuracy_finding(comparison),
-        "Stability and cost": "What stability costs",
+        "Stability and cost": Message("costs", "What stability costs"),
         "Example by example": _example_finding(comparison),
     }
     found = []
@@ -109,23 +110,29 @@ def _sections(comparison: Comparison, figures: Sequence[Figure]) -> list[Section
     return found
 
 
-def _accuracy_finding(comparison: Comparison) -> str:
+def _accuracy_finding(comparison: Comparison) -> Message:
     """Whether what is steadier pays with accuracy, as far as it is known."""
     steadier = with_verdict(comparison, "flip_rate", "steadier")
     verdicts = {verdict_on(arm, "accuracy") for arm in steadier}
     if "worse" in verdicts:
-        return "Steadier, at a loss of accuracy"
+        return Message("steadier-and-worse", "Steadier, at a loss of accuracy")
     if verdicts and verdicts <= {"better", "no difference shown"}:
-        return "Steadier, and no loss of accuracy shown"
-    return "Flips and accuracy of each arm"
+        return Message("steadier-and-no-loss-shown", "Steadier, and no loss of accuracy shown")
+    return Message("flips-and-accuracy", "Flips and accuracy of each arm")
 
 
-def _example_finding(comparison: Comparison) -> str:
+def _example_finding(comparison: Comparison) -> Message:
     first = next((arm for arm in foremost(comparison) if arm.votes is not None), None)
     if first is None or first.effects["flip_rate"].verdict == "too few runs":
-        return "Votes before and after"
+        return Message("votes", "Votes before and after")
     more, less = moved_examples(first)
-    return f"With {first.name}, {more:,} examples are more settled and {less:,} less"
+    return Message(
+        "votes-settled",
+        "With {arm}, {n_more:,} examples are more settled and {n_less:,} less",
+        arm=first.name,
+        n_more=more,
+        n_less=less,
+    )
 
 
 def _left_out(comparison: Comparison) -> str:

@@ -59,14 +59,22 @@ class ComparisonReport:
         effects = found.effects
         if method is not None:
             if method not in found.explanations:
-                known = ", ".join(found.explanations) or "none"
                 raise UnknownNameError(
-                    f"{arm!r} is not compared by explanations of {method!r}. Known: {known}."
+                    "{arm!r} is not compared by explanations of {method!r}. Known: {listed}.",
+                    arm=arm,
+                    method=method,
+                    listed=tuple(found.explanations) or "none",
+                    known=tuple(found.explanations),
                 )
             effects = found.explanations[method]
         if metric not in effects:
-            known = ", ".join(effects) or "none, because it is the baseline"
-            raise UnknownNameError(f"{arm!r} has no effect on {metric!r}. It has: {known}.")
+            raise UnknownNameError(
+                "{arm!r} has no effect on {metric!r}. It has: {listed}.",
+                arm=arm,
+                metric=metric,
+                listed=tuple(effects) or "none, because it is the baseline",
+                known=tuple(effects),
+            )
         return effects[metric]
 
     def view(self, *, show: Sequence[str] = ()) -> ComparisonView:

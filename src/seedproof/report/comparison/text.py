@@ -6,10 +6,9 @@ from rich.console import Group, JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from seedproof.messages import printable
 from seedproof.report.comparison.groups import verdict_kind
 from seedproof.report.comparison.view import Block, Cell, ComparisonView, Sheet
-from seedproof.report.numbers import sign
-from seedproof.report.printable import printable
 from seedproof.report.text import Prose, plain_text
 
 MAX_NAME = 16
@@ -48,7 +47,7 @@ def render(view: ComparisonView) -> RenderableType:
 
 
 def _effects(view: ComparisonView) -> RenderableType:
-    """One block a metric, one line an arm: 80 columns, however many arms there are."""
+    """One block per metric, one line per arm; 80 columns have no room for the unit of points."""
     blocks = (*view.key_blocks, *view.reason_blocks)
     lines = {_heading(block): _lines(block, view.baseline) for block in blocks}
     every = [HEAD, *(line for block in lines.values() for line in block)]
@@ -80,18 +79,18 @@ def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 def _lines(block: Block, baseline: str) -> list[tuple[str, ...]]:
     found: list[tuple[str, ...]] = [
-        (_name(baseline), _bare(block.baseline.value), "", "", "baseline", ""),
+        (_name(baseline), block.baseline.value.narrow, "", "", "baseline", ""),
         *_twice(block.baseline),
     ]
     for name, cell in block.cells:
         found.append(
             (
                 _name(name),
-                _bare(cell.value),
-                _bare(cell.change),
+                cell.value.narrow,
+                cell.change.narrow,
                 cell.interval,
                 cell.verdict,
-                _bare(cell.shows),
+                cell.shows.narrow,
             )
         )
         found += _twice(cell)
@@ -100,12 +99,7 @@ def _lines(block: Block, baseline: str) -> list[tuple[str, ...]]:
 
 def _twice(cell: Cell) -> list[tuple[str, ...]]:
     """What the explainer's own chance gives, below the arm that it belongs to."""
-    return [("    drawn twice", _bare(cell.floor), "", "", "", "")] if cell.floor else []
-
-
-def _bare(text: str) -> str:
-    """Without the unit of points, for which 80 columns have no room."""
-    return text.removesuffix(sign("points"))
+    return [("    drawn twice", cell.floor.narrow, "", "", "", "")] if cell.floor else []
 
 
 def _name(name: str) -> str:

@@ -9,16 +9,18 @@ import pyarrow as pa
 from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.comparison.effect import Effect, scale_of
 from seedproof.errors import ColumnError
+from seedproof.messages import Message
 from seedproof.metrics.card import card
 from seedproof.metrics.entropy import HIGH_ENTROPY
 from seedproof.report.comparison import amounts, cautions, words
+from seedproof.report.comparison.amounts import Written
 from seedproof.report.comparison.groups import foremost
 from seedproof.report.comparison.reasons import KEY_FIGURES, explained_by, of_method
 from seedproof.report.comparison.words import Finding
 from seedproof.report.numbers import quantity
 from seedproof.report.reasons.view import TOKENS
 from seedproof.report.reasons.words import named
-from seedproof.report.view import agreement_dots
+from seedproof.report.view import agreement_dots, unknown_column
 
 # What says most, in the order in which it is shown; whatever of it there is.
 KEY_METRICS = (
@@ -31,6 +33,7 @@ KEY_METRICS = (
     "ece",
 )
 MAX_EXAMPLES = 5
+NOTHING = Written()
 OWN_COLUMNS = frozenset(
     {
         "example",
@@ -60,15 +63,15 @@ class Cell:
         floor: The same between two draws of one run, for figures of explanations, where known.
     """
 
-    value: str
-    change: str = ""
+    value: Written
+    change: Written = NOTHING
     interval: str = ""
     verdict: str = ""
     would_show: str = ""
-    shows: str = ""
+    shows: Written = NOTHING
     over: str = ""
     note: str = ""
-    floor: str = ""
+    floor: Written = NOTHING
 
 
 @dataclass(frozen=True)
@@ -103,11 +106,25 @@ class Block:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A small table of text; the first column is the arm."""
+    """A small table of text; the first column is the arm.
 
+    Args:
+        columns: Names of the columns: `arm`, `entropy_cut`, `high_entropy_cut`,
+            `high_entropy_cut_as_published`, `share_of_gold`, and `cost_` with the name of a cost.
+        header: The same for people.
+        rows: One for each arm.
+        notes: How to read them.
+    """
+
+    columns: tuple[str, ...]
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    note: str
+    notes: tuple[Message, ...]
+
+    @property
+    def note(self) -> str:
+        """The notes in words."""
+        return " ".join(map(str, self.notes))
 
 
 @dataclass(frozen=True)
@@ -192,10 +209,10 @@ def build_view(comparison: Comparison, *, show: Sequence[str] = ()) -> Compariso
     by_name = {block.metric: block for block in blocks}
     reasons = _reason_blocks(comparison)
     return ComparisonView(
-        title=words.title(comparison),
-        headline=words.headline(comparison),
+        title=str(words.title(comparison)),
+        headline=str(words.headline(comparison)),
         findings=words.findings(comparison),
-        brackets=cautions.brackets(comparison),
+        brackets=str(cautions.brackets(comparison)),
         baseline=comparison.baseline.name,
         arms=_arms(comparison),
         dots=_dots(comparison),
@@ -210,7 +227,7 @@ def build_view(comparison: Comparison, *, show: Sequence[str] = ()) -> Compariso
         blocks=(*blocks, *reasons),
         sheet=_sheet(comparison),
         moved=tuple(_moved(arm, show) for arm in foremost(comparison) if arm.settled is not None),
-        notes=(*comparison.notes, *cautions.limits(comparison)),
+        notes=tuple(map(str, (*comparison.notes, *cautions.limits(comparison)))),
     )
 
 
@@ -224,12 +241,10 @@ def _check_shown(comparison: Comparison, show: Sequence[str]) -> None:
             if name == TOKENS:
                 raise ColumnError(
                     "A comparison shows no tokens. Look at those of one arm with `seedproof "
-                    "measure STORE --arm ARM --show tokens`."
+                    "measure STORE --arm ARM --show tokens`.",
+                    column=name,
                 )
-            known = ", ".join(map(repr, carried)) or "none"
-            raise ColumnError(
-                f"There is no further column {name!r} to show. Carried along: {known}."
-            )
+            raise unknown_column(name, tuple(carried))
 
 
 def _metrics(comparison: Comparison) -> list[str]:
@@ -291,15 +306,15 @@ def _block(comparison: Comparison, name: str, *, method: str = "") -> Block:
     )
 
 
-def _floor(arm: ComparedArm, name: str, method: str) -> str:
+def _floor(arm: ComparedArm, name: str, method: str) -> Written:
     """What two draws of one run give, as far as it is known."""
     found = arm.measurement.explanations.get(method)
     if found is None or found.noise is None:
-        return ""
+        return NOTHING
     return amounts.figure(name, found.noise[name].value)
 
 
-def _cell(arm: ComparedArm, effect: Effect, *, floor: str) -> Cell:
+def _cell(arm: ComparedArm, effect: Effect, *, floor: Written) -> Cell:
     is_open = effect.verdict == "no difference shown"
     return Cell(
         value=amounts.figure(effect.metric, arm.measurement.metrics[effect.metric].value),
@@ -307,9 +322,9 @@ def _cell(arm: ComparedArm, effect: Effect, *, floor: str) -> Cell:
         interval=amounts.ends(effect),
         verdict=effect.verdict,
         would_show=amounts.would_show([effect]) if is_open else "",
-        shows=amounts.shows(effect) if is_open else "",
+        shows=amounts.shows(effect) if is_open else NOTHING,
         over=effect.over or "",
-        note=effect.note,
+        note="" if effect.note is None else str(effect.note),
         floor=floor,
     )
 
@@ -320,20 +335,27 @@ def is_ratio(metric: str) -> bool:
 
 
 def _sheet(comparison: Comparison) -> Sheet | None:
+    titles = {
+        "entropy_cut": "ΔLE",
+        "high_entropy_cut": "ΔLE, high-entropy examples",
+        "high_entropy_cut_as_published": "as published (regression to the mean)",
+        "share_of_gold": f"% of {comparison.gold}",
+    }
     columns = {
-        "ΔLE": {arm.name: _entropy_cut(arm) for arm in comparison.arms},
-        "ΔLE, high-entropy examples": _high(comparison, "reduction"),
-        "as published (regression to the mean)": _high(comparison, "as_published"),
+        "entropy_cut": {arm.name: _entropy_cut(arm) for arm in comparison.arms},
+        "high_entropy_cut": _high(comparison, "reduction"),
+        "high_entropy_cut_as_published": _high(comparison, "as_published"),
     }
     if comparison.gold is not None:
-        columns[f"% of {comparison.gold}"] = {
+        columns["share_of_gold"] = {
             arm.name: amounts.percent(arm.share_of_gold)
             for arm in comparison.arms
             if arm.share_of_gold is not None
         }
     every = (comparison.baseline, *comparison.arms)
     for name in dict.fromkeys(key for arm in every for key in arm.costs):
-        columns[cautions.cost_title(name)] = {
+        titles[f"cost_{name}"] = cautions.cost_title(name)
+        columns[f"cost_{name}"] = {
             arm.name: quantity(arm.costs[name]) for arm in every if name in arm.costs
         }
     columns = {name: cells for name, cells in columns.items() if any(cells.values())}
@@ -343,24 +365,30 @@ def _sheet(comparison: Comparison) -> Sheet | None:
         (arm.name, *(cells.get(arm.name) or amounts.NONE for cells in columns.values()))
         for arm in every
     )
-    return Sheet(("arm", *columns), rows, _sheet_note(comparison))
+    header = ("arm", *(titles[name] for name in columns))
+    return Sheet(("arm", *columns), header, rows, _sheet_notes(comparison))
 
 
-def _sheet_note(comparison: Comparison) -> str:
-    found = []
+def _sheet_notes(comparison: Comparison) -> tuple[Message, ...]:
+    notes = []
     if any("label_entropy" in arm.effects for arm in comparison.arms):
-        found.append("ΔLE is the reduction of mean label entropy.")
+        notes.append(Message("entropy-cut", "ΔLE is the reduction of mean label entropy."))
     chosen = [arm.high_entropy.n_chosen for arm in comparison.arms if arm.high_entropy is not None]
     if any(chosen):
-        found.append(
-            f"High-entropy examples are those above {HIGH_ENTROPY} in the baseline, about "
-            f"{max(chosen):,.0f}: chosen on one half of its runs and measured on the other "
-            "(cross-fitted). As published: chosen and measured on the same runs, which shows a "
-            "reduction even where there is none, by regression to the mean."
+        notes.append(
+            Message(
+                "regression-to-the-mean",
+                "High-entropy examples are those above {limit} in the baseline, about "
+                "{n_chosen:,.0f}: chosen on one half of its runs and measured on the other "
+                "(cross-fitted). As published: chosen and measured on the same runs, which shows a "
+                "reduction even where there is none, by regression to the mean.",
+                limit=HIGH_ENTROPY,
+                n_chosen=max(chosen),
+            )
         )
     if any(arm.costs for arm in comparison.arms):
-        found.append("Costs are medians over runs, as the runs logged them.")
-    return " ".join(found)
+        notes.append(Message("costs", "Costs are medians over runs, as the runs logged them."))
+    return tuple(notes)
 
 
 def _entropy_cut(arm: ComparedArm) -> str:

@@ -5,15 +5,23 @@ difference shown", together with what these runs would have shown.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.comparison.effect import Effect
+from seedproof.messages import Message
 from seedproof.report.comparison import amounts
 from seedproof.report.comparison.cautions import warnings
-from seedproof.report.comparison.groups import BAD, GOOD, names, verdict_on, with_verdict
+from seedproof.report.comparison.groups import (
+    BAD,
+    GOOD,
+    Series,
+    names,
+    verdict_on,
+    with_verdict,
+)
 from seedproof.report.comparison.reasons import explained_by, of_method
-from seedproof.report.numbers import NO_BREAK, number
+from seedproof.report.numbers import NO_BREAK, WithUnit
 from seedproof.report.reasons.words import TOP_WORDS, named
 from seedproof.report.words import VERDICT_RUNS, spread_cause
 
@@ -26,24 +34,44 @@ FRACTIONS = {25.0: "a quarter", 33.3: "a third", 50.0: "half", 66.7: "two thirds
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of thought: its topic, what may be said in a word, and the words themselves."""
+    """One line of thought.
+
+    Args:
+        topic: What it is about, for people.
+        verdict: What may be said in a word; None for what is no verdict.
+        messages: What is said.
+        metric: The metric that it is about; empty for several.
+        method: By which method was explained, for figures of explanations.
+    """
 
     topic: str
-    verdict: str
-    text: str
+    verdict: Message | None
+    messages: tuple[Message, ...]
+    metric: str = ""
+    method: str = ""
+
+    @property
+    def text(self) -> str:
+        """The words."""
+        return " ".join(map(str, self.messages))
 
 
-def title(comparison: Comparison) -> str:
+def title(comparison: Comparison) -> Message:
     """What was compared, in one line."""
     first = comparison.baseline.measurement
     n_arms = len(comparison.arms)
-    n_runs = first.n_runs + sum(arm.measurement.n_runs for arm in comparison.arms)
-    arms = "1 arm" if n_arms == 1 else f"{n_arms} arms"
+    arms = "1 arm" if n_arms == 1 else "{n_arms} arms"
     labeled = "" if first.n_labeled else " (no labels)"
     matched = " · rates matched" if comparison.match_rates else ""
-    return (
-        f"{arms} against {comparison.baseline.name} · {n_runs} runs{_pairing(comparison)} · "
-        f"{first.n_examples:,} examples{labeled} · {first.n_classes:,} classes{matched}"
+    return Message(
+        "compared",
+        f"{arms} against {{baseline}} · {{n_runs}} runs{_pairing(comparison)} · "
+        f"{{n_examples:,}} examples{labeled} · {{n_classes:,}} classes{matched}",
+        n_arms=n_arms,
+        baseline=comparison.baseline.name,
+        n_runs=first.n_runs + sum(arm.measurement.n_runs for arm in comparison.arms),
+        n_examples=first.n_examples,
+        n_classes=first.n_classes,
     )
 
 
@@ -54,47 +82,59 @@ def _pairing(comparison: Comparison) -> str:
     return ", paired by seed" if True in paired else ", not paired"
 
 
-def headline(comparison: Comparison) -> str:
+def headline(comparison: Comparison) -> Message:
     """The finding on the answers, and whether accuracy pays for it."""
-    start = "At matched rates: " if comparison.match_rates else ""
-    return start + _on_answers(comparison)
+    finding = _on_answers(comparison)
+    if not comparison.match_rates:
+        return finding
+    return Message("at-matched-rates", "At matched rates: {finding}", finding=finding)
 
 
-def _on_answers(comparison: Comparison) -> str:
+def _on_answers(comparison: Comparison) -> Message:
     steadier = with_verdict(comparison, "flip_rate", "steadier")
     shaken = with_verdict(comparison, "flip_rate", "less steady")
     if steadier:
-        start = f"{_few(steadier, comparison)} {_verb(steadier, 'cut')} the flips"
-        cuts = f"{start} by {_about(steadier)}"
+        cut = f"{{arms}} {_verb(steadier, 'cut')} the flips by {{amount}}"
+        fields = {"arms": _few(steadier, comparison), "amount": _about(steadier)}
         if not shaken:
-            return cuts + _accuracy_clause(steadier) + "."
-        return f"{cuts}; {_few(shaken, comparison)} {_verb(shaken, 'raise')} them."
+            return Message(
+                "flips-cut", f"{cut}{{accuracy}}.", **fields, accuracy=_accuracy_clause(steadier)
+            )
+        return Message(
+            "flips-cut-and-raised",
+            f"{cut}; {{shaken}} {_verb(shaken, 'raise')} them.",
+            **fields,
+            shaken=_few(shaken, comparison),
+        )
     if shaken:
-        start = f"{_few(shaken, comparison)} {_verb(shaken, 'make')} answers less steady"
-        return f"{start}{_accuracy_clause(shaken, loss_only=True)}."
+        return Message(
+            "flips-raised",
+            f"{{arms}} {_verb(shaken, 'make')} answers less steady{{accuracy}}.",
+            arms=_few(shaken, comparison),
+            accuracy=_accuracy_clause(shaken, loss_only=True),
+        )
     if with_verdict(comparison, "flip_rate", "no difference shown"):
-        return "No difference in the flips is shown."
+        return Message("no-difference-shown", "No difference in the flips is shown.")
     if with_verdict(comparison, "flip_rate", "too few runs"):
-        return "Too few runs for a verdict on the flips."
-    return "No verdict on the flips."
+        return Message("too-few-runs", "Too few runs for a verdict on the flips.")
+    return Message("no-verdict", "No verdict on the flips.")
 
 
-def _few(arms: Sequence[ComparedArm], comparison: Comparison) -> str:
+def _few(arms: Sequence[ComparedArm], comparison: Comparison) -> Message:
     """Names if they are few and short, else how many of how many."""
-    listed = names(arms)
-    if len(arms) <= MAX_NAMED and len(listed) <= MAX_NAME_LENGTH:
-        return listed
-    n_arms = len(comparison.arms)
-    if len(arms) == n_arms:
-        return listed if n_arms == 1 else f"All {n_arms} arms"
-    return f"{len(arms)} of {n_arms} arms"
+    listed, n_arms = names(arms), len(comparison.arms)
+    is_short = len(arms) <= MAX_NAMED and len(str(listed)) <= MAX_NAME_LENGTH
+    if is_short or len(arms) == n_arms == 1:
+        return Message("arms-named", "{arms}", arms=listed)
+    words = "All {n_arms} arms" if len(arms) == n_arms else "{n_of_them} of {n_arms} arms"
+    return Message("arms-counted", words, arms=listed, n_of_them=len(arms), n_arms=n_arms)
 
 
 def _verb(arms: Sequence[ComparedArm], verb: str) -> str:
     return f"{verb}s" if len(arms) == 1 else verb
 
 
-def _about(arms: Sequence[ComparedArm]) -> str:
+def _about(arms: Sequence[ComparedArm]) -> Message:
     """By how much flips are cut: a fraction where all estimates are near it."""
     cuts = sorted(
         cut for arm in arms if (cut := amounts.in_percent(arm.effects["flip_rate"])) is not None
@@ -102,22 +142,25 @@ def _about(arms: Sequence[ComparedArm]) -> str:
     middle = (cuts[0] + cuts[-1]) / 2
     nearest = min(FRACTIONS, key=lambda fraction: abs(fraction - middle))
     if all(abs(cut - nearest) <= NEAR for cut in cuts):
-        return f"about {FRACTIONS[nearest]}"
-    low, high = f"{cuts[0]:.0f}", f"{cuts[-1]:.0f}"
-    return f"{low}{NO_BREAK}%" if low == high else f"{low} to {high}{NO_BREAK}%"
+        return Message("fraction", f"about {FRACTIONS[nearest]}", percent=nearest)
+    is_one = f"{cuts[0]:.0f}" == f"{cuts[-1]:.0f}"
+    words = "{low:.0f}" if is_one else "{low:.0f} to {high:.0f}"
+    return Message("percentage", f"{words}{NO_BREAK}%", low=cuts[0], high=cuts[-1])
 
 
-def _accuracy_clause(arms: Sequence[ComparedArm], *, loss_only: bool = False) -> str:
+def _accuracy_clause(arms: Sequence[ComparedArm], *, loss_only: bool = False) -> Message | str:
+    """What may be said of accuracy in addition; an empty text if nothing."""
     verdicts = {verdict_on(arm, "accuracy") for arm in arms}
     if "worse" in verdicts:
         worse = [arm for arm in arms if verdict_on(arm, "accuracy") == "worse"]
-        return "; accuracy falls" + ("" if len(worse) == len(arms) else f" with {names(worse)}")
+        words = "; accuracy falls" + ("" if len(worse) == len(arms) else " with {arms}")
+        return Message("accuracy-falls", words, arms=names(worse))
     if loss_only:
         return ""
     if verdicts == {"better"}:
-        return "; accuracy rises"
+        return Message("accuracy-rises", "; accuracy rises")
     if verdicts <= {"better", "no difference shown"}:
-        return "; no loss of accuracy shown"
+        return Message("no-accuracy-loss-shown", "; no loss of accuracy shown")
     return ""
 
 
@@ -125,17 +168,17 @@ def findings(comparison: Comparison) -> tuple[Finding, ...]:
     """What a person wants to know first."""
     found = [_on(comparison, "Answers", "flip_rate", "The flip rate")]
     if "accuracy" in comparison.baseline.measurement.metrics:
+        spread = _on(comparison, "Good and bad runs", "accuracy_sd", "Accuracy’s sd over runs")
         found += [
             _on(comparison, "Accuracy", "accuracy", "Accuracy"),
-            _on(comparison, "Good and bad runs", "accuracy_sd", "Accuracy’s sd over runs"),
+            replace(spread, messages=(*spread.messages, *_parts_of_spread(comparison))),
         ]
-        found[-1] = _with_parts(comparison, found[-1])
     if "probability_sd" in comparison.baseline.measurement.metrics:
         found.append(_on(comparison, "Confidence", "probability_sd", "A probability’s sd"))
     found += [_on_reasons(comparison, method) for method in explained_by(comparison)]
     watched = warnings(comparison)
     if watched:
-        found.append(Finding("Watch", "", " ".join(watched)))
+        found.append(Finding("Watch", None, tuple(watched)))
     return tuple(found)
 
 
@@ -144,24 +187,42 @@ def _on_reasons(comparison: Comparison, method: str) -> Finding:
     several = len(explained_by(comparison)) > 1
     topic = f"Reasons ({named(method)})" if several else "Reasons"
     explained = of_method(comparison, method)
-    found = _on(explained, topic, TOP_WORDS, "The share of top words that differ")
-    floor = _floors(explained, method)
-    return Finding(topic, found.verdict, f"{found.text} {floor}") if floor else found
+    finding = _on(explained, topic, TOP_WORDS, "The share of top words that differ")
+    messages = (*finding.messages, *_floors(explained, method))
+    return replace(finding, messages=messages, method=method)
 
 
-def _floors(explained: Comparison, method: str) -> str:
+def _floors(explained: Comparison, method: str) -> tuple[Message, ...]:
     """How far two draws of one run are apart, with each arm of which that is known."""
-    told = []
-    for arm in (explained.baseline, *explained.arms):
-        noise = arm.measurement.explanations[method].noise
-        if noise is not None:
-            told.append(f"{amounts.figure(TOP_WORDS, noise[TOP_WORDS].value)} with {arm.name}")
-    return f"Two draws of one explainer already differ in {', '.join(told)}." if told else ""
+    noise = {
+        arm.name: found[TOP_WORDS].value
+        for arm in (explained.baseline, *explained.arms)
+        if (found := arm.measurement.explanations[method].noise) is not None
+    }
+    if not noise:
+        return ()
+    parts = tuple(
+        Message(
+            "noise-of-arm",
+            "{noise} with {arm}",
+            noise=amounts.figure(TOP_WORDS, value),
+            arm=arm,
+        )
+        for arm, value in noise.items()
+    )
+    return (
+        Message(
+            "explainer-noise",
+            "Two draws of one explainer already differ in {listed}.",
+            listed=Series(parts, ", "),
+            noise=noise,
+        ),
+    )
 
 
 def _on(comparison: Comparison, topic: str, metric: str, subject: str) -> Finding:
     """All arms' effects on one metric, the shown ones first."""
-    parts = []
+    messages = []
     for verdicts in (GOOD, BAD):
         for direction in ("falls", "rises"):
             arms = [
@@ -170,27 +231,35 @@ def _on(comparison: Comparison, topic: str, metric: str, subject: str) -> Findin
                 if amounts.direction(arm.effects[metric]) == direction
             ]
             if arms:
-                parts.append(_shown(comparison, metric, subject, arms, direction))
+                messages.append(_shown(comparison, metric, subject, arms, direction))
     n_judged = sum(metric in arm.effects for arm in comparison.arms)
     unclear = with_verdict(comparison, metric, "no difference shown")
     if unclear:
-        parts.append(_open(metric, unclear, is_all=len(unclear) == n_judged))
+        messages.append(_open(metric, unclear, is_all=len(unclear) == n_judged))
     few = with_verdict(comparison, metric, "too few runs")
     if few:
-        parts.append(_too_few(metric, few, is_all=len(few) == n_judged))
+        messages.append(_too_few(metric, few, is_all=len(few) == n_judged))
     rest = with_verdict(comparison, metric, "not tested")
     if rest:
-        parts.append(_untested(metric, rest))
-    return Finding(topic, _in_a_word(comparison, metric), " ".join(parts))
+        messages.append(_untested(metric, rest))
+    return Finding(topic, _in_a_word(comparison, metric), tuple(messages), metric)
 
 
-def _in_a_word(comparison: Comparison, metric: str) -> str:
+def _in_a_word(comparison: Comparison, metric: str) -> Message:
     verdicts = [arm.effects[metric].verdict for arm in comparison.arms if metric in arm.effects]
+    n_arms = len(verdicts)
     if len(set(verdicts)) == 1:
-        return "No verdict." if verdicts[0] == "not tested" else f"{verdicts[0].capitalize()}."
-    shown = [one for one in GOOD + BAD if one in verdicts] or ["no difference shown"]
-    counted = ", ".join(f"{one} with {verdicts.count(one)}" for one in shown)
-    return f"{counted[0].upper()}{counted[1:]} of {len(verdicts)} arms."
+        word = "No verdict" if verdicts[0] == "not tested" else verdicts[0].capitalize()
+        return Message("one-verdict", f"{word}.", counts={verdicts[0]: n_arms}, n_arms=n_arms)
+    shown = [verdict for verdict in GOOD + BAD if verdict in verdicts] or ["no difference shown"]
+    counts = {verdict: verdicts.count(verdict) for verdict in shown}
+    listed = ", ".join(f"{verdict} with {n}" for verdict, n in counts.items())
+    return Message(
+        "several-verdicts",
+        f"{listed[0].upper()}{listed[1:]} of {{n_arms}} arms.",
+        counts=counts,
+        n_arms=n_arms,
+    )
 
 
 def _shown(
@@ -199,76 +268,102 @@ def _shown(
     subject: str,
     arms: Sequence[ComparedArm],
     direction: str,
-) -> str:
-    before = amounts.figure(metric, comparison.baseline.measurement.metrics[metric].value)
+) -> Message:
+    fields = {
+        "metric": metric,
+        "direction": direction,
+        "arms": names(arms),
+        "before": amounts.figure(metric, comparison.baseline.measurement.metrics[metric].value),
+    }
+    start = f"{subject} {{direction}} from {{before}}"
     if len(arms) > MAX_NAMED:
-        span = amounts.span([arm.effects[metric] for arm in arms])
-        return f"{subject} {direction} from {before} with {names(arms)}, by {span}."
-    told = [_one_shown(arm, metric) for arm in arms]
-    return f"{subject} {direction} from {before} " + "; ".join(told) + "."
+        effects = tuple(arm.effects[metric] for arm in arms)
+        return Message(
+            "change-shown",
+            f"{start} with {{arms}}, by {{span}}.",
+            **fields,
+            span=amounts.Amounts(effects, amounts.span),
+        )
+    changes = Series(tuple(_one_shown(arm, metric) for arm in arms))
+    return Message("change-shown", f"{start} {{changes}}.", **fields, changes=changes)
 
 
-def _one_shown(arm: ComparedArm, metric: str) -> str:
+def _one_shown(arm: ComparedArm, metric: str) -> Message:
     effect, after = arm.effects[metric], arm.measurement.metrics[metric].value
-    start = f"to {amounts.figure(metric, after)} with {arm.name}"
-    if effect.value is None:
-        return start
-    word = "by" if effect.scale == "difference" else f"a {_noun(effect)} of"
-    return f"{start}, {word} {amounts.size(effect)}"
+    fields = {"after": amounts.figure(metric, after), "arm": arm.name, "size": amounts.Size(effect)}
+    words = "to {after} with {arm}"
+    if effect.value is not None:
+        noun = "by" if effect.scale == "difference" else f"a {_noun(effect)} of"
+        words += f", {noun} {{size}}"
+    return Message("change-of-arm", words, **fields)
 
 
 def _noun(effect: Effect) -> str:
     return "cut" if amounts.direction(effect) == "falls" else "rise"
 
 
-def _open(metric: str, arms: Sequence[ComparedArm], *, is_all: bool) -> str:
+def _open(metric: str, arms: Sequence[ComparedArm], *, is_all: bool) -> Message:
     """An open effect always comes with what these runs would have shown."""
-    effects = [arm.effects[metric] for arm in arms]
+    effects = tuple(arm.effects[metric] for arm in arms)
     start = "With" if is_all else "No difference shown with"
-    found = f"{start} {names(arms)}: {_range(effects)}"
-    shows = amounts.would_show(effects)
-    return f"{found}; these runs would show {shows}." if shows else f"{found}."
+    words = f"{start} {{arms}}: {{changes}}"
+    if amounts.would_show(effects):
+        words += "; these runs would show {would_show}"
+    return Message(
+        "no-difference-shown",
+        f"{words}.",
+        metric=metric,
+        arms=names(arms),
+        changes=amounts.Amounts(effects),
+        would_show=amounts.Amounts(effects, amounts.would_show),
+    )
 
 
-def _range(effects: Sequence[Effect]) -> str:
-    """The estimates of several effects, or one with its interval."""
-    if len(effects) == 1:
-        return f"{amounts.change(effects[0])} {amounts.ends(effects[0])}".strip()
-    known = [effect for effect in effects if effect.value is not None]
-    ordered = sorted(known, key=lambda effect: effect.value or 0.0)
-    if not ordered:
-        return amounts.NONE
-    low, high = amounts.change(ordered[0]), amounts.change(ordered[-1])
-    return low if low == high else f"{low.removesuffix(amounts.unit(ordered[0]))} to {high}"
-
-
-def _too_few(metric: str, arms: Sequence[ComparedArm], *, is_all: bool) -> str:
-    amount = _range([arm.effects[metric] for arm in arms])
+def _too_few(metric: str, arms: Sequence[ComparedArm], *, is_all: bool) -> Message:
+    words = "Too few runs for a verdict on {arms}: {changes}."
     if is_all:
-        return f"With {names(arms)}: {amount}, without an interval over runs."
-    return f"Too few runs for a verdict on {names(arms)}: {amount}."
+        words = "With {arms}: {changes}, without an interval over runs."
+    changes = amounts.Amounts(tuple(arm.effects[metric] for arm in arms))
+    return Message("too-few-runs", words, metric=metric, arms=names(arms), changes=changes)
 
 
-def _untested(metric: str, arms: Sequence[ComparedArm]) -> str:
+def _untested(metric: str, arms: Sequence[ComparedArm]) -> Message:
     note = arms[0].effects[metric].note
-    return f"No verdict on {names(arms)}" + (f": {note}." if note else ".")
+    words = "No verdict on {arms}: {note}." if note else "No verdict on {arms}."
+    return Message("no-verdict", words, metric=metric, arms=names(arms), note=note)
 
 
-def _with_parts(comparison: Comparison, finding: Finding) -> Finding:
+def _parts_of_spread(comparison: Comparison) -> tuple[Message, ...]:
     """What the spread is made of, where that can be said."""
     base = comparison.baseline
     if base.measurement.n_runs < VERDICT_RUNS:
-        return finding
-    independent = base.measurement.metrics["accuracy_sd_independent"].value
-    chance = f"{number(independent, 'points')}{NO_BREAK}pts"
+        return ()
+    fields = {
+        "baseline": base.name,
+        "chance": WithUnit(base.measurement.metrics["accuracy_sd_independent"].value, "points"),
+    }
     if spread_cause(base.measurement) is None:
-        more = f"With {base.name} it is not shown to exceed what independent flips give, {chance}."
-        return Finding(finding.topic, finding.verdict, f"{finding.text} {more}")
-    more = f"Independent flips alone would give {chance} with {base.name}."
+        return (
+            Message(
+                "spread-within-chance",
+                "With {baseline} it is not shown to exceed what independent flips give, {chance}.",
+                **fields,
+            ),
+        )
+    beyond = Message(
+        "spread-beyond-chance",
+        "Independent flips alone would give {chance} with {baseline}.",
+        **fields,
+    )
     calm = settled_runs(comparison)
-    if calm:
-        more += f" Beyond them, no spread is seen any longer with {names(calm)}."
-    return Finding(finding.topic, finding.verdict, f"{finding.text} {more}")
+    if not calm:
+        return (beyond,)
+    settled = Message(
+        "spread-settled",
+        "Beyond them, no spread is seen any longer with {arms}.",
+        arms=names(calm),
+    )
+    return beyond, settled
 
 
 def settled_runs(comparison: Comparison) -> list[ComparedArm]:

@@ -4,8 +4,8 @@ import numpy as np
 
 from seedproof.measurement.intervals import NORMAL
 from seedproof.measurement.result import Measurement
+from seedproof.messages import Message
 from seedproof.report.figures.base import MAX_NAMED_RUNS, Figure, drawn_runs
-from seedproof.report.numbers import NO_BREAK
 
 
 def accuracy_by_run(measurement: Measurement) -> Figure:
@@ -27,20 +27,27 @@ def accuracy_by_run(measurement: Measurement) -> Figure:
         }
         for rank, i in enumerate(order)
     ]
-    n_outside = int((~inside).sum())
-    best, worst = float(accuracy.max()), float(accuracy.min())
     return Figure(
         name="accuracy_by_run",
         section="Accuracy",
         title="Accuracy of each run",
-        takeaway=(
-            f"{n_outside} of {measurement.n_runs} runs fall outside the band; "
-            f"{0.05 * measurement.n_runs:g} would be expected."
+        takeaway=Message(
+            "runs-outside-band",
+            "{n_outside} of {n_runs} runs fall outside the band; {expected:g} would be expected.",
+            n_outside=int((~inside).sum()),
+            n_runs=measurement.n_runs,
+            expected=0.05 * measurement.n_runs,
         ),
-        reading=(
-            f"The best run has {best:.1f}{NO_BREAK}%, the worst {worst:.1f}{NO_BREAK}%. The band "
-            "holds 95 of 100 runs if examples flip independently of each other."
-        ),
+        reading=[
+            Message(
+                "accuracy-band",
+                "The best run has {best:.1f}\N{NO-BREAK SPACE}%, the worst "
+                "{worst:.1f}\N{NO-BREAK SPACE}%. The band holds 95 of 100 runs if examples flip "
+                "independently of each other.",
+                best=float(accuracy.max()),
+                worst=float(accuracy.min()),
+            )
+        ],
         rows=rows,
         facts={
             "mean": mean,

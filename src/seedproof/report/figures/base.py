@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from seedproof.measurement.result import Measurement
+from seedproof.messages import Message
 from seedproof.report.numbers import NO_BREAK
 
 # Up to so many runs each has a name, a cell, a line of its own; beyond, they are put together.
 MAX_NAMED_RUNS = 50
+BINS = Message("bins", "Shaded: 95 % over examples. Small figures: examples in the bin.")
 UNSEEN = "\N{REPLACEMENT CHARACTER}"
 # Vega looks names up in plain JavaScript objects, where these are found without being there.
 INHERITED = frozenset(
@@ -71,8 +73,8 @@ class Figure:
         name: What `report.to_png` and `--figure` call it.
         section: The topic that it belongs to.
         title: What is drawn.
-        takeaway: What to see; only what a computed condition supports.
-        reading: How to read it.
+        takeaway: What to see; only what a computed condition supports. None if there is nothing.
+        reading: How to read it, in any number of sentences.
         rows: The marks.
         facts: Constants of the chart: axis titles, limits, reference values.
         legend: Kind of mark, color and words, in HTML so that it wraps and enlarges.
@@ -84,8 +86,8 @@ class Figure:
     name: str
     section: str
     title: str
-    takeaway: str
-    reading: str
+    takeaway: Message | None
+    reading: Sequence[Message]
     rows: Sequence[Mapping[str, Any]]
     facts: Mapping[str, Any]
     legend: Sequence[tuple[str, str, str]] = ()

@@ -6,8 +6,8 @@ import numpy as np
 
 from seedproof.measurement.intervals import NORMAL
 from seedproof.measurement.result import Measurement
+from seedproof.messages import Message
 from seedproof.report.figures.base import MAX_NAMED_RUNS, Figure, drawn, drawn_runs
-from seedproof.report.numbers import NO_BREAK
 
 # Shares from fewer examples say more about chance than about the run.
 MIN_BIN = 10
@@ -65,7 +65,13 @@ def _reliability(measurement: Measurement, group: int, n_groups: int) -> Figure:
         section="Calibration",
         title=f"When the answer is “{name}”" if n_groups > 1 else "Share right by confidence",
         takeaway=_widest(summary),
-        reading=f"Bins with fewer than {MIN_BIN} examples of a run are left out.",
+        reading=[
+            Message(
+                "bins-left-out",
+                "Bins with fewer than {at_least} examples of a run are left out.",
+                at_least=MIN_BIN,
+            )
+        ],
         rows=rows,
         facts={
             "x": "confidence in the answer",
@@ -91,18 +97,33 @@ def _reliability(measurement: Measurement, group: int, n_groups: int) -> Figure:
     )
 
 
-def _widest(rows: list[dict[str, Any]]) -> str:
+def _widest(rows: list[dict[str, Any]]) -> Message:
     """The bin whose runs are farthest apart, with what chance alone would give."""
     row = max(rows, key=lambda one: one["high"] - one["low"])
     chance = 2 * NORMAL * np.sqrt(row["right"] * (1 - row["right"]) / max(row["count"], 1))
     start = (
-        f"An answer given with {row['x']:.2f} confidence is right in {100 * row['low']:.0f} to "
-        f"{100 * row['high']:.0f}{NO_BREAK}% of the cases"
+        "An answer given with {confidence:.2f} confidence is right in {low:.0f} to "
+        "{high:.0f}\N{NO-BREAK SPACE}% of the cases"
     )
-    by_chance = f"{row['count']:,} examples spread 95 of 100 runs over {100 * chance:.0f} points"
+    by_chance = "{n_examples:,} examples spread 95 of 100 runs over {chance:.0f} points"
+    fields = {
+        "confidence": row["x"],
+        "low": 100 * row["low"],
+        "high": 100 * row["high"],
+        "n_examples": row["count"],
+        "chance": 100 * chance,
+    }
     if row["high"] - row["low"] <= chance:
-        return f"{start}, no more than chance would give: {by_chance}."
-    return f"{start}, depending on the run; by chance alone, {by_chance}."
+        return Message(
+            "share-right-within-chance",
+            f"{start}, no more than chance would give: {by_chance}.",
+            **fields,
+        )
+    return Message(
+        "share-right-by-run",
+        f"{start}, depending on the run; by chance alone, {by_chance}.",
+        **fields,
+    )
 
 
 def ece_by_run(measurement: Measurement) -> Figure:
@@ -117,11 +138,16 @@ def ece_by_run(measurement: Measurement) -> Figure:
         name="ece_by_run",
         section="Calibration",
         title="Expected calibration error, one mark a run",
-        takeaway=(
-            f"From {values[low]:.1f}{NO_BREAK}% (run {measurement.runs[low]}) to "
-            f"{values[high]:.1f}{NO_BREAK}% (run {measurement.runs[high]})."
+        takeaway=Message(
+            "calibration-error-by-run",
+            "From {lowest:.1f}\N{NO-BREAK SPACE}% (run {best}) to {highest:.1f}\N{NO-BREAK SPACE}% "
+            "(run {worst}).",
+            lowest=float(values[low]),
+            best=measurement.runs[low],
+            highest=float(values[high]),
+            worst=measurement.runs[high],
         ),
-        reading="The tall tick is the mean.",
+        reading=[Message("mean-tick", "The tall tick is the mean.")],
         rows=rows,
         facts={"mean": float(values.mean()), "axis": "ECE of one run, %"},
         header=("run", "ECE, %"),

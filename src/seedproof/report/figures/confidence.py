@@ -7,9 +7,10 @@ import numpy as np
 from seedproof.measurement.examples import read_examples
 from seedproof.measurement.intervals import NORMAL
 from seedproof.measurement.result import Measurement
+from seedproof.messages import Message
 from seedproof.metrics.confidence import AGREEMENTS, LARGEST_SD
 from seedproof.metrics.entropy import HIGH_ENTROPY
-from seedproof.report.figures.base import Figure, drawn, quoted
+from seedproof.report.figures.base import BINS, Figure, drawn, quoted
 from seedproof.report.words import followed
 
 # Up to so many examples the map draws points, beyond it counts in a grid.
@@ -20,18 +21,12 @@ def confidence_map(measurement: Measurement) -> Figure:
     """Mean against spread of one probability an example: points if they are few, else counts."""
     drawn = measurement.n_examples <= MAX_POINTS
     rows = _points(measurement) if drawn else _cells(measurement)
-    counted = "" if drawn else " Darker cells hold more examples, on a logarithmic scale."
     return Figure(
         name="confidence_map",
         section="Confidence",
         title="Confidence and variability, " + ("one point an example" if drawn else "by count"),
-        takeaway="High up are the examples that the seed decides.",
-        reading=(
-            "Left: mostly wrong; right: mostly right."
-            if measurement.n_labeled
-            else "Right: every run is sure; further left and up: runs differ."
-        )
-        + counted,
+        takeaway=Message("decided-by-seed", "High up are the examples that the seed decides."),
+        reading=_reading(measurement, by_count=not drawn),
         rows=rows,
         facts={
             "kind": "points" if drawn else "cells",
@@ -44,6 +39,19 @@ def confidence_map(measurement: Measurement) -> Figure:
             ("diamond", "alert-mark", f"label entropy above {HIGH_ENTROPY}"),
         ],
     )
+
+
+def _reading(measurement: Measurement, *, by_count: bool) -> list[Message]:
+    reading = [
+        Message("wrong-to-right", "Left: mostly wrong; right: mostly right.")
+        if measurement.n_labeled
+        else Message("sure-to-split", "Right: every run is sure; further left and up: runs differ.")
+    ]
+    if by_count:
+        reading.append(
+            Message("counts-by-shade", "Darker cells hold more examples, on a logarithmic scale.")
+        )
+    return reading
 
 
 def _points(measurement: Measurement) -> list[dict[str, Any]]:
@@ -97,15 +105,20 @@ def sd_by_confidence(measurement: Measurement) -> Figure:
         if count[i] > 0
     ]
     peak = max(rows, key=lambda row: row["sd"])
-    whose = followed(measurement)
+    whose = str(followed(measurement))
     if measurement.n_classes == 2:
         whose = quoted(measurement.classes[1])
     return Figure(
         name="sd_by_confidence",
         section="Confidence",
         title="Spread by confidence",
-        takeaway=f"Near {peak['x']:.2f} a probability moves by ± {peak['sd']:.2f} between runs.",
-        reading="Shaded: 95 % over examples. Small figures: examples in the bin.",
+        takeaway=Message(
+            "largest-spread",
+            "Near {probability:.2f} a probability moves by ± {sd:.2f} between runs.",
+            probability=peak["x"],
+            sd=peak["sd"],
+        ),
+        reading=[BINS],
         rows=rows,
         facts={
             "x": f"mean probability of {whose}, over runs (ten bins)",

@@ -7,6 +7,7 @@ import numpy as np
 from seedproof.measurement.dynamics.pictures import N_CELLS, EntropyMap
 from seedproof.measurement.dynamics.result import DynamicsMeasurement
 from seedproof.measurement.intervals import NORMAL
+from seedproof.messages import Message
 from seedproof.report.figures.base import Figure
 
 # A table of more steps helps nobody.
@@ -28,10 +29,7 @@ def one_run_map(found: DynamicsMeasurement) -> tuple[Figure, ...]:
             section="Dynamics",
             title="Entropy over the other runs, by entropy within one run",
             takeaway=_steeper(line),
-            reading=(
-                "Stronger color: more examples, on a logarithmic scale. Bars: 95 % over examples."
-                + (" An example counts once for each traced run." if len(found.runs) > 1 else "")
-            ),
+            reading=_reading(found),
             rows=[*_cells(drawn), *line],
             facts={
                 "x": "label entropy within one run, over its steps (nats)",
@@ -95,18 +93,32 @@ def _line(drawn: EntropyMap) -> list[dict[str, Any]]:
     return found
 
 
-def _steeper(line: list[dict[str, Any]]) -> str:
+def _reading(found: DynamicsMeasurement) -> list[Message]:
+    reading = [
+        Message(
+            "counts-by-color",
+            "Stronger color: more examples, on a logarithmic scale. Bars: 95 % over examples.",
+        )
+    ]
+    if len(found.runs) > 1:
+        reading.append(Message("counted-by-run", "An example counts once for each traced run."))
+    return reading
+
+
+def _steeper(line: list[dict[str, Any]]) -> Message:
     """Where a run wavers least and most, of the columns whose mean is known well enough."""
     known = [row for row in line if row["low"] is not None]
     if len(known) < 2:
-        return "Too few examples to say how the two go together."
+        return Message("too-few-examples", "Too few examples to say how the two go together.")
     first, last = known[0], known[-1]
-    said = (
-        f"Where a run hardly wavers the others’ entropy is {first['mean']:.2f} nats; where it "
-        f"wavers most, {last['mean']:.2f}"
+    words = (
+        "Where a run hardly wavers the others’ entropy is {least:.2f} nats; where it wavers most, "
+        "{most:.2f}"
     )
-    are_apart = first["high"] < last["low"] or last["high"] < first["low"]
-    return f"{said}." if are_apart else f"{said}: no difference shown."
+    fields = {"least": first["mean"], "most": last["mean"]}
+    if first["high"] < last["low"] or last["high"] < first["low"]:
+        return Message("entropy-of-others-differs", f"{words}.", **fields)
+    return Message("entropy-of-others-open", f"{words}: no difference shown.", **fields)
 
 
 def cumulative_entropy(found: DynamicsMeasurement) -> tuple[Figure, ...]:
@@ -114,7 +126,6 @@ def cumulative_entropy(found: DynamicsMeasurement) -> tuple[Figure, ...]:
     curve = found.curve
     if curve is None:
         return ()
-    several = len(found.runs) > 1
     rows = [
         {"step": float(step), "mean": float(mean), "low": float(low), "high": float(high)}
         for step, mean, low, high in zip(
@@ -128,8 +139,14 @@ def cumulative_entropy(found: DynamicsMeasurement) -> tuple[Figure, ...]:
             section="Dynamics",
             title="Label entropy so far, over the steps",
             takeaway=_takeaway(rows),
-            reading="Mean over examples"
-            + (" and traced runs; shaded: the runs between which it lies." if several else "."),
+            reading=[
+                Message(
+                    "mean-over-runs",
+                    "Mean over examples and traced runs; shaded: the runs between which it lies.",
+                )
+                if len(found.runs) > 1
+                else Message("mean-over-examples", "Mean over examples.")
+            ],
             rows=rows,
             facts={"x": "updates of the recorder", "y": "mean label entropy (nats)"},
             header=("updates", "mean", "lowest run", "highest run"),
@@ -146,12 +163,21 @@ def cumulative_entropy(found: DynamicsMeasurement) -> tuple[Figure, ...]:
     )
 
 
-def _takeaway(rows: list[dict[str, Any]]) -> str:
+def _takeaway(rows: list[dict[str, Any]]) -> Message:
     """Where most of the wavering lies: at the start, if the entropy falls from its peak."""
     last, peak = rows[-1], max(rows, key=lambda row: row["mean"])
     if peak["mean"] > 0 and last["mean"] < LEVEL * peak["mean"]:
-        return (
-            f"Runs waver most early on: {peak['mean']:.2f} nats after {peak['step']:,.0f} updates, "
-            f"{last['mean']:.2f} in the end."
+        return Message(
+            "entropy-falls",
+            "Runs waver most early on: {peak:.2f} nats after {step:,.0f} updates, {last:.2f} in "
+            "the end.",
+            peak=peak["mean"],
+            step=peak["step"],
+            last=last["mean"],
         )
-    return f"In the end it is {last['mean']:.2f} nats, after {last['step']:,.0f} updates."
+    return Message(
+        "entropy-at-end",
+        "In the end it is {last:.2f} nats, after {step:,.0f} updates.",
+        last=last["mean"],
+        step=last["step"],
+    )

@@ -5,8 +5,9 @@ from itertools import pairwise
 import numpy as np
 
 from seedproof.measurement.result import Measurement
+from seedproof.messages import Message
 from seedproof.report.figures.base import MAX_NAMED_RUNS, Figure, drawn_runs
-from seedproof.report.numbers import NO_BREAK, number
+from seedproof.report.numbers import NO_BREAK, WithUnit
 from seedproof.typing import FloatArray, IntArray
 
 MAX_BLOCKS = 40
@@ -39,10 +40,14 @@ def flip_matrix(measurement: Measurement) -> Figure:
         section="Flips",
         title="Which runs disagree with which",
         takeaway=_most_apart(measurement),
-        reading=(
-            f"Runs are ordered by {ordered_by}. Each cell is the % of examples on which two runs "
-            "differ; their mean is the flip rate."
-        ),
+        reading=[
+            ordered_by,
+            Message(
+                "cell-of-two-runs",
+                "Each cell is the % of examples on which two runs differ; their mean is the flip "
+                "rate.",
+            ),
+        ],
         rows=rows,
         facts={
             "names": names,
@@ -58,10 +63,13 @@ def flip_matrix(measurement: Measurement) -> Figure:
     )
 
 
-def _run_order(measurement: Measurement, matrix: FloatArray) -> tuple[IntArray, str]:
+def _run_order(measurement: Measurement, matrix: FloatArray) -> tuple[IntArray, Message]:
     if "accuracy_by_run" in measurement.detail:
-        return np.argsort(-measurement.detail["accuracy_by_run"], kind="stable"), "accuracy"
-    return np.argsort(matrix.sum(axis=1), kind="stable"), "how much they agree with the others"
+        order = np.argsort(-measurement.detail["accuracy_by_run"], kind="stable")
+        return order, Message("ordered-by-accuracy", "Runs are ordered by accuracy.")
+    return np.argsort(matrix.sum(axis=1), kind="stable"), Message(
+        "ordered-by-agreement", "Runs are ordered by how much they agree with the others."
+    )
 
 
 def _blocks(matrix: FloatArray, names: list[str]) -> tuple[FloatArray, list[str]]:
@@ -104,13 +112,18 @@ def _step_legend(limits: list[float]) -> list[tuple[str, str, str]]:
     return [("band", f"r{_shade(i, limits)}", text) for i, text in enumerate(texts)]
 
 
-def _most_apart(measurement: Measurement) -> str:
+def _most_apart(measurement: Measurement) -> Message | None:
     matrix = measurement.detail["flip_matrix"]
     largest, mean = float(matrix.max()), measurement.metrics["flip_rate"].value
-    if largest <= 1.5 * mean or measurement.n_runs == 2:
-        return "All pairs of runs disagree about equally." if measurement.n_runs > 2 else ""
+    if measurement.n_runs == 2:
+        return None
+    if largest <= 1.5 * mean:
+        return Message("pairs-alike", "All pairs of runs disagree about equally.")
     a, b = np.unravel_index(int(matrix.argmax()), matrix.shape)
-    return (
-        f"Runs {measurement.runs[a]} and {measurement.runs[b]} disagree most: on "
-        f"{number(largest, 'percent')}{NO_BREAK}% of the examples."
+    return Message(
+        "runs-farthest-apart",
+        "Runs {first} and {second} disagree most: on {share} of the examples.",
+        first=measurement.runs[a],
+        second=measurement.runs[b],
+        share=WithUnit(largest, "percent"),
     )

@@ -9,12 +9,17 @@ from seedproof.measurement.explanations.curves import Curves
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.intervals import NORMAL
 from seedproof.measurement.result import Measurement
+from seedproof.messages import Message
 from seedproof.metrics.confidence import N_BINS
-from seedproof.report.figures.base import Figure, quoted
-from seedproof.report.numbers import NO_BREAK
+from seedproof.report.figures.base import BINS, Figure, quoted
 from seedproof.report.reasons.words import TOP_WORDS, named
 
 WIDTH = 1 / N_BINS
+COUNTED_BY_CLASS = Message("counted-by-class", "An example counts once for each class.")
+AGAINST = (
+    "{sure:.0f}\N{NO-BREAK SPACE}% of the top words differ where runs are sure, against "
+    "{doubtful:.0f}\N{NO-BREAK SPACE}% where they are not"
+)
 
 
 def top_words(measurement: Measurement) -> tuple[Figure, ...]:
@@ -67,13 +72,13 @@ def _figure(
     curves = found.curves
     whose = "a class" if curves is None or n_classes != 2 else quoted(curves.classes[0])
     noise = None if found.noise is None else found.noise[TOP_WORDS].value
-    by_class = "" if n_classes == 2 else " An example counts once for each class."
+    by_class = [] if n_classes == 2 else [COUNTED_BY_CLASS]
     return Figure(
         name=f"top_words_{found.method}",
         section="Reasons",
         title="Top words by confidence" + (f": {named(found.method)}" if names_method else ""),
         takeaway=_takeaway(rows, n_classes),
-        reading="Shaded: 95 % over examples. Small figures: examples in the bin." + by_class,
+        reading=[BINS, *by_class],
         rows=rows,
         facts={
             "x": f"mean probability of {whose}, over runs (ten bins)",
@@ -103,23 +108,39 @@ def _figure(
     )
 
 
-def _takeaway(rows: Sequence[Mapping[str, Any]], n_classes: int) -> str:
+def _takeaway(rows: Sequence[Mapping[str, Any]], n_classes: int) -> Message:
     """What sure and doubtful examples have in common, or not, as far as their bands tell."""
     # Of three classes one may be out of the question while runs waver between the others.
     sure = [row for row in rows if row["x"] > 0.9 or (n_classes == 2 and row["x"] < 0.1)]
     doubtful = [row for row in rows if 0.2 < row["x"] < 0.8]
     if sure and doubtful:
-        calm, moved = _mean(sure), _mean(doubtful)
-        ends = f"{calm:.0f}{NO_BREAK}% of the top words differ where runs are sure"
-        against = f"{ends}, against {moved:.0f}{NO_BREAK}% where they are not"
-        is_far = min(row["low"] for row in sure) > moved / 2
+        fields = {"sure": _mean(sure), "doubtful": _mean(doubtful)}
+        is_far = min(row["low"] for row in sure) > fields["doubtful"] / 2
         if max(row["high"] for row in sure) < min(row["low"] for row in doubtful):
-            but = ", but not steady" if is_far else ""
-            return f"Reasons are steadier where runs are sure{but}: {against}."
+            if is_far:
+                return Message(
+                    "steadier-but-not-steady-where-sure",
+                    f"Reasons are steadier where runs are sure, but not steady: {AGAINST}.",
+                    **fields,
+                )
+            return Message(
+                "steadier-where-sure",
+                f"Reasons are steadier where runs are sure: {AGAINST}.",
+                **fields,
+            )
         if is_far:
-            return f"A sure answer does not mean a steady reason: {against}."
+            return Message(
+                "not-steady-where-sure",
+                f"A sure answer does not mean a steady reason: {AGAINST}.",
+                **fields,
+            )
     peak = max(rows, key=lambda row: row["differ"])
-    return f"Near {peak['x']:.2f}, {peak['differ']:.0f}{NO_BREAK}% of the top words differ."
+    return Message(
+        "top-words-differ-most",
+        "Near {probability:.2f}, {differ:.0f}\N{NO-BREAK SPACE}% of the top words differ.",
+        probability=peak["x"],
+        differ=peak["differ"],
+    )
 
 
 def _mean(rows: Sequence[Mapping[str, Any]]) -> float:

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 
 from seedproof.measurement.result import Measurement
+from seedproof.messages import Message
 from seedproof.metrics.confidence import AGREEMENTS
 from seedproof.metrics.entropy import HIGH_ENTROPY
 from seedproof.report.figures.base import Figure
-from seedproof.report.numbers import NO_BREAK, number
+from seedproof.report.numbers import WithUnit
 
 
 def votes(measurement: Measurement) -> Figure:
@@ -41,7 +42,12 @@ def _splits(measurement: Measurement) -> Figure:
         section="Flips",
         title="How the runs vote on an example",
         takeaway=_agreeing(measurement),
-        reading="One bar for each way in which the runs split between the two classes.",
+        reading=[
+            Message(
+                "bar-by-split",
+                "One bar for each way in which the runs split between the two classes.",
+            )
+        ],
         rows=rows,
         facts={"kind": "splits", "axis": "% of examples"},
         legend=_agreement_legend(),
@@ -75,10 +81,13 @@ def _entropies(measurement: Measurement) -> Figure:
         section="Flips",
         title="How far the runs are from agreeing on an example",
         takeaway=_agreeing(measurement),
-        reading=(
-            "Label entropy of each example; the bar on the left: all runs agree. 0.69 if half of "
-            "them say one thing and half another. The scale of the counts is logarithmic."
-        ),
+        reading=[
+            Message(
+                "bar-by-entropy",
+                "Label entropy of each example; the bar on the left: all runs agree. 0.69 if half "
+                "of them say one thing and half another. The scale of the counts is logarithmic.",
+            )
+        ],
         rows=[row for row in rows if row["count"]],
         facts={
             "kind": "entropy",
@@ -98,12 +107,14 @@ def _between(low: float, high: float) -> str:
     return "0, all agree" if low < 0 else f"{low:.2f}–{high:.2f}"
 
 
-def _agreeing(measurement: Measurement) -> str:
-    agree = 1 - measurement.metrics["ambiguity"].value
-    high = measurement.metrics["high_entropy_share"].value
-    return (
-        f"{number(agree, 'percent')}{NO_BREAK}% of the examples get one answer from all runs; "
-        f"{number(high, 'percent')}{NO_BREAK}% have an entropy above {HIGH_ENTROPY}."
+def _agreeing(measurement: Measurement) -> Message:
+    return Message(
+        "examples-agreed-on",
+        "{agreed} of the examples get one answer from all runs; {high} have an entropy above "
+        "{limit}.",
+        agreed=WithUnit(1 - measurement.metrics["ambiguity"].value, "percent"),
+        high=WithUnit(measurement.metrics["high_entropy_share"].value, "percent"),
+        limit=HIGH_ENTROPY,
     )
 
 

@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.explanations.telling import OTHER_ANSWERS, OTHER_REASONS, SAME_REASONS
+from seedproof.messages import Message
 from seedproof.metrics.explanations.family import PAPER_TOP
 from seedproof.metrics.explanations.top_tokens import n_top, token_ranks
 from seedproof.metrics.explanations.weights import token_weights
-from seedproof.report.numbers import NO_BREAK
 from seedproof.typing import BoolArray
 
 # The first runs in canonical order, never chosen.
@@ -27,12 +27,21 @@ STEPS = (1.0, 2.0, 3.5, 6.0)
 ROUNDING = 1e-4
 # A distance is a mean over runs and all words: those closest may still name other top words.
 RULES = {
-    OTHER_REASONS: "Of the examples on which all runs agree, the one with reasons farthest apart, "
-    "in the mean over runs.",
-    OTHER_ANSWERS: "Of the examples on which runs differ, the one with reasons farthest apart, in "
-    "the mean over runs.",
-    SAME_REASONS: "Of the examples on which all runs agree, the one with reasons closest, in the "
-    "mean over runs.",
+    OTHER_REASONS: Message(
+        "agreed-and-farthest-apart",
+        "Of the examples on which all runs agree, the one with reasons farthest apart, in the mean "
+        "over runs.",
+    ),
+    OTHER_ANSWERS: Message(
+        "disagreed-and-farthest-apart",
+        "Of the examples on which runs differ, the one with reasons farthest apart, in the mean "
+        "over runs.",
+    ),
+    SAME_REASONS: Message(
+        "agreed-and-closest",
+        "Of the examples on which all runs agree, the one with reasons closest, in the mean over "
+        "runs.",
+    ),
 }
 
 
@@ -77,16 +86,21 @@ class HeatMap:
     Args:
         title: What it is an example of.
         example: Its id.
-        caption: By which rule it was found, and what all runs make of it.
+        captions: By which rule it was found, and what all runs make of it.
         rows: One for each of the first runs.
         is_cut: Whether only the first words are shown.
     """
 
-    title: str
+    title: Message
     example: str
-    caption: str
+    captions: tuple[Message, ...]
     rows: tuple[HeatRow, ...]
     is_cut: bool
+
+    @property
+    def caption(self) -> str:
+        """The captions in words."""
+        return " ".join(map(str, self.captions))
 
 
 def heat_maps(found: ExplanationMeasurement, classes: Sequence[str]) -> tuple[HeatMap, ...]:
@@ -116,7 +130,7 @@ def _heat_map(row: Mapping[str, Any], runs: Sequence[str], classes: Sequence[str
     return HeatMap(
         title=_title(row["rule"], is_top),
         example=row["example"],
-        caption=_caption(row, is_top, classes),
+        captions=_captions(row, is_top, classes),
         rows=tuple(
             HeatRow(
                 run=run,
@@ -148,51 +162,97 @@ def _answers(row: Mapping[str, Any], classes: Sequence[str]) -> list[str]:
     return [f"{name} {sure:.2f}" for name, sure in zip(said, row["confidences"], strict=True)]
 
 
-def _title(rule: str, is_top: BoolArray) -> str:
+def _title(rule: str, is_top: BoolArray) -> Message:
     """What the rule promises, if the top words bear it out."""
-    answer = "Other answers" if rule == OTHER_ANSWERS else "Same answer"
+    is_split = rule == OTHER_ANSWERS
+    answer = "Other answers" if is_split else "Same answer"
     if (is_top == is_top[0]).all():
-        return f"{answer}, same top words"
-    return f"{answer}, {'closest' if rule == SAME_REASONS else 'other'} reasons"
+        kind, reasons = "same-top-words", "same top words"
+    elif rule == SAME_REASONS:
+        kind, reasons = "closest-reasons", "closest reasons"
+    else:
+        kind, reasons = "other-reasons", "other reasons"
+    start = "other-answers" if is_split else "same-answer"
+    return Message(f"{start}-{kind}", f"{answer}, {reasons}")
 
 
-def _caption(row: Mapping[str, Any], is_top: BoolArray, classes: Sequence[str]) -> str:
+def _captions(
+    row: Mapping[str, Any], is_top: BoolArray, classes: Sequence[str]
+) -> tuple[Message, ...]:
     n_tokens = is_top.shape[1]
-    found = [RULES[row["rule"]], _said(row, classes), _named(is_top)]
+    messages = [RULES[row["rule"]], _said(row, classes), _named(is_top)]
     if n_tokens > MAX_TOKENS:
-        found.append(f"The first {MAX_TOKENS} of {n_tokens} words are shown.")
-    return " ".join(found)
+        messages.append(
+            Message(
+                "words-left-out",
+                "The first {n_shown} of {n_tokens} words are shown.",
+                n_shown=MAX_TOKENS,
+                n_tokens=n_tokens,
+            )
+        )
+    return tuple(messages)
 
 
-def _named(is_top: BoolArray) -> str:
+def _named(is_top: BoolArray) -> Message:
     """How many top words a run names, all runs name, and all runs share."""
-    n_each, n_any, n_all = is_top[0].sum(), is_top.any(axis=0).sum(), is_top.all(axis=0).sum()
-    words = "top word" if n_each == 1 else f"{n_each} top words"
+    n_each, n_any, n_all = (
+        int(n) for n in (is_top[0].sum(), is_top.any(axis=0).sum(), is_top.all(axis=0).sum())
+    )
+    fields = {"n_runs": len(is_top), "n_each": n_each, "n_any": n_any, "n_all": n_all}
+    words = "top word" if n_each == 1 else "{n_each} top words"
     if n_any == n_each:
-        return f"All name the same {words}."
-    each = f"Each names {'1 ' if n_each == 1 else ''}{words}, and {_all(len(is_top))} together"
-    verb = "are" if n_all > 1 else "is"
-    return f"{each} {n_any}; {n_all or 'none'} of them {verb} named by all."
+        return Message("top-words-same", f"All name the same {words}.", **fields)
+    each = "1 top word" if n_each == 1 else words
+    shared = "{n_all} of them are" if n_all > 1 else f"{'{n_all}' if n_all else 'none'} of them is"
+    return Message(
+        "top-words-counted",
+        f"Each names {each}, and {_all(len(is_top))} together {{n_any}}; {shared} named by all.",
+        **fields,
+    )
 
 
 def _all(n_runs: int) -> str:
-    return "both" if n_runs == 2 else f"all {n_runs}"
+    return "both" if n_runs == 2 else "all {n_runs}"
 
 
-def _said(row: Mapping[str, Any], classes: Sequence[str]) -> str:
+def _said(row: Mapping[str, Any], classes: Sequence[str]) -> Message:
     """What all runs answer, and how sure the least sure one is of it."""
     n_runs = len(row["predictions"])
     counts = Counter(row["predictions"]).most_common()
     if len(counts) == 1:
-        sure = ""
-        if row["confidences"] is not None:
-            # Probabilities have 32 bits: 0.9 is a little less in them.
-            least = math.floor(round(100 * min(row["confidences"]), 4))
-            sure = f" and are at least {least}{NO_BREAK}% sure"
-        return f"{_all(n_runs).capitalize()} runs say “{classes[counts[0][0]]}”{sure}."
-    (most, n_most), *others = counts
-    verb = "says" if n_most == 1 else "say"
-    found = [f"{n_most} of {n_runs} runs {verb} “{classes[most]}”"]
-    found += [f"{n} “{classes[index]}”" for index, n in others[: MAX_ANSWERS - 1]]
-    rest = sum(n for _, n in others[MAX_ANSWERS - 1 :])
-    return ", ".join([*found, *([f"{rest} something else"] if rest else [])]) + "."
+        start = f"{_all(n_runs).capitalize()} runs say “{{class_name}}”"
+        fields: dict[str, object] = {"n_runs": n_runs, "class_name": classes[counts[0][0]]}
+        if row["confidences"] is None:
+            return Message("answer-of-all", f"{start}.", **fields)
+        # Probabilities have 32 bits: 0.9 is a little less in them.
+        least = math.floor(round(100 * min(row["confidences"]), 4))
+        sure = "are at least {least_sure}\N{NO-BREAK SPACE}% sure"
+        return Message("answer-of-all", f"{start} and {sure}.", **fields, least_sure=least)
+    named = [(classes[index], n) for index, n in counts]
+    return Message(
+        "answers-split",
+        "{votes}.",
+        votes=Votes(n_runs, tuple(named[:MAX_ANSWERS]), sum(n for _, n in named[MAX_ANSWERS:])),
+    )
+
+
+@dataclass(frozen=True)
+class Votes:
+    """How many runs give which answer, as a list in words.
+
+    Args:
+        n_runs: How many runs there are.
+        named: The most frequent answers, and how many runs give them.
+        n_others: How many runs give another one.
+    """
+
+    n_runs: int
+    named: tuple[tuple[str, int], ...]
+    n_others: int
+
+    def __str__(self) -> str:
+        (most, n_most), *others = self.named
+        verb = "says" if n_most == 1 else "say"
+        parts = [f"{n_most} of {self.n_runs} runs {verb} “{most}”"]
+        parts += [f"{n} “{name}”" for name, n in others]
+        return ", ".join([*parts, *([f"{self.n_others} something else"] if self.n_others else [])])

@@ -6,7 +6,7 @@ from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.intervals import Estimate
 from seedproof.measurement.result import Measurement
 from seedproof.metrics.card import card
-from seedproof.report.numbers import bracketed, number, sign
+from seedproof.report.numbers import WithUnit, bracketed, number, sign
 from seedproof.report.reasons.heat import HeatMap, has_signs, heat_maps
 from seedproof.report.reasons.words import is_computed, named, on_floor
 
@@ -25,6 +25,7 @@ class ReasonRow:
         interval: Its interval, or nothing.
         over: What the interval is over.
         floor: The same between two draws of one run, as far as it is known.
+        bare_floor: The same without its interval.
         better: Which direction is better.
         card: What it means.
     """
@@ -35,6 +36,7 @@ class ReasonRow:
     interval: str
     over: str
     floor: str
+    bare_floor: str
     better: str
     card: str
 
@@ -82,11 +84,11 @@ def build_reasons(measurement: Measurement, *, with_texts: bool) -> tuple[Reason
             title=named(method),
             n_examples=found.n_examples,
             rows=tuple(_row(name, value, found) for name, value in found.metrics.items()),
-            floor=on_floor(found),
+            floor=str(on_floor(found)),
             has_floor=found.noise is not None,
             heat_maps=heat_maps(found, measurement.classes) if with_texts else (),
             has_signs=has_signs(found),
-            notes=found.notes,
+            notes=tuple(map(str, found.notes)),
         )
         for method, found in measurement.explanations.items()
     )
@@ -97,9 +99,10 @@ def _row(name: str, value: Estimate, found: ExplanationMeasurement) -> ReasonRow
     interval = ""
     if value.low is not None and value.high is not None:
         interval = f"[{number(value.low, about.unit)}, {number(value.high, about.unit)}]"
-    floor = "no noise" if is_computed(found.method) else "unknown"
+    floor = bare_floor = "no noise" if is_computed(found.method) else "unknown"
     if found.noise is not None:
         floor = bracketed(found.noise[name], about.unit)
+        bare_floor = str(WithUnit(found.noise[name].value, about.unit))
     return ReasonRow(
         name=name,
         title=about.title,
@@ -107,6 +110,7 @@ def _row(name: str, value: Estimate, found: ExplanationMeasurement) -> ReasonRow
         interval=interval,
         over=value.over or "",
         floor=floor,
+        bare_floor=bare_floor,
         better=about.better,
         card=about.text,
     )

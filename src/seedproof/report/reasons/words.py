@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from seedproof.measurement.explanations.result import ExplanationMeasurement
-from seedproof.report.numbers import NO_BREAK, bracketed, number
+from seedproof.measurement.intervals import Estimate
+from seedproof.messages import Message
+from seedproof.report.numbers import WithInterval, WithUnit
 
 # Share of the top words of two runs that only one of them has: the figure that people grasp.
 TOP_WORDS = "explanation_jaccard_20"
@@ -27,105 +29,152 @@ def is_computed(method: str) -> bool:
     return method.replace("_", "-") in COMPUTED
 
 
-def which_words(method: str) -> str:
+def which_words(method: str) -> Message:
     """Whose top words are compared, such as "words two runs attend to most"."""
     if method == "attention":
-        return "words two runs attend to most"
-    return f"words that two runs rank highest by {named(method)}"
+        return Message("attended-words", "words two runs attend to most")
+    return Message(
+        "ranked-words", "words that two runs rank highest by {method}", method=named(method)
+    )
 
 
-def sentence(explanations: Mapping[str, ExplanationMeasurement], n_examples: int) -> str | None:
+def sentences(
+    explanations: Mapping[str, ExplanationMeasurement], n_examples: int
+) -> tuple[Message, ...]:
     """How many of the top words differ between two runs, by each method.
 
     Args:
         explanations: What was measured, by method.
-        n_examples: How many examples were predicted; fewer that were explained are told.
+        n_examples: How many examples were predicted; fewer that were explained are mentioned.
 
     Returns:
-        A sentence for each method, the first one in full; None without explanations.
+        One or two sentences for each method, those of the first one in full.
     """
-    found: list[str] = []
-    for method, one in explanations.items():
-        part = "" if one.n_examples == n_examples else f" on {one.n_examples:,} examples"
-        differ, agreed = bracketed(one.metrics[TOP_WORDS], "percent"), _where_agreed(one)
-        if one.metrics[TOP_WORDS].value == 0.0:
-            said = f"By {named(method)}{part}, all {one.n_runs} runs name the same top words"
-        elif found:
-            said = f"By {named(method)}{part}: {differ}" + (f" ({agreed})" if agreed else "")
-        else:
-            said = f"Of the {which_words(method)}{part}, {differ} are named by only one"
-            said += f"; {agreed}" if agreed else ""
-        found.append(f"{said}.{_floor(one)}")
-    return " ".join(found) or None
+    messages: list[Message] = []
+    for method, explained in explanations.items():
+        messages.append(_on_top_words(method, explained, n_examples, is_first=not messages))
+        if explained.noise is not None:
+            messages.append(_on_noise(explained, explained.noise[TOP_WORDS]))
+    return tuple(messages)
 
 
-def _where_agreed(found: ExplanationMeasurement) -> str:
-    """The same where runs agree on the answer, if that is a part of the examples."""
-    if not 0 < found.n_agreed < found.n_examples:
-        return ""
-    return f"{_percent(found.agreed[TOP_WORDS])} where all runs give the same answer"
+def _on_top_words(
+    method: str, explained: ExplanationMeasurement, n_examples: int, *, is_first: bool
+) -> Message:
+    fields: dict[str, object] = {
+        "method": named(method),
+        "differ": WithInterval(explained.metrics[TOP_WORDS], "percent"),
+    }
+    part = agreed = ""
+    if explained.n_examples != n_examples:
+        part = " on {n_examples:,} examples"
+        fields["n_examples"] = explained.n_examples
+    if explained.metrics[TOP_WORDS].value == 0.0:
+        return Message(
+            "top-words-same",
+            f"By {{method}}{part}, all {{n_runs}} runs name the same top words.",
+            **fields,
+            n_runs=explained.n_runs,
+        )
+    if 0 < explained.n_agreed < explained.n_examples:
+        agreed = "{agreed} where all runs give the same answer"
+        fields["agreed"] = WithUnit(explained.agreed[TOP_WORDS], "percent")
+    if not is_first:
+        end = f" ({agreed})" if agreed else ""
+        return Message("top-words-differ", f"By {{method}}{part}: {{differ}}{end}.", **fields)
+    end = f"; {agreed}" if agreed else ""
+    return Message(
+        "top-words-differ",
+        f"Of the {{words}}{part}, {{differ}} are named by only one{end}.",
+        **fields,
+        words=which_words(method),
+    )
 
 
-def _floor(found: ExplanationMeasurement) -> str:
-    """What the explainer's own chance does to the top words, where it is known."""
-    if found.noise is None:
-        return ""
-    noise, between = found.noise[TOP_WORDS], found.metrics[TOP_WORDS]
+def _on_noise(explained: ExplanationMeasurement, noise: Estimate) -> Message:
+    """What the explainer's own chance does to the top words."""
+    between = explained.metrics[TOP_WORDS]
     if noise.value == 0.0:
-        return " Explained twice, a run names the same ones."
+        return Message("explainer-steady", "Explained twice, a run names the same ones.")
     top = noise.value if noise.high is None else noise.high
     low = between.value if between.low is None else between.low
-    more = "" if top < low else ": these runs do not clearly show more"
-    return f" Two draws of one explainer already differ in {_percent(noise.value)}{more}."
+    differ = WithUnit(noise.value, "percent")
+    if top < low:
+        return Message(
+            "explainer-noise",
+            "Two draws of one explainer already differ in {noise}.",
+            noise=differ,
+        )
+    return Message(
+        "explainer-noise-not-exceeded",
+        "Two draws of one explainer already differ in {noise}: these runs do not clearly show "
+        "more.",
+        noise=differ,
+    )
 
 
-def section_title(explanations: Sequence[ExplanationMeasurement]) -> str:
+def section_title(explanations: Sequence[ExplanationMeasurement]) -> Message:
     """The finding of the section, no stronger than what was computed."""
-    values = sorted(found.metrics[TOP_WORDS].value for found in explanations)
-    low, high = number(values[0], "percent"), number(values[-1], "percent")
+    values = sorted(explained.metrics[TOP_WORDS].value for explained in explanations)
+    low, high = WithUnit(values[0], "percent"), WithUnit(values[-1], "percent")
     if values[-1] == 0.0:
-        return "All runs name the same top words"
-    if low == high:
-        return f"Between two runs, {low}{NO_BREAK}% of the top words differ"
-    return f"Between two runs, {low} to {high}{NO_BREAK}% of the top words differ, by explainer"
+        return Message("top-words-same", "All runs name the same top words")
+    if str(low) == str(high):
+        return Message(
+            "top-words-differ",
+            "Between two runs, {differ} of the top words differ",
+            differ=low,
+        )
+    return Message(
+        "top-words-differ-by-method",
+        "Between two runs, {low:bare} to {high} of the top words differ, by explainer",
+        low=low,
+        high=high,
+    )
 
 
-def paragraphs(explanations: Sequence[ExplanationMeasurement]) -> tuple[str, ...]:
+def paragraphs(explanations: Sequence[ExplanationMeasurement]) -> tuple[Message, ...]:
     """What to think of the top words, beside the chart; nothing where every method has a chart."""
     if len(explanations) != 1:
         return ()
-    found = explanations[0]
-    differ, shared = (bracketed(found.metrics[name], "percent") for name in (TOP_WORDS, OVERLAP))
-    lists = (
+    metrics = explanations[0].metrics
+    lists = Message(
+        "top-words-in-one-list",
         "Take a fifth of each text, the words that weigh most for one run, and the same for "
-        f"another run. Of the words in these two lists, {differ} are in only one of them."
+        "another run. Of the words in these two lists, {differ} are in only one of them.",
+        differ=WithInterval(metrics[TOP_WORDS], "percent"),
     )
-    kept = (
-        f"Counted for one run: {shared} of its top words are in the other’s list. Lists at random "
-        f"would share about 20{NO_BREAK}%, and more in short texts."
+    kept = Message(
+        "top-words-kept",
+        "Counted for one run: {shared} of its top words are in the other’s list. Lists at random "
+        "would share about 20\N{NO-BREAK SPACE}%, and more in short texts.",
+        shared=WithInterval(metrics[OVERLAP], "percent"),
     )
     return lists, kept
 
 
-def on_floor(found: ExplanationMeasurement) -> str:
+def on_floor(explained: ExplanationMeasurement) -> Message:
     """What is known of the explainer's own noise, in a sentence or two."""
-    method = named(found.method)
-    if found.noise is not None:
-        return (
-            f"The floor is how far two draws of {method} are apart for one and the same run, over "
-            f"{found.n_repeated:,} examples: the explainer’s own chance. Where a figure is "
-            "not beyond it, another draw changes the reasons as much as another seed does."
+    method = named(explained.method)
+    if explained.noise is not None:
+        return Message(
+            "noise-measured",
+            "The floor is how far two draws of {method} are apart for one and the same run, over "
+            "{n_repeated:,} examples: the explainer’s own chance. Where a figure is "
+            "not beyond it, another draw changes the reasons as much as another seed does.",
+            method=method,
+            n_repeated=explained.n_repeated,
         )
-    if is_computed(found.method):
-        return (
-            f"Nothing is drawn for {method}: it follows from the model alone, so all of this "
-            "distance comes with the seed."
+    if is_computed(explained.method):
+        return Message(
+            "no-noise",
+            "Nothing is drawn for {method}: it follows from the model alone, so all of this "
+            "distance comes with the seed.",
+            method=method,
         )
-    return (
-        f"The explainer’s own noise is unknown: not every run was explained twice by {method}. Log "
-        "a second draw of a few examples in all runs to know how much of this comes with the seed."
+    return Message(
+        "noise-unknown",
+        "The explainer’s own noise is unknown: not every run was explained twice by {method}. Log "
+        "a second draw of a few examples in all runs to know how much of this comes with the seed.",
+        method=method,
     )
-
-
-def _percent(share: float) -> str:
-    return f"{number(share, 'percent')}{NO_BREAK}%"

@@ -15,6 +15,7 @@ from seedproof.errors import (
     OptionError,
     ShapeError,
 )
+from seedproof.messages import Message
 from seedproof.records.labels_and_ids import (
     as_ids,
     as_labels,
@@ -54,13 +55,17 @@ class DynamicsExamples:
         classes: Sequence[str] | None,
     ) -> None:
         if not is_count(n_classes, 2):
-            raise ClassesError(f"n_classes is {n_classes!r}. Give a whole number of at least 2.")
+            raise ClassesError(
+                "n_classes is {n_classes!r}. Give a whole number of at least 2.",
+                n_classes=n_classes,
+            )
         ids, labels = _off_device(ids), _off_device(labels)
         given = labels if ids is None else ids
         if given is None:
             raise OptionError(
                 "Nobody can tell how many examples there are. Give ids=…, or labels=…; "
-                "ids=range(10_000) where they have neither."
+                "ids=range(10_000) where they have neither.",
+                needed=("ids", "labels"),
             )
         n_examples = column(given).size
         if not n_examples:
@@ -88,9 +93,9 @@ class DynamicsExamples:
         names = repr((str(self.ids.type), ids_digest(self.ids), self.class_names))
         return bytes.fromhex(digest(names.encode() + self.labels.astype("<i4").tobytes()))
 
-    def name(self, row: int) -> str:
-        """An example, for messages."""
-        return f"Example {self.ids[row].as_py()!r}"
+    def name(self, row: int) -> Message:
+        """Return the name of an example, for messages."""
+        return Message("example", "Example {example!r}", example=self.ids[row].as_py())
 
     def as_rows(self, rows: npt.ArrayLike | None, n_values: int) -> IntArray:
         """Positions of the examples that some values are of.
@@ -110,27 +115,35 @@ class DynamicsExamples:
         if rows is None:
             if n_values != len(self):
                 raise ShapeError(
-                    f"An update has {n_values} examples, but {len(self)} are followed. Give all "
-                    "of them in order, or say with rows=… which ones these are."
+                    "An update has {n_values} examples, but {n_examples} are followed. Give all "
+                    "of them in order, or say with rows=… which ones these are.",
+                    n_values=n_values,
+                    n_examples=len(self),
                 )
             return np.arange(len(self))
         places = as_array(rows)
         if places.shape != (n_values,):
             raise ShapeError(
-                f"An update of {n_values} examples has rows of shape {places.shape}. "
-                f"Give one position an example, shape ({n_values},)."
+                "An update of {n_values} examples has rows of shape {shape!s}. "
+                "Give one position an example, shape ({n_values},).",
+                n_values=n_values,
+                shape=places.shape,
             )
         if n_values and not np.issubdtype(places.dtype, np.integer):
             raise DtypeError(
-                f"Rows are positions of examples, not {places.dtype}. Give integers from 0 to "
-                f"{len(self) - 1}."
+                "Rows are positions of examples, not {dtype}. Give integers from 0 to {highest}.",
+                dtype=str(places.dtype),
+                highest=len(self) - 1,
             )
         positions = places.astype(np.int64)
         wrong = positions[(positions < 0) | (positions >= len(self))]
         if len(wrong):
             raise InputError(
-                f"There is no example at row {wrong[0]}: {len(self)} examples are followed. Give "
-                f"positions from 0 to {len(self) - 1}, not ids."
+                "There is no example at row {row}: {n_examples} examples are followed. Give "
+                "positions from 0 to {highest}, not ids.",
+                row=int(wrong[0]),
+                n_examples=len(self),
+                highest=len(self) - 1,
             )
         return positions
 

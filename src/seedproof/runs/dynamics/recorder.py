@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seedproof.errors import DtypeError, EmptyInputError, InputError, OptionError, ShapeError
+from seedproof.messages import Message
 from seedproof.metrics.dynamics import Cartography, correctness, mean_step_entropy, step_entropy
 from seedproof.records.arrow import to_arrow
 from seedproof.records.checks import (
@@ -89,7 +90,7 @@ class Dynamics:
         kind = self._kind_of(given)
         chosen = self._examples.as_rows(rows, len(given))
 
-        def where(row: int) -> str:
+        def where(row: int) -> Message:
             return self._examples.name(int(chosen[row]))
 
         gold = np.full(len(given), np.nan)
@@ -177,15 +178,17 @@ class Dynamics:
         missing = [name for name in names if name not in state]
         if missing:
             raise InputError(
-                f"This is no state of a recorder of dynamics: {', '.join(missing)} is missing. "
-                "Give what state_dict() returned."
+                "This is no state of a recorder of dynamics: {missing} is missing. "
+                "Give what state_dict() returned.",
+                missing=tuple(missing),
             )
         # Copies: the recorder goes on, and the state may be loaded again.
         arrays = {name: np.array(as_array(state[name])) for name in names}
         if arrays["examples"].tobytes() != self._examples.digest:
             raise InputError(
                 "The state is of other examples, labels or classes, or of the same in another "
-                "order. Make the recorder with the arguments of the first time."
+                "order. Make the recorder with the arguments of the first time.",
+                key="examples",
             )
         self._given = _Given(int(arrays["given"]))
         self._n_updates = int(arrays["n_updates"])
@@ -253,14 +256,23 @@ class Dynamics:
     def _kind_of(self, values: npt.NDArray[np.generic]) -> _Given:
         """What an update gives, if it can be counted."""
         n_classes = self._counts.n_classes
-        wanted = f"probabilities (examples, {n_classes}) as floats, or predicted classes (examples)"
+        wanted = (
+            "Give probabilities (examples, {n_classes}) as floats, or predicted classes (examples) "
+            "as integers."
+        )
         if values.ndim not in {1, 2} or values.shape[1:] not in {(), (n_classes,)}:
-            raise ShapeError(f"An update has the shape {values.shape}. Give {wanted} as integers.")
+            raise ShapeError(
+                "An update has the shape {shape!s}. " + wanted,
+                shape=values.shape,
+                n_classes=n_classes,
+            )
         kind = _Given.PROBS if values.ndim == 2 else _Given.PREDICTIONS
         if not np.issubdtype(values.dtype, np.floating if values.ndim == 2 else np.integer):
             raise DtypeError(
-                f"An update of shape {values.shape} has values of type {values.dtype}. "
-                f"Give {wanted} as integers."
+                "An update of shape {shape!s} has values of type {dtype}. " + wanted,
+                shape=values.shape,
+                dtype=str(values.dtype),
+                n_classes=n_classes,
             )
         self._check_given(kind)
         return kind
@@ -268,9 +280,11 @@ class Dynamics:
     def _check_given(self, kind: _Given) -> None:
         if self._given not in {_Given.NOTHING, kind}:
             raise OptionError(
-                f"Some updates give {self._given.name.lower()}, and others {kind.name.lower()}: "
+                "Some updates give {given}, and others {other}: "
                 "the gold label's mean probability would be over some of the steps only. Give the "
-                "same at every update."
+                "same at every update.",
+                given=self._given.name.lower(),
+                other=kind.name.lower(),
             )
 
     def _offsets(self, keys: IntArray) -> IntArray:

@@ -50,14 +50,15 @@ def as_weights(values: Any) -> Tensor:  # noqa: ANN401 - as above
     weights = as_doubles(values)
     if weights.ndim < 2:
         raise ShapeError(
-            f"Probabilities of shape {tuple(weights.shape)} were given. "
-            "Give two axes, examples and classes."
+            "Probabilities of shape {shape!s} were given. Give two axes, examples and classes.",
+            shape=tuple(weights.shape),
         )
     is_bad = ~(torch.isfinite(weights) & (weights >= 0.0))
     if is_bad.any():
         raise ProbabilityError(
-            f"{float(weights[is_bad][0])} is no probability. "
-            "Give what a softmax returns, and not the logits that go into it."
+            "{probability} is no probability. "
+            "Give what a softmax returns, and not the logits that go into it.",
+            probability=float(weights[is_bad][0]),
         )
     return weights
 
@@ -87,17 +88,22 @@ def as_probs(
     probs = as_weights(values)
     if tuple(probs.shape) != (n_examples, n_classes):
         raise ShapeError(
-            f"Probabilities of shape {tuple(probs.shape)} were given for {n_examples} example(s) "
-            f"and {n_classes} classes. Give the shape ({n_examples}, {n_classes})."
+            "Probabilities of shape {shape!s} were given for {n_examples} example(s) "
+            "and {n_classes} classes. Give the shape ({n_examples}, {n_classes}).",
+            shape=tuple(probs.shape),
+            n_examples=n_examples,
+            n_classes=n_classes,
         )
     sums = probs.sum(dim=1)
     allowed = sum_tolerance(values) if tolerance is None else tolerance
     is_off = (sums - 1.0).abs() > allowed
     if is_off.any():
         raise ProbabilityError(
-            f"The probabilities of an example sum to {float(sums[is_off][0]):.4g}, and not to 1 "
-            f"(±{allowed:g}). "
-            "Give what a softmax over all classes returns."
+            "The probabilities of an example sum to {sum:.4g}, and not to 1 "
+            "(±{tolerance:g}). "
+            "Give what a softmax over all classes returns.",
+            sum=float(sums[is_off][0]),
+            tolerance=allowed,
         )
     return probs
 
@@ -118,13 +124,17 @@ def as_labels(values: Any, *, n_classes: int) -> Tensor:  # noqa: ANN401 - as ab
         UnknownLabelError: One is none of the classes.
     """
     if not is_count(n_classes, 2):
-        raise ClassesError(f"n_classes is {n_classes!r}. Give a whole number, 2 or more.")
+        raise ClassesError(
+            "n_classes is {n_classes!r}. Give a whole number, 2 or more.", n_classes=n_classes
+        )
     labels = _whole_numbers(values, "labels")
     is_bad = (labels < 0) | (labels >= n_classes)
     if is_bad.any():
         raise UnknownLabelError(
-            f"The label {int(labels[is_bad][0])} is none of the classes 0 to {n_classes - 1}. "
-            "Give class indices that count from 0, or all classes as n_classes."
+            "The label {label} is none of the classes 0 to {highest}. "
+            "Give class indices that count from 0, or all classes as n_classes.",
+            label=int(labels[is_bad][0]),
+            highest=n_classes - 1,
         )
     return labels
 
@@ -148,8 +158,10 @@ def as_rows(values: Any, *, n_examples: int) -> Tensor:  # noqa: ANN401 - as abo
     is_bad = (rows < 0) | (rows >= n_examples)
     if is_bad.any():
         raise OptionError(
-            f"Row {int(rows[is_bad][0])} is of no example: rows go from 0 to {n_examples - 1}. "
-            "Give positions in the training set, and not ids."
+            "Row {row} is of no example: rows go from 0 to {highest}. "
+            "Give positions in the training set, and not ids.",
+            row=int(rows[is_bad][0]),
+            highest=n_examples - 1,
         )
     return rows
 
@@ -160,13 +172,25 @@ def _whole_numbers(values: Any, name: str) -> Tensor:  # noqa: ANN401 - as above
     else:
         array = np.array(values)
         if array.dtype.kind not in "biuf":
-            raise DtypeError(f"{name} holds {array.ravel()[0]!r}. Give whole numbers, from 0 on.")
+            raise DtypeError(
+                "{argument} holds {label!r}. Give whole numbers, from 0 on.",
+                argument=name,
+                label=array.ravel()[0],
+            )
         numbers = torch.from_numpy(array)
     if numbers.ndim != 1:
-        raise ShapeError(f"{name} has the shape {tuple(numbers.shape)}. Give one axis, examples.")
+        raise ShapeError(
+            "{argument} has the shape {shape!s}. Give one axis, examples.",
+            argument=name,
+            shape=tuple(numbers.shape),
+        )
     # An empty list is a tensor of floats.
     if numbers.numel() and (numbers.is_floating_point() or numbers.dtype == torch.bool):
-        raise DtypeError(f"{name} is of type {numbers.dtype}. Give whole numbers.")
+        raise DtypeError(
+            "{argument} is of type {dtype}. Give whole numbers.",
+            argument=name,
+            dtype=numbers.dtype,
+        )
     return numbers.to(torch.int64)
 
 
@@ -181,4 +205,6 @@ def check_share(value: float, name: str) -> None:
         OptionError: It is not between 0 and 1.
     """
     if not 0.0 <= value <= 1.0:
-        raise OptionError(f"{name} is {value!r}. Give a number from 0 to 1.")
+        raise OptionError(
+            "{option} is {number!r}. Give a number from 0 to 1.", option=name, number=value
+        )

@@ -34,8 +34,10 @@ def soft_cross_entropy(logits: Tensor, targets: Tensor, *, reduction: Reduction 
     targets = torch.as_tensor(targets)
     if logits.shape != targets.shape:
         raise ShapeError(
-            f"Logits have the shape {tuple(logits.shape)} and targets {tuple(targets.shape)}. "
-            "Give one probability for each logit; for gold labels, use cross_entropy of torch."
+            "Logits have the shape {shape!s} and targets {targets_shape!s}. "
+            "Give one probability for each logit; for gold labels, use cross_entropy of torch.",
+            shape=tuple(logits.shape),
+            targets_shape=tuple(targets.shape),
         )
     log_probs = _log_probs(logits)
     weights = targets.detach().to(log_probs)
@@ -79,19 +81,25 @@ def codistillation_loss(
         OptionError: The weight is negative, there is no peer, or no such reduction.
     """
     if not weight >= 0.0:
-        raise OptionError(f"weight is {weight!r}. Give 0 or more.")
+        raise OptionError("weight is {weight!r}. Give 0 or more.", weight=weight)
     peers = [peers_logits] if isinstance(peers_logits, Tensor) else list(peers_logits)
     if not peers:
-        raise OptionError("There is no peer to learn from. Give the logits of at least one.")
+        raise OptionError(
+            "There is no peer to learn from. Give the logits of at least one.", n_peers=0
+        )
     if any(peer.shape != logits.shape for peer in peers):
         raise ShapeError(
-            f"Logits have the shape {tuple(logits.shape)} and those of the peers "
-            f"{[tuple(peer.shape) for peer in peers]}. Give all for the same batch."
+            "Logits have the shape {shape!s} and those of the peers "
+            "{peer_shapes}. Give all for the same batch.",
+            shape=tuple(logits.shape),
+            peer_shapes=[tuple(peer.shape) for peer in peers],
         )
     if labels.shape != logits.shape[:1]:
         raise ShapeError(
-            f"Labels have the shape {tuple(labels.shape)} for logits of {tuple(logits.shape)}. "
-            "Give one class index an example."
+            "Labels have the shape {shape!s} for logits of {logits_shape!s}. "
+            "Give one class index an example.",
+            shape=tuple(labels.shape),
+            logits_shape=tuple(logits.shape),
         )
     log_probs = _log_probs(logits)
     gold = functional.nll_loss(log_probs, labels.to(log_probs.device), reduction="none")
@@ -114,4 +122,6 @@ def _reduced(losses: Tensor, reduction: Reduction) -> Tensor:
         return losses.sum()
     if reduction == "none":
         return losses
-    raise OptionError(f"reduction is {reduction!r}. Known: 'mean', 'sum', 'none'.")
+    raise OptionError(
+        "reduction is {reduction!r}. Known: 'mean', 'sum', 'none'.", reduction=reduction
+    )

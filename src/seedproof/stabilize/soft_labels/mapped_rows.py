@@ -26,10 +26,18 @@ MAGIC = int.from_bytes(b"seedprf\x01", "little", signed=True)
 COPY_BYTES = 2**24
 # Values of the mark: all is on disk; changed, each change whole; in the middle of a change.
 FLUSHED, CHANGED, CHANGING = 0, 1, 2
-HALF_WRITTEN = (
-    "is being changed by another process, or was left in the middle of a change by one that was "
-    "killed. Load the state of a checkpoint, or delete it."
-)
+# Why a file is refused, as it is worded in messages.
+REFUSALS = {
+    "half-written": (
+        "is being changed by another process, or was left in the middle of a change by one that "
+        "was killed. Load the state of a checkpoint, or delete it."
+    ),
+    "in-use": "is being changed by another process. Give each training its own path.",
+    "not-empty": (
+        "holds what an earlier training has left. Load the state of its checkpoint to go on, call "
+        "clear() to begin anew, or give another path."
+    ),
+}
 
 
 class MappedRows:
@@ -77,7 +85,10 @@ class MappedRows:
             RunError: Another process changes it, or was killed while it did.
         """
         if self.mark == CHANGING or (self.mark == CHANGED and self._lock is None):
-            raise RunError(f"{self.path} {HALF_WRITTEN}")
+            raise self._refusal("half-written")
+
+    def _refusal(self, reason: str) -> RunError:
+        return RunError(f"{{path}} {REFUSALS[reason]}", path=self.path, reason=reason)
 
     @contextmanager
     def changing(self, *, anew: bool = False) -> Iterator[None]:
@@ -108,19 +119,16 @@ class MappedRows:
     def _take(self, *, anew: bool) -> None:
         """Lock the file, unless somebody else has it, or something of value is in it."""
         file = self.path.open("rb")
-        refusal = None
+        reason = None
         if not lock(file):
-            refusal = "is being changed by another process. Give each training its own path."
+            reason = "in-use"
         elif not anew and self.mark != FLUSHED:
-            refusal = HALF_WRITTEN
+            reason = "half-written"
         elif not anew and self.counts.any():
-            refusal = (
-                "holds what an earlier training has left. Load the state of its checkpoint to go "
-                "on, call clear() to begin anew, or give another path."
-            )
-        if refusal is not None:
+            reason = "not-empty"
+        if reason is not None:
             file.close()
-            raise RunError(f"{self.path} {refusal}")
+            raise self._refusal(reason)
         self._lock = weakref.finalize(self, _let_go, self._bytes, file, os.getpid())
 
     def flush(self) -> None:
@@ -188,15 +196,20 @@ class MappedRows:
         source = self._snapshot_path(number)
         if not source.is_file():
             raise NotFoundError(
-                f"The checkpoint needs {source}, which does not exist. The last two are kept, "
-                f"and here are: {sorted(self._snapshots())}. Load a later checkpoint."
+                "The checkpoint needs {path}, which does not exist. The last two are kept, "
+                "and here are: {snapshots!s}. Load a later checkpoint.",
+                path=source,
+                snapshots=sorted(self._snapshots()),
             )
         with self.changing(anew=True):
-            found = self._copy_from(source)
-            if found != checksum:
+            actual = self._copy_from(source)
+            if actual != checksum:
                 raise DamagedStoreError(
-                    f"{source} is not the file that the checkpoint was saved with: checksum "
-                    f"{found}, and not {checksum}. Load another checkpoint."
+                    "{path} is not the file that the checkpoint was saved with: checksum "
+                    "{actual}, and not {checksum}. Load another checkpoint.",
+                    path=source,
+                    actual=actual,
+                    checksum=checksum,
                 )
         self.flush()
         self._snapshot, self._last_number = (number, checksum), number
@@ -259,11 +272,16 @@ def _create(path: Path, numbers: tuple[int, ...], n_bytes: int) -> None:
 
 def _check(path: Path, numbers: tuple[int, ...], n_bytes: int) -> None:
     with path.open("rb") as file:
-        found = np.frombuffer(file.read(24).ljust(24, b"\0"), dtype="<i8")
-    if found[0] != MAGIC or path.stat().st_size < HEADER_BYTES:
-        raise UnreadableError(f"{path} is no file of a running mean. Give another path.")
-    if tuple(found) != numbers or path.stat().st_size != n_bytes:
+        header = np.frombuffer(file.read(24).ljust(24, b"\0"), dtype="<i8")
+    if header[0] != MAGIC or path.stat().st_size < HEADER_BYTES:
+        raise UnreadableError("{path} is no file of a running mean. Give another path.", path=path)
+    if tuple(header) != numbers or path.stat().st_size != n_bytes:
         raise UnreadableError(
-            f"{path} holds {found[1]} examples and {found[2]} classes, and {numbers[1]} and "
-            f"{numbers[2]} are asked for. Give another path, or delete the file."
+            "{path} holds {n_stored} examples and {n_stored_classes} classes, and {n_examples} and "
+            "{n_classes} are asked for. Give another path, or delete the file.",
+            path=path,
+            n_stored=int(header[1]),
+            n_stored_classes=int(header[2]),
+            n_examples=numbers[1],
+            n_classes=numbers[2],
         )

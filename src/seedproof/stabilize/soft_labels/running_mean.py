@@ -43,7 +43,12 @@ class RunningMean:
     ) -> None:
         for name, value, least in (("n_examples", n_examples, 1), ("n_classes", n_classes, 2)):
             if not is_count(value, least):
-                raise OptionError(f"{name} is {value!r}. Give a whole number, {least} or more.")
+                raise OptionError(
+                    "{option} is {number!r}. Give a whole number, {least} or more.",
+                    option=name,
+                    number=value,
+                    least=least,
+                )
         self.n_examples = n_examples
         self.n_classes = n_classes
         self._file: MappedRows | None = None
@@ -176,15 +181,21 @@ class RunningMean:
         shape = (state.get("n_examples"), state.get("n_classes"))
         if shape != (self.n_examples, self.n_classes):
             raise OptionError(
-                f"The state is of {shape[0]} examples and {shape[1]} classes, and this mean has "
-                f"{self.n_examples} and {self.n_classes}. Load it into one of the same size."
+                "The state is of {n_stored} examples and {n_stored_classes} classes, and this mean "
+                "has {n_examples} and {n_classes}. Load it into one of the same size.",
+                n_stored=shape[0],
+                n_stored_classes=shape[1],
+                n_examples=self.n_examples,
+                n_classes=self.n_classes,
             )
         if ("snapshot" in state) != (self._file is not None):
             places = ("in a file", "in memory")
             had, has = places if "snapshot" in state else places[::-1]
             raise OptionError(
                 f"The state is of a mean {had}, and this one is {has}. "
-                "Give a path to both or to none."
+                "Give a path to both or to none.",
+                option="path",
+                is_in_file=self._file is not None,
             )
         if self._file is not None:
             self._file.restore(state["snapshot"], state["checksum"])

@@ -80,14 +80,15 @@ def raised(probs: Any, *, power: float) -> Tensor:  # noqa: ANN401 - as above
         ProbabilityError: A row is all zeros, or holds what is no probability.
     """
     if not (power > 0.0 and math.isfinite(power)):
-        raise OptionError(f"power is {power!r}. Give a number above 0; 0.5 flattens.")
+        raise OptionError("power is {power!r}. Give a number above 0; 0.5 flattens.", power=power)
     weights = as_weights(probs)
     largest = weights.amax(dim=-1, keepdim=True)
     is_empty = largest == 0.0
     if is_empty.any():
         raise ProbabilityError(
-            f"{int(is_empty.sum())} row(s) of probabilities are all zeros: they say nothing "
-            "about the classes. Leave them out, or use their gold labels."
+            "{n_empty} row(s) of probabilities are all zeros: they say nothing "
+            "about the classes. Leave them out, or use their gold labels.",
+            n_empty=int(is_empty.sum()),
         )
     powers = (weights / largest) ** power
     return powers / powers.sum(dim=-1, keepdim=True)
@@ -116,8 +117,10 @@ def ensemble(probs_of_models: Iterable[Any], *, power: float = 0.5) -> Tensor:
         weights = as_weights(given)
         if weights.ndim != 2 or (n_models and weights.shape != total.shape):
             raise ShapeError(
-                f"Model {n_models} gives probabilities of shape {tuple(weights.shape)}. "
-                "Give the same examples and classes, in the same order, for each."
+                "Model {n_models} gives probabilities of shape {shape!s}. "
+                "Give the same examples and classes, in the same order, for each.",
+                n_models=n_models,
+                shape=tuple(weights.shape),
             )
         n_examples, n_classes = weights.shape
         tolerance = sum_tolerance(given)

@@ -33,9 +33,16 @@ class TgtssSettings:
         for name, least in (("start", 0), ("every", 1)):
             value = getattr(self, name)
             if not is_count(value, least):
-                raise OptionError(f"{name} is {value!r}. Give a whole number, {least} or more.")
+                raise OptionError(
+                    "{option} is {number!r}. Give a whole number, {least} or more.",
+                    option=name,
+                    number=value,
+                    least=least,
+                )
         if not 0.0 < self.power < float("inf"):
-            raise OptionError(f"power is {self.power!r}. Give a number above 0; 0.5 flattens.")
+            raise OptionError(
+                "power is {power!r}. Give a number above 0; 0.5 flattens.", power=self.power
+            )
 
     def is_due(self, step: int) -> bool:
         """Whether predictions after so many optimizer steps count.
@@ -145,12 +152,16 @@ class Tgtss:
     def _check(self, step: int, *, is_whole: bool) -> None:
         if not self.is_due(step):
             raise OptionError(
-                f"Step {step} is not due: {self.settings}. Ask is_due(step) before predicting."
+                "Step {step} is not due: {settings}. Ask is_due(step) before predicting.",
+                step=step,
+                settings=self.settings,
             )
         if step < self._last_step or (is_whole and step == self._last_step):
             raise OptionError(
-                f"Step {step} was observed after step {self._last_step}. "
-                "Steps go up; if the training was resumed, load the state of its checkpoint."
+                "Step {step} was observed after step {last_step}. "
+                "Steps go up; if the training was resumed, load the state of its checkpoint.",
+                step=step,
+                last_step=self._last_step,
             )
 
     def targets(
@@ -182,16 +193,20 @@ class Tgtss:
         n_unseen = int(is_unseen.sum())
         if n_unseen and gold is None:
             raise MissingExampleError(
-                f"{n_unseen} of {len(chosen)} example(s) were never observed: nothing is known of "
+                "{n_unseen} of {n_chosen} example(s) were never observed: nothing is known of "
                 "them. Train the teacher longer, begin with an earlier start, observe the whole "
-                "training set, or give the gold labels as gold to use these instead."
+                "training set, or give the gold labels as gold to use these instead.",
+                n_unseen=n_unseen,
+                n_chosen=len(chosen),
             )
         if n_unseen:
             labels = as_labels(gold, n_classes=mean.n_classes)
             if len(labels) != mean.n_examples:
                 raise ShapeError(
-                    f"{len(labels)} gold label(s) were given for {mean.n_examples} examples. "
-                    "Give those of the whole training set, in order."
+                    "{n_labels} gold label(s) were given for {n_examples} examples. "
+                    "Give those of the whole training set, in order.",
+                    n_labels=len(labels),
+                    n_examples=mean.n_examples,
                 )
             probs[is_unseen] = one_hot(labels[chosen[is_unseen]], n_classes=mean.n_classes)
         return raised(probs, power=self.settings.power)
@@ -220,8 +235,10 @@ class Tgtss:
         """
         if state.get("settings") != asdict(self.settings):
             raise OptionError(
-                f"The state has the settings {state.get('settings')}, and these are "
-                f"{asdict(self.settings)}. Load it into the same."
+                "The state has the settings {stored}, and these are "
+                "{settings}. Load it into the same.",
+                stored=state.get("settings"),
+                settings=asdict(self.settings),
             )
         self.running_mean.load_state_dict(state["running_mean"])
         self._n_predicted = state["n_predicted"]

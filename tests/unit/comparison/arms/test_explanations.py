@@ -131,7 +131,8 @@ def test_an_arm_that_explains_other_examples_is_left_out_with_a_note(place):
     assert few.explanations == {}
     assert few.effects
     assert list(same.explanations) == ["lime"]
-    assert any("'lime' are left out" in note for note in found.notes)
+    left_out = [note for note in found.notes if note.code == "explanations-left-out"]
+    assert [note.fields["method"] for note in left_out] == ["lime"]
 
 
 def test_arms_with_other_draws_are_compared_by_their_first(place):
@@ -145,7 +146,7 @@ def test_arms_with_other_draws_are_compared_by_their_first(place):
 
     found = sp.compare(place).comparison
 
-    assert not [note for note in found.notes if "left out" in note]
+    assert "explanations-left-out" not in {note.code for note in found.notes}
     assert found.baseline.measurement.explanations["lime"].noise is None
     alone = sp.measure(place, arm="calm").measurement.explanations["lime"]
     assert found.arms[0].measurement.explanations["lime"].noise == alone.noise
@@ -163,19 +164,24 @@ def test_notes_on_how_explanations_were_read_name_the_arms(place):
         write_explained(
             place, list(range(40)), scores, arm=arm, probs=few, predicted=range(38), rows=16
         )
-    said = "2 explained examples have no prediction: left out wherever answers count, such as in"
 
-    notes = sp.compare(place).comparison.notes
+    def notes():
+        found = [note for note in sp.compare(place).comparison.notes if "note" in note.fields]
+        return {note.fields["note"].code: note for note in found}
 
-    assert [note for note in notes if said in note] == [f"Reasons by 'lime': {said} the curves."]
+    (note,) = notes().values()
+    assert (note.code, note.fields["method"]) == ("explanations-of-arms", "lime")
+    assert note.fields["note"].code == "explained-without-prediction"
+    assert note.fields["note"].fields["n_examples"] == 2
+    assert (note.fields["arms"], note.fields["where"]) == (("none", "same"), "")
     empty = [one[:, :, :0] if i < 3 else one for i, one in enumerate(scores)]
     write_explained(
         place, list(range(40)), empty, arm="empty", probs=few, predicted=range(38), rows=16
     )
-    assert (
-        "Reasons by 'lime' with empty: 3 examples have no token and had to be left out."
-        in sp.compare(place).comparison.notes
-    )
+    note = notes()["examples-without-tokens"]
+    assert note.fields["arms"] == ("empty",)
+    assert note.fields["note"].fields["n_examples"] == 3
+    assert "empty" in str(note)
 
 
 def test_a_method_of_one_arm_alone_is_measured_and_not_compared(place):

@@ -8,7 +8,11 @@ import pytest
 from seedproof.comparison.blame.compute import blame_runs, run_distances, squared_differences
 from seedproof.errors import InputError
 from seedproof.records.arrays import ArrayShards
-from seedproof.seeds import SeedPlan
+from seedproof.seeds import SOURCES, SeedPlan
+from seedproof.testing.errors import WithFields
+
+# The sources that are advised where the runs themselves suggest none.
+USUAL = ("init", "order", "dropout")
 
 
 def seeds_of(plan):
@@ -126,25 +130,27 @@ def test_a_grid_gives_values_without_intervals():
 
 
 @pytest.mark.parametrize(
-    ("plan", "reason", "sources"),
+    ("plan", "fields", "advised"),
     [
-        (SeedPlan.all(4), "All of init, order, dropout, data, explainer differ", "init,order,dropout"),
-        (SeedPlan.one_at_a_time(4, ["data"]), "Only data varies", "init,order,dropout"),
-        (SeedPlan.one_at_a_time(3, ["init", "order", "data"]), "No two of these runs differ in all of init, order, data", "init,order,data"),
+        (SeedPlan.all(4), {"sources": SOURCES, "n_blocks": 0}, USUAL),
+        (SeedPlan.one_at_a_time(4, ["data"]), {"source": "data", "sources": ("data",)}, USUAL),
+        (SeedPlan.one_at_a_time(3, ["init", "order", "data"]), {"sources": ("init", "order", "data"), "n_blocks": 1}, ("init", "order", "data")),
     ],
-    ids=["all", "one source", "one at a time"],
+    ids=["all", "one-source", "one-at-a-time"],
 )  # fmt: skip
-def test_runs_that_tell_no_sources_apart_are_refused_with_what_to_run(plan, reason, sources):
-    """The message has the command that makes such runs."""
-    with pytest.raises(InputError, match=reason) as refused:
+def test_runs_that_tell_no_sources_apart_are_refused_with_what_to_run(plan, fields, advised):
+    """The remedy is the command that makes such runs."""
+    with pytest.raises(InputError, check=WithFields(**fields)) as refused:
         blame_runs(ArrayShards(drawn(plan)), seeds_of(plan))
 
-    assert f"seedproof run TARGET --blame 10 --vary {sources} --store" in str(refused.value)
+    remedy = refused.value.fields["remedy"]
+    assert (remedy.code, remedy.fields["sources"]) == ("runs-for-blame", advised)
+    assert f"--blame {remedy.fields['n_blocks']} --vary {','.join(advised)} " in str(refused.value)
 
 
 def test_runs_without_seeds_are_refused():
     """As those of a table are: nobody knows what they share."""
-    with pytest.raises(InputError, match="have no seeds recorded"):
+    with pytest.raises(InputError, check=WithFields(sources=())):
         blame_runs(ArrayShards([[0, 1], [1, 1]]), [{}, {}])
 
 
@@ -152,5 +158,5 @@ def test_runs_that_never_flip_are_refused():
     """Nothing happened, so nothing is to blame."""
     plan = SeedPlan.blocks(5)
 
-    with pytest.raises(InputError, match="nothing flips"):
+    with pytest.raises(InputError, check=WithFields(n_flips=0)):
         blame_runs(ArrayShards(np.tile([0, 1, 1], (25, 1))), seeds_of(plan))

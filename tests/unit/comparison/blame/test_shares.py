@@ -151,5 +151,7 @@ def test_a_plan_that_lacks_some_pairs_gives_the_shares_that_it_has():
 
 def test_a_share_prints_with_its_interval():
     """And says what the interval is over."""
-    assert str(Share(0.5, 0.25, 0.754)) == "0.50 [0.25, 0.75] over blocks"
+    text = "0.50 [0.25, 0.75] over blocks"
+
+    assert str(Share(0.5, 0.25, 0.754)) == text
     assert str(Share(0.5)) == "0.50"

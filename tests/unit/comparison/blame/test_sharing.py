@@ -106,12 +106,11 @@ def test_a_mean_that_rests_on_one_block_is_unknown_without_it():
     np.testing.assert_array_equal(found, [1.0, np.nan, 1.0])
 
 
-def test_whoever_pools_runs_is_told_that_they_share_seeds():
+def test_pooled_runs_that_share_seeds_give_a_note():
     """Not where one source varies alone: these runs are independent draws of it."""
-    told = note_on_shared_seeds([one.seeds for one in SeedPlan.blocks(2).assignments()])
+    note = note_on_shared_seeds([one.seeds for one in SeedPlan.blocks(2).assignments()])
 
-    assert "share their seeds of init, order, dropout with others" in told
-    assert "seedproof blame" in told
+    assert (note.code, note.fields) == ("shared-seeds", {"sources": ("init", "order", "dropout")})
     for plan in (SeedPlan.all(5), SeedPlan.one_at_a_time(5, ["init"])):
-        assert note_on_shared_seeds([one.seeds for one in plan.assignments()]) == ""
-    assert note_on_shared_seeds([{}, {}]) == ""
+        assert note_on_shared_seeds([one.seeds for one in plan.assignments()]) is None
+    assert note_on_shared_seeds([{}, {}]) is None

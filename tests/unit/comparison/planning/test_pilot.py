@@ -7,6 +7,7 @@ import seedproof as sp
 from seedproof.comparison.planning.pilot import pilot_of
 from seedproof.errors import TooFewRunsError
 from seedproof.metrics.flips import Flips
+from seedproof.testing.errors import WithFields
 from seedproof.testing.simulation import Simulation
 
 
@@ -60,5 +61,5 @@ def test_runs_that_agree_tell_nothing():
 
 def test_two_runs_are_no_pilot():
     """They show one difference and no spread."""
-    with pytest.raises(TooFewRunsError, match="2 runs"):
+    with pytest.raises(TooFewRunsError, check=WithFields(n_runs=2)):
         pilot_of(sp.measure(np.array([[0, 1], [0, 0]])).measurement)

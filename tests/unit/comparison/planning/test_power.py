@@ -21,6 +21,7 @@ from seedproof.comparison.planning.power import (
 from seedproof.errors import OptionError
 from seedproof.measurement.intervals import TAIL, jackknife_variance
 from seedproof.metrics.flips import Flips
+from seedproof.testing.errors import WithFields
 from seedproof.testing.simulation import Simulation
 
 FULL = os.environ.get("SEEDPROOF_FULL") == "1"
@@ -163,25 +164,30 @@ def test_spreads_are_never_planned_with_fewer_runs_than_are_judged():
 
 
 @pytest.mark.parametrize(
-    ("make", "words"),
+    ("make", "fields"),
     [
-        (lambda: MeanTest(0.0), "standard deviation of 0"),
-        (lambda: MeanTest(float("nan")), "standard deviation of nan"),
-        (lambda: MeanTest(1.0, correlation=1.0), "correlation of 1"),
-        (lambda: FlipTest(-0.1), "variation of -0.1"),
-        (lambda: seeds_for(MeanTest(1.0), 0.0), "difference of 0"),
-        (lambda: seeds_for(SpreadTest(), 1.0), "ratio of 1"),
-        (lambda: seeds_for(FlipTest(0.2), -0.8), "ratio of -0.8"),
-        (lambda: seeds_for(SpreadTest(), 2.0, power=1.2), "power of 1.2"),
-        (lambda: seeds_for(SpreadTest(), 2.0, confidence=1.0), "confidence of 1"),
-        (lambda: seeds_for(MeanTest(1.0), 1e-4), "more than 1,000,000 seeds"),
-        (lambda: detectable(SpreadTest(), 4), "4 seeds"),
-        (lambda: observed_needed(MeanTest(1.0), 2), "2 seeds"),
+        (lambda: MeanTest(0.0), {"quantity": "standard deviation", "given": 0.0}),
+        (lambda: MeanTest(float("inf")), {"quantity": "standard deviation", "given": float("inf")}),
+        (lambda: MeanTest(float("nan")), {"quantity": "standard deviation"}),
+        (lambda: MeanTest(1.0, correlation=1.0), {"correlation": 1.0}),
+        (lambda: FlipTest(-0.1), {"quantity": "coefficient of variation", "given": -0.1}),
+        (lambda: seeds_for(MeanTest(1.0), 0.0), {"effect": 0.0}),
+        (lambda: seeds_for(SpreadTest(), 1.0), {"ratio": 1.0}),
+        (lambda: seeds_for(FlipTest(0.2), -0.8), {"ratio": -0.8}),
+        (lambda: seeds_for(SpreadTest(), 2.0, power=1.2), {"quantity": "power", "given": 1.2}),
+        (lambda: seeds_for(SpreadTest(), 2.0, confidence=1.0), {"quantity": "confidence", "given": 1.0}),
+        (lambda: seeds_for(MeanTest(1.0), 1e-4), {"effect": 1e-4, "at_most": 1_000_000}),
+        (lambda: detectable(SpreadTest(), 4), {"n_runs": 4, "least_runs": 5}),
+        (lambda: observed_needed(MeanTest(1.0), 2), {"n_runs": 2, "least_runs": 3}),
+    ],
+    ids=[
+        "sd-zero", "sd-infinite", "sd-nan", "correlation", "variation", "difference", "ratio-one", "ratio-negative",
+        "power", "confidence", "too-many", "spread-runs", "mean-runs",
     ],
 )  # fmt: skip
-def test_impossible_figures_are_refused(make, words):
+def test_impossible_figures_are_refused(make, fields):
     """With the value and what is allowed."""
-    with pytest.raises(OptionError, match=words):
+    with pytest.raises(OptionError, check=WithFields(**fields)):
         make()
 
 

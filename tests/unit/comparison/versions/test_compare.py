@@ -25,6 +25,7 @@ from seedproof.measurement.measure import measure_shards
 from seedproof.records import schema
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.location import Location
+from seedproof.testing.errors import WithFields
 from seedproof.testing.simulation import Simulation
 
 
@@ -270,7 +271,7 @@ def test_slices_have_their_own_figures_across_shards(tmp_path, monkeypatch):
         "web": 250,
     }
     assert found.examples().column("channel").to_pylist() == where
-    with pytest.raises(ColumnError, match=r"to slice by\. Carried along: 'channel'"):
+    with pytest.raises(ColumnError, check=WithFields(column="region", known=("channel",))):
         compare_versions(*sources, place, slices=["region"])
 
 
@@ -279,7 +280,7 @@ def test_a_column_of_texts_is_refused_as_a_slice(tmp_path):
     texts = [f"text {i}" for i in range(1001)]
     source = _WithExtras(ArrayShards(np.zeros((2, 1001), dtype=int)), text=texts)
 
-    with pytest.raises(ColumnError, match="more than 1,000 different values"):
+    with pytest.raises(ColumnError, check=WithFields(column="text", at_most=1000)):
         compare_versions(source, source, Location.of(tmp_path / "x.parquet"), slices=["text"])
 
 
@@ -326,7 +327,7 @@ def test_changed_examples_are_found_and_no_others(compare):
 
 def test_one_run_against_one_is_refused(compare):
     """Nothing tells then what another seed would change."""
-    with pytest.raises(TooFewRunsError, match="Both versions have one run"):
+    with pytest.raises(TooFewRunsError, check=WithFields(n_runs=1)):
         compare([[0, 1]], [[1, 1]])
 
 
@@ -354,9 +355,9 @@ def test_other_examples_and_other_labels_are_refused(tmp_path):
     place = Location.of(tmp_path / "examples.parquet")
     old = ArrayShards([[0, 1], [1, 1]], labels=[0, 1], ids=[1, 2])
 
-    with pytest.raises(MissingExampleError, match=r"has 2, the other has 3"):
+    with pytest.raises(MissingExampleError, check=WithFields(example=2, other_example=3)):
         compare_versions(old, ArrayShards([[0, 1], [1, 1]], ids=[1, 3]), place)
-    with pytest.raises(LabelConflictError):
+    with pytest.raises(LabelConflictError, check=WithFields(example=1, other_label="1")):
         compare_versions(old, ArrayShards([[0, 1], [1, 1]], labels=[1, 1], ids=[1, 2]), place)
 
 

@@ -10,11 +10,17 @@ from seedproof.engines.processes import ProcessEngine
 from seedproof.errors import EmptyInputError
 from seedproof.measurement.explanations import ExplanationMeasurement
 from seedproof.measurement.explanations.measure import estimate_figure, measure_explanations
+from seedproof.measurement.explanations.telling import (
+    OTHER_ANSWERS,
+    OTHER_REASONS,
+    SAME_REASONS,
+)
 from seedproof.metrics.explanations import Explanations, RaggedScores
 from seedproof.metrics.statistic import MeanOverExamples
 from seedproof.records import explanations
 from seedproof.records.explanation_shards import open_explanations
 from seedproof.records.location import Location
+from seedproof.testing.errors import WithFields
 from seedproof.testing.explained import write_explained
 from seedproof.testing.explanation_oracles import SLOW_FIGURES, slow_noise
 from seedproof.testing.oracles import slow_two_way_interval
@@ -261,11 +267,11 @@ def test_examples_that_tell_are_found_by_rule(make):
     rows = {row["rule"]: row for row in found.telling.to_pylist()}
 
     assert {rule: row["example"] for rule, row in rows.items()} == {
-        "same answer, other reasons": "11",
-        "other answers, other reasons": "13",
-        "same answer, same reasons": "12",
+        OTHER_REASONS: "11",
+        OTHER_ANSWERS: "13",
+        SAME_REASONS: "12",
     }
-    split = rows["other answers, other reasons"]
+    split = rows[OTHER_ANSWERS]
     assert split["predictions"] == [0, 0, 1, 1]
     np.testing.assert_allclose(split["confidences"], [0.52, 0.51, 0.51, 0.52], rtol=1e-6)
     assert split["scores"] == scores[3][:, 0].tolist()
@@ -276,7 +282,7 @@ def test_one_example_is_not_shown_twice(make):
     """Where runs agree on one example only, it is both the closest and the farthest."""
     found = measured(make([1], [steady(6, spread=1.0)], probs=run_probs([0.9])))
 
-    assert found.telling.column("rule").to_pylist() == ["same answer, other reasons"]
+    assert found.telling.column("rule").to_pylist() == [OTHER_REASONS]
 
 
 def test_where_all_runs_agree_has_means_of_its_own(make):
@@ -351,23 +357,20 @@ def test_examples_without_a_token_are_counted_and_left_out(make):
     found = measured(make([1, 2, 3], make_scores([0, 4, 0])))
 
     assert found.n_examples == 1
-    assert found.notes == ("2 examples have no token and had to be left out.",)
+    assert [note.code for note in found.notes] == ["examples-without-tokens"]
+    assert found.notes[0].fields["n_examples"] == 2
 
 
-@pytest.mark.parametrize(
-    ("explained", "said"),
-    [([1, 2, 8, 9], "2 explained examples have"), ([1, 2, 9], "1 explained example has")],
-)
-def test_explained_examples_without_a_prediction_are_told_of(make, explained, said):
+@pytest.mark.parametrize("explained", [[1, 2, 8, 9], [1, 2, 9]], ids=["two", "one"])
+def test_explained_examples_without_a_prediction_are_counted(make, explained):
     """They count in the distances, and nowhere that an answer is needed."""
     scores = make_scores([4] * len(explained))
 
     found = measured(make(explained, scores, probs=run_probs([0.9, 0.2]), predicted=[1, 2]))
 
     assert (found.n_examples, found.n_agreed) == (len(explained), 2)
-    assert found.notes == (
-        f"{said} no prediction: left out wherever answers count, such as in the curves.",
-    )
+    assert [note.code for note in found.notes] == ["explained-without-prediction"]
+    assert found.notes[0].fields["n_examples"] == len(explained) - 2
 
 
 def test_without_any_prediction_nothing_is_said_of_them(make):
@@ -377,5 +380,5 @@ def test_without_any_prediction_nothing_is_said_of_them(make):
 
 def test_no_token_at_all_is_refused(make):
     """There is nothing to measure."""
-    with pytest.raises(EmptyInputError, match="No explanation by 'lime' has a token"):
+    with pytest.raises(EmptyInputError, check=WithFields(method="lime")):
         measured(make([1], make_scores([0])))

@@ -1,5 +1,6 @@
 """What the charts of a comparison show."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -85,7 +86,8 @@ def test_few_runs_are_left_out_of_the_spread(compare, drawn_probs):
     figure = _figure(report, "spread_parts")
 
     assert {row["arm"] for row in figure.rows} == {"none"}
-    assert "Left out: few" in figure.reading
+    left_out = {message.code: message for message in figure.reading}["few-runs-left-out"]
+    assert left_out.fields["arms"].names == ("few",)
 
 
 def test_the_line_joins_what_nothing_beats(usual):
@@ -104,14 +106,13 @@ def test_large_costs_are_written_out(usual):
     )
     comparison = replace(usual.comparison, baseline=baseline, arms=tuple(arms))
 
-    figure = next(f for f in build_figures(comparison) if f.section == "Stability and cost")
+    figure = _figure(comparison, "stability_cost_forward_passes")
     sheet = build_view(comparison).sheet
 
     expected = ["151,600", "303,200", "151,600", "1,516,000"]
     assert [row[1] for row in figure.numbers] == expected
-    place = sheet.header.index("forward passes")
+    place = sheet.columns.index("cost_forward_passes")
     assert [row[place] for row in sheet.rows] == expected
-    assert "median over runs" in figure.facts["x"]
 
 
 def test_a_cost_that_all_share_has_no_chart(usual):
@@ -119,7 +120,7 @@ def test_a_cost_that_all_share_has_no_chart(usual):
     arms = tuple(replace(arm, costs={"seconds": 60.0}) for arm in usual.comparison.arms)
     comparison = replace(usual.comparison, arms=arms)
 
-    assert not [f for f in build_figures(comparison) if f.section == "Stability and cost"]
+    assert not [f for f in build_figures(comparison) if f.name.startswith("stability_cost")]
 
 
 def test_votes_count_every_example_once(usual):
@@ -138,9 +139,9 @@ def test_votes_count_every_example_once(usual):
 
 def test_steps_of_counts_grow_with_the_examples(usual):
     """The darkest step begins at 200 of thousands, and at more of a million."""
-    texts = [text for _, _, text in vote_legend(usual.comparison)]
+    starts = [re.match(r"[\d–]+", text).group() for _, _, text in vote_legend(usual.comparison)]
 
-    assert texts == ["1–4 examples", "5–19", "20–59", "60–199", "200 and more"]
+    assert starts == ["1–4", "5–19", "20–59", "60–199", "200"]
 
 
 def test_names_do_not_cover_each_other():

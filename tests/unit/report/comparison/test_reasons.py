@@ -6,11 +6,14 @@ import pytest
 
 import seedproof as sp
 from seedproof.errors import ColumnError, UnknownNameError
+from seedproof.metrics.card import card
 from seedproof.metrics.explanations import EXPLANATION_NAMES
 from seedproof.report.comparison import amounts, words
 from seedproof.report.comparison.figures import build_figures
 from seedproof.report.comparison.reasons import explained_by, of_method
 from seedproof.report.comparison.view import build_view
+from seedproof.report.reasons.words import named
+from seedproof.testing.errors import WithFields
 
 NB = "\N{NO-BREAK SPACE}"
 NAME = "explanation_jaccard_20"
@@ -30,41 +33,63 @@ def explained(make_explained_store, drawn_texts):
     return sp.compare(make_explained_store(arms, tokens=tokens, labels=labels))
 
 
-def _said(report_or_comparison, topic):
+def _said(report_or_comparison, method):
     comparison = getattr(report_or_comparison, "comparison", report_or_comparison)
-    return next(one for one in words.findings(comparison) if one.topic == topic)
+    return next(one for one in words.findings(comparison) if one.method == method)
+
+
+def _noises(report):
+    """The explainer's own noise with each arm, as far as it is said."""
+    (message,) = (one for one in _said(report, "lime").messages if one.code == "explainer-noise")
+    return message.fields["noise"]
+
+
+def test_text(explained, snapshot):
+    """What people read in a terminal."""
+    snapshot("comparison.txt", f"{explained}\n")
+
+
+def test_page(explained, snapshot, visible):
+    """What people read on the page."""
+    page = explained.to_html(command="seedproof compare runs")
+
+    snapshot("comparison-page.txt", visible(page, explained.to_json()))
 
 
 def test_each_method_has_a_sentence_with_a_verdict(explained):
     """Before what to watch; the figures are those of the arms' own measurements."""
-    topics = [one.topic for one in words.findings(explained.comparison)]
-    found = _said(explained, "Reasons (attention)")
+    findings = words.findings(explained.comparison)
+    found = _said(explained, "attention")
 
-    assert [topic for topic in topics if topic.startswith("Reasons")] == [
-        "Reasons (attention)",
-        "Reasons (LIME)",
-    ]
+    assert [one.method for one in findings if one.metric == NAME] == ["attention", "lime"]
+    assert [one.method for one in findings][-3:] == ["attention", "lime", ""]
+    assert found.verdict.fields == {"counts": {"steadier": 1}, "n_arms": 2}
+    shown, is_open = found.messages
     before, after = (
-        100 * explained.arm(name).measurement.explanations["attention"].metrics[NAME].value
+        explained.arm(name).measurement.explanations["attention"].metrics[NAME].value
         for name in ("none", "calm")
     )
-    assert found.verdict == "Steadier with 1 of 2 arms."
-    assert found.text.startswith(
-        f"The share of top words that differ falls from {before:.1f}{NB}% to {after:.1f}{NB}% "
-        "with calm, a cut of "
-    )
-    assert "No difference shown with again: " in found.text
-    assert "these runs would show a cut of" in found.text
+    assert (shown.code, shown.fields["direction"]) == ("change-shown", "falls")
+    assert shown.fields["before"] == amounts.figure(NAME, before)
+    (change,) = shown.fields["changes"].parts
+    assert (change.fields["arm"], change.fields["after"]) == ("calm", amounts.figure(NAME, after))
+    assert change.fields["size"].effect == explained.effect("calm", NAME, method="attention")
+    assert is_open.code == "no-difference-shown"
+    assert is_open.fields["arms"].names == ("again",)
+    assert str(is_open.fields["would_show"])
 
 
-def test_a_single_method_needs_no_name(explained):
-    """Then the topic is "Reasons"."""
+def test_several_methods_are_named_in_their_topics(explained):
+    """A single one needs no name."""
     comparison = explained.comparison
     first = comparison.baseline.measurement
     only = {"lime": first.explanations["lime"]}
     baseline = replace(comparison.baseline, measurement=replace(first, explanations=only))
 
-    assert _said(replace(comparison, baseline=baseline), "Reasons").text
+    alone = _said(replace(comparison, baseline=baseline), "lime")
+
+    assert alone.topic == "Reasons"
+    assert named("lime") in _said(comparison, "lime").topic
 
 
 def _noise(explained, arm, name=NAME):
@@ -75,14 +100,15 @@ def _noise(explained, arm, name=NAME):
 
 def test_the_noise_of_the_explainer_stands_beside_the_change(explained):
     """That of each arm, where it was drawn twice: a steadier model may have a steadier explainer."""
-    none, again, calm = (_noise(explained, arm) for arm in ("none", "again", "calm"))
+    noises = {
+        arm: explained.arm(arm).measurement.explanations["lime"].noise[NAME].value
+        for arm in ("none", "again", "calm")
+    }
 
-    assert len({none, again, calm}) > 1
-    assert _said(explained, "Reasons (LIME)").text.endswith(
-        "Two draws of one explainer already differ in "
-        f"{none} with none, {again} with again, {calm} with calm."
-    )
-    assert "draws" not in _said(explained, "Reasons (attention)").text
+    assert len(set(noises.values())) > 1
+    assert _noises(explained) == noises
+    codes = [message.code for message in _said(explained, "attention").messages]
+    assert "explainer-noise" not in codes
 
 
 def test_each_figure_stands_beside_the_floor_of_its_arm(explained):
@@ -95,15 +121,14 @@ def test_each_figure_stands_beside_the_floor_of_its_arm(explained):
     assert dict(block.cells)["calm"].floor == _noise(explained, "calm")
     assert {cell.floor for _, cell in attention.cells} == {""}
     lines = str(explained).splitlines()
-    start = lines.index(f"{NAME}, by lime")
-    shown = [line.split() for line in lines[start + 1 : start + 7]]
-    assert [words[:2] for words in shown[1::2]] == [["drawn", "twice"]] * 3
-    assert " ".join(shown[1][2:]) == _noise(explained, "none").replace(NB, " ")
-    assert "“drawn twice”: how far two draws" in " ".join(lines)
-    page = explained.to_html()
-    assert f"drawn twice: <span>{_noise(explained, 'calm')}</span>" in page
-    assert "Drawn twice: how far two draws of the explainer are apart" in page
-    assert f"drawn twice {_noise(explained, 'calm')}" in explained._repr_html_()
+    start = next(i for i, line in enumerate(lines) if line.startswith(NAME) and "lime" in line)
+    below = lines[start + 2 : start + 7 : 2]
+    arms = ("none", "again", "calm")
+    for line, arm in zip(below, arms, strict=True):
+        assert line.endswith(_noise(explained, arm))
+    assert explained.view().has_floors
+    assert f"<span>{_noise(explained, 'calm')}</span>" in explained.to_html()
+    assert _noise(explained, "calm") in explained._repr_html_()
     plain = explained.summary()["arms"][1]["explanations"]
     found = explained.arm("calm").measurement.explanations["lime"].noise[NAME].value
     assert plain["lime"]["noise"][NAME]["value"] == found
@@ -128,7 +153,7 @@ def test_the_view_has_the_figures_that_say_most_and_all_others(explained):
     ]
     every = [(block.method, block.metric) for block in view.blocks if block.method]
     assert every == [(m, name) for m in ("attention", "lime") for name in EXPLANATION_NAMES]
-    assert view.reason_blocks[2].title == "Explanation Jaccard distance, top 20 % (LIME)"
+    assert view.reason_blocks[2].title == f"{card(NAME).title} ({named('lime')})"
     assert len({block.key for block in view.blocks}) == len(view.blocks)
 
 
@@ -148,11 +173,13 @@ def test_agreements_are_compared_by_their_difference(explained):
 def test_effects_of_explanations_are_found_by_method(explained):
     """A typo is answered with what there is."""
     assert explained.effect("calm", NAME, method="lime").verdict == "steadier"
-    with pytest.raises(UnknownNameError, match=r"'plain' is not compared .* 'lime'. Known: none"):
+    with pytest.raises(UnknownNameError, check=WithFields(arm="plain", method="lime", known=())):
         explained.effect("plain", NAME, method="lime")
-    with pytest.raises(UnknownNameError, match="Known: attention, lime"):
+    with pytest.raises(
+        UnknownNameError, check=WithFields(arm="calm", method="limes", known=("attention", "lime"))
+    ):
         explained.effect("calm", NAME, method="limes")
-    with pytest.raises(UnknownNameError, match="It has: explanation_kl"):
+    with pytest.raises(UnknownNameError, check=WithFields(arm="calm", metric="flip_rate")):
         explained.effect("calm", "flip_rate", method="lime")
 
 
@@ -178,13 +205,20 @@ def test_the_text_fits_80_columns(explained):
     lines = str(explained).splitlines()
 
     assert max(map(len, lines)) <= 80
-    assert lines.index("explanation_jaccard_20, by attention") > lines.index("ece")
-    assert "explanation_js, by lime" in lines
+    blocks = [line for line in lines if line.startswith("explanation_")]
+    assert len(blocks) == 4
+    assert lines.index(blocks[0]) > lines.index("ece")
+    assert [("lime" in line, line.startswith(NAME)) for line in blocks] == [
+        (False, True),
+        (False, False),
+        (True, True),
+        (True, False),
+    ]
 
 
 def test_without_explanations_nothing_is_said(usual):
     """No sentence, no block, no chart."""
-    assert not [one for one in words.findings(usual.comparison) if one.topic.startswith("Reasons")]
+    assert {one.method for one in words.findings(usual.comparison)} == {""}
     assert build_view(usual.comparison).reason_blocks == ()
     assert not [f for f in build_figures(usual.comparison) if "explanation" in f.name]
 
@@ -193,12 +227,13 @@ def test_the_pages_hold_the_reasons(explained):
     """A table of their own on the page, lines in the short form."""
     page, short = explained.to_html(), explained._repr_html_()
 
-    assert "Reasons: how far explanations of two runs are apart" in page
-    assert f'id="c-forest_{NAME}_lime"' in page
-    assert f"{NAME}, by lime" in short
+    blocks = explained.view().reason_blocks
+    assert all(f'id="c-forest_{block.key}"' in page for block in blocks)
+    assert all(f'data-name="{block.title}"' in page for block in blocks)
+    assert short.count(NAME) == 2
 
 
 def test_tokens_are_shown_by_measure_alone(explained):
-    """The message says how."""
-    with pytest.raises(ColumnError, match=r"shows no tokens.*measure STORE --arm ARM --show token"):
+    """A comparison has no place for them."""
+    with pytest.raises(ColumnError, check=WithFields(column="tokens")):
         explained.to_html(show=["tokens"])

@@ -13,12 +13,12 @@ from seedproof.report.dynamics.words import (
     paragraphs,
     reading,
     section_title,
-    sentence,
+    sentences,
     title,
 )
 from seedproof.report.figures.dynamics import cumulative_entropy, one_run_map
+from seedproof.report.numbers import Correlation
 
-NB = "\N{NO-BREAK SPACE}"
 BOTH = "runs × examples"
 FOUND = DynamicsMeasurement(
     runs=("0", "1", "2"),
@@ -59,25 +59,40 @@ def other(**metrics):
     return replace(FOUND, metrics={n: value for n, value in changed.items() if value is not None})
 
 
-def test_the_sentence_in_full():
+def test_sentences_in_full():
     """One run against the others, what others would tell, and what one run finds."""
-    assert sentence(FOUND).replace(NB, " ") == (
-        "What one run wavers on tells r = 0.78 [0.74, 0.81] of what the 49 others disagree on; 49 "
-        "further runs would tell about 0.97 [0.95, 0.98]. Of the least stable tenth of the examples it finds 62.0 % "
-        "[58.0, 66.0]; chance would find 10 %."
-    )
-    assert sentence(None) is None
+    agrees, least_stable = sentences(FOUND)
+
+    assert agrees.code == "one-run-agrees"
+    assert agrees.fields["pearson"].estimate == FOUND.metrics["single_run_pearson"]
+    assert agrees.fields["reference"].estimate == FOUND.metrics["other_runs_pearson"]
+    assert agrees.fields["n_others"] == 49
+    assert least_stable.code == "least-stable-tenth"
+    assert least_stable.fields["precision"].estimate == FOUND.metrics["single_run_precision"]
+    assert sentences(None) == ()
+
+
+@pytest.mark.parametrize(
+    ("estimate", "text"),
+    [
+        (Estimate(0.784, 0.74, 0.812, BOTH), "0.78 [0.74, 0.81]"),
+        (Estimate(0.05, -0.02, 0.12, BOTH), "0.05 [−0.02, 0.12]"),
+        (Estimate(-0.5), "−0.50"),
+    ],
+)
+def test_correlations_have_two_digits(estimate, text):
+    """And a true minus sign."""
+    assert str(Correlation(estimate)) == text
 
 
 def test_an_interval_that_holds_zero_shows_nothing():
     """Nothing is called a relation unless its interval supports it."""
     weak = other(single_run_pearson=Estimate(0.05, -0.02, 0.12, BOTH))
 
-    assert sentence(weak).replace(NB, " ") == (
-        "What one run wavers on is not shown to go with what the 49 others disagree on: r = 0.05 "
-        "[−0.02, 0.12]."
-    )
-    assert section_title(weak) == "One run is not shown to tell where runs disagree"
+    (message,) = sentences(weak)
+
+    assert message.code == section_title(weak).code == "one-run-not-shown-to-agree"
+    assert message.fields["pearson"].estimate == weak.metrics["single_run_pearson"]
 
 
 def test_what_cannot_be_held_against_others_is_said_so():
@@ -85,18 +100,17 @@ def test_what_cannot_be_held_against_others_is_said_so():
     names = [name for name in FOUND.metrics if name != "single_run_entropy"]
     alone = other(**dict.fromkeys(names))
 
-    assert sentence(alone) == (
-        "Within one run the label entropy is 0.210 [0.200, 0.220] nats; these runs cannot say "
-        "whether that tells what others disagree on."
-    )
-    assert section_title(alone) == "How much a run wavers over its steps"
+    (message,) = sentences(alone)
+
+    assert message.code == "entropy-within-one-run"
+    assert message.fields["entropy"].estimate == FOUND.metrics["single_run_entropy"]
+    assert section_title(alone).code == "entropy-over-steps"
     assert paragraphs(alone) == ()
-    assert reading(alone) == ""
+    assert reading(alone) == ()
 
 
-PART = "One run tells a part of what 49 others would"
-NEARLY = "One run tells nearly as much as 49 others would"
-NOT_APART = "What one run tells is not told apart from what 49 others would"
+PART, NEARLY = "one-run-partly-as-good", "one-run-nearly-as-good"
+NOT_APART = "one-run-not-distinguished"
 
 
 @pytest.mark.parametrize(
@@ -108,45 +122,55 @@ NOT_APART = "What one run tells is not told apart from what 49 others would"
         (Estimate(0.80, 0.78, 0.82, BOTH), NEARLY),  # 0.74 is at least 0.9 of 0.82
         (Estimate(0.80, 0.60, 0.92, BOTH), NOT_APART),
         (Estimate(0.97), PART),
-        (None, "What one run wavers on goes with what others disagree on"),
+        (None, "one-run-agrees"),
     ],
 )
 def test_the_title_is_no_stronger_than_the_intervals(reference, expected):
     """Nearly as much: from nine tenths on. A part: where the intervals do not meet."""
-    assert section_title(other(other_runs_pearson=reference)) == expected
+    assert section_title(other(other_runs_pearson=reference)).code == expected
 
 
 def test_fewer_than_a_tenth_are_told():
     """Where others disagree on 3.2 % of the examples, so many count, and chance finds as many."""
     found = replace(FOUND, least_stable=0.0321)
 
-    assert (
-        sentence(found)
-        .replace(NB, " ")
-        .endswith(
-            "Of the least stable 3.2 % of the examples (the others disagree on no more) it finds "
-            "62.0 % [58.0, 66.0]; chance would find 3.2 %."
-        )
-    )
+    message = sentences(found)[1]
+
+    assert message.code == "least-stable-share"
+    assert message.fields["percent"] == pytest.approx(3.21)
+    assert message.fields["precision"].estimate == FOUND.metrics["single_run_precision"]
 
 
 def test_words_beside_the_charts():
     """Why a run is left out, what limits it, and how much single runs differ."""
     alone, noisy, spread = paragraphs(FOUND)
 
-    assert "its own last step is also its vote" in alone
-    assert "For reference: that over 49 further runs would reach about 0.97 [0.95, 0.98]" in noisy
-    assert spread == "Single runs reach 0.75 to 0.81."
-    assert title(FOUND) == "3 runs traced, 1,200 examples, 100 looks at each"
-    assert title(replace(FOUND, runs=("0",), n_steps=(5, 9))).startswith("1 run traced")
+    assert alone.code == "run-left-out-of-others"
+    assert noisy.code == "noise-of-others"
+    assert noisy.fields["reference"].estimate == FOUND.metrics["other_runs_pearson"]
+    assert spread.code == "range-over-runs"
+    assert [spread.fields[end].estimate.value for end in ("low", "high")] == [0.75, 0.81]
+
+
+def test_title_counts_runs_examples_and_steps():
+    """Runs may have different numbers of steps."""
+    assert title(FOUND).fields == {
+        "n_traced": 3, "n_examples": 1200, "n_steps": 100, "most_steps": 100,
+    }  # fmt: skip
+    other_title = title(replace(FOUND, runs=("0",), n_steps=(5, 9)))
+    assert other_title.fields["n_traced"] == 1
+    assert (other_title.fields["n_steps"], other_title.fields["most_steps"]) == (5, 9)
 
 
 def test_intervals_over_examples_alone_are_told():
     """Another run may tell more or less."""
     few = other(single_run_pearson=Estimate(0.78, 0.74, 0.81, "examples"))
 
-    assert "intervals are over examples only" in reading(few)
-    assert "examples only" not in reading(FOUND)
+    assert [message.code for message in reading(few)] == [
+        "run-against-others",
+        "intervals-over-examples",
+    ]
+    assert [message.code for message in reading(FOUND)] == ["run-against-others"]
 
 
 def test_charts_are_valid_and_aggregated():
@@ -160,25 +184,30 @@ def test_charts_are_valid_and_aggregated():
     assert [row["count"] for row in drawn.rows if row["kind"] == "mean"] == list(range(1, 20))
     assert drawn.numbers[0] == ("0.05–0.10", "0.025", "–", "0.3")
     assert drawn.numbers[-1] == ("0.95–1.00", "0.475", "0.455–0.495", "6.3")
-    assert curve.takeaway == (
-        "Runs waver most early on: 0.50 nats after 2 updates, 0.20 in the end."
-    )
+    assert curve.takeaway.code == "entropy-falls"
+    assert curve.takeaway.fields == {"peak": 0.5, "step": 2.0, "last": 0.2}
 
 
 @pytest.mark.parametrize(
-    ("means", "errors", "expected"),
+    ("means", "errors", "code", "fields"),
     [
         # The last column has one example, and no known error: the one before it speaks.
-        ({0: 0.1, 9: 0.4, 19: 0.9}, {0: 0.01, 9: 0.02}, "0.10 nats; where it wavers most, 0.40."),
+        (
+            {0: 0.1, 9: 0.4, 19: 0.9},
+            {0: 0.01, 9: 0.02},
+            "entropy-of-others-differs",
+            {"least": 0.1, "most": 0.4},
+        ),
         (
             {0: 0.1, 9: 0.12},
             {0: 0.01, 9: 0.02},
-            "0.10 nats; where it wavers most, 0.12: no difference shown.",
+            "entropy-of-others-open",
+            {"least": 0.1, "most": 0.12},
         ),
-        ({0: 0.1, 19: 0.9}, {0: 0.01}, "Too few examples to say how the two go together."),
+        ({0: 0.1, 19: 0.9}, {0: 0.01}, "too-few-examples", {}),
     ],
 )
-def test_the_map_says_only_what_is_known(means, errors, expected):
+def test_the_map_says_only_what_is_known(means, errors, code, fields):
     """Columns with a known error alone, and no difference where their bars meet."""
     columns = np.arange(20)
     drawn = EntropyMap(
@@ -191,7 +220,7 @@ def test_the_map_says_only_what_is_known(means, errors, expected):
 
     (figure,) = one_run_map(replace(FOUND, entropy_map=drawn))
 
-    assert figure.takeaway.endswith(expected)
+    assert (figure.takeaway.code, figure.takeaway.fields) == (code, fields)
 
 
 def test_a_rising_curve_is_not_called_early():
@@ -200,6 +229,7 @@ def test_a_rising_curve_is_not_called_early():
 
     (figure,) = cumulative_entropy(replace(FOUND, curve=curve))
 
-    assert figure.takeaway == "In the end it is 0.30 nats, after 4 updates."
+    assert figure.takeaway.code == "entropy-at-end"
+    assert figure.takeaway.fields == {"last": 0.3, "step": 4.0}
     assert cumulative_entropy(replace(FOUND, curve=None)) == ()
     assert one_run_map(replace(FOUND, entropy_map=None)) == ()

@@ -10,8 +10,10 @@ import seedproof as sp
 from seedproof.errors import ColumnError
 from seedproof.measurement.explanations.telling import OTHER_REASONS, SAME_REASONS, SCHEMA
 from seedproof.report.reasons.heat import has_signs, heat_maps
+from seedproof.testing.errors import WithFields
 
-NB = "\N{NO-BREAK SPACE}"
+# What shows the words.
+OPTION = "--show tokens"
 
 
 @pytest.fixture
@@ -86,10 +88,13 @@ def test_the_first_five_runs_are_shown(shown):
 
     assert [row.run for row in found.rows] == ["0", "1", "2", "3", "4"]
     assert [row.answer for row in found.rows] == ["p 0.90"] * 5
-    assert f"All 7 runs say “p” and are at least 71{NB}% sure." in found.caption
+    rule, answers, top_words = found.captions
+    assert rule.code == "agreed-and-farthest-apart"
+    assert answers.code == "answer-of-all"
+    assert answers.fields == {"n_runs": 7, "class_name": "p", "least_sure": 71}
     # The second place goes to the earliest of equals, which is word 0 in every run but the first.
-    says = "Each names 2 top words, and all 7 together 7; 1 of them is named by all."
-    assert says in found.caption
+    assert top_words.code == "top-words-counted"
+    assert top_words.fields == {"n_runs": 7, "n_each": 2, "n_any": 7, "n_all": 1}
 
 
 def test_split_answers_are_counted(shown):
@@ -97,21 +102,23 @@ def test_split_answers_are_counted(shown):
     scores = np.random.default_rng(0).random((8, 6))
     found = shown(scores, predictions=[2, 2, 2, 0, 0, 1, 3, 4], classes="abcde")
 
-    assert "3 of 8 runs say “c”, 2 “a”, 1 “b”, 2 something else." in found.caption
+    assert found.captions[1].code == "answers-split"
+    votes = found.captions[1].fields["votes"]
+    assert (votes.n_runs, votes.named, votes.n_others) == (8, (("c", 3), ("a", 2), ("b", 1)), 2)
     assert found.rows[0].answer == "c"
 
 
 @pytest.mark.parametrize(
-    ("scores", "rule", "title"),
+    ("scores", "rule", "code"),
     [
-        ([[9, 1, 1, 1, 1], [1, 9, 1, 1, 1]], OTHER_REASONS, "Same answer, other reasons"),
-        ([[9, 1, 1, 1, 1], [8, 2, 1, 1, 1]], OTHER_REASONS, "Same answer, same top words"),
-        ([[9, 8, 1, 1, 1], [8, 9, 1, 1, 1]], SAME_REASONS, "Same answer, closest reasons"),
+        ([[9, 1, 1, 1, 1], [1, 9, 1, 1, 1]], OTHER_REASONS, "same-answer-other-reasons"),
+        ([[9, 1, 1, 1, 1], [8, 2, 1, 1, 1]], OTHER_REASONS, "same-answer-same-top-words"),
+        ([[9, 8, 1, 1, 1], [8, 9, 1, 1, 1]], SAME_REASONS, "same-answer-closest-reasons"),
     ],
 )
-def test_a_title_promises_what_the_top_words_keep(shown, scores, rule, title):
+def test_a_title_promises_what_the_top_words_keep(shown, scores, rule, code):
     """A title of other reasons needs a top word that is another; of the same, that none is."""
-    assert shown(scores, rule=rule).title == title
+    assert shown(scores, rule=rule).title.code == code
 
 
 def test_long_texts_are_cut_and_it_is_said(shown):
@@ -121,48 +128,50 @@ def test_long_texts_are_cut_and_it_is_said(shown):
     assert len(found.rows[0].words) == 60
     assert len(found.rows[0].top_words) == 14
     assert found.is_cut
-    assert found.caption.endswith("The first 60 of 70 words are shown.")
+    assert found.captions[-1].code == "words-left-out"
+    assert found.captions[-1].fields == {"n_shown": 60, "n_tokens": 70}
 
 
 def test_rules_find_the_texts_that_they_say(hand_made):
     """Same answer but other words: text 1; other answers: text 2; same answer, closest: text 0."""
     found = hand_made.view(show=["tokens"]).reasons[0].heat_maps
 
-    assert [(one.example, one.title) for one in found] == [
-        ("1", "Same answer, other reasons"),
-        ("2", "Other answers, other reasons"),
-        ("0", "Same answer, same top words"),
+    assert [(one.example, one.title.code) for one in found] == [
+        ("1", "same-answer-other-reasons"),
+        ("2", "other-answers-other-reasons"),
+        ("0", "same-answer-same-top-words"),
     ]
     assert found[0].rows[1].top_words == ("h",)
     assert hand_made.view(show=["tokens"]).reasons[0].has_signs
-    assert found[0].caption.endswith(
-        f"Both runs say “positive” and are at least 80{NB}% sure. Each names 1 top word, and both "
-        "together 2; none of them is named by all."
-    )
-    assert found[1].caption == (
-        "Of the examples on which runs differ, the one with reasons farthest apart, in the mean "
-        "over runs. 1 of 2 runs says “negative”, 1 “positive”. Each names 1 top word, and both "
-        "together 2; none of them is named by all."
-    )
     # Closest is a mean distance: it does not promise that all runs name the same top words.
-    assert "the one with reasons closest, in the mean over runs." in found[2].caption
-    assert found[2].caption.endswith(
-        f"Both runs say “positive” and are at least 90{NB}% sure. All name the same top word."
-    )
+    assert [one.captions[0].code for one in found] == [
+        "agreed-and-farthest-apart",
+        "disagreed-and-farthest-apart",
+        "agreed-and-closest",
+    ]
+    answers = [one.captions[1] for one in found]
+    assert answers[0].fields == {"n_runs": 2, "class_name": "positive", "least_sure": 80}
+    assert answers[1].fields["votes"].named == (("negative", 1), ("positive", 1))
+    assert answers[2].fields["least_sure"] == 90
+    counts = [one.captions[2] for one in found]
+    assert [one.code for one in counts] == [*["top-words-counted"] * 2, "top-words-same"]
+    assert counts[0].fields == counts[1].fields == {
+        "n_runs": 2, "n_each": 1, "n_any": 2, "n_all": 0,
+    }  # fmt: skip
 
 
 def test_texts_are_shown_only_if_asked_for(hand_made):
     """By default no token is in the view, in the page or in the text."""
     assert hand_made.view().reasons[0].heat_maps == ()
     assert ">good<" not in hand_made.to_html()
-    assert "--show tokens" in hand_made.to_html()
+    assert OPTION in hand_made.to_html()
     assert ">good<" in hand_made.to_html(show=["tokens"])
     assert "good" not in str(hand_made)
 
 
 def test_tokens_are_known_only_with_explanations(hand_made):
     """A report of predictions alone has none, and the list of columns says so."""
-    with pytest.raises(ColumnError, match=r"no tokens to show.*none was measured"):
+    with pytest.raises(ColumnError, check=WithFields(column="tokens")):
         sp.measure([[0, 1], [1, 1]]).to_html(show=["tokens"])
-    with pytest.raises(ColumnError, match=r"'text' to show. Carried along: 'tokens'"):
+    with pytest.raises(ColumnError, check=WithFields(column="text", known=("tokens",))):
         hand_made.view(show=["text"])

@@ -1,6 +1,7 @@
 """Figures of explanations as rows, beside the explainer's own noise; and as text."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -9,14 +10,29 @@ import seedproof as sp
 from seedproof.errors import ColumnError, UnknownNameError
 from seedproof.metrics.card import card
 from seedproof.metrics.explanations import EXPLANATION_NAMES
+from seedproof.records.explanation_shards import EXPLANATIONS_LEFT_OUT
 from seedproof.records.location import Location
 from seedproof.report.api import measure_arms
+from seedproof.report.reasons.words import on_floor
 from seedproof.report.side_by_side import SideBySide
 from seedproof.report.text import as_text
+from seedproof.testing.errors import WithFields
 from seedproof.testing.explained import write_explained
 
 NB = "\N{NO-BREAK SPACE}"
 NAME = "explanation_jaccard_20"
+
+
+def test_text(three_methods, snapshot):
+    """What people read in a terminal."""
+    snapshot("measure.txt", f"{as_text(three_methods.view(show=['tokens']))}\n")
+
+
+def test_page(three_methods, snapshot, visible):
+    """What people read on the page."""
+    page = three_methods.to_html(show=["tokens"], command="seedproof measure runs")
+
+    snapshot("measure-page.txt", visible(page, three_methods.to_json()))
 
 
 def test_every_figure_has_a_row_with_its_floor(three_methods):
@@ -34,13 +50,16 @@ def test_every_figure_has_a_row_with_its_floor(three_methods):
 
 
 @pytest.mark.parametrize(
-    ("report", "floor"), [("three_methods", "no noise"), ("hand_made", "unknown")]
+    ("report", "code"), [("three_methods", "no-noise"), ("hand_made", "noise-unknown")]
 )
-def test_a_floor_that_nobody_measured_is_not_made_up(request, report, floor):
-    """Attention is known to have none; of a method of one's own nobody knows."""
-    rows = request.getfixturevalue(report).view().reasons[0].rows
+def test_a_floor_that_was_not_measured_is_not_made_up(request, report, code):
+    """Attention is known to have none; of a method of one's own it is unknown."""
+    found = request.getfixturevalue(report)
+    reasons = found.view().reasons[0]
 
-    assert {row.floor for row in rows} == {floor}
+    assert on_floor(found.explanations[reasons.method]).code == code
+    assert not reasons.has_floor
+    assert not any(sign.isdigit() for row in reasons.rows for sign in row.floor)
 
 
 def test_the_top_words_are_a_key_figure(three_methods):
@@ -48,10 +67,10 @@ def test_the_top_words_are_a_key_figure(three_methods):
     key = three_methods.view().key_figures[3]
 
     value = three_methods.explanations["attention"].metrics[NAME].value
-    assert (key.title, key.value) == ("Top words that differ", f"{100 * value:.1f}")
-    assert key.meaning == (
-        "of the words two runs attend to most are named by only one; mean of 28 pairs of runs."
-    )
+    assert (key.name, key.value) == (NAME, f"{100 * value:.1f}")
+    assert key.meaning.fields["words"].code == "attended-words"
+    assert key.meaning.fields["pairs"].fields == {"n_pairs": 28}
+    assert "noise" not in key.meaning.fields
     assert key.mark is None
 
 
@@ -64,23 +83,21 @@ def test_the_floor_is_a_mark_of_the_key_figure(make_explained_store, drawn_texts
 
     noise, value = found.noise[NAME].value, found.metrics[NAME].value
     assert key.mark == pytest.approx(key.bar[1] * noise / value)
-    assert key.meaning.endswith(f"Two draws of one explainer: {100 * noise:.1f}.")
+    assert key.meaning.fields["noise"].value == noise
 
 
 def test_the_text_fits_80_columns(three_methods):
     """Figures by method, and with `tokens` the top words of each run."""
     plain, with_tokens = str(three_methods), as_text(three_methods.view(show=["tokens"]))
 
-    lines = with_tokens.splitlines()
-    assert max(map(len, lines)) <= 80
-    assert [line.split("  ")[0] for line in lines if line.startswith("reasons by")] == [
-        "reasons by attention",
-        "reasons by gradient",
-        "reasons by LIME",
-    ]
-    assert sum(line.endswith("drawn twice") for line in lines) == 1
-    assert sum(line.endswith("top words") for line in lines) == 9
-    assert "top words\n" not in plain
+    assert max(map(len, with_tokens.splitlines())) <= 80
+    view = three_methods.view(show=["tokens"])
+    assert plain.count(NAME) == len(view.reasons) == 3
+    heat_maps = [one for reasons in view.reasons for one in reasons.heat_maps]
+    assert len(heat_maps) == 9
+    shown = [" ".join(map(str, (one.title, f"({one.example})."))) for one in heat_maps]
+    assert all(start in with_tokens for start in shown)
+    assert not [start for start in shown if start in plain]
 
 
 def test_long_tokens_do_not_break_the_text(make_explained_store, drawn_texts):
@@ -98,7 +115,10 @@ def test_long_tokens_do_not_break_the_text(make_explained_store, drawn_texts):
 def test_figures_of_explanations_are_found_by_method(three_methods):
     """And a typo, or a figure asked of the wrong place, is answered with where it is."""
     assert three_methods.explanations["lime"].metrics[NAME].value > 0
-    with pytest.raises(UnknownNameError, match=r"report.explanations\['lime'\].metrics has it"):
+    places = tuple(
+        f"report.explanations[{method!r}].metrics" for method in ("attention", "gradient", "lime")
+    )
+    with pytest.raises(UnknownNameError, check=WithFields(metric=NAME, places=places)):
         _ = three_methods[NAME]
 
 
@@ -106,7 +126,7 @@ def test_notebooks_get_the_figures_too(three_methods):
     """The short form has a part for each method."""
     short = three_methods._repr_html_()
 
-    assert "reasons by LIME" in short
+    assert all(reasons.title in short for reasons in three_methods.view().reasons)
     assert short.count(NAME) == 3
 
 
@@ -120,18 +140,18 @@ def test_arms_stand_side_by_side_with_their_reasons(make_explained_store, drawn_
     text = str(reports)
     reports.save(tmp_path, show=["tokens"])
 
-    assert "reasons by attention" in text
+    assert NAME in text
     assert max(map(len, text.splitlines())) <= 80
     pages = {name: (tmp_path / name / "report.html").read_text() for name in ("none", "plain")}
     assert ">w0<" in pages["none"]
     assert 'id="reasons"' not in pages["plain"]
-    with pytest.raises(ColumnError, match=r"'words' to show. Carried along: 'tokens'"):
+    with pytest.raises(ColumnError, check=WithFields(column="words", known=("tokens",))):
         reports.save(tmp_path, show=["words"])
 
 
 def test_tokens_without_explanations_are_refused_with_the_reason(tmp_path):
-    """Nobody logged any; or they were left out, and then the note says why."""
-    with pytest.raises(ColumnError, match=r"no tokens to show.*Log explanations with run.log_"):
+    """None was logged; or they were left out, and then the note says why."""
+    with pytest.raises(ColumnError, check=WithFields(column="tokens", left_out=())):
         sp.measure([[0, 1, 1], [0, 1, 0]]).view(show=["tokens"])
 
     place = Location.of(tmp_path / "store")
@@ -141,14 +161,16 @@ def test_tokens_without_explanations_are_refused_with_the_reason(tmp_path):
     write_explained(place, [1, 2], scores, probs=probs, arm="other")
     next((tmp_path / "store" / "runs" / "none-1").rglob("explanations/**/*.parquet")).unlink()
     found = sp.measure(place, arm="none", skip_damaged=True)
-    with pytest.raises(ColumnError, match=r"no tokens to show.* 'lime' are left out.*is missing"):
+    left_out = tuple(note for note in found.measurement.notes if note.code == EXPLANATIONS_LEFT_OUT)
+    assert left_out
+    with pytest.raises(ColumnError, check=WithFields(column="tokens", left_out=left_out)):
         found.view(show=["tokens"])
     reports = SideBySide({"none": found, "again": found})
-    with pytest.raises(ColumnError, match=r"no tokens to show.* 'lime' are left out.*is missing"):
+    with pytest.raises(ColumnError, check=WithFields(column="tokens", left_out=left_out)):
         reports.save(tmp_path / "out", show=["tokens"])
 
 
-def test_arms_side_by_side_keep_the_floor(make_explained_store, drawn_texts):
+def test_arms_side_by_side_keep_the_floor(make_explained_store, drawn_texts, snapshot):
     """Below each figure of a method that was drawn twice, and of no other."""
     methods = ("attention", "lime")
     none, tokens, _ = drawn_texts(0.8, methods=methods)
@@ -156,15 +178,20 @@ def test_arms_side_by_side_keep_the_floor(make_explained_store, drawn_texts):
     reports = measure_arms(make_explained_store({"none": none, "calm": calm}, tokens=tokens))
 
     text = str(reports)
+    snapshot("side-by-side.txt", f"{text}\n")
 
-    lines = text[text.index("reasons by LIME") :].splitlines()
-    place = next(i for i, line in enumerate(lines) if line.startswith(NAME))
+    lines = text.splitlines()
+    starts = [i for i, line in enumerate(lines) if line.startswith(NAME)]
+    place = starts[1]  # attention, then LIME
     floors = [
         f"{100 * report.explanations['lime'].noise[NAME].value:.1f}" for report in reports.values()
     ]
     assert [word for word in lines[place + 2].split() if word[0].isdigit()] == floors
-    assert lines[place + 2].startswith("  drawn twice")
-    assert text.count("drawn twice") == 7
+    assert len(starts) == 2
+    # A line for the value, one for its interval, and below LIME's one for the floor.
+    figures = [i for i, line in enumerate(lines) if line.startswith("explanation_")]
+    assert [after - before for before, after in pairwise(figures[:7])] == [2] * 6
+    assert [after - before for before, after in pairwise(figures[7:])] == [3] * 6
     assert max(map(len, text.splitlines())) <= 80
 
 

@@ -7,15 +7,16 @@ import pytest
 
 import seedproof as sp
 from seedproof.measurement.intervals import Estimate
+from seedproof.report.numbers import WithUnit
 from seedproof.report.reasons.words import (
+    TITLES,
     named,
     on_floor,
     paragraphs,
     section_title,
-    sentence,
+    sentences,
 )
 
-NB = "\N{NO-BREAK SPACE}"
 NAME = "explanation_jaccard_20"
 
 
@@ -38,23 +39,19 @@ def change(three_methods):
 
 def test_the_sentence_stands_among_the_verdicts(three_methods):
     """Topic "Reasons", after calibration; one sentence a method, the first in full."""
-    said = {one.topic: one.text for one in three_methods.view().sentences}
+    said = {one.topic: one.messages for one in three_methods.view().sentences}
 
     assert list(said)[-2:] == ["Calibration", "Reasons"]
-    first, second, third = (
-        three_methods.explanations[m] for m in ("attention", "gradient", "lime")
-    )
-    value = first.metrics[NAME]
-    assert said["Reasons"].startswith(
-        f"Of the words two runs attend to most, {100 * value.value:.1f}{NB}% "
-        f"[{100 * value.low:.1f}, {100 * value.high:.1f}] are named by only one; "
-        f"{100 * first.agreed[NAME]:.1f}{NB}% where all runs give the same answer. By gradient: "
-        f"{100 * second.metrics[NAME].value:.1f}{NB}% ["
-    )
-    noise = third.noise[NAME].value
-    assert said["Reasons"].endswith(
-        f"Two draws of one explainer already differ in {100 * noise:.1f}{NB}%."
-    )
+    explained = three_methods.explanations
+    *on_words, on_noise = said["Reasons"]
+    assert [message.code for message in on_words] == ["top-words-differ"] * 3
+    for message, method in zip(on_words, ("attention", "gradient", "lime"), strict=True):
+        assert message.fields["method"] == named(method)
+        assert message.fields["differ"].estimate == explained[method].metrics[NAME]
+        assert message.fields["agreed"].value == explained[method].agreed[NAME]
+    assert ["words" in message.fields for message in on_words] == [True, False, False]
+    assert on_noise.code == "explainer-noise"
+    assert on_noise.fields["noise"].value == explained["lime"].noise[NAME].value
 
 
 def test_nothing_is_said_without_explanations():
@@ -63,93 +60,101 @@ def test_nothing_is_said_without_explanations():
 
     assert "Reasons" not in {one.topic for one in view.sentences}
     assert view.reasons == ()
-    assert view.key_figures[-1].title != "Top words that differ"
+    assert view.key_figures[-1].name == "discrepancy"
 
 
-def test_words_depend_on_the_method(change):
+@pytest.mark.parametrize(
+    ("method", "code"), [("attention", "attended-words"), ("lime", "ranked-words")]
+)
+def test_words_depend_on_the_method(change, method, code):
     """Only attention attends; others rank words."""
-    lime = change("lime", value=_estimate(0.5, 0.4, 0.6), n_agreed=0)
+    found = change(method, value=_estimate(0.5, 0.4, 0.6), n_agreed=0)
 
-    text = sentence({"lime": lime}, lime.n_examples)
+    (message,) = sentences({method: found}, found.n_examples)
 
-    assert text == (
-        f"Of the words that two runs rank highest by LIME, 50.0{NB}% [40.0, 60.0] are named by "
-        "only one."
-    )
+    assert message.fields["words"].code == code
+    assert message.fields["differ"].estimate == _estimate(0.5, 0.4, 0.6)
+    assert not {"agreed", "n_examples"} & message.fields.keys()
 
 
 def test_fewer_examples_are_told(change):
     """LIME is dear, so that it may cover a part of the examples only."""
     found = change(value=_estimate(0.5, 0.4, 0.6), n_examples=200, n_agreed=200)
 
-    assert sentence({"attention": found}, 1725) == (
-        f"Of the words two runs attend to most on 200 examples, 50.0{NB}% [40.0, 60.0] are named "
-        "by only one."
-    )
+    (message,) = sentences({"attention": found}, 1725)
+
+    assert (message.code, message.fields["n_examples"]) == ("top-words-differ", 200)
 
 
 @pytest.mark.parametrize(
-    ("noise", "says"),
+    ("noise", "code", "shown"),
     [
-        (_estimate(0.2, 0.15, 0.25), f"already differ in 20.0{NB}%."),
+        (_estimate(0.2, 0.15, 0.25), "explainer-noise", {"noise": WithUnit(0.2, "percent")}),
         (
             _estimate(0.45, 0.3, 0.55),
-            "45.0\N{NO-BREAK SPACE}%: these runs do not clearly show more.",
+            "explainer-noise-not-exceeded",
+            {"noise": WithUnit(0.45, "percent")},
         ),
-        (_estimate(0.45), "45.0\N{NO-BREAK SPACE}%: these runs do not clearly show more."),
-        (_estimate(0.0, 0.0, 0.0), "Explained twice, a run names the same ones."),
+        (_estimate(0.45), "explainer-noise-not-exceeded", {"noise": WithUnit(0.45, "percent")}),
+        (_estimate(0.0, 0.0, 0.0), "explainer-steady", {}),
     ],
 )
-def test_the_floor_takes_the_edge_off(change, noise, says):
+def test_the_floor_takes_the_edge_off(change, noise, code, shown):
     """Runs differ more than draws only where the two intervals do not touch."""
     found = change(value=_estimate(0.5, 0.4, 0.6), noise=noise)
 
-    assert sentence({"attention": found}, found.n_examples).endswith(says)
+    message = sentences({"attention": found}, found.n_examples)[-1]
+
+    assert (message.code, message.fields) == (code, shown)
 
 
 def test_agreement_of_all_runs_is_called_that(change):
     """A distance of 0 is no distance."""
     found = change("gradient", value=_estimate(0.0, 0.0, 0.01))
 
-    assert sentence({"gradient": found}, 60) == "By gradient, all 8 runs name the same top words."
-    assert section_title([found]) == "All runs name the same top words"
+    (message,) = sentences({"gradient": found}, 60)
+
+    assert message.code == section_title([found]).code == "top-words-same"
+    assert (message.fields["method"], message.fields["n_runs"]) == ("gradient", 8)
 
 
 @pytest.mark.parametrize(
-    ("values", "title"),
+    ("values", "code", "shown"),
     [
-        ((0.373,), f"Between two runs, 37.3{NB}% of the top words differ"),
-        (
-            (0.6, 0.373),
-            f"Between two runs, 37.3 to 60.0{NB}% of the top words differ, by explainer",
-        ),
+        ((0.373,), "top-words-differ", {"differ": 0.373}),
+        ((0.6, 0.373), "top-words-differ-by-method", {"low": 0.373, "high": 0.6}),
     ],
 )
-def test_the_title_is_the_finding(change, values, title):
+def test_the_title_is_the_finding(change, values, code, shown):
     """The share that differs, or its range over methods."""
-    assert section_title([change(value=_estimate(value)) for value in values]) == title
+    title = section_title([change(value=_estimate(value)) for value in values])
+
+    assert title.code == code
+    assert {name: field.value for name, field in title.fields.items()} == shown
 
 
 @pytest.mark.parametrize(
-    ("method", "says"),
+    ("method", "code"),
     [
-        ("attention", "Nothing is drawn for attention"),
-        ("integrated_gradients", "Nothing is drawn for integrated gradients"),
-        ("lime", "unknown: not every run was explained twice by LIME"),
-        ("my-method", "unknown: not every run was explained twice by my-method"),
+        ("attention", "no-noise"),
+        ("integrated_gradients", "no-noise"),
+        ("lime", "noise-unknown"),
+        ("my-method", "noise-unknown"),
     ],
 )
-def test_without_a_second_draw_the_floor_is_known_by_name_alone(change, method, says):
-    """What is computed has no noise; of anything else nobody knows."""
-    assert says in on_floor(change(method))
+def test_without_a_second_draw_the_floor_is_known_by_name_alone(change, method, code):
+    """What is computed has no noise; of anything else it is unknown."""
+    message = on_floor(change(method))
+
+    assert (message.code, message.fields["method"]) == (code, named(method))
 
 
 def test_a_measured_floor_is_explained(three_methods):
     """Over how many examples, and what it means."""
-    text = on_floor(three_methods.explanations["lime"])
+    message = on_floor(three_methods.explanations["lime"])
 
-    assert "two draws of LIME" in text
-    assert "over 60 examples" in text
+    assert message.code == "noise-measured"
+    assert message.fields == {"method": named("lime"), "n_repeated": 60}
 
 
 def test_both_ways_to_count_stand_beside_one_chart(three_methods):
@@ -164,18 +169,18 @@ def test_both_ways_to_count_stand_beside_one_chart(three_methods):
         },
     )
 
-    text = " ".join(paragraphs([one]))
+    lists, kept = paragraphs([one])
 
-    assert f"50.0{NB}% [40.0, 60.0] are in only one" in text
-    assert f"66.7{NB}% [50.0, 80.0] of its top words are in the other’s list" in text
+    assert lists.fields["differ"].estimate == _estimate(2 / 4, 0.4, 0.6)
+    assert kept.fields["shared"].estimate == _estimate(2 / 3, 0.5, 0.8)
     assert paragraphs([one, one]) == ()
 
 
 def test_known_methods_have_names_for_people():
     """Others keep their own."""
     assert [named(m) for m in ("lime", "gradient_x_input", "my_scores")] == [
-        "LIME",
-        "gradient × input",
+        TITLES["lime"],
+        TITLES["gradient-x-input"],
         "my_scores",
     ]
 

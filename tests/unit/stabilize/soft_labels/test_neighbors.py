@@ -9,6 +9,7 @@ import torch
 from seedproof.errors import OptionError, ShapeError
 from seedproof.stabilize import knn_smoothed
 from seedproof.stabilize.soft_labels import neighbors
+from seedproof.testing.errors import WithFields
 
 
 def slowly(features, labels, *, n_classes, k, weight, uniform, counts_itself):
@@ -99,20 +100,24 @@ def test_weight_zero_is_the_gold_label_and_uniform_one_is_label_smoothing():
 
 
 @pytest.mark.parametrize(
-    ("features", "choice", "error", "message"),
+    ("features", "choice", "error", "fields"),
     [
-        ([[0.0], [1.0]], {"k": 3}, OptionError, "k is 3. Give a whole number from 1 to 2"),
-        ([[0.0], [1.0]], {"k": 2, "counts_itself": False}, OptionError, "from 1 to 1"),
-        ([[0.0], [1.0]], {"k": 0}, OptionError, "k is 0"),
-        ([[0.0], [float("nan")]], {}, OptionError, "finite features"),
-        ([[0.0], [1e200]], {}, OptionError, "too large"),
-        ([0.0, 1.0], {}, ShapeError, "two axes, 2 examples"),
-        ([[0.0]], {}, ShapeError, r"shape \(1, 1\) were given for 2 label"),
-        ([[0.0], [1.0]], {"weight": 1.5}, OptionError, "weight is 1.5"),
-        ([[0.0], [1.0]], {"uniform": -1}, OptionError, "uniform is -1"),
+        ([[0.0], [1.0]], {"k": 3}, OptionError, {"k": 3, "most": 2}),
+        ([[0.0], [1.0]], {"k": 2, "counts_itself": False}, OptionError, {"k": 2, "most": 1}),
+        ([[0.0], [1.0]], {"k": 0}, OptionError, {"k": 0}),
+        ([[0.0], [float("nan")]], {}, OptionError, {"argument": "features"}),
+        ([[0.0], [1e200]], {}, OptionError, {"argument": "features"}),
+        ([0.0, 1.0], {}, ShapeError, {"shape": (2,), "n_examples": 2}),
+        ([[0.0]], {}, ShapeError, {"shape": (1, 1), "n_examples": 2}),
+        ([[0.0], [1.0]], {"weight": 1.5}, OptionError, {"option": "weight", "number": 1.5}),
+        ([[0.0], [1.0]], {"uniform": -1}, OptionError, {"option": "uniform", "number": -1}),
     ],
-)
-def test_what_makes_no_sense_is_refused(features, choice, error, message):
+    ids=[
+        "many", "not-itself", "none", "feature-nan", "large-feature",
+        "one-axis", "one-example", "weight", "uniform",
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused(features, choice, error, fields):
     """With the value that was given, and what is allowed."""
-    with pytest.raises(error, match=message):
+    with pytest.raises(error, check=WithFields(**fields)):
         knn_smoothed(features, [0, 1], **({"n_classes": 2, "k": 1, "weight": 0.5} | choice))

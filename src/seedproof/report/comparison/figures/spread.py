@@ -3,6 +3,7 @@
 from typing import Any
 
 from seedproof.comparison.arms.result import Comparison
+from seedproof.messages import Message
 from seedproof.report.comparison.figures.names import drawn_arms
 from seedproof.report.comparison.groups import names
 from seedproof.report.comparison.words import settled_runs
@@ -14,7 +15,7 @@ def spread_parts(comparison: Comparison) -> Figure:
     """Variance of accuracy over runs: what independent flips give, and what is left."""
     called = drawn_arms(comparison)
     rows: list[dict[str, Any]] = []
-    left_out = []
+    numbers, left_out = [], []
     for arm in (comparison.baseline, *comparison.arms):
         metrics = arm.measurement.metrics
         if arm.measurement.n_runs < VERDICT_RUNS or "accuracy_sd" not in metrics:
@@ -22,15 +23,26 @@ def spread_parts(comparison: Comparison) -> Figure:
             continue
         total = (100 * metrics["accuracy_sd"].value) ** 2
         chance = min((100 * metrics["accuracy_sd_independent"].value) ** 2, total)
-        text = f"sd {total**0.5:.2f}"
+        sd = f"{total**0.5:.2f}"
+        numbers.append((called[arm.name], f"{chance:.2f}", f"{total - chance:.2f}", sd))
         rows += [
-            {"arm": called[arm.name], "part": part, "from": start, "to": end, "text": text}
+            {"arm": called[arm.name], "part": part, "from": start, "to": end, "text": f"sd {sd}"}
             for part, start, end in (("independent", 0.0, chance), ("excess", chance, total))
         ]
-    reading = "Variances add up, so bars show variance; beside each bar is its sd in points."
+    reading = [
+        Message(
+            "variances-add-up",
+            "Variances add up, so bars show variance; beside each bar is its sd in points.",
+        )
+    ]
     if left_out and rows:
-        few = "a spread of few runs says little"
-        reading += f" Left out: {names(left_out)}; {few}."
+        reading.append(
+            Message(
+                "few-runs-left-out",
+                "Left out: {arms}; a spread of few runs says little.",
+                arms=names(left_out),
+            )
+        )
     return Figure(
         name="spread_parts",
         section="Stability and accuracy",
@@ -44,23 +56,27 @@ def spread_parts(comparison: Comparison) -> Figure:
             ("band", "alert-mark", "beyond: whole runs differ"),
         ],
         header=("arm", "independent, points²", "beyond, points²", "sd, points"),
-        numbers=[
-            (
-                one["arm"],
-                f"{one['to']:.2f}",
-                f"{two['to'] - two['from']:.2f}",
-                one["text"].removeprefix("sd "),
-            )
-            for one, two in zip(rows[::2], rows[1::2], strict=True)
-        ],
+        numbers=numbers,
     )
 
 
-def _spread_finding(comparison: Comparison) -> str:
+def _spread_finding(comparison: Comparison) -> Message:
     calm = settled_runs(comparison)
     base = comparison.baseline
     if calm:
-        return f"With {names(calm)}, no spread beyond independent flips is seen any longer."
+        return Message(
+            "spread-settled",
+            "With {arms}, no spread beyond independent flips is seen any longer.",
+            arms=names(calm),
+        )
     if spread_cause(base.measurement) is not None:
-        return f"Runs of {base.name} differ by more than independent flips would give."
-    return f"Runs of {base.name} are not shown to differ by more than independent flips would give."
+        return Message(
+            "spread-beyond-chance",
+            "Runs of {baseline} differ by more than independent flips would give.",
+            baseline=base.name,
+        )
+    return Message(
+        "spread-within-chance",
+        "Runs of {baseline} are not shown to differ by more than independent flips would give.",
+        baseline=base.name,
+    )

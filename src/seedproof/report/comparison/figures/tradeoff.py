@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from seedproof.comparison.arms.result import ComparedArm, Comparison
+from seedproof.messages import Message
 from seedproof.report.comparison import cautions
 from seedproof.report.comparison.figures.names import drawn_arms
 from seedproof.report.comparison.figures.placing import Place, placed
@@ -43,10 +44,13 @@ def stability_accuracy(comparison: Comparison) -> Figure:
         section="Stability and accuracy",
         title="Flips and accuracy of each arm",
         takeaway=_tradeoff(comparison),
-        reading=(
-            "Up is steadier, right is more accurate. Lines are intervals: of the flip rate, and of "
-            "the accuracy’s difference to the baseline."
-        ),
+        reading=[
+            Message(
+                "steadier-and-more-accurate",
+                "Up is steadier, right is more accurate. Lines are intervals: of the flip rate, "
+                "and of the accuracy’s difference to the baseline.",
+            )
+        ],
         rows=rows,
         facts={
             "x": f"accuracy against {called[comparison.baseline.name]}, points",
@@ -78,23 +82,31 @@ def _point(arm: ComparedArm, called: Mapping[str, str], *, x: float, kind: str) 
     return row
 
 
-def _tradeoff(comparison: Comparison) -> str:
+def _tradeoff(comparison: Comparison) -> Message:
     steadier = with_verdict(comparison, "flip_rate", "steadier")
     worse = [arm for arm in steadier if verdict_on(arm, "accuracy") == "worse"]
     if not steadier:
         shaken = with_verdict(comparison, "flip_rate", "less steady")
         if shaken:
-            return f"{names(shaken)} {'is' if len(shaken) == 1 else 'are'} less steady."
-        return "No arm is shown to be steadier."
-    who = names(steadier)
-    verb = "is" if len(steadier) == 1 else "are"
+            words = f"{{arms}} {'is' if len(shaken) == 1 else 'are'} less steady."
+            return Message("less-steady", words, arms=names(shaken))
+        return Message("none-steadier", "No arm is shown to be steadier.")
+    start = f"{{arms}} {'is' if len(steadier) == 1 else 'are'} steadier"
     if worse:
-        loses = "loses" if len(worse) == 1 else "lose"
-        return f"{who} {verb} steadier; {names(worse)} {loses} accuracy."
+        return Message(
+            "steadier-and-worse",
+            f"{start}; {{worse}} {'loses' if len(worse) == 1 else 'lose'} accuracy.",
+            arms=names(steadier),
+            worse=names(worse),
+        )
     verdicts = {verdict_on(arm, "accuracy") for arm in steadier}
     if verdicts <= {"better", "no difference shown"}:
-        return f"{who} {verb} steadier, and no loss of accuracy is shown."
-    return f"{who} {verb} steadier."
+        return Message(
+            "steadier-and-no-loss-shown",
+            f"{start}, and no loss of accuracy is shown.",
+            arms=names(steadier),
+        )
+    return Message("steadier", f"{start}.", arms=names(steadier))
 
 
 def cost_names(comparison: Comparison) -> list[str]:
@@ -126,13 +138,13 @@ def stability_cost(comparison: Comparison, name: str) -> Figure:
         name="stability_cost_" + "".join(s if s.isalnum() else "_" for s in name),
         section="Stability and cost",
         title=f"Flips and {title}",
-        takeaway=(
-            f"By their estimates, no other arm is both cheaper and steadier than {_list(best)}."
+        takeaway=Message(
+            "undominated-arms",
+            "By their estimates, no other arm is both cheaper and steadier than {listed}.",
+            listed=_list(best),
+            arms=tuple(best),
         ),
-        reading=(
-            "Up is steadier, left is cheaper. The line joins those arms. Vertical lines are "
-            "intervals of the flip rate." + (" The axis of costs is logarithmic." if is_log else "")
-        ),
+        reading=_cost_reading(is_log=is_log),
         rows=rows,
         facts={
             "x": f"{drawn(title)} (median over runs)".replace("\\", "\\\\"),
@@ -145,6 +157,19 @@ def stability_cost(comparison: Comparison, name: str) -> Figure:
         numbers=[(r["arm"], quantity(r["x"]), f"{r['flips']:.2f}") for r in rows],
         kind="tradeoff",
     )
+
+
+def _cost_reading(*, is_log: bool) -> list[Message]:
+    reading = [
+        Message(
+            "steadier-and-cheaper",
+            "Up is steadier, left is cheaper. The line joins those arms. Vertical lines are "
+            "intervals of the flip rate.",
+        )
+    ]
+    if is_log:
+        reading.append(Message("logarithmic-costs", "The axis of costs is logarithmic."))
+    return reading
 
 
 def _undominated(rows: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from seedproof.comparison.arms.result import VOTE_SHARES, ComparedArm, Comparison
+from seedproof.messages import Message
 from seedproof.report.comparison.figures.names import drawn_arms
 from seedproof.report.comparison.groups import foremost
 from seedproof.report.figures import Figure
@@ -44,16 +45,17 @@ def _votes(
         for column in range(len(VOTE_SHARES))
     ]
     steadier, shaken = moved_examples(arm)
-    n_base, n_arm = comparison.baseline.measurement.n_runs, arm.measurement.n_runs
-    caution = (
-        "" if n_base == n_arm else f" {n_base} and {n_arm} runs: fewer runs look more settled."
-    )
     return Figure(
         name=f"votes_before_after_{index}",
         section="Example by example",
         title=arm.name,
-        takeaway=f"{steadier:,} examples more settled, {shaken:,} less.",
-        reading=f"{_entropy_says(arm)}{caution}".strip(),
+        takeaway=Message(
+            "examples-settled",
+            "{n_more:,} examples more settled, {n_less:,} less.",
+            n_more=steadier,
+            n_less=shaken,
+        ),
+        reading=_reading(comparison, arm),
         rows=rows,
         facts={
             "names": list(VOTE_NAMES),
@@ -72,12 +74,29 @@ def moved_examples(arm: ComparedArm) -> tuple[int, int]:
     return int(np.triu(arm.votes, 1).sum()), int(np.tril(arm.votes, -1).sum())
 
 
-def _entropy_says(arm: ComparedArm) -> str:
+def _reading(comparison: Comparison, arm: ComparedArm) -> list[Message]:
+    reading = []
     effect = arm.effects.get("label_entropy")
-    if effect is None or effect.value is None:
-        return ""
-    word = "falls" if effect.value <= 1 else "rises"
-    return f"Label entropy {word} by {abs(100 * (1 - effect.value)):.0f}{NO_BREAK}%."
+    if effect is not None and effect.value is not None:
+        word = "falls" if effect.value <= 1 else "rises"
+        reading.append(
+            Message(
+                f"entropy-{word}",
+                f"Label entropy {word} by {{percent:.0f}}{NO_BREAK}%.",
+                percent=abs(100 * (1 - effect.value)),
+            )
+        )
+    n_base, n_arm = comparison.baseline.measurement.n_runs, arm.measurement.n_runs
+    if n_base != n_arm:
+        reading.append(
+            Message(
+                "uneven-arms",
+                "{n_base} and {n_arm} runs: fewer runs look more settled.",
+                n_base=n_base,
+                n_arm=n_arm,
+            )
+        )
+    return reading
 
 
 def _count_limits(n_examples: int) -> list[int]:

@@ -1,0 +1,142 @@
+"""Every template has a value for each of its fields, and is a plain text.
+
+An error or a note is rendered only when it is read, so that a missing field would surface late.
+"""
+
+import ast
+from pathlib import Path
+from string import Formatter
+
+import pytest
+
+import seedproof
+from seedproof import errors
+
+SOURCE = Path(seedproof.__file__).parent
+FILES = sorted(SOURCE.rglob("*.py"))
+# How many positional arguments come before the template.
+PLACES = {"Message": 1} | {
+    name: 0
+    for name, value in vars(errors).items()
+    if isinstance(value, type) and issubclass(value, errors.SeedproofError)
+}
+each_file = pytest.mark.parametrize(
+    "path", FILES, ids=lambda path: path.relative_to(SOURCE).as_posix()
+)
+
+
+def calls(source):
+    """Yield each call of an error or a message, with its template."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "id", None) or getattr(node.func, "attr", None)
+            if name in PLACES and len(node.args) > PLACES[name]:
+                yield node, node.args[PLACES[name]]
+
+
+def written(node):
+    """Return what is written out of a text that is put together; "" for all else."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=parts):
+            return "".join(map(written, parts))
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return written(left) + written(right)
+        case ast.IfExp(body=body, orelse=orelse):
+            return written(body) + written(orelse)
+    return ""
+
+
+def without_field(template, fields):
+    """Yield placeholders that are no plain name, or have no field of that name."""
+    for _, name, spec, _ in Formatter().parse(template):
+        if name is not None and (not name.isidentifier() or name not in fields or "{" in spec):
+            yield name
+
+
+def problems(source):
+    """Yield line and placeholder of each template that cannot be rendered with its fields."""
+    for call, template in calls(source):
+        fields = {keyword.arg for keyword in call.keywords}
+        # Without fields the template is the text; what ** brings shows when it runs.
+        if fields and None not in fields:
+            names = without_field(written(template), fields)
+            yield from ((call.lineno, name) for name in names)
+        if call.args[-1] is not template:
+            yield call.lineno, ast.unparse(call.args[-1])
+
+
+def f_strings(source):
+    """Yield line and text of each template that is put together before its fields are known."""
+    for call, template in calls(source):
+        if isinstance(template, ast.JoinedStr):
+            yield call.lineno, ast.unparse(template)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'raise OptionError("No arm {arm!r}. Known: {known}.", arm=arm)',
+        'raise errors.OptionError("{arm.name} is no arm.", arm=arm)',
+        'raise OptionError("{arms[0]} is no arm.", arms=arms)',
+        'raise OptionError("{} is no arm.", arm=arm)',
+        'raise OptionError("{n:{width}} runs.", n=n)',
+        'raise OptionError("No arm {arm!r}.", arm)',
+        'raise OptionError("No arm {arm!r}." + advice, name=arm)',
+        'raise OptionError("No {arm}." if is_one else "No {arms}.", arm=arm)',
+        'Message("no-arm", "No arm {arm!r}.", name=arm)',
+    ],
+)
+def test_placeholder_without_field_is_found(source):
+    """A field without value or without a plain name, and a value that has no name."""
+    assert len(list(problems(source))) == 1
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'raise OptionError("No arm {arm!r}, {n:,} runs.", arm=arm, n=n, path=path)',
+        'raise OptionError("Write {{{arm}: 1}}.", arm=arm)',
+        'raise OptionError("Write max={flip_rate: 1}.")',  # no fields: braces mean nothing
+        'raise OptionError("No arm {arm!r}.", **fields)',
+        "raise OptionError(template, arm=arm)",
+        "raise OptionError",
+        'Message("no-arm", "No arm {arm!r}.", arm=arm)',
+    ],
+)
+def test_complete_template_is_no_problem(source):
+    """Further fields are allowed, and what only shows when it runs is left to tests that run it."""
+    assert list(problems(source)) == []
+    assert list(f_strings(source)) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'raise OptionError(f"No arm {arm!r}.")',
+        'raise OptionError(f"No arm {{arm!r}}{advice}.", arm=arm)',
+        'Message("no-arm", f"No arm {arm!r}.")',
+    ],
+)
+def test_f_string_is_found(source):
+    """Its values are in the text and in no field, and their braces would be placeholders."""
+    assert len(list(f_strings(source))) == 1
+
+
+def test_all_calls_are_looked_at():
+    """The search knows the errors and the messages of the package: there are hundreds."""
+    assert len(PLACES) > 25
+    assert sum(len(list(calls(path.read_text("utf-8")))) for path in FILES) > 300
+
+
+@each_file
+def test_placeholders_have_their_fields(path):
+    """Each line is where rendering would raise."""
+    assert [f"{line}: {text}" for line, text in problems(path.read_text("utf-8"))] == []
+
+
+@each_file
+def test_no_template_is_an_f_string(path):
+    """Each line is where a value is lost in the text."""
+    assert [f"{line}: {text}" for line, text in f_strings(path.read_text("utf-8"))] == []
