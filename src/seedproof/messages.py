@@ -23,9 +23,15 @@ def render(template: str, fields: Mapping[str, object]) -> str:
             no fields, the template is the text, and its braces mean nothing.
 
     Returns:
-        The text.
+        The text; template and fields as they are if they do not fit, because a message must never
+        fail while it is shown.
     """
-    return _RENDERER.vformat(template, (), fields) if fields else template
+    if not fields:
+        return template
+    try:
+        return _RENDERER.vformat(template, (), fields)
+    except (IndexError, KeyError, ValueError):
+        return f"{template} {fields}"
 
 
 class _Renderer(Formatter):

@@ -173,7 +173,7 @@ def _title(rule: str, is_top: BoolArray) -> Message:
     else:
         kind, reasons = "other-reasons", "other reasons"
     start = "other-answers" if is_split else "same-answer"
-    return Message(f"{start}-{kind}", f"{answer}, {reasons}")
+    return Message(f"{start}-{kind}", "{answer}, {reasons}", answer=answer, reasons=reasons)
 
 
 def _captions(
