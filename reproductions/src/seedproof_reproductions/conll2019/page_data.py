@@ -369,7 +369,7 @@ def _command(setting: SettingResults) -> str:
     chosen = setting.content["setting"]
     given: dict[str, Any] = {"dataset": setting.dataset}
     given |= {name: chosen[name] for name, usual in USUAL.items() if chosen[name] != usual}
-    given |= {"arms": ",".join(setting.content["arms"]), "seeds": max(setting.n_each)}
+    given |= {"arms": ",".join(setting.content["arms"]), "seeds": setting.n_runs}
     options = [f"--{name.replace('_', '-')} {value}" for name, value in given.items()]
     how = setting.content["explaining"]
     if how is not None:

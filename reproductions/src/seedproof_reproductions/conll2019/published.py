@@ -1,10 +1,9 @@
 """The numbers that the paper prints."""
 
-import tomllib
 from collections.abc import Mapping
-from functools import cache
-from importlib.resources import files
 from typing import Any, NamedTuple
+
+from seedproof_reproductions.packaged import read_toml
 
 
 class Accuracy(NamedTuple):
@@ -14,10 +13,9 @@ class Accuracy(NamedTuple):
     sd: float
 
 
-@cache
 def published() -> Mapping[str, Any]:
     """Everything in `published.toml`."""
-    return tomllib.loads((files(__package__) / "published.toml").read_text(encoding="utf-8"))
+    return read_toml(__package__, "published.toml")
 
 
 def published_accuracy(dataset: str, encoder: str, arm: str) -> Accuracy | None:
