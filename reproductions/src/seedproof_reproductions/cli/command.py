@@ -113,18 +113,19 @@ def _show_stored(paper: str, request: Request, page: str | None) -> None:
             f"--{options[0]} is about training, and --from-results trains nothing. Leave one of "
             "them out."
         )
-    recipe = import_module(f"seedproof_reproductions.cli.{paper}")
-    stored = recipe.stored_results(request.results)
+    stored = import_module(f"seedproof_reproductions.{paper}.results").stored_results(
+        request.results
+    )
     if not stored:
         where = "The package" if request.results is None else repr(request.results)
         raise NotFoundError(
             f"{where} holds no results. Make some with --results, or leave --from-results out."
         )
     if page is not None:
-        for path in recipe.write_page(stored, page):
+        for path in import_module("seedproof_reproductions.build").PAGES[paper](stored, page):
             typer.echo(f"Written: {path}", err=True)
         return
     for place, results in enumerate(stored):
         if place:
             typer.echo()
-        recipe.show(results)
+        import_module(f"seedproof_reproductions.cli.{paper}").show(results)

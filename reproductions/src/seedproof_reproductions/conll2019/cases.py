@@ -14,7 +14,6 @@ from seedproof_reproductions.conll2019.names import (
     METHODS,
     OVERLAP,
 )
-from seedproof_reproductions.conll2019.published import published_accuracy
 from seedproof_reproductions.conll2019.reading import SettingResults
 from seedproof_reproductions.figures import MISSING, cut, figure, listed
 from seedproof_reproductions.page import Table
@@ -45,9 +44,7 @@ def _cases(settings: Sequence[SettingResults], claim: Claim) -> Iterator[Case]:
 def _case(setting: SettingResults, claim: Claim, arm: str, method: str) -> Case | None:
     """The case of an arm; None if the paper or our runs do not have it."""
     where, title = partial(Case, setting.dataset), setting.title
-    before, after = (
-        published_accuracy(setting.dataset, setting.encoder, name) for name in (BASELINE, arm)
-    )
+    before, after = (setting.published(name) for name in (BASELINE, arm))
     at = f"explanations.{method}." if method else ""
     effect, named = setting.effect(arm, f"{at}effects.{claim.metric}"), f"{title}, {ARMS[arm]}"
     if "rivals" in claim.more:

@@ -22,7 +22,7 @@ from seedproof_reproductions.conll2019.names import (
     OVERLAP,
     PAPER_ARMS,
 )
-from seedproof_reproductions.conll2019.published import published, published_accuracy
+from seedproof_reproductions.conll2019.published import published
 from seedproof_reproductions.conll2019.reading import SettingResults, by_setting
 from seedproof_reproductions.figures import (
     MISSING,
@@ -247,9 +247,8 @@ def _table(settings: Settings, columns: Sequence[tuple[str, Cell]]) -> Table:
 
 def _published(setting: SettingResults, arm: str) -> str:
     """Mean and sd of accuracy in the paper's tables."""
-    is_tabled = setting.is_as_tabled
-    paper = published_accuracy(setting.dataset, setting.encoder, arm) if is_tabled else None
-    return MISSING if paper is None else cases.printed(setting, f"{paper.mean:.1f} ±{paper.sd:.2f}")
+    paper = setting.published(arm)
+    return MISSING if paper is None else cases.printed(setting, str(paper))
 
 
 ACCURACY_COLUMNS: tuple[tuple[str, Cell], ...] = (

@@ -12,6 +12,9 @@ class Accuracy(NamedTuple):
     mean: float
     sd: float
 
+    def __str__(self) -> str:
+        return f"{self.mean:.1f} ±{self.sd:.2f}"
+
 
 def published() -> Mapping[str, Any]:
     """Everything in `published.toml`."""

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from seedproof.comparison.effect import Effect
 from seedproof_reproductions.conll2019.names import ATTENTIONS, DATASETS, ENCODERS, PAPER_ARMS
-from seedproof_reproductions.conll2019.published import published
+from seedproof_reproductions.conll2019.published import Accuracy, published, published_accuracy
 from seedproof_reproductions.reading import StoredResults, lookup
 
 EXPLAINED = "-explained"
@@ -33,6 +33,11 @@ class SettingResults(StoredResults):
     def is_as_tabled(self) -> bool:
         """True for additive attention, which the models of the paper's tables have."""
         return bool(self.content["setting"]["attention"] == "additive")
+
+    def published(self, arm: str) -> Accuracy | None:
+        """Return the accuracy of an arm in the paper's tables; None if it is not there."""
+        known = published_accuracy(self.dataset, self.encoder, arm)
+        return known if self.is_as_tabled else None
 
     @property
     def title(self) -> str:
