@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -32,6 +32,7 @@ from seedproof_reproductions.figures import (
     listed,
     median_and_range,
 )
+from seedproof_reproductions.packaged import read_toml
 from seedproof_reproductions.page import Table, claims_table, counts_table, render, write
 from seedproof_reproductions.results import shared_versions
 
@@ -44,7 +45,6 @@ USUAL = {"encoder": "cnn", "attention": "additive", "epochs": 20, "n_train": Non
 LIME_OPTIONS = {"n_lime": ("--lime-examples", 200), "n_samples": ("--lime-samples", 5000)}
 
 Settings: TypeAlias = Sequence[SettingResults]
-Cell: TypeAlias = Callable[[SettingResults, str], str]
 
 
 @dataclass(frozen=True)
@@ -75,22 +75,23 @@ class Measured:
         alone = f"{self.at}.effects.{self.metric}".removeprefix(".")
         return setting.effect(arm, alone) if effect is None else effect
 
+    def published(self, setting: SettingResults, arm: str) -> str:
+        """Mean and sd of accuracy in the paper's tables, as text."""
+        paper = setting.published(arm)
+        return MISSING if paper is None else cases.printed(setting, str(paper))
+
     def change(self, setting: SettingResults, arm: str, *, of_all: bool = False) -> str:
         """The change with its verdict, as text; empty for the baseline itself."""
         return "" if arm == BASELINE else judged_change(self.effect(setting, arm, of_all=of_all))
 
 
-ACCURACY, SD, FLIPS = Measured("accuracy"), Measured("accuracy_sd"), Measured("flip_rate")
-ALONE, PROBABILITY = Measured("accuracy_sd_independent"), Measured("probability_sd")
-SAME_ACCURACY, SAME_SD, SAME_FLIPS = (
-    Measured(name, "matched") for name in ("accuracy", "accuracy_sd", "flip_rate")
-)
+ACCURACY, SD, ALONE = map(Measured, ("accuracy", "accuracy_sd", "accuracy_sd_independent"))
 PREDICTIONS = {
     "sd of accuracy": SD,
-    "flip rate": FLIPS,
-    "sd of accuracy, same share": SAME_SD,
-    "flip rate, same share": SAME_FLIPS,
-    "sd of the probability": PROBABILITY,
+    "flip rate": Measured("flip_rate"),
+    "sd of accuracy, same share": Measured("accuracy_sd", "matched"),
+    "flip rate, same share": Measured("flip_rate", "matched"),
+    "sd of the probability": Measured("probability_sd"),
 }
 COMPARED = ("sd of accuracy", "flip rate", "flip rate, same share")
 
@@ -149,13 +150,13 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "nowhere": [name for name in DATASETS if name not in covered],
         "readings": cases.other_readings(settings, claims),
         "accuracy": {
-            title: _table(by_encoder[name], ACCURACY_COLUMNS)
+            title: _table(by_encoder[name], "accuracy")
             for name, title in tables.items()
             if by_encoder[name]
         },
-        "flips": _table(settings, FLIP_COLUMNS),
+        "flips": _table(settings, "flips"),
         "matched": _table(
-            [each for each in settings if len(each.content["classes"]) == 2], MATCHED_COLUMNS
+            [each for each in settings if len(each.content["classes"]) == 2], "matched"
         ),
         "figures": list(_figures(settings)),
         "further": _further(max(settings, key=lambda each: len(each.content["arms"]))),
@@ -234,43 +235,15 @@ def _learning(setting: SettingResults, arm: str) -> tuple[str, str]:
     return loss, median_and_range(setting.scalars(arm, "epoch_chosen"))
 
 
-def _table(settings: Settings, columns: Sequence[tuple[str, Cell]]) -> Table:
+def _table(settings: Settings, name: str) -> Table:
     """A row per setting and arm of the paper; the first of a setting bears its name."""
-    rows = []
+    columns, rows = read_toml(__package__, "page.toml")["columns"][name], []
     for setting in settings:
         for arm in (BASELINE, *setting.paper_arms):
             title = f"**{setting.title}**, {setting.seeds} seeds: " if arm == BASELINE else ""
-            cells = (cell(setting, arm) for _, cell in columns)
+            cells = (getattr(Measured(of, at), text)(setting, arm) for _, at, of, text in columns)
             rows.append((f"{title}{ARMS[arm]}", *cells))
-    return Table.of(("", *(name for name, _ in columns)), rows)
-
-
-def _published(setting: SettingResults, arm: str) -> str:
-    """Mean and sd of accuracy in the paper's tables."""
-    paper = setting.published(arm)
-    return MISSING if paper is None else cases.printed(setting, str(paper))
-
-
-ACCURACY_COLUMNS: tuple[tuple[str, Cell], ...] = (
-    ("published", _published),
-    ("ours: accuracy", ACCURACY.value),
-    ("ours: sd", SD.value),
-    ("accuracy, change", ACCURACY.change),
-    ("sd, change", SD.change),
-)
-FLIP_COLUMNS: tuple[tuple[str, Cell], ...] = (
-    ("flip rate", FLIPS.value),
-    ("change", FLIPS.change),
-    ("sd of accuracy", SD.value),
-    ("sd if texts flipped independently", ALONE.value),
-)
-MATCHED_COLUMNS: tuple[tuple[str, Cell], ...] = (
-    ("flip rate", SAME_FLIPS.value),
-    ("change", SAME_FLIPS.change),
-    ("sd of accuracy", SAME_SD.value),
-    ("change", SAME_SD.change),
-    ("accuracy", SAME_ACCURACY.value),
-)
+    return Table.of(("", *(column[0] for column in columns)), rows)
 
 
 def _figures(settings: Settings) -> Iterator[dict[str, Any]]:
