@@ -5,6 +5,7 @@ from seedproof.stabilize import PRESETS
 from seedproof_reproductions import models
 from seedproof_reproductions.conll2019 import settings as conll2019
 from seedproof_reproductions.conll2019.settings import Setting
+from seedproof_reproductions.datasets.catalog import LOADERS
 from seedproof_reproductions.findings2023.settings import Setting as Setting2023
 
 
@@ -44,11 +45,12 @@ def test_impossible_values_and_unknown_arguments_are_refused(kind, argument):
         kind.from_arguments([argument])
 
 
-def test_names_are_those_of_models_and_stabilizers():
+def test_names_are_those_of_models_stabilizers_and_data_sets():
     """The lists are kept twice, since one of them must not need torch."""
     assert tuple(models.ENCODERS) == Setting.choices["encoder"]
     assert tuple(models.ATTENTIONS) == Setting.choices["attention"]
     assert tuple(PRESETS) == conll2019.ARMS
+    assert set(LOADERS) == set(conll2019.MIN_COUNTS)
 
 
 @pytest.mark.parametrize(

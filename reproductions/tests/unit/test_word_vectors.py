@@ -27,15 +27,8 @@ def test_npz_text_and_fasttext_of_the_same_vectors_agree(tmp_path):
         }
 
 
-@pytest.mark.parametrize("lines", [[*GLOVE, "short 1 2\n"], ["a 1 2\n", "bad x 2\n"], ["bad\n"]])
-def test_text_of_another_kind_is_refused(lines):
-    """Vectors of different sizes, a value that is not a number, a word alone."""
-    with pytest.raises(UnreadableError):
-        read_text(lines, ["bad", "short"])
-
-
 def test_unknown_or_damaged_vectors_are_refused(tmp_path):
-    """Neither a known name nor a file; more vectors than words; another size."""
+    """No name or file; more vectors than words; other sizes, no number, a word alone."""
     word = np.frombuffer(b"good", dtype=np.uint8)
     np.savez(tmp_path / "v.npz", words=word, vectors=np.zeros((2, 2)))
 
@@ -45,6 +38,9 @@ def test_unknown_or_damaged_vectors_are_refused(tmp_path):
         read_npz(tmp_path / "v.npz", ["good"])
     with pytest.raises(UnreadableError):
         embedding_matrix(Vocabulary(["good"]), read_text(GLOVE, ["good"]), n_dimensions=300)
+    for lines in ([*GLOVE, "short 1 2\n"], ["a 1 2\n", "bad x 2\n"], ["bad\n"]):
+        with pytest.raises(UnreadableError):
+            read_text(lines, ["bad", "short"])
 
 
 def test_words_without_a_vector_are_drawn_alike_in_every_run():

@@ -91,16 +91,13 @@ def test_tables_are_read_compressed_or_not(write):
         files.read_bare_table(tabs, n_columns=2)
 
 
-@pytest.mark.parametrize(
-    ("content", "error"),
-    [
+def test_a_damaged_table_is_refused(write):
+    """A missing column, no rows, a short row, another encoding."""
+    for content, error in (
         (b"label\n1\n", ColumnError),
         (CONTENT, EmptyInputError),
         (CONTENT + b"a\n", UnreadableError),
         (CONTENT + b"\xff,1\n", UnreadableError),
-    ],
-)
-def test_a_damaged_table_is_refused(write, content, error):
-    """A missing column, no rows, a short row, another encoding."""
-    with pytest.raises(error):
-        files.read_table(write("bad.csv", content), columns=("text", "label"))
+    ):
+        with pytest.raises(error):
+            files.read_table(write("bad.csv", content), columns=("text", "label"))
