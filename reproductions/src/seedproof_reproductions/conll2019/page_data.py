@@ -10,18 +10,8 @@ from typing import Any, TypeAlias
 from seedproof.comparison.effect import Effect
 from seedproof.errors import EmptyInputError
 from seedproof.report.reasons.words import is_computed
-from seedproof_reproductions.conll2019 import cases, charts
-from seedproof_reproductions.conll2019.names import (
-    ARMS,
-    BASELINE,
-    DATASETS,
-    ENCODERS,
-    JACCARD,
-    KL,
-    METHODS,
-    OVERLAP,
-    PAPER_ARMS,
-)
+from seedproof_reproductions.conll2019 import cases, charts, names
+from seedproof_reproductions.conll2019.names import ARMS, BASELINE, METHODS, PAPER_ARMS
 from seedproof_reproductions.conll2019.published import published
 from seedproof_reproductions.conll2019.reading import SettingResults, by_setting
 from seedproof_reproductions.figures import (
@@ -33,7 +23,7 @@ from seedproof_reproductions.figures import (
     median_and_range,
 )
 from seedproof_reproductions.packaged import read_toml
-from seedproof_reproductions.page import Table, claims_table, counts_table, render, write
+from seedproof_reproductions.page import Table, claims_data, render, write
 from seedproof_reproductions.results import shared_versions
 
 TEMPLATE = "conll2019/page.md.jinja"
@@ -132,7 +122,9 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     claims = cases.checked_claims(settings)
     covered = {check.dataset for claim in claims for check in claim.checks}
     tables = {"cnn": "Table 2: CNN models", "lstm": "Table 3: LSTM models"}
-    by_encoder = {name: [each for each in settings if each.encoder == name] for name in ENCODERS}
+    by_encoder = {
+        name: [each for each in settings if each.encoder == name] for name in names.ENCODERS
+    }
     return {
         "title": "CoNLL 2019, reproduced",
         "paper": published()["paper"],
@@ -143,11 +135,9 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "elsewhere": cases.ELSEWHERE,
         "undetermined": UNDETERMINED,
         "headline": headline(settings[0]),
-        "counts": counts_table(claims),
-        "claims": claims,
-        "claims_table": claims_table(claims, cases.stated(claims)),
-        "titles": lambda names: listed([DATASETS[name] for name in names]),
-        "nowhere": [name for name in DATASETS if name not in covered],
+        **claims_data(claims, cases.stated(claims)),
+        "titles": lambda datasets: listed([names.DATASETS[name] for name in datasets]),
+        "nowhere": [name for name in names.DATASETS if name not in covered],
         "readings": cases.other_readings(settings, claims),
         "accuracy": {
             title: _table(by_encoder[name], "accuracy")
@@ -195,7 +185,9 @@ def headline(setting: SettingResults) -> dict[str, Any]:
         ),
         "accuracy": {ARMS[arm]: ACCURACY.change(setting, arm) for arm in paper_arms},
         "overlaps": {
-            METHODS[method]: Measured(OVERLAP, f"explanations.{method}").value(setting, BASELINE)
+            METHODS[method]: Measured(names.OVERLAP, f"explanations.{method}").value(
+                setting, BASELINE
+            )
             for method in methods
         },
         "is_computed": {METHODS[method]: is_computed(method) for method in methods},
@@ -216,7 +208,7 @@ def headline(setting: SettingResults) -> dict[str, Any]:
 
 
 def _of_explanations(method: str) -> dict[str, Measured]:
-    at, metrics = f"explanations.{method}", {"KL": KL, "top words": JACCARD}
+    at, metrics = f"explanations.{method}", {"KL": names.KL, "top words": names.JACCARD}
     return {f"{METHODS[method]}: {name}": Measured(metric, at) for name, metric in metrics.items()}
 
 
