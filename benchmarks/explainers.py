@@ -31,9 +31,8 @@ from seedproof.explain import Lime, TakesLengths, TokenBatch
 from seedproof.explain.models import probs_of
 from seedproof.runs.rng import seed_everything, untouched
 from seedproof.typing import FloatArray
-from seedproof_reproductions.datasets import sst
-from seedproof_reproductions.datasets.texts import Texts
-from seedproof_reproductions.datasets.vocabulary import UNKNOWN, Padded, Vocabulary, vocabulary_of
+from seedproof_reproductions.datasets.catalog import load
+from seedproof_reproductions.datasets.texts import UNKNOWN, Texts, Vocabulary
 from seedproof_reproductions.models import Classifier, Shape
 
 MASKED = "<left-out>"  # no word of SST, so it is read as an unknown one
@@ -50,11 +49,10 @@ def a_model(vocabulary: Vocabulary, seed: int) -> nn.Module:
 
 def encode(texts: Texts, vocabulary: Vocabulary) -> TokenBatch:
     """Sentences as numbers, whose marks at both ends are no words."""
-    padded = Padded.of(texts.tokens, vocabulary)
-    tokens, lengths = torch.from_numpy(padded.numbers).long(), torch.from_numpy(padded.lengths)
+    tokens, lengths = map(torch.from_numpy, vocabulary.encode_all(texts.tokens))
     places = torch.arange(tokens.shape[1])
     return TokenBatch(
-        tokens,
+        tokens.long(),
         places < lengths[:, None],
         texts.ids.tolist(),
         words=(places > 0) & (places < lengths[:, None] - 1),
@@ -112,8 +110,8 @@ def by_lime(
     )
 
     def classify(texts: list[str]) -> FloatArray:
-        padded = Padded.of([text.split(" ") for text in texts], vocabulary)
-        tokens = torch.from_numpy(padded.numbers).long()
+        numbers, _ = vocabulary.encode_all([text.split(" ") for text in texts])
+        tokens = torch.from_numpy(numbers).long()
         with torch.no_grad():
             probs = probs_of(model, tokens, torch.ones_like(tokens).bool())
         return np.asarray(probs.double())
@@ -203,10 +201,10 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=3)
     choice = parser.parse_args()
     torch.set_num_threads(1)
-    data = sst.load()
-    vocabulary = vocabulary_of(data)
+    data = load("sst")
+    vocabulary = Vocabulary.of_training(data)
     if choice.part != "words":
-        texts = data.test.some(choice.sentences, rng=np.random.default_rng(0))
+        texts = data.test.sample(choice.sentences, rng=np.random.default_rng(0))
         models = [a_model(vocabulary, seed) for seed in range(choice.runs)]
         n_words = statistics.mean(map(len, texts.tokens))
         print(f"{len(texts)} sentences of {n_words:.1f} words on average × {len(models)} runs")
@@ -214,7 +212,7 @@ def main() -> None:
     if choice.part != "speed":
         model = a_model(vocabulary, 0)
         train(model, data.train, vocabulary, choice.epochs)
-        texts = data.test.some(choice.compared, rng=np.random.default_rng(1))
+        texts = data.test.sample(choice.compared, rng=np.random.default_rng(1))
         compare_words(model, texts, vocabulary, choice.compared_samples)
 
 

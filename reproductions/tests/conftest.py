@@ -1,7 +1,6 @@
 """The command line in this process, and made data in a folder of the user's own copies."""
 
 import csv
-import gc
 import json
 
 import numpy as np
@@ -9,17 +8,6 @@ import pytest
 
 GOOD, BAD = ("fine", "warm", "clever", "moving"), ("dull", "cold", "clumsy", "empty")
 FILLER = ("the", "film", "is", "a", "story", "of", "two", "people", "and", "their", "dog")
-
-
-def pytest_collection_finish():
-    """Keep what is imported by now out of each garbage collection."""
-    gc.collect()
-    gc.freeze()
-
-
-def pytest_sessionfinish():
-    """Let DuckDB release its objects as the process ends."""
-    gc.unfreeze()
 
 
 @pytest.fixture
@@ -35,6 +23,15 @@ def seedproof(monkeypatch, capfd, tmp_path):
         return left.value.code or 0, *capfd.readouterr()
 
     return call
+
+
+@pytest.fixture
+def single_thread():
+    """Small models wait for other threads longer than they compute."""
+    from seedproof.testing.trainings import one_thread
+
+    with one_thread():
+        yield
 
 
 @pytest.fixture
@@ -82,11 +79,9 @@ def made_sst(write, data_folder):
     rng, rows = np.random.default_rng(3), [("text", "label", "exp_split")]
     for split, n_rows in (("train", 120), ("dev", 40), ("test", 40)):
         for i in range(n_rows):
-            words = [
-                *rng.choice(FILLER, 6 + rng.integers(2)),
-                *rng.choice(GOOD if i % 2 else BAD, 2),
-            ]
-            rows.append((" ".join(rng.permutation(words)), i % 2, split))
+            filler = rng.choice(FILLER, 6 + rng.integers(2))
+            words = rng.permutation([*filler, *rng.choice(GOOD if i % 2 else BAD, 2)])
+            rows.append((" ".join(words), i % 2, split))
         # The longest of each split is left out by the paper's filter.
         rows.append((" ".join(FILLER * 2), 0, split))
     write("sst/sst_dataset.csv", rows)

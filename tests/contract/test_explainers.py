@@ -1,13 +1,10 @@
 """What every explainer promises, for those that come with the house."""
 
-import numpy as np
 import pytest
 import torch
-from seedproof_reproductions.models import Classifier, Shape
 
-from seedproof.explain import Attention, Gradients, Lime, TakesLengths, TransformerAttention
+from seedproof.explain import Attention, Gradients, Lime, TransformerAttention
 from seedproof.explain.surrogate import Surrogate
-from seedproof.runs.rng import seed_everything, untouched
 from seedproof.testing.explainers import (
     N_TOKENS,
     ExplainerContract,
@@ -33,7 +30,6 @@ SETTINGS = {
     "lime, in parts": Lime(replacement=2, seed=0, n_samples=50, batch_size=7),
     "lime, two words": Lime(replacement=0, seed=0, n_samples=50, surrogate=Surrogate(n_words=2)),
 }
-FOR_PAPERS = {name: SETTINGS[name] for name in ("attention", "gradient, cut", "lime")}
 FOR_TRANSFORMERS = {
     "attention": TransformerAttention(),
     "attention of one head": TransformerAttention(layer=0, head=1, position=-1),
@@ -63,20 +59,6 @@ class TestReader(ExplainerContract):
             two.output.bias.copy_(torch.cat([0 * one.output.bias, one.output.bias]))
 
         assert are_close(explainer(one, texts), explainer(two, texts))
-
-
-@pytest.mark.parametrize("explainer", FOR_PAPERS.values(), ids=FOR_PAPERS)
-@pytest.mark.parametrize(("encoder", "attention"), [("cnn", "additive"), ("lstm", "dot")])
-class TestPapers(ExplainerContract):
-    """On the models of the papers, which are told lengths instead of a mask."""
-
-    @pytest.fixture
-    def model(self, encoder, attention):
-        """With two classes, which share one logit."""
-        vectors = np.random.default_rng(0).normal(size=(N_TOKENS, 5))
-        with untouched():
-            seed_everything(np.random.SeedSequence(0))
-            return TakesLengths(Classifier(Shape(encoder, attention), vectors))
 
 
 @pytest.mark.parametrize("explainer", FOR_TRANSFORMERS.values(), ids=FOR_TRANSFORMERS)

@@ -4,7 +4,6 @@
 """
 
 import sys
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from seedproof_reproductions.conll2019 import page_data as conll2019
@@ -12,10 +11,9 @@ from seedproof_reproductions.conll2019.results import stored_results as conll201
 from seedproof_reproductions.findings2023 import pages as findings2023
 from seedproof_reproductions.findings2023.results import stored_results as findings2023_results
 
-PAPERS: Mapping[str, Callable[[Path], tuple[Path, ...]]] = {
-    "conll2019": lambda page: conll2019.write_page(conll2019_results(), page),
-    "findings2023": lambda page: findings2023.write_page(findings2023_results(), page),
-}
+# Writes the page of a paper's results.
+PAGES = {"conll2019": conll2019.write_page, "findings2023": findings2023.write_page}
+RESULTS = {"conll2019": conll2019_results, "findings2023": findings2023_results}
 
 
 def build_pages(folder: Path) -> tuple[Path, ...]:
@@ -27,7 +25,11 @@ def build_pages(folder: Path) -> tuple[Path, ...]:
     Returns:
         All files that were written.
     """
-    return tuple(path for name, write in PAPERS.items() for path in write(folder / f"{name}.md"))
+    return tuple(
+        path
+        for name, write in PAGES.items()
+        for path in write(RESULTS[name](), folder / f"{name}.md")
+    )
 
 
 if __name__ == "__main__":

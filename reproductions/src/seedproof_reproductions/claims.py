@@ -5,13 +5,12 @@ results into cases: one per setting and arm, with the evidence that the rule nee
 each case a verdict that follows from an interval alone, by `rules`.
 """
 
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from importlib.resources import files
 from typing import Any
 
 from seedproof_reproductions import figures
+from seedproof_reproductions.packaged import read_toml
 from seedproof_reproductions.rules import RULES, Evidence, Verdict, judge
 
 
@@ -82,8 +81,7 @@ class CheckedClaim:
 
 def read_claims(package: str) -> tuple[Claim, ...]:
     """Read `claims.toml` of a paper's package; an unknown rule is a `ValueError`."""
-    text = (files(package) / "claims.toml").read_text(encoding="utf-8")
-    return tuple(_claim(entry) for entry in tomllib.loads(text)["claims"])
+    return tuple(_claim(entry) for entry in read_toml(package, "claims.toml")["claims"])
 
 
 def _claim(entry: Mapping[str, Any]) -> Claim:

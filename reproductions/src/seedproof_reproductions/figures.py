@@ -1,7 +1,7 @@
 """Figures, changes and intervals as text for the pages of reproduced papers."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import median
 
 from seedproof.comparison.effect import Effect
@@ -28,12 +28,12 @@ def figure(metric: str, estimate: Estimate | None) -> str:
     if estimate.low is None or estimate.high is None:
         return bracketed(estimate, unit)
     factor = 100.0 if sign(unit) else 1.0
-    value, low, high = (factor * x for x in (estimate.value, estimate.low, estimate.high))
-    digits = _digits(high - low, unit)
+    digits = _digits(factor * (estimate.high - estimate.low), unit)
     if digits == DIGITS[unit]:
         return bracketed(estimate, unit)
-    value_text, *ends = (f"{x:.{digits}f}".replace("-", MINUS) for x in (value, low, high))
-    return f"{value_text}{sign(unit)} [{', '.join(ends)}]"
+    return _with_ends(
+        estimate, lambda value: f"{factor * value:.{digits}f}".replace("-", MINUS), sign(unit)
+    )
 
 
 def _digits(width: float, unit: Unit) -> int:
@@ -93,12 +93,7 @@ def cut(percent: float, *, digits: int | None = None) -> str:
 
 def share(estimate: Estimate | None) -> str:
     """A share in whole percent, such as "83 % [55, 120]"."""
-    if estimate is None:
-        return MISSING
-    text = f"{_percent(estimate.value)}{NO_BREAK}%"
-    if estimate.low is None or estimate.high is None:
-        return text
-    return f"{text} [{_percent(estimate.low)}, {_percent(estimate.high)}]"
+    return _with_ends(estimate, _percent, f"{NO_BREAK}%")
 
 
 def _percent(value: float) -> str:
@@ -108,14 +103,15 @@ def _percent(value: float) -> str:
 
 def correlation(estimate: Estimate | None) -> str:
     """A correlation, such as "0.52 [0.49, 0.55]"."""
+    return _with_ends(estimate, lambda value: f"{value:.2f}".replace("-", MINUS))
+
+
+def _with_ends(estimate: Estimate | None, write: Callable[[float], str], unit: str = "") -> str:
+    """A figure with its unit, and both ends of its interval if it has one."""
     if estimate is None:
         return MISSING
-    value, *ends = (
-        f"{x:.2f}".replace("-", MINUS)
-        for x in (estimate.value, estimate.low, estimate.high)
-        if x is not None
-    )
-    return f"{value} [{', '.join(ends)}]" if len(ends) == 2 else value
+    ends = [write(end) for end in (estimate.low, estimate.high) if end is not None]
+    return f"{write(estimate.value)}{unit}" + (f" [{', '.join(ends)}]" if len(ends) == 2 else "")
 
 
 def multiple(cost: float | None) -> str:

@@ -49,18 +49,24 @@ class Chart:
     svg: str
 
 
-def claims_table(claims: Sequence[CheckedClaim], says: Mapping[str, str] | None = None) -> Table:
-    """Each claim with its verdicts in one line; `says` has longer statements, by name."""
+def claims_data(
+    claims: Sequence[CheckedClaim], says: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """What all pages show of claims: themselves, how many hold, and their verdicts in one line.
+
+    Longer statements of some claims are in `says`, by name.
+    """
+    counts = count_claims(claims)
     stated = {item.claim.name: item.claim.says for item in claims} | dict(says or {})
     rows = ((stated[item.claim.name], item.claim.where, item.summary) for item in claims)
-    return Table.of(("the paper says", "where", "verdict"), rows)
-
-
-def counts_table(claims: Sequence[CheckedClaim]) -> Table:
-    """The number of claims by outcome."""
-    counts = count_claims(claims)
-    header = (f"of {len(claims)} claims of the paper", "how many")
-    return Table.of(header, ((words, str(counts[name])) for name, words in OUTCOMES.items()))
+    return {
+        "claims": claims,
+        "counts": Table.of(
+            (f"of {len(claims)} claims of the paper", "how many"),
+            ((words, str(counts[name])) for name, words in OUTCOMES.items()),
+        ),
+        "claims_table": Table.of(("the paper says", "where", "verdict"), rows),
+    }
 
 
 def checks_table(claim: CheckedClaim) -> Table:

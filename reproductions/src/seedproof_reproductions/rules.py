@@ -4,12 +4,14 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeAlias
 
 from scipy.special import ndtri
 
 from seedproof.comparison.effect import Effect
 from seedproof.measurement.intervals import NORMAL, TAIL, Estimate
 
+Interval: TypeAlias = tuple[float, float, float]
 # "Almost no loss" of accuracy: the default margin of `seedproof gate --no-worse`.
 MARGIN = 0.005
 # If a figure is not known to a factor of two, a value inside its interval says little.
@@ -63,18 +65,28 @@ class Evidence:
     cost: float | None = None  # as a multiple of the control's
     other_cost: float | None = None  # of the arm that it is compared with
 
+    @property
+    def interval(self) -> Interval | None:
+        """Value, low and high of the estimate, if its interval is over runs."""
+        return interval_of(self.estimate) if self.is_over_runs else None
+
 
 def judge(rule: str, evidence: Evidence) -> Verdict:
     """Apply one of `RULES`; `OPEN` if evidence is missing or its interval includes both answers."""
     return RULES[rule](evidence)
 
 
+def decide(*, fails: bool, holds: bool) -> Verdict:
+    """Return the verdict if one of two answers is shown, `OPEN` if neither is."""
+    return Verdict.FAILS if fails else Verdict.HOLDS if holds else Verdict.OPEN
+
+
 def judge_direction(evidence: Evidence) -> Verdict:
     """Hold if a cut or a gain is shown, fail if the contrary is."""
-    effect = evidence.effect
-    if effect is None or not effect.is_shown:
-        return Verdict.OPEN
-    return Verdict.HOLDS if effect.verdict in {"steadier", "better"} else Verdict.FAILS
+    verdict = None if evidence.effect is None else evidence.effect.verdict
+    return decide(
+        fails=verdict in {"less steady", "worse"}, holds=verdict in {"steadier", "better"}
+    )
 
 
 def judge_cut(evidence: Evidence) -> Verdict:
@@ -83,41 +95,29 @@ def judge_cut(evidence: Evidence) -> Verdict:
     It fails if the interval excludes a cut of that size. If the ratio is not known to a factor of
     two, the size is open. If `also` shows no cut, nothing is shown.
     """
-    verdict, also = _cut(evidence), evidence.also
-    if verdict != Verdict.FAILS and also is not None and also.verdict != "steadier":
-        return Verdict.OPEN
-    return verdict
-
-
-def _cut(evidence: Evidence) -> Verdict:
-    effect, percent = evidence.effect, evidence.published
-    if effect is None or effect.low is None or effect.verdict == "too few runs" or percent is None:
+    effect, percent, also = evidence.effect, evidence.published, evidence.also
+    if effect is None or effect.low is None or not has_verdict(effect) or percent is None:
         return Verdict.OPEN
     if 100 * (1 - effect.low) < percent:
         return Verdict.FAILS
-    direction = judge_direction(evidence)
-    if direction != Verdict.HOLDS or effect.value is None or effect.high is None:
+    if also is not None and also.verdict != "steadier":
+        return Verdict.OPEN
+    direction, interval = judge_direction(evidence), interval_of(effect)
+    if direction != Verdict.HOLDS or interval is None:
         return direction
-    is_sized = is_known(effect.value, effect.low, effect.high)
-    return Verdict.HOLDS if is_sized else Verdict.SIZE_OPEN
+    return Verdict.HOLDS if is_known(*interval) else Verdict.SIZE_OPEN
 
 
 def judge_loss(evidence: Evidence) -> Verdict:
     """Hold if a loss of accuracy of more than `MARGIN` is excluded, fail if one is shown."""
-    effect = evidence.effect
-    if effect is None or effect.low is None or effect.high is None:
-        return Verdict.OPEN
-    if effect.high < -MARGIN and effect.verdict != "too few runs":
-        return Verdict.FAILS
-    is_excluded = effect.low >= -MARGIN and effect.verdict != "too few runs"
-    return Verdict.HOLDS if is_excluded else Verdict.OPEN
+    interval = interval_of(evidence.effect)
+    is_shown = interval is not None and interval[2] < -MARGIN
+    return decide(fails=is_shown, holds=excludes_loss(evidence.effect, MARGIN))
 
 
 def judge_accuracy(evidence: Evidence) -> Verdict:
     """Fail if a loss of accuracy is shown, hold if one of `MARGIN` is excluded."""
-    if loses(evidence.effect):
-        return Verdict.FAILS
-    return Verdict.HOLDS if excludes_loss(evidence.effect, MARGIN) else Verdict.OPEN
+    return decide(fails=loses(evidence.effect), holds=excludes_loss(evidence.effect, MARGIN))
 
 
 def judge_value(evidence: Evidence) -> Verdict:
@@ -126,11 +126,12 @@ def judge_value(evidence: Evidence) -> Verdict:
     The published sd is an estimate from ten seeds: its own sampling error is allowed for before the
     claim fails.
     """
-    (value, low, high), paper = _ends(evidence.estimate), evidence.published
-    if not evidence.is_over_runs or low is None or high is None or paper is None:
+    interval, paper = evidence.interval, evidence.published
+    if interval is None or paper is None:
         return Verdict.OPEN
+    value, low, high = interval
     if low <= paper <= high:
-        return Verdict.HOLDS if is_known(value, low, high) else Verdict.OPEN
+        return Verdict.HOLDS if is_known(*interval) else Verdict.OPEN
     if paper <= 0.0 or low <= 0.0:
         return Verdict.OPEN
     end = high if paper > value else low
@@ -140,12 +141,11 @@ def judge_value(evidence: Evidence) -> Verdict:
 
 def judge_range(evidence: Evidence) -> Verdict:
     """Hold if the published range contains our interval, fail if both are apart."""
-    (_, low, high), between = _ends(evidence.estimate), evidence.between
-    if not evidence.is_over_runs or low is None or high is None or between is None:
+    interval, between = evidence.interval, evidence.between
+    if interval is None or between is None:
         return Verdict.OPEN
-    if high < between[0] or low > between[1]:
-        return Verdict.FAILS
-    return Verdict.HOLDS if between[0] <= low and high <= between[1] else Verdict.OPEN
+    (_, low, high), (least, most) = interval, between
+    return decide(fails=high < least or low > most, holds=least <= low and high <= most)
 
 
 def judge_share(evidence: Evidence) -> Verdict:
@@ -154,14 +154,15 @@ def judge_share(evidence: Evidence) -> Verdict:
     It fails if the interval ends short of that percentage. The share must begin above 0, and be
     known to a factor of two; otherwise its size is open. See `share_of_cut`.
     """
-    (value, low, high), percent = _ends(evidence.estimate), evidence.published
-    if low is None or high is None or percent is None:
+    interval, percent = evidence.interval, evidence.published
+    if interval is None or percent is None:
         return Verdict.OPEN
+    _, low, high = interval
     if 100 * high < percent:
         return Verdict.FAILS
     if low <= 0:
         return Verdict.OPEN
-    return Verdict.HOLDS if is_known(value, low, high) else Verdict.SHARE_OPEN
+    return Verdict.HOLDS if is_known(*interval) else Verdict.SHARE_OPEN
 
 
 def judge_correlation(evidence: Evidence) -> Verdict:
@@ -170,12 +171,12 @@ def judge_correlation(evidence: Evidence) -> Verdict:
     A figure over few runs is noisy. Nothing correlates with it by more than the square root of what
     as many other runs reach, so the claim fails only below `STRONG` times that root.
     """
-    (_, low, high), ceiling = _ends(evidence.estimate), evidence.ceiling
-    if low is None or high is None or ceiling is None:
+    interval, ceiling = evidence.interval, evidence.ceiling
+    if interval is None or ceiling is None:
         return Verdict.OPEN
-    if high < STRONG * math.sqrt(max(ceiling.value, 0.0)):
-        return Verdict.FAILS
-    return Verdict.HOLDS if low >= STRONG else Verdict.OPEN
+    _, low, high = interval
+    attainable = math.sqrt(max(ceiling.value, 0.0))
+    return decide(fails=high < STRONG * attainable, holds=low >= STRONG)
 
 
 def judge_cost(evidence: Evidence) -> Verdict:
@@ -183,16 +184,14 @@ def judge_cost(evidence: Evidence) -> Verdict:
     if evidence.cost is None or evidence.other_cost is None:
         return Verdict.OPEN
     is_fraction = evidence.cost <= FRACTION * evidence.other_cost
-    return Verdict.HOLDS if is_fraction else Verdict.FAILS
+    return decide(fails=not is_fraction, holds=is_fraction)
 
 
 def judge_better(evidence: Evidence) -> Verdict:
     """Hold if the arm's interval lies below those of all others, fail if one lies below it."""
     effect, others = evidence.effect, tuple(evidence.others.values())
-    if any(is_below(other, effect) for other in others):
-        return Verdict.FAILS
     is_best = bool(others) and all(is_below(effect, other) for other in others)
-    return Verdict.HOLDS if is_best else Verdict.OPEN
+    return decide(fails=any(is_below(other, effect) for other in others), holds=is_best)
 
 
 RULES: Mapping[str, Callable[[Evidence], Verdict]] = {
@@ -209,9 +208,13 @@ RULES: Mapping[str, Callable[[Evidence], Verdict]] = {
 }
 
 
-def _ends(estimate: Estimate | None) -> tuple[float, float | None, float | None]:
-    """Value, low and high; no interval if there is no estimate."""
-    return (0.0, None, None) if estimate is None else (estimate.value, estimate.low, estimate.high)
+def interval_of(figure: Effect | Estimate | None) -> Interval | None:
+    """Return value, low and high; None if one is unknown, or if runs are too few for a verdict."""
+    if figure is None or figure.value is None or figure.low is None or figure.high is None:
+        return None
+    if isinstance(figure, Effect) and not has_verdict(figure):
+        return None
+    return figure.value, figure.low, figure.high
 
 
 def is_known(value: float, low: float, high: float) -> bool:
@@ -257,12 +260,11 @@ def share_of_cut(effect: Effect | None, reference: Effect | None) -> Estimate | 
     return Estimate(cuts[0] / whole_cuts[0], min(ends), max(ends))
 
 
-def _widened(effect: Effect | None) -> tuple[float, float, float] | None:
+def _widened(effect: Effect | None) -> Interval | None:
     """Value, low and high of a ratio, by intervals of 97.5 %."""
-    if effect is None or effect.value is None or effect.low is None or effect.high is None:
+    interval = interval_of(effect)
+    if interval is None or min(interval) <= 0:
         return None
-    if not has_verdict(effect) or min(effect.value, effect.low) <= 0:
-        return None
-    value, ends = effect.value, (effect.low, effect.high)
+    value, *ends = interval
     low, high = (value * math.exp(BOTH * math.log(end / value)) for end in ends)
     return value, low, high

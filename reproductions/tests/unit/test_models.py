@@ -6,24 +6,15 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from seedproof.errors import UnknownNameError
-from seedproof.testing.trainings import one_thread
+from seedproof_reproductions import models
 from seedproof_reproductions.datasets.texts import END, PADDING, START
-from seedproof_reproductions.models import (
-    ATTENTIONS,
-    ENCODERS,
-    AdditiveScore,
-    Classifier,
-    CNNEncoder,
-    DotScore,
-    LSTMEncoder,
-    Shape,
-)
+from seedproof_reproductions.models import Classifier, Shape
 
+pytestmark = pytest.mark.usefixtures("single_thread")
 N_WORDS, SIZE = 20, 6
 MODELS = [
     Shape(encoder, attention, n_classes, is_pair)
-    for encoder, attention in itertools.product(ENCODERS, ATTENTIONS)
+    for encoder, attention in itertools.product(models.ENCODERS, models.ATTENTIONS)
     for n_classes, is_pair in ((2, False), (4, False), (3, True))
 ]
 TEXTS = [[5, 6, 7], [8], [9, 10, 11, 12, 13, 14, 15, 16, 17]]
@@ -33,13 +24,6 @@ QUERIES = [[5], [9, 8, 7, 6], [4, 5]]
 def assert_close(actual, expected):
     """Sums over other lengths are added up in another order: a few units of the last place."""
     torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-6)
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    """Small models wait for other threads longer than they compute."""
-    with one_thread():
-        yield
 
 
 def made(shape, seed=0):
@@ -71,52 +55,37 @@ def drawn(*size):
 
 
 @pytest.mark.parametrize("shape", MODELS, ids=str)
-def test_probabilities_are_of_all_classes_and_attention_of_all_words(shape):
+def test_probabilities_and_attention_do_not_depend_on_the_batch(shape):
     """Two classes share one logit; padding and marks have no attention."""
-    answer = made(shape)(*inputs(shape))
+    model = made(shape)
+    answer = model(*inputs(shape))
 
     assert answer.logits.shape == (3, 1 if shape.n_classes == 2 else shape.n_classes)
     assert answer.probs().shape == (3, shape.n_classes)
     assert_close(answer.probs().sum(-1), torch.ones(3))
     assert_close(answer.attention.sum(-1), torch.ones(3))
-    for weights, text in zip(answer.attention, TEXTS, strict=True):
+    assert_close(model(*inputs(shape, width=30)).probs(), answer.probs())
+    for place, (text, query) in enumerate(zip(TEXTS, QUERIES, strict=True)):
+        weights = answer.attention[place]
         assert (weights[1 : len(text) + 1] > 0).all()
         assert weights[0] == 0
         assert (weights[len(text) + 1 :] == 0).all()
-
-
-@pytest.mark.parametrize("shape", MODELS, ids=str)
-def test_a_prediction_does_not_depend_on_the_batch(shape):
-    """Alone, together, or with more padding: the same probabilities and attention."""
-    model = made(shape)
-    together = model(*inputs(shape))
-
-    assert_close(model(*inputs(shape, width=30)).probs(), together.probs())
-    for place, (text, query) in enumerate(zip(TEXTS, QUERIES, strict=True)):
         alone = model(*inputs(shape, [text], [query]))
-        assert_close(alone.probs()[0], together.probs()[place])
-        assert_close(alone.attention[0], together.attention[place, : len(text) + 2])
-
-
-@pytest.mark.parametrize("shape", MODELS, ids=str)
-def test_vectors_and_numbers_give_the_same_prediction_also_in_training(shape):
-    """Gradients with respect to words start from `from_embedded`; there is no dropout."""
-    model = made(shape).train()
-    numbers, lengths, *query = inputs(shape)
-    embedded = [model.embedding(query[0]), query[1]] if query else []
-
-    answer = model.from_embedded(model.embedding(numbers), lengths, *embedded)
-
-    assert torch.equal(answer.logits, model.eval()(numbers, lengths, *query).logits)
+        assert_close(alone.probs()[0], answer.probs()[place])
+        assert_close(alone.attention[0], weights[: len(text) + 2])
 
 
 @pytest.mark.parametrize("shape", MODELS, ids=str)
 def test_every_weight_is_trained_and_padding_stays_zero(shape):
-    """All parameters get a gradient; the embedding of padding gets none."""
-    model = made(shape)
+    """Training has no dropout; gradients with respect to words start from `from_embedded`."""
+    model = made(shape).train()
+    numbers, lengths, *query = inputs(shape)
+    embedded = [model.embedding(query[0]), query[1]] if query else []
 
-    model(*inputs(shape)).logits.square().sum().backward()
+    logits = model.from_embedded(model.embedding(numbers), lengths, *embedded).logits
+    logits.square().sum().backward()
 
+    assert torch.equal(logits, model.eval()(numbers, lengths, *query).logits)
     for name, weights in model.named_parameters():
         assert weights.grad.abs().sum() > 0, name
     assert (model.embedding.weight.grad[PADDING] == 0).all()
@@ -124,7 +93,7 @@ def test_every_weight_is_trained_and_padding_stays_zero(shape):
 
 def test_the_cnn_is_a_sum_over_windows():
     """32 filters of each width; a width of 3 sees its neighbors, and ends are as if 0."""
-    encoder = CNNEncoder(2)
+    encoder = models.CNNEncoder(2)
     words = torch.tensor([[[1.0, 2.0], [3.0, -1.0], [0.5, 0.5]]])
     weight, bias = encoder.windows[1].weight, encoder.windows[1].bias
     middle = sum(weight[:, :, j] @ words[0, j] for j in range(3)) + bias
@@ -139,7 +108,7 @@ def test_the_cnn_is_a_sum_over_windows():
 
 def test_two_lstms_are_one_in_both_directions():
     """States and summary equal those of torch's bidirectional LSTM of 128 on packed texts."""
-    encoder = LSTMEncoder(SIZE)
+    encoder = models.LSTMEncoder(SIZE)
     oracle = nn.LSTM(SIZE, 128, batch_first=True, bidirectional=True)
     backward = {f"{name}_reverse": w for name, w in encoder.back.state_dict().items()}
     oracle.load_state_dict(encoder.ahead.state_dict() | backward)
@@ -158,7 +127,7 @@ def test_two_lstms_are_one_in_both_directions():
 def test_scores_follow_their_formulas():
     """vᵀtanh(Wh + b), to which Uq is added for pairs; wᵀh/√m, and (Uq)ᵀh/√m for pairs, m = 4."""
     states, query = drawn(2, 3, 4), drawn(2, 5)
-    additive, dot = ((kind(4), kind(4, 5)) for kind in (AdditiveScore, DotScore))
+    additive, dot = ((kind(4), kind(4, 5)) for kind in (models.AdditiveScore, models.DotScore))
 
     for score, added in (
         (additive[0], 0),
@@ -169,13 +138,3 @@ def test_scores_follow_their_formulas():
     assert_close(dot[0](states), states @ dot[0].weigh.weight[0] / 2)
     wanted = query @ dot[1].query.weight.T
     assert_close(dot[1](states, query), torch.einsum("ijk,ik->ij", states, wanted) / 2)
-
-
-def test_wrong_architectures_and_inputs_are_refused():
-    """Unknown parts; one text where a model takes two."""
-    for unknown in ({"encoder": "rnn"}, {"attention": "tanh"}):
-        with pytest.raises(UnknownNameError):
-            Shape(**unknown)
-    for attention in ATTENTIONS:
-        with pytest.raises(TypeError):
-            made(Shape(attention=attention, n_classes=3, is_pair=True))(*padded(TEXTS))

@@ -38,13 +38,9 @@ def test_tables_and_folds_are_markdown(template):
     ]
 
 
-def test_blocks_have_one_blank_line_between_them(template):
-    """However many a condition leaves."""
+def test_blank_lines_are_merged_and_missing_names_refused(template):
+    """However many lines a condition leaves; a page is never silently incomplete."""
     assert template("a\n\n{% if x %}b{% endif %}\n\n\nc\n", x=False) == "a\n\nc\n"
-
-
-def test_a_missing_name_is_an_error(template):
-    """A page is never silently incomplete."""
     with pytest.raises(UndefinedError):
         template("{{ missing }}")
 

@@ -10,49 +10,37 @@ from seedproof_reproductions.word_vectors import embedding_matrix, find_vectors,
 GLOVE = ["good 0.5 -1.0 2\n", "bad 1 2 3\n", "ugly 0 0 1\n"]
 
 
-def test_text_gives_the_wanted_words():
-    """Other words are skipped, and so are the two counts that fastText begins with."""
-    fasttext = ["3 3\n", *(line.replace("\n", " \n") for line in GLOVE)]
-
-    for lines in (GLOVE, fasttext):
-        vectors = read_text(lines, ["good", "3", "missing"])
-        assert {word: row.tolist() for word, row in vectors.items()} == {"good": [0.5, -1.0, 2.0]}
-
-
-@pytest.mark.parametrize("lines", [[*GLOVE, "short 1 2\n"], ["a 1 2\n", "bad x 2\n"], ["bad\n"]])
-def test_text_of_another_kind_is_refused(lines):
-    """Vectors of different sizes, what is not a number, a word alone."""
-    with pytest.raises(UnreadableError):
-        read_text(lines, ["bad", "short"])
-
-
-def test_npz_and_text_of_the_same_vectors_agree(tmp_path):
-    """Half precision holds these numbers exactly."""
+def test_npz_text_and_fasttext_of_the_same_vectors_agree(tmp_path):
+    """Half precision holds these numbers exactly; fastText begins with two counts."""
     words, rows = ["good", "bad"], np.array([[0.5, -1.0, 2.0], [1, 2, 3]], dtype=np.float16)
     joined = np.frombuffer("\n".join(words).encode(), dtype=np.uint8)
     np.savez(tmp_path / "v.npz", words=joined, vectors=rows)
     (tmp_path / "v.txt").write_text("".join(GLOVE), encoding="utf-8")
+    fasttext = "3 3\n" + "".join(line.replace("\n", " \n") for line in GLOVE)
+    (tmp_path / "v.vec").write_text(fasttext, encoding="utf-8")
 
-    packed, plain = (find_vectors(str(tmp_path / name), words) for name in ("v.npz", "v.txt"))
-
-    for word in words:
-        np.testing.assert_array_equal(packed[word], plain[word])
-        assert packed[word].dtype == np.float32
+    for name in ("v.npz", "v.txt", "v.vec"):
+        vectors = find_vectors(str(tmp_path / name), [*words, "3", "missing"])
+        assert {word: row.tolist() for word, row in vectors.items()} == {
+            "good": [0.5, -1.0, 2.0],
+            "bad": [1.0, 2.0, 3.0],
+        }
 
 
 def test_unknown_or_damaged_vectors_are_refused(tmp_path):
-    """Neither a known name nor a file; no words and vectors; more of one than of the other."""
-    np.savez(tmp_path / "a.npz", other=np.zeros(2))
-    word = np.frombuffer(b"one", dtype=np.uint8)
-    np.savez(tmp_path / "b.npz", words=word, vectors=np.zeros((2, 2)))
+    """No name or file; more vectors than words; other sizes, no number, a word alone."""
+    word = np.frombuffer(b"good", dtype=np.uint8)
+    np.savez(tmp_path / "v.npz", words=word, vectors=np.zeros((2, 2)))
 
     with pytest.raises(UnknownNameError):
         find_vectors("word2vec", ["good"])
-    for name in ("a.npz", "b.npz"):
-        with pytest.raises(UnreadableError):
-            read_npz(tmp_path / name, ["one"])
+    with pytest.raises(UnreadableError):
+        read_npz(tmp_path / "v.npz", ["good"])
     with pytest.raises(UnreadableError):
         embedding_matrix(Vocabulary(["good"]), read_text(GLOVE, ["good"]), n_dimensions=300)
+    for lines in ([*GLOVE, "short 1 2\n"], ["a 1 2\n", "bad x 2\n"], ["bad\n"]):
+        with pytest.raises(UnreadableError):
+            read_text(lines, ["bad", "short"])
 
 
 def test_words_without_a_vector_are_drawn_alike_in_every_run():

@@ -2,14 +2,23 @@
 
 from dataclasses import fields
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from seedproof.errors import NotFoundError, OptionError
 from seedproof_reproductions.cli.request import Request, check_page
+from seedproof_reproductions.packaged import read_toml
 
 INTERRUPTED = 130
+
+
+def option(name: str) -> Any:  # noqa: ANN401 - Typer's class is not public
+    """Return an option of `options.toml`."""
+    known = read_toml(__package__, "options.toml")
+    if name in known["flags"]:
+        return typer.Option(f"--{name.replace('_', '-')}", help=known["flags"][name])
+    return typer.Option(help=known["options"][name])
 
 
 def reproduce(
@@ -17,72 +26,25 @@ def reproduce(
         str, typer.Argument(metavar="PAPER", help="conll2019 or findings2023.", show_default=False)
     ],
     *,
-    dataset: Annotated[
-        str | None,
-        typer.Option(
-            help="conll2019: sst, imdb, agnews, snli, adr, diabetes or anemia; findings2023: "
-            "clinc150 or massive.  [default: the first]"
-        ),
-    ] = None,
-    encoder: Annotated[
-        str | None, typer.Option(help="conll2019: cnn or lstm.  [default: cnn]")
-    ] = None,
-    attention: Annotated[
-        str | None, typer.Option(help="conll2019: additive or dot.  [default: additive]")
-    ] = None,
-    track: Annotated[
-        str | None,
-        typer.Option(help="findings2023: head, on frozen features, or finetune.  [default: head]"),
-    ] = None,
-    arms: Annotated[
-        str | None,
-        typer.Option(
-            help="Names of arms, separated by commas.  [default: none,aswa,naswa; all of the track]"
-        ),
-    ] = None,
-    seeds: Annotated[
-        int | None, typer.Option(help="Number of seeds.  [default: 10; 50, with finetune 5]")
-    ] = None,
-    epochs: Annotated[int | None, typer.Option(help="Epochs.  [default: the paper's]")] = None,
-    n_train: Annotated[
-        int | None, typer.Option(help="Train on a fixed random part of so many examples.")
-    ] = None,
-    n_test: Annotated[
-        int | None, typer.Option(help="Test on a fixed random part of so many examples.")
-    ] = None,
-    smoke: Annotated[
-        bool, typer.Option("--smoke", help="Few examples, 2 epochs, 2 or 3 seeds, few arms.")
-    ] = False,
-    explain: Annotated[
-        bool,
-        typer.Option("--explain", help="conll2019: then explain the models by gradients and LIME."),
-    ] = False,
-    lime_examples: Annotated[
-        int | None, typer.Option(help="Test examples that LIME explains.  [default: 200]")
-    ] = None,
-    lime_samples: Annotated[
-        int | None, typer.Option(help="Perturbed copies of each.  [default: 5000]")
-    ] = None,
-    from_results: Annotated[
-        bool,
-        typer.Option(
-            "--from-results",
-            help="Train nothing: show the results in the package, or in the folder --results.",
-        ),
-    ] = False,
-    page: Annotated[
-        str | None,
-        typer.Option(help="With --from-results: write a page of them, such as results.md."),
-    ] = None,
-    store: Annotated[
-        str | None,
-        typer.Option(help="Where records go.  [default: runs/PAPER/NAME OF THE SETTING]"),
-    ] = None,
-    results: Annotated[
-        str | None, typer.Option(help="A folder for the small files with the results.")
-    ] = None,
-    engine: Annotated[str, typer.Option(help="serial, processes, ray or slurm.")] = "processes",
-    workers: Annotated[int | None, typer.Option(help="How many runs at a time.")] = None,
+    dataset: Annotated[str | None, option("dataset")] = None,
+    encoder: Annotated[str | None, option("encoder")] = None,
+    attention: Annotated[str | None, option("attention")] = None,
+    track: Annotated[str | None, option("track")] = None,
+    arms: Annotated[str | None, option("arms")] = None,
+    seeds: Annotated[int | None, option("seeds")] = None,
+    epochs: Annotated[int | None, option("epochs")] = None,
+    n_train: Annotated[int | None, option("n_train")] = None,
+    n_test: Annotated[int | None, option("n_test")] = None,
+    smoke: Annotated[bool, option("smoke")] = False,
+    explain: Annotated[bool, option("explain")] = False,
+    lime_examples: Annotated[int | None, option("lime_examples")] = None,
+    lime_samples: Annotated[int | None, option("lime_samples")] = None,
+    from_results: Annotated[bool, option("from_results")] = False,
+    page: Annotated[str | None, option("page")] = None,
+    store: Annotated[str | None, option("store")] = None,
+    results: Annotated[str | None, option("results")] = None,
+    engine: Annotated[str, option("engine")] = "processes",
+    workers: Annotated[int | None, option("workers")] = None,
 ) -> None:
     """Train what a paper trained; finished runs are never repeated.
 
@@ -113,18 +75,19 @@ def _show_stored(paper: str, request: Request, page: str | None) -> None:
             f"--{options[0]} is about training, and --from-results trains nothing. Leave one of "
             "them out."
         )
-    recipe = import_module(f"seedproof_reproductions.cli.{paper}")
-    stored = recipe.stored_results(request.results)
+    stored = import_module(f"seedproof_reproductions.{paper}.results").stored_results(
+        request.results
+    )
     if not stored:
         where = "The package" if request.results is None else repr(request.results)
         raise NotFoundError(
             f"{where} holds no results. Make some with --results, or leave --from-results out."
         )
     if page is not None:
-        for path in recipe.write_page(stored, page):
+        for path in import_module("seedproof_reproductions.build").PAGES[paper](stored, page):
             typer.echo(f"Written: {path}", err=True)
         return
     for place, results in enumerate(stored):
         if place:
             typer.echo()
-        recipe.show(results)
+        import_module(f"seedproof_reproductions.cli.{paper}").show(results)

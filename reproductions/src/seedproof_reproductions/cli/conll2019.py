@@ -1,24 +1,12 @@
 """The recipe of CoNLL 2019 on the command line."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-import typer
-
-from seedproof_reproductions.cli.request import (
-    Request,
-    keep,
-    show_incomplete,
-    show_sentence,
-    show_table,
-)
+from seedproof_reproductions.cli.request import Request, show_sentence, show_table
 from seedproof_reproductions.conll2019.recipe import USUAL_ARMS, complete, study
-from seedproof_reproductions.conll2019.results import stored_results
 from seedproof_reproductions.conll2019.settings import Setting
 
-__all__ = ["make", "show", "stored_results", "write_page"]
 MISSING = "–"
 SEEDS, SMOKE_SEEDS, SMOKE_ARMS = 10, 3, ("none", "aswa")
 # Examples that LIME explains, and perturbed copies of each.
@@ -27,21 +15,13 @@ LIME, SMOKE_LIME = (200, 5000), (20, 100)
 
 def make(request: Request) -> str:
     """Make the runs, show their table, keep the results, and return where the records are."""
-    setting = Setting(**request.choose("dataset", "encoder", "attention"))
-    sizes = request.choose("epochs", "n_train", "n_test")
-    setting = replace(setting.smoke() if request.smoke else setting, **sizes)
+    setting = request.setting(Setting)
     store = request.store or f"runs/conll2019/{setting.name}"
-    seeds = request.seeds
-    if seeds is None:
-        seeds = SMOKE_SEEDS if request.smoke else SEEDS
-    arms = request.arm_names
-    if arms is None:
-        arms = SMOKE_ARMS if request.smoke else USUAL_ARMS
+    seeds = request.or_usual("seeds", SMOKE_SEEDS if request.smoke else SEEDS)
+    arms = request.arm_names or (SMOKE_ARMS if request.smoke else USUAL_ARMS)
     trained = study(setting, store=store, seeds=seeds, arms=arms)
     results = complete(trained, setting, engine=request.engine, workers=request.workers)
-    show(results)
-    show_incomplete(store, results["arms"])
-    keep(results, request.results)
+    request.finish(results, show, store)
     if request.explain:
         _explain(request, setting, store, seeds, arms)
     return store
@@ -51,33 +31,19 @@ def _explain(
     request: Request, setting: Setting, store: str, seeds: int, arms: tuple[str, ...]
 ) -> None:
     """Explain the models that were chosen, in another store."""
-    from seedproof_reproductions.conll2019.explaining import (
-        Explaining,
-        arms_to_explain,
-        explain_study,
-    )
+    from seedproof_reproductions.conll2019 import explaining
 
     n_lime, n_samples = SMOKE_LIME if request.smoke else LIME
-    explaining = Explaining(
+    explainer = explaining.Explaining(
         store,
-        n_lime=n_lime if request.lime_examples is None else request.lime_examples,
-        n_samples=n_samples if request.lime_samples is None else request.lime_samples,
+        n_lime=request.or_usual("lime_examples", n_lime),
+        n_samples=request.or_usual("lime_samples", n_samples),
     )
-    explained = explain_study(
-        setting, explaining, store=f"{store}-explained", seeds=seeds, arms=arms_to_explain(arms)
-    )
-    results = complete(
-        explained, setting, engine=request.engine, workers=request.workers, follow=None
-    )
-    show(results)
-    keep(results, request.results)
-
-
-def write_page(results: Sequence[Mapping[str, Any]], page: str) -> tuple[Path, ...]:
-    """Write the page of stored results, and return all files that were written."""
-    from seedproof_reproductions.conll2019.page_data import write_page
-
-    return write_page(results, page)
+    arms, place = explaining.arms_to_explain(arms), f"{store}-explained"
+    explained = explaining.explain_study(setting, explainer, store=place, seeds=seeds, arms=arms)
+    engine, workers = request.engine, request.workers
+    results = complete(explained, setting, engine=engine, workers=workers, follow=None)
+    request.finish(results, show)
 
 
 def show(results: Mapping[str, Any]) -> None:
@@ -87,17 +53,16 @@ def show(results: Mapping[str, Any]) -> None:
     from seedproof_reproductions.figures import listed
 
     if results["explaining"] is not None:
-        typer.echo(
-            f"{results['name']}: share of the top 20 % of the words that two seeds do not have in "
-            "common"
-        )
-        show_table([("arm", "method", "between seeds", "noise"), *explanation_table(results)])
+        title = "share of the top 20 % of the words that two seeds do not have in common"
+        header = ("arm", "method", "between seeds", "noise")
+        show_table(f"{results['name']}: {title}", header, explanation_table(results))
         return
-    n_runs = max(len(arm["runs"]) for arm in results["arms"].values())
-    typer.echo(f"{results['name']}: {n_runs} runs per arm, {results['n_examples']} test examples")
-    typer.echo(f"word vectors {results['setting']['vectors']}, trained like all other weights")
-    show_table([("arm", "accuracy, ours", "published"), *accuracy_table(results)])
     setting = SettingResults(results)
+    title = (
+        f"{results['name']}: {setting.n_runs} runs per arm, {results['n_examples']} test examples\n"
+        f"word vectors {results['setting']['vectors']}, trained like all other weights"
+    )
+    show_table(title, ("arm", "accuracy, ours", "published"), accuracy_table(results))
     if setting.departures:
         caution = " Published values cannot be compared with this." if setting.is_elsewhere else ""
         show_sentence(f"Not the paper's setting: {listed(setting.departures)}.{caution}")
@@ -105,34 +70,29 @@ def show(results: Mapping[str, Any]) -> None:
 
 def accuracy_table(results: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Return arm, our accuracy and the published one, in percent as mean ± sd."""
-    from seedproof_reproductions.conll2019.published import published_accuracy
+    from seedproof_reproductions.conll2019.reading import SettingResults
 
-    setting, rows = results["setting"], []
+    setting, rows = SettingResults(results), []
     for arm, figures in results["arms"].items():
         mean, sd = (100 * figures["metrics"][name][0] for name in ("accuracy", "accuracy_sd"))
-        # The paper's tables have additive attention.
-        theirs = None
-        if setting["attention"] == "additive":
-            theirs = published_accuracy(setting["dataset"], setting["encoder"], arm)
-        published = MISSING if theirs is None else f"{theirs.mean:.1f} ±{theirs.sd:.2f}"
-        rows.append((arm, f"{mean:.1f} ±{sd:.2f}", published))
+        published = setting.published(arm)
+        rows.append(
+            (arm, f"{mean:.1f} ±{sd:.2f}", MISSING if published is None else str(published))
+        )
     return rows
 
 
 def explanation_table(results: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
     """Return arm, method, and the Jaccard distance of the top 20 % of the words."""
     return [
-        (
-            arm,
-            method,
-            _percent(explained["metrics"]),
-            MISSING if explained["noise"] is None else _percent(explained["noise"]),
-        )
+        (arm, method, _percent(explained["metrics"]), _percent(explained["noise"]))
         for arm, figures in results["arms"].items()
         for method, explained in figures["explanations"].items()
     ]
 
 
-def _percent(figures: Mapping[str, Any]) -> str:
+def _percent(figures: Mapping[str, Any] | None) -> str:
+    if figures is None:
+        return MISSING
     value, *ends = (100 * number for number in figures["explanation_jaccard_20"])
     return f"{value:.1f} %" + (f" [{ends[0]:.1f}, {ends[1]:.1f}]" if ends else "")

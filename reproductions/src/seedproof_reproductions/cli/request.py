@@ -1,15 +1,17 @@
 """Options of `seedproof reproduce`, and how results are printed."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import Any, TypeVar
 
 import typer
 
 from seedproof.errors import OptionError
+from seedproof_reproductions.settings import BaseSetting
 
+AnySetting = TypeVar("AnySetting", bound=BaseSetting)
 WIDTH = 80
 # Options that only one paper has.
 PAPER_OPTIONS = {
@@ -69,9 +71,36 @@ class Request:
         values = {name.replace("_", "-"): getattr(self, name) for name in names}
         return [name for name, value in values.items() if value is not None and value is not False]
 
-    def choose(self, *names: str) -> dict[str, Any]:
-        """Return the fields that were given, by their names in a setting."""
-        return {n: getattr(self, n) for n in names if getattr(self, n) is not None}
+    def setting(self, kind: type[AnySetting]) -> AnySetting:
+        """Return the setting that was chosen, with the sizes that were given."""
+        choices, sizes = (
+            {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+            for names in (kind.choices, ("epochs", "n_train", "n_test"))
+        )
+        setting = kind(**choices)
+        return replace(setting.smoke() if self.smoke else setting, **sizes)
+
+    def or_usual(self, name: str, usual: int) -> int:
+        """Return a number that was given, or else the usual one."""
+        given = getattr(self, name)
+        return usual if given is None else int(given)
+
+    def finish(
+        self,
+        results: Mapping[str, Any],
+        show: Callable[[Mapping[str, Any]], None],
+        store: str | None = None,
+    ) -> None:
+        """Show results and what a store lacks, and write them into the folder that was given."""
+        from seedproof_reproductions.results import write_results
+        from seedproof_reproductions.runs import incomplete_arms
+
+        show(results)
+        arms = () if store is None else incomplete_arms(store, results["arms"])
+        if arms:
+            show_sentence(f"Left out, with fewer than 2 finished runs: {', '.join(arms)}.")
+        if self.results is not None:
+            typer.echo(f"Written: {write_results(results, self.results)}", err=True)
 
 
 def check_page(page: str) -> None:
@@ -84,8 +113,10 @@ def check_page(page: str) -> None:
         )
 
 
-def show_table(rows: list[tuple[str, ...]]) -> None:
-    """Print rows of text in columns."""
+def show_table(title: str, header: tuple[str, ...], body: Sequence[tuple[str, ...]]) -> None:
+    """Print a title and rows of text in columns."""
+    typer.echo(title)
+    rows = [header, *body]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         typer.echo("  ".join(text.ljust(w) for text, w in zip(row, widths, strict=True)).rstrip())
@@ -94,20 +125,3 @@ def show_table(rows: list[tuple[str, ...]]) -> None:
 def show_sentence(text: str) -> None:
     """Print a sentence, wrapped to the width of a terminal."""
     typer.echo(fill(text, width=WIDTH, break_on_hyphens=False))
-
-
-def show_incomplete(store: str, shown: Collection[str]) -> None:
-    """Print which arms a table lacks."""
-    from seedproof_reproductions.runs import incomplete_arms
-
-    arms = incomplete_arms(store, shown)
-    if arms:
-        show_sentence(f"Left out, with fewer than 2 finished runs: {', '.join(arms)}.")
-
-
-def keep(results: Mapping[str, Any], folder: str | None) -> None:
-    """Write results into the folder that was given, if any."""
-    from seedproof_reproductions.results import write_results
-
-    if folder is not None:
-        typer.echo(f"Written: {write_results(results, folder)}", err=True)

@@ -6,15 +6,8 @@ from functools import partial
 from seedproof.measurement.intervals import Estimate
 from seedproof.report.numbers import NO_BREAK
 from seedproof_reproductions.claims import Case, CheckedClaim, Claim, evaluate, read_claims
-from seedproof_reproductions.conll2019.names import (
-    ARMS,
-    BASELINE,
-    JACCARD,
-    JACCARD_10,
-    METHODS,
-    OVERLAP,
-)
-from seedproof_reproductions.conll2019.published import published_accuracy
+from seedproof_reproductions.conll2019 import names
+from seedproof_reproductions.conll2019.names import ARMS, BASELINE, METHODS
 from seedproof_reproductions.conll2019.reading import SettingResults
 from seedproof_reproductions.figures import MISSING, cut, figure, listed
 from seedproof_reproductions.page import Table
@@ -45,9 +38,7 @@ def _cases(settings: Sequence[SettingResults], claim: Claim) -> Iterator[Case]:
 def _case(setting: SettingResults, claim: Claim, arm: str, method: str) -> Case | None:
     """The case of an arm; None if the paper or our runs do not have it."""
     where, title = partial(Case, setting.dataset), setting.title
-    before, after = (
-        published_accuracy(setting.dataset, setting.encoder, name) for name in (BASELINE, arm)
-    )
+    before, after = (setting.published(name) for name in (BASELINE, arm))
     at = f"explanations.{method}." if method else ""
     effect, named = setting.effect(arm, f"{at}effects.{claim.metric}"), f"{title}, {ARMS[arm]}"
     if "rivals" in claim.more:
@@ -99,18 +90,17 @@ def other_readings(settings: Sequence[SettingResults], claims: Sequence[CheckedC
     def cell(setting: SettingResults, method: str, metric: str) -> str:
         is_over_runs = setting.is_over_runs(BASELINE, method)
         estimate = setting.estimate(BASELINE, f"explanations.{method}.metrics.{metric}")
-        estimate = _lost(estimate) if metric == OVERLAP else estimate
+        estimate = _lost(estimate) if metric == names.OVERLAP else estimate
         evidence = Evidence(estimate=estimate, between=(low, high), is_over_runs=is_over_runs)
         words = judge("range", evidence).words
-        return MISSING if estimate is None else f"{figure(JACCARD, estimate)}, {words}"
+        return MISSING if estimate is None else f"{figure(names.JACCARD, estimate)}, {words}"
 
     return Table.of(
         ("", "top 10 %, in one list of two", "top 20 %, of one list missing in the other"),
         (
             (
                 f"{setting.title}, {METHODS[method]}",
-                cell(setting, method, JACCARD_10),
-                cell(setting, method, OVERLAP),
+                *(cell(setting, method, of) for of in (names.JACCARD_10, names.OVERLAP)),
             )
             for setting in settings
             for method in setting.of(BASELINE, "explanations") or ()

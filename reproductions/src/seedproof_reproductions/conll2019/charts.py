@@ -1,9 +1,7 @@
 """The paper's curves by predicted probability, with ours, drawn by Altair."""
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any, TypeAlias
 
 import altair as alt
@@ -13,6 +11,7 @@ from seedproof_reproductions.charts import ACCENT, DARK, FAINT, INK, draw, rows
 from seedproof_reproductions.conll2019.names import ARMS, BASELINE, PAPER_ARMS
 from seedproof_reproductions.conll2019.reading import Curve, SettingResults
 from seedproof_reproductions.figures import MISSING
+from seedproof_reproductions.packaged import read_toml
 from seedproof_reproductions.page import Chart
 
 # As in the charts of the report, whose bins have the same bound.
@@ -66,8 +65,7 @@ class Figure:
 
 def read_figures() -> tuple[Figure, ...]:
     """Read the figures of the paper."""
-    text = (files(__package__) / "figures.toml").read_text(encoding="utf-8")
-    return tuple(Figure(**entry) for entry in tomllib.loads(text)["figures"])
+    return tuple(Figure(**entry) for entry in read_toml(__package__, "figures.toml")["figures"])
 
 
 def points(curve: Curve) -> list[tuple[int, float, float]]:

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -10,19 +10,9 @@ from typing import Any, TypeAlias
 from seedproof.comparison.effect import Effect
 from seedproof.errors import EmptyInputError
 from seedproof.report.reasons.words import is_computed
-from seedproof_reproductions.conll2019 import cases, charts
-from seedproof_reproductions.conll2019.names import (
-    ARMS,
-    BASELINE,
-    DATASETS,
-    ENCODERS,
-    JACCARD,
-    KL,
-    METHODS,
-    OVERLAP,
-    PAPER_ARMS,
-)
-from seedproof_reproductions.conll2019.published import published, published_accuracy
+from seedproof_reproductions.conll2019 import cases, charts, names
+from seedproof_reproductions.conll2019.names import ARMS, BASELINE, METHODS, PAPER_ARMS
+from seedproof_reproductions.conll2019.published import published
 from seedproof_reproductions.conll2019.reading import SettingResults, by_setting
 from seedproof_reproductions.figures import (
     MISSING,
@@ -32,7 +22,8 @@ from seedproof_reproductions.figures import (
     listed,
     median_and_range,
 )
-from seedproof_reproductions.page import Table, claims_table, counts_table, render, write
+from seedproof_reproductions.packaged import read_toml
+from seedproof_reproductions.page import Table, claims_data, render, write
 from seedproof_reproductions.results import shared_versions
 
 TEMPLATE = "conll2019/page.md.jinja"
@@ -44,7 +35,6 @@ USUAL = {"encoder": "cnn", "attention": "additive", "epochs": 20, "n_train": Non
 LIME_OPTIONS = {"n_lime": ("--lime-examples", 200), "n_samples": ("--lime-samples", 5000)}
 
 Settings: TypeAlias = Sequence[SettingResults]
-Cell: TypeAlias = Callable[[SettingResults, str], str]
 
 
 @dataclass(frozen=True)
@@ -75,22 +65,23 @@ class Measured:
         alone = f"{self.at}.effects.{self.metric}".removeprefix(".")
         return setting.effect(arm, alone) if effect is None else effect
 
+    def published(self, setting: SettingResults, arm: str) -> str:
+        """Mean and sd of accuracy in the paper's tables, as text."""
+        paper = setting.published(arm)
+        return MISSING if paper is None else cases.printed(setting, str(paper))
+
     def change(self, setting: SettingResults, arm: str, *, of_all: bool = False) -> str:
         """The change with its verdict, as text; empty for the baseline itself."""
         return "" if arm == BASELINE else judged_change(self.effect(setting, arm, of_all=of_all))
 
 
-ACCURACY, SD, FLIPS = Measured("accuracy"), Measured("accuracy_sd"), Measured("flip_rate")
-ALONE, PROBABILITY = Measured("accuracy_sd_independent"), Measured("probability_sd")
-SAME_ACCURACY, SAME_SD, SAME_FLIPS = (
-    Measured(name, "matched") for name in ("accuracy", "accuracy_sd", "flip_rate")
-)
+ACCURACY, SD, ALONE = map(Measured, ("accuracy", "accuracy_sd", "accuracy_sd_independent"))
 PREDICTIONS = {
     "sd of accuracy": SD,
-    "flip rate": FLIPS,
-    "sd of accuracy, same share": SAME_SD,
-    "flip rate, same share": SAME_FLIPS,
-    "sd of the probability": PROBABILITY,
+    "flip rate": Measured("flip_rate"),
+    "sd of accuracy, same share": Measured("accuracy_sd", "matched"),
+    "flip rate, same share": Measured("flip_rate", "matched"),
+    "sd of the probability": Measured("probability_sd"),
 }
 COMPARED = ("sd of accuracy", "flip rate", "flip rate, same share")
 
@@ -131,7 +122,9 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     claims = cases.checked_claims(settings)
     covered = {check.dataset for claim in claims for check in claim.checks}
     tables = {"cnn": "Table 2: CNN models", "lstm": "Table 3: LSTM models"}
-    by_encoder = {name: [each for each in settings if each.encoder == name] for name in ENCODERS}
+    by_encoder = {
+        name: [each for each in settings if each.encoder == name] for name in names.ENCODERS
+    }
     return {
         "title": "CoNLL 2019, reproduced",
         "paper": published()["paper"],
@@ -142,20 +135,18 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "elsewhere": cases.ELSEWHERE,
         "undetermined": UNDETERMINED,
         "headline": headline(settings[0]),
-        "counts": counts_table(claims),
-        "claims": claims,
-        "claims_table": claims_table(claims, cases.stated(claims)),
-        "titles": lambda names: listed([DATASETS[name] for name in names]),
-        "nowhere": [name for name in DATASETS if name not in covered],
+        **claims_data(claims, cases.stated(claims)),
+        "titles": lambda datasets: listed([names.DATASETS[name] for name in datasets]),
+        "nowhere": [name for name in names.DATASETS if name not in covered],
         "readings": cases.other_readings(settings, claims),
         "accuracy": {
-            title: _table(by_encoder[name], ACCURACY_COLUMNS)
+            title: _table(by_encoder[name], "accuracy")
             for name, title in tables.items()
             if by_encoder[name]
         },
-        "flips": _table(settings, FLIP_COLUMNS),
+        "flips": _table(settings, "flips"),
         "matched": _table(
-            [each for each in settings if len(each.content["classes"]) == 2], MATCHED_COLUMNS
+            [each for each in settings if len(each.content["classes"]) == 2], "matched"
         ),
         "figures": list(_figures(settings)),
         "further": _further(max(settings, key=lambda each: len(each.content["arms"]))),
@@ -194,7 +185,9 @@ def headline(setting: SettingResults) -> dict[str, Any]:
         ),
         "accuracy": {ARMS[arm]: ACCURACY.change(setting, arm) for arm in paper_arms},
         "overlaps": {
-            METHODS[method]: Measured(OVERLAP, f"explanations.{method}").value(setting, BASELINE)
+            METHODS[method]: Measured(names.OVERLAP, f"explanations.{method}").value(
+                setting, BASELINE
+            )
             for method in methods
         },
         "is_computed": {METHODS[method]: is_computed(method) for method in methods},
@@ -215,7 +208,7 @@ def headline(setting: SettingResults) -> dict[str, Any]:
 
 
 def _of_explanations(method: str) -> dict[str, Measured]:
-    at, metrics = f"explanations.{method}", {"KL": KL, "top words": JACCARD}
+    at, metrics = f"explanations.{method}", {"KL": names.KL, "top words": names.JACCARD}
     return {f"{METHODS[method]}: {name}": Measured(metric, at) for name, metric in metrics.items()}
 
 
@@ -234,44 +227,15 @@ def _learning(setting: SettingResults, arm: str) -> tuple[str, str]:
     return loss, median_and_range(setting.scalars(arm, "epoch_chosen"))
 
 
-def _table(settings: Settings, columns: Sequence[tuple[str, Cell]]) -> Table:
+def _table(settings: Settings, name: str) -> Table:
     """A row per setting and arm of the paper; the first of a setting bears its name."""
-    rows = []
+    columns, rows = read_toml(__package__, "page.toml")["columns"][name], []
     for setting in settings:
         for arm in (BASELINE, *setting.paper_arms):
             title = f"**{setting.title}**, {setting.seeds} seeds: " if arm == BASELINE else ""
-            cells = (cell(setting, arm) for _, cell in columns)
+            cells = (getattr(Measured(of, at), text)(setting, arm) for _, at, of, text in columns)
             rows.append((f"{title}{ARMS[arm]}", *cells))
-    return Table.of(("", *(name for name, _ in columns)), rows)
-
-
-def _published(setting: SettingResults, arm: str) -> str:
-    """Mean and sd of accuracy in the paper's tables."""
-    is_tabled = setting.is_as_tabled
-    paper = published_accuracy(setting.dataset, setting.encoder, arm) if is_tabled else None
-    return MISSING if paper is None else cases.printed(setting, f"{paper.mean:.1f} ±{paper.sd:.2f}")
-
-
-ACCURACY_COLUMNS: tuple[tuple[str, Cell], ...] = (
-    ("published", _published),
-    ("ours: accuracy", ACCURACY.value),
-    ("ours: sd", SD.value),
-    ("accuracy, change", ACCURACY.change),
-    ("sd, change", SD.change),
-)
-FLIP_COLUMNS: tuple[tuple[str, Cell], ...] = (
-    ("flip rate", FLIPS.value),
-    ("change", FLIPS.change),
-    ("sd of accuracy", SD.value),
-    ("sd if texts flipped independently", ALONE.value),
-)
-MATCHED_COLUMNS: tuple[tuple[str, Cell], ...] = (
-    ("flip rate", SAME_FLIPS.value),
-    ("change", SAME_FLIPS.change),
-    ("sd of accuracy", SAME_SD.value),
-    ("change", SAME_SD.change),
-    ("accuracy", SAME_ACCURACY.value),
-)
+    return Table.of(("", *(column[0] for column in columns)), rows)
 
 
 def _figures(settings: Settings) -> Iterator[dict[str, Any]]:
@@ -369,7 +333,7 @@ def _command(setting: SettingResults) -> str:
     chosen = setting.content["setting"]
     given: dict[str, Any] = {"dataset": setting.dataset}
     given |= {name: chosen[name] for name, usual in USUAL.items() if chosen[name] != usual}
-    given |= {"arms": ",".join(setting.content["arms"]), "seeds": max(setting.n_each)}
+    given |= {"arms": ",".join(setting.content["arms"]), "seeds": setting.n_runs}
     options = [f"--{name.replace('_', '-')} {value}" for name, value in given.items()]
     how = setting.content["explaining"]
     if how is not None:

@@ -1,10 +1,9 @@
 """The numbers that the paper prints."""
 
-import tomllib
 from collections.abc import Mapping
-from functools import cache
-from importlib.resources import files
 from typing import Any, NamedTuple
+
+from seedproof_reproductions.packaged import read_toml
 
 
 class Accuracy(NamedTuple):
@@ -13,11 +12,13 @@ class Accuracy(NamedTuple):
     mean: float
     sd: float
 
+    def __str__(self) -> str:
+        return f"{self.mean:.1f} ±{self.sd:.2f}"
 
-@cache
+
 def published() -> Mapping[str, Any]:
     """Everything in `published.toml`."""
-    return tomllib.loads((files(__package__) / "published.toml").read_text(encoding="utf-8"))
+    return read_toml(__package__, "published.toml")
 
 
 def published_accuracy(dataset: str, encoder: str, arm: str) -> Accuracy | None:

@@ -1,13 +1,12 @@
-"""Read stored results: figures and effects by arm, with their intervals."""
+"""Stored results by data set and model, with what the paper had more of."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from seedproof.comparison.effect import Effect
-from seedproof.measurement.intervals import Estimate
 from seedproof_reproductions.conll2019.names import ATTENTIONS, DATASETS, ENCODERS, PAPER_ARMS
-from seedproof_reproductions.conll2019.published import published
+from seedproof_reproductions.conll2019.published import Accuracy, published, published_accuracy
+from seedproof_reproductions.reading import StoredResults, lookup
 
 EXPLAINED = "-explained"
 # From so many runs on, an interval is over runs.
@@ -22,16 +21,8 @@ class Curve(NamedTuple):
     errors: list[float | None]
 
 
-@dataclass(frozen=True, eq=False)
-class SettingResults:
-    """Results of one setting, from the content of a stored file."""
-
-    content: Mapping[str, Any]
-
-    @property
-    def dataset(self) -> str:
-        """Name of the data set in code."""
-        return str(self.content["setting"]["dataset"])
+class SettingResults(StoredResults):
+    """Results of one data set and one model."""
 
     @property
     def encoder(self) -> str:
@@ -42,6 +33,11 @@ class SettingResults:
     def is_as_tabled(self) -> bool:
         """True for additive attention, which the models of the paper's tables have."""
         return bool(self.content["setting"]["attention"] == "additive")
+
+    def published(self, arm: str) -> Accuracy | None:
+        """Return the accuracy of an arm in the paper's tables; None if it is not there."""
+        known = published_accuracy(self.dataset, self.encoder, arm)
+        return known if self.is_as_tabled else None
 
     @property
     def title(self) -> str:
@@ -54,37 +50,10 @@ class SettingResults:
         """The paper's two stabilizers, if they were trained."""
         return tuple(arm for arm in PAPER_ARMS if arm in self.content["arms"])
 
-    @property
-    def n_each(self) -> list[int]:
-        """Runs of each arm."""
-        return [int(arm["n_runs"]) for arm in self.content["arms"].values()]
-
-    @property
-    def seeds(self) -> str:
-        """Seeds per arm, such as "10", or "7 to 10" where arms differ."""
-        return " to ".join(map(str, sorted({min(self.n_each), max(self.n_each)})))
-
-    def of(self, arm: str, path: str) -> Any:  # noqa: ANN401 - nested plain data
-        """Return the content of an arm at a path, such as `drift.class`; None if not stored."""
-        content = self.content["arms"].get(arm)
-        for key in path.split("."):
-            content = None if content is None else content.get(key)
-        return content
-
-    def estimate(self, arm: str, path: str) -> Estimate | None:
-        """Return a figure, such as `matched.metrics.flip_rate`; None if it was not measured."""
-        stored = self.of(arm, path)
-        return None if stored is None else Estimate(*stored)
-
-    def effect(self, arm: str, path: str) -> Effect | None:
-        """Return an effect, such as `effects.flip_rate`; None if it is not stored."""
-        stored = self.of(arm, path)
-        return None if stored is None else Effect(path.rpartition(".")[2], **stored)
-
     def rival(self, metric: str, method: str) -> Effect | None:
         """Return the change of NASWA against ASWA in its explanations; None if not stored."""
-        stored = (self.content["rivals"] or {"explanations": {}})["explanations"].get(method, {})
-        return Effect(metric, **stored[metric]) if metric in stored else None
+        stored = lookup(self.content["rivals"], f"explanations.{method}.{metric}")
+        return None if stored is None else Effect(metric, **stored)
 
     def is_over_runs(self, arm: str, method: str | None = None) -> bool:
         """Return True if intervals are over runs; those of two runs are over texts alone."""

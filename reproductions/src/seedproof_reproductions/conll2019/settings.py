@@ -1,6 +1,7 @@
 """Settings of the studies: one data set, one model, and how it is trained."""
 
 from dataclasses import dataclass, replace
+from typing import Self
 
 from seedproof_reproductions.settings import BaseSetting
 
@@ -48,6 +49,5 @@ class Setting(BaseSetting):
         """Number of times that a word must occur in the training split."""
         return MIN_COUNTS[self.dataset]
 
-    def smoke(self) -> "Setting":
-        """Return the same setting for a few seconds, to see that everything works."""
+    def smoke(self) -> Self:  # noqa: D102 - described in the base
         return replace(self, epochs=2, n_train=400, n_dev=200, n_test=200)

@@ -32,39 +32,30 @@ from seedproof_reproductions.datasets.files import (
     read_table,
 )
 from seedproof_reproductions.datasets.texts import DEV_SHARE, TextData, Texts, tokenize
+from seedproof_reproductions.packaged import read_toml
 
+NOTES = read_toml(__package__, "notes.toml")
 SENTIMENTS = ("negative", "positive")
 SPLITS = ("train", "dev", "test")
 COLUMNS = ("text", "label", "exp_split")
-HELD_OUT = f"The checkpoint is chosen by {DEV_SHARE:.0%} of the training {{}}, which are held out."
 
 # The authors' code keeps sentences of more than 5 tokens, and fewer than the longest has.
 SST_MORE_THAN = 5
-SST_NOTE = (
-    "The paper's table says 652 and 653 test sentences; the file that its code reads, with its "
-    "filter, gives 863 and 862."
-)
 # Longer reviews are cut to train on, and left out of the test, as in the authors' code.
 IMDB_MAX_TOKENS = 400
 # The paper tests on 2184 and 2172 reviews, a fifth of the shorter ones.
 IMDB_TEST_SHARE = 0.2
 IMDB_SEED = 2011
-IMDB_NOTE = (
-    f"Reviews are cut after {IMDB_MAX_TOKENS} tokens to train on. The test is a fixed random fifth "
-    "of those with fewer tokens: as many as the paper's, not the same ones. "
-    + HELD_OUT.format("reviews")
-)
 AGNEWS_CLASSES = ("World", "Business")
 # The files count classes from 1: World, Sports, Business, Sci/Tech.
 AGNEWS_LABELS = {"1": 0, "3": 1}
 AGNEWS_SEED = 2015
 # Assembled from parts that others published, where the official file is not available.
 AGNEWS_PARTIAL = "agnews/agnews_train_partial.csv.xz"
-AGNEWS_PARTIAL_NOTE = "The training file is a part of the official one: about 47 % of it."
+AGNEWS_PARTIAL_NOTE = NOTES["agnews_partial"]
 # In the order of the paper's table.
 SNLI_CLASSES = ("neutral", "contradiction", "entailment")
 SNLI_PARTIAL = "cat_train.csv"
-SNLI_NOTE = "The training file is a part of the official one: 18,000 of 549,367 pairs."
 OWN_LAYOUT = (
     "a CSV file in UTF-8 with the columns text (raw), label (0 or 1) and exp_split (train, dev or "
     "test; without dev, a tenth of train is held out)"
@@ -100,7 +91,7 @@ def _load_sst() -> TextData:
         return _texts(row for row in examples if SST_MORE_THAN < len(row[2]) < longest)
 
     train, dev, test = map(split, SPLITS)
-    return TextData("sst", SENTIMENTS, train, dev, test, notes=(SST_NOTE,))
+    return TextData("sst", SENTIMENTS, train, dev, test, notes=(NOTES["sst"],))
 
 
 def _load_imdb() -> TextData:
@@ -119,7 +110,7 @@ def _load_imdb() -> TextData:
     kept, dev = whole.cut(IMDB_MAX_TOKENS).split(DEV_SHARE, rng=rng)
     shorter = tested.at([i for i, t in enumerate(tested.tokens) if len(t) < IMDB_MAX_TOKENS])
     chosen = shorter.split(IMDB_TEST_SHARE, rng=rng)[1]
-    return TextData("imdb", SENTIMENTS, kept, dev, chosen, notes=(IMDB_NOTE,))
+    return TextData("imdb", SENTIMENTS, kept, dev, chosen, notes=(NOTES["imdb"],))
 
 
 def _imdb_reviews(path: Path, split: str) -> Iterator[tuple[int, str]]:
@@ -134,7 +125,7 @@ def _imdb_reviews(path: Path, split: str) -> Iterator[tuple[int, str]]:
 
 
 def _load_agnews() -> TextData:
-    notes: tuple[str, ...] = (HELD_OUT.format("descriptions"),)
+    notes: tuple[str, ...] = (NOTES["agnews"],)
     partial_file = local_file(AGNEWS_PARTIAL)
     if local_file("agnews/train.csv") is None and partial_file is not None:
         rows = read_table(partial_file, columns=("class", "description"))
@@ -163,7 +154,7 @@ def _load_snli() -> TextData:
     folder = data_folder()
     if folder is not None and (folder / "snli" / SNLI_PARTIAL).is_file():
         train, dev, test = _snli_folder(folder / "snli")
-        return TextData("snli", SNLI_CLASSES, train, dev, test, notes=(SNLI_NOTE,))
+        return TextData("snli", SNLI_CLASSES, train, dev, test, notes=(NOTES["snli_partial"],))
     with zipfile.ZipFile(public_file("snli/snli_1.0.zip")) as archive:
         train, dev, test = (_snli_archived(archive, split) for split in SPLITS)
     return TextData("snli", SNLI_CLASSES, train, dev, test)

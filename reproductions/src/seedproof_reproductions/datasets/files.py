@@ -4,23 +4,20 @@ import csv
 import hashlib
 import lzma
 import os
-import tomllib
 from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import IO
 
 from seedproof._optional import require
 from seedproof.errors import ColumnError, EmptyInputError, NotFoundError, UnreadableError
+from seedproof_reproductions.packaged import read_toml
 
 FOLDER_VARIABLE = "SEEDPROOF_DATA"
 
 
-@cache
 def sources() -> Mapping[str, Mapping[str, str]]:
     """Return the `url` and `digest` of every public file, by its path below the data folder."""
-    return tomllib.loads((files(__package__) / "sources.toml").read_text(encoding="utf-8"))
+    return read_toml(__package__, "sources.toml")
 
 
 def data_folder() -> Path | None:

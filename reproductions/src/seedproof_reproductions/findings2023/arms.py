@@ -1,12 +1,11 @@
 """The arms of `arms.toml`: every way to train that is compared."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from importlib.resources import files
 from typing import Any, Literal, TypeAlias
 
 from seedproof.errors import UnknownNameError
+from seedproof_reproductions.packaged import read_toml
 
 Teacher: TypeAlias = Literal["fresh", "shared"]
 # Between the name of an arm and the number of the draw.
@@ -87,8 +86,7 @@ class Group:
 
 
 def _read_groups() -> dict[str, Group]:
-    text = (files(__package__) / "arms.toml").read_text(encoding="utf-8")
-    content = tomllib.loads(text)
+    content = read_toml(__package__, "arms.toml")
     groups = {
         name: Group(group["title"], {arm: _arm(**given) for arm, given in group["arms"].items()})
         for name, group in content["groups"].items()

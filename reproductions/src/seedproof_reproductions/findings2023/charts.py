@@ -12,8 +12,9 @@ from seedproof_reproductions.figures import listed
 from seedproof_reproductions.findings2023.decision_data import NO_COST, Point, pareto_front
 from seedproof_reproductions.findings2023.names import title_of
 from seedproof_reproductions.findings2023.published import published
-from seedproof_reproductions.findings2023.reading import SettingResults, lookup
+from seedproof_reproductions.findings2023.reading import SettingResults
 from seedproof_reproductions.page import Chart
+from seedproof_reproductions.reading import lookup
 
 Box: TypeAlias = tuple[float, float, float, float]
 Row: TypeAlias = dict[str, Any]

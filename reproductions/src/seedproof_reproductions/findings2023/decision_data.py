@@ -9,7 +9,7 @@ from seedproof_reproductions.figures import MISSING, change, figure, multiple
 from seedproof_reproductions.findings2023 import reading, selection
 from seedproof_reproductions.findings2023.names import BASELINE, DATASETS, title_of
 from seedproof_reproductions.findings2023.page_data import Data, Settings, spanned
-from seedproof_reproductions.findings2023.published import read_toml
+from seedproof_reproductions.findings2023.published import layout
 from seedproof_reproductions.findings2023.reading import ACCURACY, ALL_FLIPS, SettingResults
 from seedproof_reproductions.findings2023.selection import Candidate, has_enough
 from seedproof_reproductions.page import Table
@@ -45,7 +45,7 @@ def advice(settings: Settings, chosen: Mapping[str, Candidate]) -> Data:
         return {}
     tuned = [setting for setting in settings if setting.track != "head"]
     data: Data = {"on": [setting.short_title for setting in frozen]}
-    rules = read_toml("page.toml")["advice"]
+    rules = layout()["advice"]
     for name, rule in rules.items():
         shown = [arm for arm in rule["arms"] if is_so(frozen, arm, rule["verdicts"])]
         data[name] = _figures(frozen, shown[:1] if rule.get("is_first_enough") else shown)

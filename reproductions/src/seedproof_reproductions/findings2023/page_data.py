@@ -13,10 +13,10 @@ from seedproof_reproductions.findings2023 import selection
 from seedproof_reproductions.findings2023.arms import GROUPS
 from seedproof_reproductions.findings2023.names import BASELINE, IN_COMMON, title_of
 from seedproof_reproductions.findings2023.published import (
+    layout,
     published,
     published_cut,
     published_row,
-    read_toml,
 )
 from seedproof_reproductions.findings2023.reading import ACCURACY, ENTROPY, FLIPS, SettingResults
 from seedproof_reproductions.findings2023.selection import Candidate, candidates
@@ -49,7 +49,7 @@ def arms_of(setting: SettingResults, method: str) -> tuple[str, ...]:
         # The exponent was changed only with a teacher that predicts after every step.
         "tgtss-exponent": FRESH_TEACHER[:1],
     }.get(method, (method,))
-    return tuple(arm for arm in known if setting.of(arm))
+    return tuple(arm for arm in known if arm in setting.arms)
 
 
 def checked_claims(settings: Settings) -> tuple[CheckedClaim, ...]:
@@ -76,7 +76,7 @@ def _case(setting: SettingResults, claim: Claim, method: str, arm: str) -> Itera
     evidence, printed, ours = make[claim.rule](setting, claim, method, arm)
     if evidence is not None:
         shared, fresh = PROTOCOLS
-        group = fresh if setting.of(arm)["shares"] is None else shared
+        group = fresh if setting.of(arm, "shares") is None else shared
         if not any(arm in arms for arms in PROTOCOLS.values()):
             group = ""
         where = f"{setting.title}: {title_of(arm)}"
@@ -149,12 +149,8 @@ def paper_tables(settings: Settings) -> dict[str, Table]:
         for method in METHODS
         for arm in arms_of(setting, method)
     ]
-    tables = {
-        "table3": Table.of(
-            read_toml("page.toml")["headers"]["table3"], (_row_3(*row) for row in trained)
-        )
-    }
-    for name, columns in read_toml("page.toml")["columns"].items():
+    tables = {"table3": Table.of(layout()["headers"]["table3"], (_row_3(*row) for row in trained))}
+    for name, columns in layout()["columns"].items():
         rows, last = [], None
         for setting, method, arm in trained:
             effects = [setting.effect(arm, path) for path in columns.values()]
@@ -206,10 +202,10 @@ def _judged(effect: Effect | None) -> str:
 
 def all_arms(setting: SettingResults) -> Table:
     """Return every arm of a setting in groups: quality, stability and costs."""
-    header = read_toml("page.toml")["headers"]["all_arms"]
+    header = layout()["headers"]["all_arms"]
     rows: list[Sequence[str]] = []
     for name, group in GROUPS.items():
-        arms = [arm for arm in setting.arms if setting.of(arm)["group"] == name]
+        arms = [arm for arm in setting.arms if setting.of(arm, "group") == name]
         if arms:
             rows.append((f"**{group.title}**", *[""] * (len(header) - 1)))
         rows += [_arm_row(setting, arm) for arm in arms]
@@ -225,8 +221,8 @@ def _arm_row(setting: SettingResults, arm: str) -> tuple[str, ...]:
         changes += [_figure(setting, arm, metric), "" if arm == BASELINE else effect]
     return (
         f"{title_of(arm)}<br>`{arm}`",
-        IN_COMMON.get(setting.of(arm)["shares"], ""),
-        str(setting.of(arm)["n_runs"]),
+        IN_COMMON.get(setting.of(arm, "shares"), ""),
+        str(setting.of(arm, "n_runs")),
         *changes,
         "" if arm == BASELINE else change(high),
         figure("single_run_entropy", setting.estimate(arm, "single_run")),
@@ -250,7 +246,7 @@ def redraws(settings: Settings) -> Data:
             cuts = sum(map(selection.is_cut, effects))
             note = {"arm": title_of(first), "on": setting.title, "span": span, "differ": differ}
             notes += [note | {"draws": len(effects), "cuts": cuts}] if len(effects) > 1 else []
-    table = Table.of(read_toml("page.toml")["headers"]["redraws"], rows)
+    table = Table.of(layout()["headers"]["redraws"], rows)
     return {"table": table, "notes": notes} if rows else {}
 
 
@@ -390,7 +386,7 @@ def levers(settings: Settings) -> Data:
     if not ours or not paper:
         return {}
     frozen = ours[0].settings
-    ensemble, has_ensemble = Candidate(ENSEMBLE, frozen), all(s.of(ENSEMBLE) for s in frozen)
+    ensemble, has_ensemble = Candidate(ENSEMBLE, frozen), all(ENSEMBLE in s.arms for s in frozen)
 
     def beats(arm: Candidate, other: Candidate) -> bool:
         pairs = zip(*(side.effects("of_all.label_entropy") for side in (arm, other)), strict=True)

@@ -14,8 +14,8 @@ from seedproof_reproductions.findings2023 import decision_data, page_data, selec
 from seedproof_reproductions.findings2023.charts import cell_chart, pareto_chart
 from seedproof_reproductions.findings2023.names import BASELINE, title_of
 from seedproof_reproductions.findings2023.page_data import Data
-from seedproof_reproductions.findings2023.published import published, read_toml
-from seedproof_reproductions.findings2023.reading import SettingResults, by_setting, heads, lookup
+from seedproof_reproductions.findings2023.published import layout, published
+from seedproof_reproductions.findings2023.reading import SettingResults, by_setting, heads
 from seedproof_reproductions.findings2023.recipe import ARMS_OF_TRACK
 from seedproof_reproductions.findings2023.results import stored_results
 from seedproof_reproductions.findings2023.settings import Setting
@@ -49,11 +49,9 @@ def build_data(results: Sequence[Mapping[str, Any]], path: str | os.PathLike[str
         "settings": [setting_data(setting) for setting in settings],
         "answers": page_data.short_answer(compared) if compared else {},
         "goal": page_data.goal(compared),
-        "claims": claims,
+        **page.claims_data(claims),
         "checked": {item.claim.name: item for item in claims},
         "overall": {item.claim.name: summarize(item.verdicts) for item in claims},
-        "counts": page.counts_table(claims),
-        "claims_table": page.claims_table(claims),
         "tables": page_data.paper_tables(compared),
         "redraws": page_data.redraws(compared),
         "all_arms": {setting.title: page_data.all_arms(setting) for setting in settings},
@@ -128,10 +126,10 @@ def setting_data(setting: SettingResults) -> Data:
     """Return sizes, training, published values and traced arms of a setting."""
     content, usual = setting.content, Setting(setting.dataset, setting.track)
     parts = [
-        lookup(setting.of(BASELINE), f"scalars.{part}_multiplications") or 0.0
+        setting.of(BASELINE, f"scalars.{part}_multiplications") or 0.0
         for part in ("head", "encoder")
     ]
-    traced = {arm: setting.of(arm).get("n_traced") or 0 for arm in setting.arms}
+    traced = {arm: setting.of(arm, "n_traced") or 0 for arm in setting.arms}
     return {
         "title": setting.title,
         "short_title": setting.short_title,
@@ -182,7 +180,7 @@ def differences(settings: Sequence[Data]) -> page.Table:
         values = [f"{ours:,} ({stated:,})" for ours, stated in pairs]
         runs = f"{setting['seeds']} ({n_runs})"
         rows.append((setting["title"], setting["encoder"], *values, runs, str(setting["traced"])))
-    return page.Table.of(read_toml("page.toml")["headers"]["differences"], rows)
+    return page.Table.of(layout()["headers"]["differences"], rows)
 
 
 def is_packaged(settings: Sequence[SettingResults]) -> bool:

@@ -1,22 +1,19 @@
 """Numbers that the paper prints, and layout of the pages, as data."""
 
-import tomllib
 from collections.abc import Mapping
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
+from seedproof_reproductions.packaged import read_toml
 
-@cache
-def read_toml(name: str) -> Mapping[str, Any]:
-    """Return the content of a file of this package, such as `page.toml`."""
-    path = files("seedproof_reproductions.findings2023") / name
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+def layout() -> Mapping[str, Any]:
+    """Return the content of `page.toml`: headers and columns of tables, and rules of advice."""
+    return read_toml(__package__, "page.toml")
 
 
 def published() -> Mapping[str, Any]:
     """Return the content of `published.toml`."""
-    return read_toml("published.toml")
+    return read_toml(__package__, "published.toml")
 
 
 def published_row(dataset: str, method: str) -> Mapping[str, Any]:

@@ -39,7 +39,7 @@ def halves(flips: Effect | None) -> bool:
 
 def has_enough(setting: SettingResults, arm: str) -> bool:
     """Return whether an arm and the control have enough runs for advice."""
-    runs = [setting.of(name).get("n_runs", 0) for name in (arm, BASELINE)]
+    runs = [setting.of(name, "n_runs") or 0 for name in (arm, BASELINE)]
     return bool(min(runs) >= ENOUGH[setting.track])
 
 
@@ -68,12 +68,12 @@ class Candidate:
     @property
     def is_published(self) -> bool:
         """Whether it is one of the paper's methods."""
-        return bool(self.settings[0].of(self.arm)["group"] == "paper")
+        return bool(self.settings[0].of(self.arm, "group") == "paper")
 
     @property
     def is_honest(self) -> bool:
         """Whether each run trains everything anew."""
-        return all(setting.of(self.arm).get("shares") is None for setting in self.settings)
+        return all(setting.of(self.arm, "shares") is None for setting in self.settings)
 
     @property
     def keeps_accuracy(self) -> bool:
@@ -115,7 +115,8 @@ def candidates(settings: Sequence[SettingResults]) -> tuple[Candidate, ...]:
     arms = [
         Candidate(arm, frozen)
         for arm in (frozen[0].treatments if frozen else ())
-        if all(setting.of(arm) for setting in frozen) and frozen[0].of(arm)["group"] != "redrawn"
+        if all(arm in setting.arms for setting in frozen)
+        and frozen[0].of(arm, "group") != "redrawn"
     ]
     return tuple(sorted(arms, key=lambda arm: arm.worst))
 

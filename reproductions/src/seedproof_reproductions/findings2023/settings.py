@@ -1,6 +1,7 @@
 """Settings of the studies: one data set, one track, and how it is trained."""
 
 from dataclasses import dataclass, replace
+from typing import Self
 
 from seedproof.errors import OptionError
 from seedproof_reproductions.settings import BaseSetting
@@ -64,8 +65,7 @@ class Setting(BaseSetting):
         published = TEACHER_STARTS[self.dataset] / (5 * -(-n_train // 256))
         return max(1, round(published * n_steps))
 
-    def smoke(self) -> "Setting":
-        """Return the same setting for a few seconds, to see that everything works."""
+    def smoke(self) -> Self:  # noqa: D102 - described in the base
         n_train, n_test = SMOKE_SIZES[self.track]
         small = replace(self, epochs=2, batch_size=32, n_train=n_train, n_test=n_test)
         return replace(small, n_traced=2, n_traced_control=2)

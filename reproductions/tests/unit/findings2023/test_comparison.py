@@ -65,14 +65,13 @@ def runs(*examples):
     return np.array(examples).T
 
 
-def two_arms(rng, *, n_runs=20, n_examples=400, apart=0.0, noise=(1.0, 1.0)):
-    """Control and arm; how hard an example is differs between them as far as they are `apart`."""
+def two_arms(rng, n_runs=20, n_examples=400):
+    """Control and arm; the arm has less noise."""
     common = rng.normal(1.0, 1.5, n_examples)
     arms = []
-    for scale in noise:
-        margin = common + apart * rng.normal(size=n_examples)
+    for scale in (1.0, 0.6):
         luck = 0.2 * rng.normal(size=(n_runs, 1)) + scale * rng.normal(size=(n_runs, n_examples))
-        arms.append((margin + luck < 0).astype(np.int64))
+        arms.append((common + luck < 0).astype(np.int64))
     return arms
 
 
@@ -114,7 +113,7 @@ def test_examples_are_measured_on_runs_that_did_not_choose_them(options, expecte
 @pytest.mark.parametrize("is_paired", [True, False])
 def test_the_value_is_that_of_compare(is_paired):
     """Whose reduction has no interval."""
-    control, arm = two_arms(np.random.default_rng(0), noise=(1.0, 0.6))
+    control, arm = two_arms(np.random.default_rng(0))
     arm = arm if is_paired else arm[:13]
     oracle = LeastSure(len(control), len(arm), tuple(range(len(arm))) if is_paired else None)
     oracle.update(Batch(control, n_classes=2), Batch(arm, n_classes=2))
@@ -123,30 +122,10 @@ def test_the_value_is_that_of_compare(is_paired):
 
     assert effect.value == pytest.approx(1 - oracle.result().reduction)
     assert effect.low < effect.value < effect.high < 1
-
-
-def test_too_few_runs_have_no_effect_or_no_interval():
-    """Three runs cannot be halved; a half of two has no run to leave out; steady ones are low."""
-    for n_runs in (3, 8):
-        steady = np.zeros((n_runs, 5), dtype=np.int64)
-        assert cross_fitted(steady, steady, is_paired=True) is None
-    few = runs(SPLIT[1:5])
-    assert cross_fitted(few, few, is_paired=True).verdict == "too few runs"
-
-
-def test_equal_arms_show_no_cut_unlike_the_published_way():
-    """Chosen and measured on the same ten runs, they seem to be cut by a tenth."""
-    rng = np.random.default_rng(1)
-    naive, fitted = [], []
-    for _ in range(20):
-        control, arm = two_arms(rng, n_runs=10)
-        high = high_in(control)
-        after, before = (entropies_over(side).values[high].sum() for side in (arm, control))
-        naive.append(after / before)
-        fitted.append(cross_fitted(control, arm, is_paired=True).value)
-
-    assert np.mean(naive) < 0.92
-    assert np.mean(fitted) == pytest.approx(1.0, abs=0.02)
+    # Three runs cannot be halved; a half of two has no run to leave out.
+    assert cross_fitted(control[:3], arm[:3], is_paired=is_paired) is None
+    few = cross_fitted(control[:4], arm[:4], is_paired=is_paired)
+    assert few.verdict == "too few runs"
 
 
 def test_intervals_cover_the_truth():

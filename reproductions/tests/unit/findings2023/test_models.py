@@ -79,12 +79,10 @@ def test_a_fixed_init_is_shared_by_all_runs_and_nothing_else_is(make_run):
     assert len({tuple(first[name][0]) for name in names}) == 3
 
 
-def test_shared_sources_differ_by_index_and_draw():
+def test_shared_sources_differ_by_index_draw_and_purpose():
     """The same at every call: an ensemble has as many teachers as it says."""
     which = [(index, draw) for index in range(3) for draw in range(3)]
-
-    first, again = ([Sources.shared(index, draw).state for index, draw in which] for _ in range(2))
+    first, again = ([Sources.shared(*pair).state for pair in which] for _ in range(2))
 
     assert first == again
-    # Nor are the three sources of one model the same stream.
     assert len({state for states in first for state in states}) == 3 * len(which)

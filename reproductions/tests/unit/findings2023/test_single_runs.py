@@ -41,6 +41,10 @@ def test_the_mean_and_the_ratio_are_over_examples_and_traced_runs():
     chosen = run_entropy_ratio(CONTROL, other, np.array([True, False, False, True]))
     assert chosen.value == pytest.approx(0.3 / 0.9)
     assert run_entropy_ratio(CONTROL, ARM, np.zeros(4, dtype=bool)) is None
+    # Two traced runs have an interval over examples alone, and no verdict.
+    few = traced([[0.1, 0.2, 0.0, 0.3], [0.2, 0.2, 0.1, 0.3]])
+    assert run_entropy_ratio(CONTROL, few).verdict == "too few runs"
+    assert run_entropy(few).over == "examples"
 
 
 @pytest.mark.parametrize(
@@ -54,22 +58,3 @@ def test_the_mean_and_the_ratio_are_over_examples_and_traced_runs():
 def test_other_traces_have_no_ratio(other):
     """Of no run; twice as often; of other examples."""
     assert run_entropy_ratio(CONTROL, other) is None
-
-
-def test_two_traced_runs_have_an_interval_over_examples_alone():
-    """Which is not a verdict on runs."""
-    few = traced([[0.1, 0.2, 0.0, 0.3], [0.2, 0.2, 0.1, 0.3]])
-
-    assert run_entropy_ratio(CONTROL, few).verdict == "too few runs"
-    assert run_entropy(few).over == "examples"
-
-
-def test_runs_that_were_not_traced_are_the_others():
-    """All runs, if none was."""
-    final = np.arange(5)[:, None] * np.ones((1, 2), dtype=np.int64)
-    some, none = traced(np.ones((2, 2)), final, which=np.array([1, 3])), Predictions(final, None)
-
-    assert some.not_traced[:, 0].tolist() == [0, 2, 4]
-    assert (some.n_traced, some.n_steps) == (2, 10)
-    assert len(none.not_traced) == 5
-    assert (none.n_traced, none.n_steps) == (0, None)

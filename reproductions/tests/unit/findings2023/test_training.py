@@ -17,7 +17,7 @@ from seedproof_reproductions.findings2023.teaching import soft_targets
 from seedproof_reproductions.findings2023.training import log_run
 
 
-def study(tmp_path, prepared, setting, arms, seeds=3):
+def study(tmp_path, prepared, setting, arms, seeds):
     """A study on made features, with fewer teachers in an ensemble."""
 
     def train(run):
@@ -26,10 +26,10 @@ def study(tmp_path, prepared, setting, arms, seeds=3):
             arm = replace(arm, soft=replace(arm.soft, n_teachers=3))
         log_run(run, prepared, setting, arm)
 
-    made = sp.Study("made", train, seeds=seeds, arms=arms, store=tmp_path / "store")
+    made = sp.Study("made", train, seeds=seeds, arms=arms, store=tmp_path)
     status = made.run("serial", progress=False)
     assert not status.failed, status.failed[0].message
-    return Store(Location.of(tmp_path / "store"))
+    return Store(Location.of(tmp_path))
 
 
 def logged(run, prepared, setting, arm):
@@ -83,10 +83,9 @@ def test_every_arm_trains_and_logs(tmp_path, prepared, setting, name):
 def test_costs_are_counted(tmp_path, prepared, setting):
     """A teacher doubles the training, and its predictions are added; 16 heads cost 16 times."""
     arms = ["none", "tgtss-free", "tgtss", "heads-16", "codistillation"]
-    scalars = {
-        run.arm: run.scalars for run in study(tmp_path, prepared, setting, arms, seeds=1).runs
-    }
+    store = study(tmp_path, prepared, setting, arms, seeds=1)
 
+    scalars = {run.arm: run.scalars for run in store.runs}
     cost, passes, served = (
         {arm: scalars[arm][name] for arm in arms}
         for name in ("head_multiplications", "forward_passes", "serving_multiplier")

@@ -48,19 +48,14 @@ def test_stored_results_keep_their_verdicts():
     }
 
 
-def test_shared_and_fresh_teachers_are_separate_checks(settings):
-    """−15 % [−20, −10] ends short of −26.7 %."""
+def test_shared_and_fresh_teachers_are_separate_checks(settings, make_arm):
+    """−15 % [−20, −10] ends short of −26.7 %; −33 % [−38, −28] reaches it, and −31.4 %."""
     check, fresh, *_ = checked_claims(settings)[0].checks
-
     assert (check.published, check.ours) == ("−26.7\xa0%", "−15\xa0% [−20, −10]")
     assert (check.group, fresh.group) == ("with a shared teacher", "with fresh teachers")
 
-
-def test_a_cut_of_the_published_size_holds(settings, make_arm):
-    """−33 % [−38, −28] reaches −26.7 % and −31.4 %."""
     for setting in settings:
         setting.content["arms"]["tgtss-shared"] = make_arm(0.67, shares="teacher", group="paper")
-
     assert verdicts(settings)["tgtss-cuts"] == (HOLDS, FAILS, HOLDS, FAILS)
 
 

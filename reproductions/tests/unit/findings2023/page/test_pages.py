@@ -51,15 +51,6 @@ def test_a_page_of_another_name_has_a_decision_page_of_its_own(both, tmp_path):
     assert "(mine.md#all-arms)" in decision.read_text(encoding="utf-8")
 
 
-def test_own_results_are_not_the_packaged_ones(both):
-    """The command names the page that was written."""
-    data = build_data(both, "mine.md")
-    assert not data["is_packaged"]
-    assert data["command"].endswith("--results FOLDER --page mine.md")
-
-    assert build_data(stored_results(), "mine.md")["is_packaged"]
-
-
 def test_results_without_a_control_are_not_compared(both, tmp_path):
     """Their arms are still listed; the other setting is compared."""
     del both[0]["arms"]["none"]
@@ -104,17 +95,16 @@ def test_few_runs_give_no_advice_and_no_chart(both, only_control, finetuned):
         assert decision["points"] == ()
 
 
-def test_undetermined_changes_are_explained(both):
-    """An interval from a tenth to ten times as much."""
-    assert build_data(both)["undetermined"] == ""
+def test_data_follow_from_what_is_given(both):
+    """The command names the page; an interval from a tenth to ten times as much is explained."""
+    data = build_data(both, "mine.md")
+    assert not data["is_packaged"]
+    assert data["command"].endswith("--results FOLDER --page mine.md")
+    assert data["undetermined"] == ""
 
     both[0]["arms"]["swa"]["effects"]["label_entropy"] |= {"low": 0.1, "high": 10.0}
-
     assert build_data(both)["undetermined"] == UNDETERMINED
-
-
-def test_without_results_there_is_no_page():
-    """Nothing to show is an error of the caller."""
+    assert build_data(stored_results(), "mine.md")["is_packaged"]
     with pytest.raises(EmptyInputError):
         build_data([])
 

@@ -62,6 +62,14 @@ def test_two_runs_reach_nothing_however_narrow_their_intervals(settings):
     assert reasons == [{"reason": "runs", "on": name} for name in ("CLINC150", "MASSIVE")]
 
 
+def test_an_arm_that_loses_accuracy_falls_short_by_that(settings):
+    """A linear head cuts most and loses a point."""
+    reasons = shortfalls(Candidate("linear", settings))
+
+    losses = [(item["reason"], item["change"]) for item in reasons]
+    assert losses == [("accuracy", "−1.00\xa0pts [−1.20, −0.80]")] * 2
+
+
 def test_the_goal_must_be_reached_on_every_data_set(settings, make_arm):
     """Half with an end at 0.55 does; on one data set alone is not enough."""
     assert reached(settings) == ["heads-16", "wide-decay-zero-smooth"]
@@ -119,15 +127,6 @@ def test_the_closest_arm_is_cheap_and_keeps_accuracy(settings):
     assert [item["reason"] for item in shared["shortfalls"]] == ["cost", "flip rate", "flip rate"]
 
 
-def test_an_arm_that_loses_accuracy_falls_short_by_that(settings):
-    """A linear head cuts most and loses a point."""
-    reasons = shortfalls(Candidate("linear", settings))
-
-    assert [(item["reason"], item["change"]) for item in reasons] == [
-        ("accuracy", "−1.00\xa0pts [−1.20, −0.80]")
-    ] * 2
-
-
 def test_candidates_are_arms_of_every_data_set(settings, only_control):
     """Neither an arm of one data set nor a second draw is one."""
     del settings[1].content["arms"]["linear"]
@@ -150,17 +149,12 @@ def test_each_budget_has_the_arm_that_cuts_most(settings):
     }
 
 
-def test_a_cut_must_be_shown_by_simultaneous_intervals(settings, make_arm):
-    """Zero last cuts alone, but an interval up to 1.02 is not enough."""
+def test_simultaneous_intervals_decide(settings, make_arm):
+    """A cut up to 1.02 is none; a loss of 1.75 points is at most 1.95 alone, 2.05 among all."""
     replace_everywhere(settings, "zero-last", make_arm(0.8, loose=0.22))
-
-    assert chosen(settings)[AFFORD] == "label-smoothing-0.5"
-
-
-def test_two_points_must_be_excluded_by_simultaneous_intervals(settings, make_arm):
-    """A loss of 1.75 points: at most 1.95 alone, 2.05 among all arms."""
     replace_everywhere(settings, "linear", make_arm(0.15, -0.0175))
 
+    assert chosen(settings)[AFFORD] == "label-smoothing-0.5"
     assert "linear" not in chosen(settings).values()
 
 
@@ -184,22 +178,16 @@ def test_an_arm_is_judged_where_it_cuts_less(settings, make_arm):
     assert chosen(settings)[AFFORD] == "zero-last"
 
 
-def test_fine_tuning_has_a_row_of_its_own(both, finetuned):
-    """EMA cuts to 0.5 [0.2, 0.8] there."""
+def test_fine_tuning_has_a_row_of_its_own(both, finetuned, only_control):
+    """EMA cuts to 0.5 [0.2, 0.8] there; seven runs of a head or four of it are too few."""
     settings = by_setting([*both, finetuned])
     assert chosen(settings)["MASSIVE (fine-tuned), any training"] == "ema"
+    assert choices([only_control]) == {}
 
-    del finetuned["arms"]["ema"]
-    assert best_of(settings[2]) is None
-
-
-def test_arms_with_few_runs_are_not_chosen(both, finetuned, only_control):
-    """Seven of a head, four of a fine-tuned encoder."""
     for results in both:
         results["arms"]["heads-16"]["n_runs"] = 7
     finetuned["arms"]["ema"]["n_runs"] = 4
+    assert not {"heads-16", "ema"} & set(chosen(settings).values())
 
-    selected = chosen(by_setting([*both, finetuned])).values()
-
-    assert not {"heads-16", "ema"} & set(selected)
-    assert choices([only_control]) == {}
+    del finetuned["arms"]["ema"]
+    assert best_of(settings[2]) is None
