@@ -64,7 +64,8 @@ def is_worker_or_alone(config):
 def pytest_runtest_protocol(item):
     """Trace a test of the gated packages."""
     tracer = item.config.stash.get(COVERAGE, None)
-    place = item.path.relative_to(Path(__file__).parent).as_posix()
+    here = Path(__file__).parent
+    place = item.path.relative_to(here).as_posix() if item.path.is_relative_to(here) else ""
     if tracer is None or not place.startswith(TRACED):
         return (yield)
     tracer.start()
