@@ -63,7 +63,7 @@ class Message:
     Args:
         code: Stable name of what it says, such as "explanations-left-out".
         template: Its words, with the names of fields: "{n_runs:,} runs of {arm!r}".
-        fields: A value for each name; further ones are allowed.
+        **fields: A value for each name; further ones are allowed.
 
     >>> message = Message(
     ...     "too-few-runs", "{arm!r} has {n_runs} runs.", arm="ema", n_runs=1
