@@ -47,7 +47,7 @@ class SeedproofError(Exception):
 
     Args:
         template: The message, with the names of fields: "{path} has no column {column!r}."
-        **fields: A value for each name, and whatever else a caller may want to know, such as `runs`,
+        **fields: A value for each name, and what else a caller may want to know, such as `runs`,
             `path`, `option` or `known`. Read them from `error.fields`; never look at the words.
 
     >>> error = OptionError(
