@@ -63,10 +63,15 @@ def test_braces_in_values_mean_nothing(text):
     assert str(recorded(text)) == text
 
 
-def test_missing_field_is_an_error():
-    """Of ours, which `tests/meta/test_messages.py` finds before."""
-    with pytest.raises(KeyError):
-        render("{arm}", {"arms": 2})
+@pytest.mark.parametrize(
+    ("template", "fields"),
+    [("{arm}", {"arms": 2}), ("{}", {"arm": 2}), ("{n:,}", {"n": "x"}), ("{arm", {"arm": 2})],
+    ids=["missing", "without-name", "format", "brace"],
+)
+def test_template_that_does_not_fit_is_shown_with_its_fields(template, fields):
+    """A message never fails while it is shown; `tests/meta/test_messages.py` finds these before."""
+    assert render(template, fields) == f"{template} {fields}"
+    assert str(Message("code", template, **fields)) == f"{template} {fields}"
 
 
 @given(st.text())
