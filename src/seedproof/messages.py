@@ -30,7 +30,7 @@ def render(template: str, fields: Mapping[str, object]) -> str:
         return template
     try:
         return _RENDERER.vformat(template, (), fields)
-    except (IndexError, KeyError, ValueError):
+    except (IndexError, KeyError, TypeError, ValueError):
         return f"{template} {fields}"
 
 
