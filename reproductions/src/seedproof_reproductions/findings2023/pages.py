@@ -11,7 +11,7 @@ from seedproof_reproductions import page
 from seedproof_reproductions.claims import summarize
 from seedproof_reproductions.figures import UNDETERMINED, listed
 from seedproof_reproductions.findings2023 import decision_data, page_data, selection
-from seedproof_reproductions.findings2023.charts import cell_chart, pareto_chart
+from seedproof_reproductions.findings2023.charts import cell_chart, mitigation_chart
 from seedproof_reproductions.findings2023.names import BASELINE, title_of
 from seedproof_reproductions.findings2023.page_data import Data
 from seedproof_reproductions.findings2023.published import layout, published
@@ -106,7 +106,7 @@ def write_page(
     data, choice = build_data(results, path), build_decision(results, path)
     compared = [setting for setting in by_setting(results) if BASELINE in setting.arms]
     cells = {name: cell_chart(name, compared) for name in published()["figures"]}
-    pareto = pareto_chart(choice["points"], choice["recommended"], choice["on"])
+    pareto = mitigation_chart(choice["points"], choice["recommended"], choice["on"])
     charts = [chart for chart in (*cells.values(), pareto) if chart is not None]
     text = page.render("findings2023/page.md.jinja", {**data, "charts": cells})
     first, *images = page.write(text, charts, path)
