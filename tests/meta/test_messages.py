@@ -13,16 +13,15 @@ import seedproof
 from seedproof import errors
 
 SOURCE = Path(seedproof.__file__).parent
-FILES = sorted(SOURCE.rglob("*.py"))
+REPRODUCTIONS = Path(__file__).parents[2] / "reproductions" / "src"
+FILES = sorted([*SOURCE.rglob("*.py"), *REPRODUCTIONS.rglob("*.py")])
 # How many positional arguments come before the template.
 PLACES = {"Message": 1} | {
     name: 0
     for name, value in vars(errors).items()
     if isinstance(value, type) and issubclass(value, errors.SeedproofError)
 }
-each_file = pytest.mark.parametrize(
-    "path", FILES, ids=lambda path: path.relative_to(SOURCE).as_posix()
-)
+each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: "/".join(path.parts[-3:]))
 
 
 def calls(source):

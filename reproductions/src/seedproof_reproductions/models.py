@@ -164,7 +164,12 @@ class Shape:
         for part, known in (("encoder", ENCODERS), ("attention", ATTENTIONS)):
             name = getattr(self, part)
             if name not in known:
-                raise UnknownNameError(f"There is no {part} {name!r}. Known: {', '.join(known)}.")
+                raise UnknownNameError(
+                    "There is no {part} {name!r}. Known: {known}.",
+                    part=part,
+                    name=name,
+                    known=tuple(known),
+                )
 
 
 class Classifier(nn.Module):

@@ -113,13 +113,19 @@ def read_results(
     for name, content in contents.items():
         if content["paper"] != paper:
             raise OptionError(
-                f"{name}.json holds results of another paper, {content['paper']}, not of {paper}. "
-                "Give each paper a folder of its own."
+                "{name}.json holds results of another paper, {other_paper}, not of {paper}. "
+                "Give each paper a folder of its own.",
+                name=name,
+                other_paper=content["paper"],
+                paper=paper,
             )
         if content["format"] != version:
             raise OptionError(
-                f"{name}.json has the format {content['format']}, and this version reads "
-                f"{version}. Write it again from its store with --results."
+                "{name}.json has the format {stored_format}, and this version reads "
+                "{version}. Write it again from its store with --results.",
+                name=name,
+                stored_format=content["format"],
+                version=version,
             )
     return list(contents.values())
 
@@ -129,12 +135,15 @@ def _read(file: Traversable) -> dict[str, Any]:
         content = json.loads(file.read_bytes())
     except ValueError as error:
         raise UnreadableError(
-            f"{file.name} in the folder of results is not JSON ({error}). Write it again from its "
-            "store with --results, or move it away."
+            "{file} in the folder of results is not JSON ({reason}). Write it again from its "
+            "store with --results, or move it away.",
+            file=file.name,
+            reason=str(error),
         ) from error
     if not isinstance(content, dict) or not content.keys() >= REQUIRED:
         raise UnreadableError(
-            f"{file.name} in the folder of results does not hold results of a recipe. Move it "
-            "away, or give another folder."
+            "{file} in the folder of results does not hold results of a recipe. Move it "
+            "away, or give another folder.",
+            file=file.name,
         )
     return content

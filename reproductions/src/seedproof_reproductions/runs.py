@@ -89,8 +89,10 @@ def make_runs(
     status = study.run(engine, workers=workers, progress=progress, follow=follow)
     if status.failed:
         raise RunError(
-            f"{len(status.failed)} run(s) failed. See why with: seedproof status "
-            f"{study.store} --tracebacks. The same command tries them again."
+            "{n_failed} run(s) failed. See why with: seedproof status "
+            "{store} --tracebacks. The same command tries them again.",
+            n_failed=len(status.failed),
+            store=study.store,
         )
 
 
@@ -107,8 +109,9 @@ def _missing(study: Study) -> Counter[str]:
     single = [arm for arm in dict.fromkeys(wanted.values()) if n_runs[arm] < 2]
     if single:
         raise TooFewRunsError(
-            f"The arm {single[0]!r} would have one run, and no other to differ from. Give --seeds "
-            "2 or more."
+            "The arm {arm!r} would have one run, and no other to differ from. Give --seeds "
+            "2 or more.",
+            arm=single[0],
         )
     return Counter(arm for run_id, arm in wanted.items() if run_id not in done)
 
@@ -125,8 +128,10 @@ def open_study(store: str | os.PathLike[str], paper: str) -> tuple[Store, Mappin
     plan = records.study.plan or {}
     if f"{__package__}.{paper}." not in str(plan.get("target", "")):
         raise OptionError(
-            f"{os.fspath(store)!r} does not hold a study of this recipe. Give a store that "
-            f"`seedproof reproduce {paper}` made."
+            "{store!r} does not hold a study of this recipe. Give a store that "
+            "`seedproof reproduce {paper}` made.",
+            store=os.fspath(store),
+            paper=paper,
         )
     return records, plan
 

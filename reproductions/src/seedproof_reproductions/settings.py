@@ -24,11 +24,21 @@ class BaseSetting:
             value = getattr(self, name)
             if value not in known:
                 noun = name.replace("dataset", "data set")
-                raise OptionError(f"There is no {noun} {value!r}. Known: {', '.join(known)}.")
+                raise OptionError(
+                    "There is no {noun} {value!r}. Known: {known}.",
+                    noun=noun,
+                    value=value,
+                    known=tuple(known),
+                )
         for name, least in self.least.items():
             value = getattr(self, name)
             if value is not None and not is_count(value, least=least):
-                raise OptionError(f"{name} is {value!r}. Give {least} or more.")
+                raise OptionError(
+                    "{name} is {value!r}. Give {least} or more.",
+                    name=name,
+                    value=value,
+                    least=least,
+                )
 
     @property
     def name(self) -> str:
@@ -69,10 +79,14 @@ class BaseSetting:
             if "." in name:
                 continue
             if name not in known:
-                raise OptionError(f"There is no setting {name!r}. Known: {', '.join(known)}.")
+                raise OptionError(
+                    "There is no setting {name!r}. Known: {known}.", name=name, known=tuple(known)
+                )
             kind = float if known[name] is float else str if known[name] is str else int
             try:
                 values[name] = kind(text)
             except ValueError as error:
-                raise OptionError(f"{argument!r} is not possible: give a number.") from error
+                raise OptionError(
+                    "{argument!r} is not possible: give a number.", argument=argument
+                ) from error
         return cls(**values)

@@ -28,8 +28,9 @@ def find_vectors(name: str, words: Collection[str]) -> dict[str, FloatArray]:
     path = Path(name)
     if not path.is_file():
         raise UnknownNameError(
-            f"There are no word vectors {name!r}. Known: glove-100d; or give the path of an "
-            ".npz, or of a text file of GloVe or fastText."
+            "There are no word vectors {name!r}. Known: glove-100d; or give the path of an "
+            ".npz, or of a text file of GloVe or fastText.",
+            name=name,
         )
     if path.suffix == ".npz":
         return read_npz(path, words)
@@ -52,14 +53,19 @@ def read_text(lines: Iterable[str], words: Collection[str]) -> dict[str, FloatAr
         size = size or len(numbers)
         if len(numbers) != size or size == 0:
             raise UnreadableError(
-                f"Line {place + 1} has {len(numbers)} numbers and others have {size}: this is not "
-                "a file of word vectors as GloVe and fastText write them."
+                "Line {line} has {n_numbers} numbers and others have {size}: this is not "
+                "a file of word vectors as GloVe and fastText write them.",
+                line=place + 1,
+                n_numbers=len(numbers),
+                size=size,
             )
         if word in wanted:
             try:
                 vectors[word] = np.array(numbers, dtype=np.float32)
             except ValueError as error:
-                raise UnreadableError(f"Line {place + 1} contains non-numeric values.") from error
+                raise UnreadableError(
+                    "Line {line} contains non-numeric values.", line=place + 1
+                ) from error
     return vectors
 
 
@@ -71,9 +77,16 @@ def read_npz(path: Path, words: Collection[str]) -> dict[str, FloatArray]:
             known = bytes(file["words"]).decode().split("\n")
             vectors = file["vectors"]
     except (KeyError, ValueError, OSError) as error:
-        raise UnreadableError(f"{path} does not hold words and vectors ({error}).") from error
+        raise UnreadableError(
+            "{path} does not hold words and vectors ({reason}).", path=path, reason=str(error)
+        ) from error
     if len(known) != len(vectors):
-        raise UnreadableError(f"{path} has {len(known)} words and {len(vectors)} vectors.")
+        raise UnreadableError(
+            "{path} has {n_words} words and {n_vectors} vectors.",
+            path=path,
+            n_words=len(known),
+            n_vectors=len(vectors),
+        )
     return {
         word: vectors[place].astype(np.float32)
         for place, word in enumerate(known)
@@ -92,8 +105,10 @@ def embedding_matrix(
     sizes = {vector.shape for vector in vectors.values()} or {(n_dimensions,)}
     if sizes != {(n_dimensions,)}:
         raise UnreadableError(
-            f"The word vectors have the shapes {sorted(sizes)}, and the model takes "
-            f"{n_dimensions} numbers per word."
+            "The word vectors have the shapes {sizes}, and the model takes "
+            "{n_dimensions} numbers per word.",
+            sizes=sorted(sizes),
+            n_dimensions=n_dimensions,
         )
     numbers = [i for i, word in enumerate(vocabulary.words) if word in vectors and i >= len(MARKS)]
     rows = [vectors[vocabulary.words[number]] for number in numbers]

@@ -81,7 +81,7 @@ def _section(config: Path | None) -> _Section:
     """The table of the gate; an empty one if there is none."""
     if config is not None and not config.is_file():
         raise NotFoundError(
-            "{config!r} is no file. Give a TOML file with a table [gate].", config=str(config)
+            "{config!r} is not a file. Give a TOML file with a table [gate].", config=str(config)
         )
     for path in PLACES if config is None else (config,):
         if not Path(path).is_file():
@@ -97,7 +97,7 @@ def _section(config: Path | None) -> _Section:
                 return replace(section, content=table)
             if table is not None:
                 raise section.error(
-                    "{table} of {path} is no table. Write max = {{flip_rate = 0.05}} below it."
+                    "{table} of {path} is not a table. Write max = {{flip_rate = 0.05}} below it."
                 )
     if config is not None:
         raise OptionError(
@@ -113,7 +113,7 @@ def _read(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:  # of TOML, or of UTF-8
         raise UnreadableError(
-            "{path} is no TOML ({reason}). Mend it.", path=str(path), reason=first_line(error)
+            "{path} is not valid TOML ({reason}). Fix it.", path=str(path), reason=first_line(error)
         ) from error
 
 
@@ -121,7 +121,7 @@ def _limits(section: _Section, key: str) -> dict[str, float]:
     limits = section.content.get(key, {})
     if not isinstance(limits, dict):
         raise section.error(
-            "{key} in {table} of {path} is no table of limits. Write {{flip_rate = 0.05}}.",
+            "{key} in {table} of {path} is not a table of limits. Write {{flip_rate = 0.05}}.",
             key=key,
         )
     for metric, limit in limits.items():

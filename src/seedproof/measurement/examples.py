@@ -44,7 +44,7 @@ def clear_examples(place: Location) -> None:
     for file in found:
         if not (_has_examples(file) if is_one else PART.fullmatch(file.name)):
             raise OptionError(
-                "{path} is there already, and is no table of examples. Give another folder.",
+                "{path} already exists and is not a table of examples. Give another folder.",
                 path=file,
             )
     for file in found:

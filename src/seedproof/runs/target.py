@@ -145,7 +145,7 @@ class ScriptTarget:
     def __post_init__(self) -> None:
         if not Path(self.path).is_file():
             raise TargetError(
-                "{path!r} is no file. Give a script, or a function as package.module:train.",
+                "{path!r} is not a file. Give a script, or a function as package.module:train.",
                 path=self.path,
             )
 

@@ -72,8 +72,9 @@ def _show_stored(paper: str, request: Request, page: str | None) -> None:
     options = request.training_options()
     if options:
         raise OptionError(
-            f"--{options[0]} is about training, and --from-results trains nothing. Leave one of "
-            "them out."
+            "--{option} is about training, and --from-results trains nothing. Leave one of "
+            "them out.",
+            option=options[0],
         )
     stored = import_module(f"seedproof_reproductions.{paper}.results").stored_results(
         request.results
@@ -81,7 +82,8 @@ def _show_stored(paper: str, request: Request, page: str | None) -> None:
     if not stored:
         where = "The package" if request.results is None else repr(request.results)
         raise NotFoundError(
-            f"{where} holds no results. Make some with --results, or leave --from-results out."
+            "{where} holds no results. Make some with --results, or leave --from-results out.",
+            where=where,
         )
     if page is not None:
         for path in import_module("seedproof_reproductions.build").PAGES[paper](stored, page):

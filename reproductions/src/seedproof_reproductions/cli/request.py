@@ -46,14 +46,25 @@ class Request:
         """Refuse options that have no effect, and files in place of folders."""
         if paper not in PAPER_OPTIONS:
             known = ", ".join(PAPER_OPTIONS)
-            raise OptionError(f"There is no recipe for {paper!r}. Known: {known}.")
+            raise OptionError(
+                "There is no recipe for {paper!r}. Known: {known}.", paper=paper, known=known
+            )
         for other, names in PAPER_OPTIONS.items():
             given = self._given(names)
             if given and other != paper:
-                raise OptionError(f"--{given[0]} goes with {other}, not {paper}. Leave it out.")
+                raise OptionError(
+                    "--{option} goes with {other}, not {paper}. Leave it out.",
+                    option=given[0],
+                    other=other,
+                    paper=paper,
+                )
         for option, name in (("store", self.store), ("results", self.results)):
             if name is not None and Path(name).is_file():
-                raise OptionError(f"--{option} is {name!r}, which is a file. Name a folder.")
+                raise OptionError(
+                    "--{option} is {name!r}, which is a file. Name a folder.",
+                    option=option,
+                    name=name,
+                )
         if not self.explain and self._given(("lime_examples", "lime_samples")):
             raise OptionError("--lime-examples and --lime-samples go with --explain. Add it.")
 
@@ -108,8 +119,10 @@ def check_page(page: str) -> None:
     if Path(page).suffix != ".md" or Path(page).is_dir():
         kind = "a folder" if Path(page).is_dir() else "not a Markdown file"
         raise OptionError(
-            f"--page is {page!r}, which is {kind}. Give a name that ends in .md, such as "
-            "results.md."
+            "--page is {page!r}, which is {kind}. Give a name that ends in .md, such as "
+            "results.md.",
+            page=page,
+            kind=kind,
         )
 
 

@@ -84,8 +84,11 @@ class Explaining:
             if trained.arm == run.arm and dict(trained.seeds) == dict(run.seeds):
                 return trained
         raise NotFoundError(
-            f"{self.source} has no finished run {run.name!r} of {run.arm!r} with the same seeds. "
-            "Finish that study first."
+            "{source} has no finished run {run!r} of {arm!r} with the same seeds. "
+            "Finish that study first.",
+            source=self.source,
+            run=run.name,
+            arm=run.arm,
         )
 
 

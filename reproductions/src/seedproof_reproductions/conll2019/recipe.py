@@ -37,7 +37,11 @@ def study(
     """Return the study of one setting; running it again makes what is missing."""
     unknown = [arm for arm in arms if arm not in ARMS]
     if unknown:
-        raise UnknownNameError(f"There is no stabilizer {unknown[0]!r}. Known: {', '.join(ARMS)}.")
+        raise UnknownNameError(
+            "There is no stabilizer {stabilizer!r}. Known: {known}.",
+            stabilizer=unknown[0],
+            known=tuple(ARMS),
+        )
     return study_of(setting, train, store=store, seeds=seeds, arms=arms)
 
 

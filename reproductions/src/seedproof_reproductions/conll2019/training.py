@@ -197,8 +197,11 @@ def load_chosen(store: str | os.PathLike[str], run: RunManifest, prepared: Prepa
     paths = sorted(folder.glob(f"*/{WEIGHTS}"), key=lambda path: path.stat().st_mtime)
     if not paths:
         raise NotFoundError(
-            f"The weights of run {run.name!r} of {run.arm!r} are not below {folder}. Make the run "
-            "again in another store, on this machine."
+            "The weights of run {run!r} of {arm!r} are not below {folder}. Make the run "
+            "again in another store, on this machine.",
+            run=run.name,
+            arm=run.arm,
+            folder=folder,
         )
     model = Classifier(prepared.shape, prepared.vectors)
     # A run that was retried with other code leaves several; the last made the records.

@@ -68,7 +68,9 @@ MIMIC_MAX_TOKENS = 4000
 def load(name: str) -> TextData:
     """Load a data set by its name; an unknown one is an `UnknownNameError`."""
     if name not in LOADERS:
-        raise UnknownNameError(f"There is no data set {name!r}. Known: {', '.join(LOADERS)}.")
+        raise UnknownNameError(
+            "There is no data set {name!r}. Known: {known}.", name=name, known=tuple(LOADERS)
+        )
     return LOADERS[name]()
 
 
@@ -178,8 +180,10 @@ def _snli_folder(folder: Path) -> list[Texts]:
         ]
         if len({len(column) for column in columns}) != 1:
             raise UnreadableError(
-                f"labels.{split}, s1.{split} and s2.{split} in {folder} have different numbers of "
-                "lines. Give one line per pair in each."
+                "labels.{split}, s1.{split} and s2.{split} in {folder} have different numbers of "
+                "lines. Give one line per pair in each.",
+                split=split,
+                folder=folder,
             )
         splits.append(_snli(zip(*columns, strict=True)))
     return splits
@@ -206,8 +210,12 @@ def _load_own(
         for column, allowed in (("label", ("0", "1")), ("exp_split", SPLITS)):
             if row[column] not in allowed:
                 raise UnknownLabelError(
-                    f"Row {place + 1} of {file} has the {column} {row[column]!r}. "
-                    f"Allowed: {', '.join(allowed)}."
+                    "Row {row} of {file} has the {column} {value!r}. Allowed: {allowed}.",
+                    row=place + 1,
+                    file=file,
+                    column=column,
+                    value=row[column],
+                    allowed=tuple(allowed),
                 )
     train, dev, test = (
         _texts(
@@ -219,7 +227,9 @@ def _load_own(
     )
     for split, texts in (("train", train), ("test", test)):
         if len(texts) == 0:
-            raise EmptyInputError(f"{file} has no row whose exp_split is {split!r}.")
+            raise EmptyInputError(
+                "{file} has no row whose exp_split is {split!r}.", file=file, split=split
+            )
     if len(dev) == 0:
         train, dev = train.split(DEV_SHARE, rng=np.random.default_rng(OWN_SEED))
     if max_tokens is None:

@@ -27,8 +27,10 @@ def data_folder() -> Path | None:
         return None
     if not Path(name).is_dir():
         raise NotFoundError(
-            f"{FOLDER_VARIABLE} is {name!r}, which is not a folder. Name the folder with the data "
-            "sets, or unset it to fetch them."
+            "{variable} is {name!r}, which is not a folder. Name the folder with the data "
+            "sets, or unset it to fetch them.",
+            variable=FOLDER_VARIABLE,
+            name=name,
         )
     return Path(name)
 
@@ -44,8 +46,12 @@ def own_file(path: str, *, title: str, layout: str) -> Path:
     file = local_file(path)
     if file is None:
         raise NotFoundError(
-            f"{title} may not be redistributed, and {path} is not below the folder that "
-            f"{FOLDER_VARIABLE} names. Put your own copy there: {layout}."
+            "{title} may not be redistributed, and {path} is not below the folder that "
+            "{variable} names. Put your own copy there: {layout}.",
+            title=title,
+            path=path,
+            variable=FOLDER_VARIABLE,
+            layout=layout,
         )
     return file
 
@@ -65,8 +71,12 @@ def public_file(path: str) -> Path:
         return Path(pooch.retrieve(url, known_hash=digest, fname=name, path=target))
     except (OSError, ValueError) as error:
         raise NotFoundError(
-            f"{url} could not be fetched ({str(error).splitlines()[0]}). Fetch it "
-            f"yourself, and put it at {path} below the folder that {FOLDER_VARIABLE} names."
+            "{url} could not be fetched ({reason}). Fetch it "
+            "yourself, and put it at {path} below the folder that {variable} names.",
+            url=url,
+            reason=str(error).splitlines()[0],
+            path=path,
+            variable=FOLDER_VARIABLE,
         ) from error
 
 
@@ -91,17 +101,24 @@ def read_table(file: Path, *, columns: Sequence[str]) -> list[dict[str, str]]:
             missing = [name for name in columns if name not in (reader.fieldnames or ())]
             if missing:
                 raise ColumnError(
-                    f"{file} has no column {missing[0]!r}. It needs {', '.join(columns)}, and has "
-                    f"{', '.join(reader.fieldnames or ())}."
+                    "{file} has no column {column!r}. It needs {columns}, and has {listed}.",
+                    file=file,
+                    column=missing[0],
+                    columns=tuple(columns),
+                    listed=", ".join(reader.fieldnames or ()),
                 )
             rows = list(reader)
     except (UnicodeDecodeError, csv.Error, lzma.LZMAError, EOFError) as error:
-        raise UnreadableError(f"{file} is not a CSV file in UTF-8 ({error}).") from error
+        raise UnreadableError(
+            "{file} is not a CSV file in UTF-8 ({reason}).", file=file, reason=str(error)
+        ) from error
     if not rows:
-        raise EmptyInputError(f"{file} has a header and no rows.")
+        raise EmptyInputError("{file} has a header and no rows.", file=file)
     short = next((i for i, row in enumerate(rows) if any(row[c] is None for c in columns)), None)
     if short is not None:
-        raise UnreadableError(f"Row {short + 1} of {file} has fewer fields than the header.")
+        raise UnreadableError(
+            "Row {row} of {file} has fewer fields than the header.", row=short + 1, file=file
+        )
     return rows
 
 
@@ -120,7 +137,11 @@ def read_bare_table(file: Path, *, n_columns: int, separator: str = ",") -> list
     wrong = next((i for i, row in enumerate(rows) if len(row) != n_columns), None)
     if wrong is not None:
         raise UnreadableError(
-            f"Row {wrong + 1} of {file} has {len(rows[wrong])} fields. Each must have {n_columns}."
+            "Row {row} of {file} has {n_fields} fields. Each must have {n_columns}.",
+            row=wrong + 1,
+            file=file,
+            n_fields=len(rows[wrong]),
+            n_columns=n_columns,
         )
     return rows
 

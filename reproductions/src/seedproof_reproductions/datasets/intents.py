@@ -38,8 +38,9 @@ class Utterances:
         sizes = {len(self.ids), len(self.texts), len(self.labels)}
         if len(sizes) != 1:
             raise ShapeError(
-                f"Ids, texts and labels have different lengths: {sorted(sizes)}. "
-                "Give one of each per example."
+                "Ids, texts and labels have different lengths: {sizes}. "
+                "Give one of each per example.",
+                sizes=sorted(sizes),
             )
 
     def __len__(self) -> int:
@@ -105,11 +106,21 @@ def _read_json(text: bytes, *, where: str) -> Any:  # noqa: ANN401 - whatever th
     try:
         return json.loads(text)
     except ValueError as error:
-        raise UnreadableError(f"{where} is not JSON ({error}). {REMEDY}") from error
+        raise UnreadableError(
+            "{where} is not JSON ({reason}). {remedy}",
+            where=where,
+            reason=str(error),
+            remedy=REMEDY,
+        ) from error
 
 
 def _wrong_layout(where: str | Path, layout: str) -> UnreadableError:
-    return UnreadableError(f"{where} is not laid out as published: it needs {layout}. {REMEDY}")
+    return UnreadableError(
+        "{where} is not laid out as published: it needs {layout}. {remedy}",
+        where=where,
+        layout=layout,
+        remedy=REMEDY,
+    )
 
 
 def _is_pair(row: object) -> bool:
@@ -141,15 +152,21 @@ def _intent_data(
     """Make a data set whose classes are those of its training split, by their names."""
     for split, rows in splits.items():
         if not rows:
-            raise EmptyInputError(f"{places[split]} has no utterances. {REMEDY}")
+            raise EmptyInputError(
+                "{place} has no utterances. {remedy}", place=places[split], remedy=REMEDY
+            )
     classes = tuple(sorted({kind for _, _, kind in splits["train"]}))
     indices = {kind: index for index, kind in enumerate(classes)}
     for split, rows in splits.items():
         unknown = next((kind for _, _, kind in rows if kind not in indices), None)
         if unknown is not None:
             raise UnknownLabelError(
-                f"{places[split]} has the class {unknown!r}, and {places['train']} has not: one of "
-                f"them is damaged or incomplete. {REMEDY}"
+                "{place} has the class {unknown!r}, and {other_place} has not: one of "
+                "them is damaged or incomplete. {remedy}",
+                place=places[split],
+                unknown=unknown,
+                other_place=places["train"],
+                remedy=REMEDY,
             )
     train, dev, test = (
         Utterances(

@@ -51,8 +51,9 @@ class Texts:
         sizes = {len(column) for column in columns if column is not None}
         if len(sizes) != 1:
             raise ShapeError(
-                f"Ids, texts and labels have different lengths: {sorted(sizes)}. "
-                "Give one of each per example."
+                "Ids, texts and labels have different lengths: {sizes}. "
+                "Give one of each per example.",
+                sizes=sorted(sizes),
             )
 
     def __len__(self) -> int:
@@ -73,7 +74,10 @@ class Texts:
         if n_examples is None or n_examples >= len(self):
             return self
         if n_examples < 2:
-            raise OptionError(f"A part of {n_examples} examples is too small. Give 2 or more.")
+            raise OptionError(
+                "A part of {n_examples} examples is too small. Give 2 or more.",
+                n_examples=n_examples,
+            )
         return self.at(np.sort(rng.choice(len(self), n_examples, replace=False)))
 
     def split(self, share: float, *, rng: np.random.Generator) -> tuple["Texts", "Texts"]:

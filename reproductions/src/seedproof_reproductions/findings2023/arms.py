@@ -112,5 +112,7 @@ CONTROL = ARMS["none"]
 def arm_of(name: str) -> Arm:
     """Return an arm by its name; an unknown one is an `UnknownNameError`."""
     if name not in ARMS:
-        raise UnknownNameError(f"There is no arm {name!r}. Known: {', '.join(ARMS)}.")
+        raise UnknownNameError(
+            "There is no arm {name!r}. Known: {known}.", name=name, known=tuple(ARMS)
+        )
     return ARMS[name]

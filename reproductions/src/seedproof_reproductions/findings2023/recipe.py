@@ -33,7 +33,10 @@ def study(
         arm_of(arm)
         if arm not in known:
             raise OptionError(
-                f"The track {setting.track!r} has no arm {arm!r}. Known: {', '.join(known)}."
+                "The track {track!r} has no arm {arm!r}. Known: {known}.",
+                track=setting.track,
+                arm=arm,
+                known=tuple(known),
             )
     require("torch", extra="papers", feature="Reproducing a paper")  # before it is imported
     from seedproof_reproductions.findings2023.training import train

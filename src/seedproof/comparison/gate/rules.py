@@ -51,7 +51,7 @@ class Rule:
             )
         if not np.isfinite(self.limit) or self.limit < 0.0:
             raise OptionError(
-                "--{kind} {metric}={limit:g} is no limit. Give a number that is not negative.",
+                "--{kind} {metric}={limit:g} is not a limit. Give a number that is not negative.",
                 kind=self.kind,
                 metric=self.metric,
                 limit=self.limit,

@@ -274,7 +274,9 @@ def _check(path: Path, numbers: tuple[int, ...], n_bytes: int) -> None:
     with path.open("rb") as file:
         header = np.frombuffer(file.read(24).ljust(24, b"\0"), dtype="<i8")
     if header[0] != MAGIC or path.stat().st_size < HEADER_BYTES:
-        raise UnreadableError("{path} is no file of a running mean. Give another path.", path=path)
+        raise UnreadableError(
+            "{path} is not a file of a running mean. Give another path.", path=path
+        )
     if tuple(header) != numbers or path.stat().st_size != n_bytes:
         raise UnreadableError(
             "{path} holds {n_stored} examples and {n_stored_classes} classes, and {n_examples} and "
