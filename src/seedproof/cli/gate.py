@@ -10,7 +10,7 @@ from seedproof.cli import options
 from seedproof.errors import OptionError, first_line
 
 if TYPE_CHECKING:
-    from seedproof.report.gate_api import GateReport
+    from seedproof.report.gate_report import GateReport
 
 STYLES = {"PASS": "green", "FAIL": "red", "INVESTIGATE": "yellow"}
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
@@ -11,7 +11,7 @@ from seedproof.comparison.arms.compare import Side, compare_sides
 from seedproof.comparison.arms.result import Comparison
 from seedproof.comparison.arms.saved import compare_saved
 from seedproof.comparison.gate.environment import Environment, examples_digest
-from seedproof.comparison.gate.judge import Baseline, GateResult, judge
+from seedproof.comparison.gate.judge import Baseline, judge
 from seedproof.comparison.gate.rules import Rule, check_names
 from seedproof.comparison.sides import Reading, open_side
 from seedproof.errors import EnvironmentChangedError, MissingExampleError, OptionError
@@ -24,57 +24,14 @@ from seedproof.records.location import Location
 from seedproof.records.memory import parse_memory
 from seedproof.records.reader import StoreShards
 from seedproof.records.targets import Target, as_store
-from seedproof.report import gate as formats
 from seedproof.report.api import DEFAULT_MEMORY, checked_columns
+from seedproof.report.gate_report import GateReport
 from seedproof.report.report import Report
 from seedproof.typing import Progress
 
 Judged: TypeAlias = Target | Report
 # A side that is read from records, or what a report has measured.
 Opened: TypeAlias = Side | Measurement
-
-
-@dataclass(frozen=True, eq=False)
-class GateReport:
-    """What a gate decided: `print` it, or ask it for the file that a CI system reads.
-
-    Args:
-        result: The verdicts.
-    """
-
-    result: GateResult
-
-    @property
-    def outcome(self) -> str:
-        """`pass`, `fail` or `investigate`."""
-        return self.result.outcome
-
-    @property
-    def exit_code(self) -> int:
-        """0, 1 or 3."""
-        return self.result.exit_code
-
-    def to_json(self) -> str:
-        """The verdicts as JSON text."""
-        return formats.as_json(self.result)
-
-    def to_junit(self) -> str:
-        """The verdicts as JUnit XML, one test case for each rule."""
-        return formats.as_junit(self.result)
-
-    def to_markdown(self, *, command: str | None = None) -> str:
-        """The verdicts as a comment for a pull request.
-
-        Args:
-            command: The command that made it, for the end of the comment.
-
-        Returns:
-            GitHub's Markdown.
-        """
-        return formats.as_markdown(self.result, command=command)
-
-    def __str__(self) -> str:
-        return formats.as_text(self.result)
 
 
 def gate(
