@@ -7,7 +7,6 @@ from seedproof.measurement.measure import known
 from seedproof.metrics.choice import check_name, check_needs, needs_of
 from seedproof.metrics.dynamics import DYNAMICS_NAMES
 from seedproof.metrics.explanations import EXPLANATION_NAMES
-from seedproof.records.reader import StoreShards
 from seedproof.records.shards import ShardSource
 
 
@@ -70,15 +69,13 @@ def check_allowed(metrics: Collection[str] | None, source: ShardSource) -> None:
 
 def _has(source: ShardSource, folder: str) -> bool:
     """Whether some run has records of a kind on the split that is measured."""
-    if not isinstance(source, StoreShards):
-        return False
     start = f"{folder}/{source.split}/"
     return any(part.path.startswith(start) for run in source.manifests for part in run.parts)
 
 
 def narrowed(source: ShardSource, asked: Collection[str] | None) -> ShardSource:
     """The same runs without the columns that nobody asked for."""
-    if asked is None or not isinstance(source, StoreShards) or needs_of(asked) - {"labels"}:
+    if asked is None or needs_of(asked) - {"labels"}:
         return source
     return source.predictions_alone()
 

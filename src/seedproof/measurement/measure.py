@@ -22,7 +22,7 @@ from seedproof.measurement.tally import Tally
 from seedproof.messages import Message
 from seedproof.metrics.accumulator import Need
 from seedproof.records.location import Location
-from seedproof.records.reader import StoreShards, as_reason
+from seedproof.records.reader import as_reason
 from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
 from seedproof.typing import Progress
@@ -249,7 +249,7 @@ def note_on_left_out(source: ShardSource, index: int, error: SeedproofError) -> 
         "{n_examples:,} examples, row group {row_group}, are left out of all runs. {why}",
         n_examples=n_rows,
         row_group=index,
-        why=as_reason(error, source.location) if isinstance(source, StoreShards) else error,
+        why=as_reason(error, source.location),
     )
 
 
@@ -282,12 +282,12 @@ def measured(
             listed="".join(f" {note}" for note in notes),
             notes=notes,
         )
-    groups = [source.group(index) for index in left_out] if isinstance(source, StoreShards) else []
+    lost = [source.counts(index) for index in left_out]
     return Measurement(
         runs=source.runs,
         classes=source.classes,
-        n_examples=source.n_examples - sum(group.rows for group in groups),
-        n_labeled=source.n_labeled - sum(group.n_labeled for group in groups),
+        n_examples=source.n_examples - sum(n_rows for n_rows, _ in lost),
+        n_labeled=source.n_labeled - sum(n_labeled for _, n_labeled in lost),
         kind=str(source.kind),
         metrics={name: estimate(statistic) for name, statistic in tally.result().items()},
         detail=tally.detail(),

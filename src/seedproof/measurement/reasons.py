@@ -8,7 +8,7 @@ from seedproof.errors import DamagedStoreError, InputError, SeedproofError
 from seedproof.measurement.explanations.measure import measure_explanations
 from seedproof.measurement.result import Measurement
 from seedproof.records.explanation_shards import explanations_beside, left_out
-from seedproof.records.reader import StoreShards
+from seedproof.records.shards import ShardSource
 from seedproof.typing import Progress
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ MIN_SHARDS = 8
 
 def with_explanations(
     measurement: Measurement,
-    source: StoreShards,
+    source: ShardSource,
     *,
     engine: Engine | None = None,
     skip_damaged: bool = False,

@@ -6,13 +6,13 @@ from seedproof.measurement.dynamics.measure import measure_dynamics
 from seedproof.measurement.dynamics.reading import read_traces, read_votes
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message
-from seedproof.records.reader import StoreShards
+from seedproof.records.shards import ShardSource
 from seedproof.typing import Progress
 
 
 def with_dynamics(
     measurement: Measurement,
-    source: StoreShards,
+    source: ShardSource,
     *,
     skip_damaged: bool = False,
     progress: Progress | None = None,

@@ -38,11 +38,11 @@ from seedproof.records.labels_and_ids import (
 )
 from seedproof.records.predicted import most_probable_of_top
 from seedproof.records.schema import UNLABELED, Kind, Layout
-from seedproof.records.shards import Shard, TopProbs, canonical_order
+from seedproof.records.shards import Shard, ShardSource, TopProbs, canonical_order
 from seedproof.typing import FloatArray, IntArray
 
 
-class ArrayShards:
+class ArrayShards(ShardSource):
     """Arrays of all runs, cut into the shards that a store of them would have.
 
     Args:
@@ -116,11 +116,6 @@ class ArrayShards:
     def n_labeled(self) -> int:
         """How many of them have a gold label."""
         return 0 if self._labels is None else int((self._labels != UNLABELED).sum())
-
-    @property
-    def n_shards(self) -> int:
-        """How many shards there are."""
-        return -(-self.n_examples // self.rows_per_shard)
 
     def shard(self, index: int) -> Shard:
         """Rows of one shard, checked."""

@@ -22,7 +22,7 @@ from seedproof.records.first_draws import FirstDraws
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
 from seedproof.records.part_files import PartFiles
-from seedproof.records.reader import Store, StoreShards, as_reason, listed
+from seedproof.records.reader import Store, as_reason, listed
 from seedproof.records.shards import ShardSource
 from seedproof.typing import FloatArray, IntArray
 
@@ -159,7 +159,7 @@ def _on_draws(few: Sequence[str]) -> Message:
 
 
 def explanations_beside(
-    source: StoreShards, *, skip_damaged: bool = False
+    source: ShardSource, *, skip_damaged: bool = False
 ) -> tuple[dict[str, "ExplanationShards"], tuple[Message, ...]]:
     """The explanations of the very runs whose predictions a source holds.
 
@@ -174,7 +174,9 @@ def explanations_beside(
     refused: tuple[type[SeedproofError], ...] = (NotFoundError, MissingExampleError)
     if skip_damaged:
         refused += (DamagedStoreError,)
-    runs, split = source.manifests, source.split
+    location, runs, split = source.location, source.manifests, source.split
+    if location is None or split is None:
+        return {}, ()
     paths = [part.path.split("/") for run in runs for part in run.parts]
     splits: dict[str, set[str]] = {}
     for path in paths:
@@ -194,7 +196,7 @@ def explanations_beside(
             notes.append(_left_out(method, why))
             continue
         try:
-            found[method] = _aligned(source.location, runs, split, method)
+            found[method] = _aligned(location, runs, split, method)
         except refused as error:
             notes.append(left_out(method, error, source))
     return found, tuple(notes)
@@ -211,8 +213,7 @@ def left_out(method: str, error: SeedproofError, source: ShardSource) -> Message
     Returns:
         A note with the paths of files as they are below the store.
     """
-    why = as_reason(error, source.location) if isinstance(source, StoreShards) else error
-    return _left_out(method, why)
+    return _left_out(method, as_reason(error, source.location))
 
 
 def _left_out(method: str, why: Message | SeedproofError) -> Message:

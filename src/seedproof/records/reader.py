@@ -26,10 +26,9 @@ from seedproof.records.run_reader import RunReader
 from seedproof.records.schema import (
     EXTRA_PREFIX,
     UNLABELED,
-    Group,
     Kind,
 )
-from seedproof.records.shards import Shard, TopProbs, canonical_order
+from seedproof.records.shards import Shard, ShardSource, TopProbs, canonical_order
 from seedproof.records.unfinished import MARK
 from seedproof.seeds import SeedPlan
 from seedproof.typing import FloatArray, IntArray
@@ -230,8 +229,10 @@ class Store:
         self.left_out.append(Message("run-left-out", template, why=why, **fields))
 
 
-def as_reason(error: SeedproofError, store: Location) -> SeedproofError:
+def as_reason(error: SeedproofError, store: Location | None) -> SeedproofError:
     """Return an error as a note quotes it: paths below the store, no advice that was taken."""
+    if store is None:
+        return error
     fields = {name: _below(store, value) for name, value in error.fields.items()}
     return error.replace(**(fields | ({"or_else": OR_REMAKE} if "or_else" in fields else {})))
 
@@ -286,7 +287,7 @@ def _only(given: str | None, known: Sequence[str], noun: str, option: str) -> st
     return known[0] if given is None else given
 
 
-class StoreShards:
+class StoreShards(ShardSource):
     """Aligned runs of a store, as shards.
 
     Args:
@@ -312,6 +313,7 @@ class StoreShards:
                 "The row groups of the store are uneven. Write it with RunWriter.",
                 rows_per_group=rows_per_group,
             )
+        self.rows_per_shard = first.groups[0].rows
         lists = {reader.classes for reader in self._readers}
         self._same_classes = len(lists) == 1
         self.classes = first.classes
@@ -333,14 +335,15 @@ class StoreShards:
         """How many shards there are."""
         return len(self._readers[0].groups)
 
-    @property
-    def rows_per_shard(self) -> int:
-        """Examples in every shard but the last."""
-        return self._readers[0].groups[0].rows
+    def counts(self, index: int) -> tuple[int, int]:
+        """Rows and labeled rows of row group `index`, as its footer says."""
+        group = self._readers[0].groups[index]
+        return group.rows, group.n_labeled
 
-    def group(self, index: int) -> Group:
-        """What the footers say of row group `index`."""
-        return self._readers[0].groups[index]
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """Names of the further columns."""
+        return self._readers[0].extras
 
     @property
     def location(self) -> Location:

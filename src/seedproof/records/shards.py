@@ -1,14 +1,19 @@
 """The same examples of all runs, side by side: what the measuring pass reads."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from seedproof.records.schema import UNLABELED, Kind
 from seedproof.typing import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from seedproof.records.location import Location
+    from seedproof.records.manifest import RunManifest
 
 
 class TopProbs(NamedTuple):
@@ -64,39 +69,68 @@ class Shard:
         return np.full(len(self), UNLABELED) if self.labels is None else self.labels
 
 
-class ShardSource(Protocol):
-    """Aligned runs, cut into shards in a way that no worker count can change."""
+class ShardSource(ABC):
+    """Aligned runs, cut into shards in a way that no worker count can change.
+
+    Attributes:
+        runs: Names of the runs, in their order.
+        classes: Names of the classes, in the order of their indices.
+        kind: What is known of each example.
+        rows_per_shard: Number of examples in every shard but the last.
+    """
+
+    runs: tuple[str, ...]
+    classes: tuple[str, ...]
+    kind: Kind
+    rows_per_shard: int
 
     @property
-    def runs(self) -> tuple[str, ...]:
-        """Names of the runs, in canonical order."""
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """Names of the classes, in the order of their indices."""
-
-    @property
-    def kind(self) -> Kind:
-        """What is known of each example."""
-
-    @property
+    @abstractmethod
     def n_examples(self) -> int:
-        """Examples in all shards together."""
+        """Number of examples in all shards together."""
 
     @property
+    @abstractmethod
     def n_labeled(self) -> int:
-        """How many of them have a gold label."""
+        """Number of examples with a gold label."""
+
+    @abstractmethod
+    def shard(self, index: int) -> Shard:
+        """Read one shard."""
 
     @property
     def n_shards(self) -> int:
-        """How many shards there are."""
+        """Number of shards."""
+        return -(-self.n_examples // self.rows_per_shard)
 
     @property
-    def rows_per_shard(self) -> int:
-        """Examples in every shard but the last."""
+    def manifests(self) -> tuple["RunManifest", ...]:
+        """Seeds, versions and times of each run; empty if nothing is recorded."""
+        return ()
 
-    def shard(self, index: int) -> Shard:
-        """Read one shard."""
+    @property
+    def location(self) -> "Location | None":
+        """The store that holds the runs; None for anything else."""
+        return None
+
+    @property
+    def split(self) -> str | None:
+        """The data split of a store that was predicted."""
+        return None
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """Names of the further columns."""
+        return ()
+
+    def counts(self, index: int) -> tuple[int, int]:
+        """Number of examples in one shard, and how many of them have a gold label."""
+        shard = self.shard(index)
+        return len(shard), int(np.count_nonzero(shard.gold != UNLABELED))
+
+    def predictions_alone(self) -> "ShardSource":
+        """The same runs with no more than their predicted classes, if that saves reading."""
+        return self
 
 
 def canonical_order(names: list[str]) -> list[str]:

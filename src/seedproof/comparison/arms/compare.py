@@ -32,8 +32,8 @@ from seedproof.metrics.batch import Batch
 from seedproof.metrics.entropy import rarefied_entropy
 from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic
 from seedproof.records.location import Location
-from seedproof.records.reader import StoreShards, as_reason
-from seedproof.records.schema import UNLABELED, Kind
+from seedproof.records.reader import as_reason
+from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
 from seedproof.typing import IntArray, Progress
 
@@ -305,7 +305,7 @@ def compare_sides(
         Reasons(name, source, is_paired)
         for name, source, is_paired in zip(names, aligned.sources, (False, *paired), strict=True)
     ]
-    stores = [side.source.location for side in sides if isinstance(side.source, StoreShards)]
+    stores = [side.source.location for side in sides]
     lost = []
     for index, error in whole.left_out:
         for store in stores:
@@ -384,18 +384,9 @@ def _without(measurement: Measurement, n_examples: int, n_labeled: int) -> Measu
 
 
 def _n_missing(first: ShardSource, left_out: Sequence[int]) -> tuple[int, int]:
-    """How many examples are in shards that are left out, and how many of them have a label."""
-    n_examples = n_labeled = 0
-    for index in left_out:
-        if isinstance(first, StoreShards):
-            rows, labeled, *_ = first.group(index)
-        else:
-            shard = first.shard(index)
-            rows = len(shard)
-            labeled = 0 if shard.labels is None else int((shard.labels != UNLABELED).sum())
-        n_examples += rows
-        n_labeled += labeled
-    return n_examples, n_labeled
+    """Number of examples in shards that are left out, and how many of them have a label."""
+    counts = [first.counts(index) for index in left_out]
+    return sum(n_rows for n_rows, _ in counts), sum(n_labeled for _, n_labeled in counts)
 
 
 def _check_labels(sides: Sequence[Side]) -> None:

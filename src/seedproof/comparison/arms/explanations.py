@@ -20,7 +20,6 @@ from seedproof.records.explanation_shards import (
     explanations_beside,
     left_out,
 )
-from seedproof.records.reader import StoreShards
 from seedproof.records.shards import ShardSource
 
 
@@ -61,10 +60,8 @@ def compare_explanations(
     found: list[dict[str, ExplanationShards]] = []
     notes: list[Message] = []
     for arm in arms:
-        methods: dict[str, ExplanationShards] = {}
-        if isinstance(arm.source, StoreShards):
-            methods, left = explanations_beside(arm.source, skip_damaged=skip_damaged)
-            notes += left
+        methods, left = explanations_beside(arm.source, skip_damaged=skip_damaged)
+        notes += left
         found.append(methods)
     refused: tuple[type[SeedproofError], ...] = (InputError,)
     if skip_damaged:

@@ -7,7 +7,7 @@ labels play no part.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -31,8 +31,7 @@ RATE_ESTIMATED = Message(
 )
 
 
-@dataclass(frozen=True, eq=False)
-class MatchedShards:
+class MatchedShards(ShardSource):
     """The same shards with the answers that runs give at their moved thresholds, and no more.
 
     Args:
@@ -43,45 +42,25 @@ class MatchedShards:
         rate: How often runs give the second class, before and after.
     """
 
-    source: ShardSource
-    cutoffs: FloatArray
-    last_tied: IntArray
-    rate: MatchedRate
+    kind = Kind.LABELS
 
-    @property
-    def runs(self) -> tuple[str, ...]:
-        """Names of the runs, in canonical order."""
-        return self.source.runs
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """Names of the two classes."""
-        return self.source.classes
-
-    @property
-    def kind(self) -> Kind:
-        """Answers alone."""
-        return Kind.LABELS
+    def __init__(
+        self, source: ShardSource, cutoffs: FloatArray, last_tied: IntArray, rate: MatchedRate
+    ) -> None:
+        self.source, self.rate = source, rate
+        self.cutoffs, self.last_tied = cutoffs, last_tied
+        self.runs, self.classes = source.runs, source.classes
+        self.rows_per_shard = source.rows_per_shard
 
     @property
     def n_examples(self) -> int:
-        """Examples in all shards together."""
+        """Number of examples in all shards together."""
         return self.source.n_examples
 
     @property
     def n_labeled(self) -> int:
         """Number of examples with a gold label."""
         return self.source.n_labeled
-
-    @property
-    def n_shards(self) -> int:
-        """Number of shards."""
-        return self.source.n_shards
-
-    @property
-    def rows_per_shard(self) -> int:
-        """Examples in every shard but the last."""
-        return self.source.rows_per_shard
 
     def shard(self, index: int) -> Shard:
         """Read one shard and apply the thresholds."""

@@ -1,6 +1,6 @@
 """What was recorded of runs over their steps, laid beside what all runs predicted."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +14,11 @@ from seedproof.metrics.batch import Batch
 from seedproof.metrics.dynamics import correctness, step_entropy
 from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.dynamics import Curve, DynamicsRecord, dynamics_of
-from seedproof.records.reader import StoreShards, as_reason
+from seedproof.records.location import Location
+from seedproof.records.manifest import RunManifest
+from seedproof.records.reader import as_reason
 from seedproof.records.schema import UNLABELED
+from seedproof.records.shards import ShardSource
 from seedproof.typing import BoolArray, FloatArray, IntArray, Progress
 
 # Mean and sd over steps of the gold label's probability, and share of steps at which it won.
@@ -40,7 +43,7 @@ class Votes:
 
 
 def read_votes(
-    source: StoreShards,
+    source: ShardSource,
     *,
     left_out: Collection[int] = (),
     skip_damaged: bool = False,
@@ -109,7 +112,7 @@ class Traces:
     notes: tuple[Message, ...]
 
 
-def read_traces(source: StoreShards, votes: Votes, *, skip_damaged: bool = False) -> Traces | None:
+def read_traces(source: ShardSource, votes: Votes, *, skip_damaged: bool = False) -> Traces | None:
     """What was recorded of each traced run; the records of one run are in memory at a time.
 
     Args:
@@ -122,11 +125,9 @@ def read_traces(source: StoreShards, votes: Votes, *, skip_damaged: bool = False
     """
     traced, rows, n_steps, n_other, curves, notes = [], [], [], [], [], []
     coordinates = {name: np.zeros(len(votes.ids)) for name in COORDINATES}
-    for run_idx, run in enumerate(source.manifests):
-        if not any(part.path.startswith(f"dynamics/{source.split}/") for part in run.parts):
-            continue
+    for run_idx, run, location in _traced(source):
         try:
-            record = dynamics_of(source.location, run, source.split)
+            record = dynamics_of(location, run, str(source.split))
         except DamagedStoreError as error:
             if not skip_damaged:
                 raise
@@ -135,7 +136,7 @@ def read_traces(source: StoreShards, votes: Votes, *, skip_damaged: bool = False
                     "dynamics-left-out",
                     "Dynamics of run {run!r} are left out. {why}",
                     run=run.name,
-                    why=as_reason(error, source.location),
+                    why=as_reason(error, location),
                 )
             )
             continue
@@ -175,6 +176,14 @@ def read_traces(source: StoreShards, votes: Votes, *, skip_damaged: bool = False
         tuple(curves),
         tuple(notes),
     )
+
+
+def _traced(source: ShardSource) -> Iterator[tuple[int, RunManifest, Location]]:
+    """The runs of a store with dynamics on its split, each with its position and the store."""
+    for run_idx, run in enumerate(source.manifests):
+        is_traced = any(part.path.startswith(f"dynamics/{source.split}/") for part in run.parts)
+        if is_traced and source.location is not None:
+            yield run_idx, run, source.location
 
 
 def _coordinates(record: DynamicsRecord) -> dict[str, FloatArray]:
