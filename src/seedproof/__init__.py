@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from seedproof import stabilize as stabilize
+    from seedproof.api.compare import compare, compare_versions
+    from seedproof.api.gate import gate
+    from seedproof.api.measure import measure, measure_arms
     from seedproof.comparison.effect import Effect
     from seedproof.errors import SeedproofError
     from seedproof.integrations.sklearn import study_estimator
     from seedproof.measurement.intervals import Estimate
+    from seedproof.predictions.options import LoadOptions
+    from seedproof.predictions.predictions import Check, Predictions
     from seedproof.records.columns import Columns
-    from seedproof.report.api import compare, compare_versions, measure, measure_arms
     from seedproof.report.blame import blame
     from seedproof.report.comparison.report import ComparisonReport
-    from seedproof.report.gate_api import gate
     from seedproof.report.planning import plan
     from seedproof.report.report import Report
     from seedproof.runs.dynamics import Dynamics
@@ -25,11 +28,14 @@ if TYPE_CHECKING:
     from seedproof.study.study import Study
 
 __all__ = [
+    "Check",
     "Columns",
     "ComparisonReport",
     "Dynamics",
     "Effect",
     "Estimate",
+    "LoadOptions",
+    "Predictions",
     "Report",
     "Run",
     "SeedPlan",
@@ -48,23 +54,26 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Check": "seedproof.predictions.predictions",
     "Columns": "seedproof.records.columns",
     "ComparisonReport": "seedproof.report.comparison.report",
     "Dynamics": "seedproof.runs.dynamics",
     "Effect": "seedproof.comparison.effect",
     "Estimate": "seedproof.measurement.intervals",
+    "LoadOptions": "seedproof.predictions.options",
+    "Predictions": "seedproof.predictions.predictions",
     "Report": "seedproof.report.report",
     "Run": "seedproof.runs.run",
     "SeedPlan": "seedproof.seeds.plan",
     "SeedproofError": "seedproof.errors",
     "Study": "seedproof.study.study",
     "blame": "seedproof.report.blame",
-    "compare": "seedproof.report.api",
-    "compare_versions": "seedproof.report.api",
+    "compare": "seedproof.api.compare",
+    "compare_versions": "seedproof.api.compare",
     "current_run": "seedproof.runs.run",
-    "gate": "seedproof.report.gate_api",
-    "measure": "seedproof.report.api",
-    "measure_arms": "seedproof.report.api",
+    "gate": "seedproof.api.gate",
+    "measure": "seedproof.api.measure",
+    "measure_arms": "seedproof.api.measure",
     "plan": "seedproof.report.planning",
     "study_estimator": "seedproof.integrations.sklearn",
 }

@@ -12,12 +12,12 @@ import seedproof as sp
 from seedproof.cli.run import next_step
 from seedproof.comparison.blame.compute import squared_differences
 from seedproof.comparison.blame.shares import shares_of
-from seedproof.comparison.blame.sharing import Sharing
 from seedproof.errors import OptionError
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
 from seedproof.report.blame import blame
 from seedproof.runs.resume import status_of
+from seedproof.seeds.sharing import Sharing
 from seedproof.testing.errors import WithFields
 
 # SEEDPROOF_FULL=1 runs many studies; CI runs fewer, and allows for their chance:

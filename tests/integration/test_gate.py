@@ -15,12 +15,12 @@ import pytest
 import xmlschema
 
 import seedproof as sp
+from seedproof.api.gate import gate
 from seedproof.errors import OptionError
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.schema import Kind, Layout
 from seedproof.records.writer import RunWriter
-from seedproof.report.gate_api import gate
 from seedproof.testing.errors import WithFields
 
 SCHEMA = Path(__file__).parent / "junit.xsd"
@@ -206,9 +206,9 @@ def test_options_that_do_nothing_are_refused(table, seedproof, refused):
     seedproof("measure", table, "--out", "report")
     rule = ("--max", "flip_rate=0.2")
     for target, superfluous, fields in (
-        (table, ("--arm", "none"), {"keywords": ("arm", "split")}),
+        (table, ("--arm", "none"), {"option": "arm", "kinds": ("table",)}),
         (table, ("--baseline-arm", "none"), {"keyword": "baseline_arm"}),
-        ("report", ("--run", "seed"), {"keyword": "columns"}),
+        ("report", ("--run", "seed"), {"option": "columns", "kinds": ("report",)}),
         (table, ("--baseline", "report"), {"keyword": "no_worse"}),
         (table, ("--no-worse", "flip_rate"), {"keyword": "baseline"}),
     ):
@@ -532,7 +532,7 @@ def test_what_is_in_memory_cannot_be_its_own_baseline(target):
         ({"no_worse": 3}, {"keyword": "no_worse"}),
         ({"no_worse": [["flip_rate"]]}, {"keyword": "no_worse"}),
         ({"no_worse": ["flip_rate"]}, {"keyword": "baseline"}),
-        ({"max": {"flip_rate": 0.2}, "arm": "none"}, {"keywords": ("arm", "split")}),
+        ({"max": {"flip_rate": 0.2}, "arm": "none"}, {"option": "arm", "kinds": ("table",)}),
         ({"max": {"flip_rate": 0.2}, "baseline_arm": "none"}, {"keyword": "baseline_arm"}),
         ({}, {}),
     ],

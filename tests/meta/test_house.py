@@ -50,6 +50,9 @@ def _refuses(function, *arguments, **choice):
 
 
 CALLS = {
+    "Check": lambda: seedproof.Check("few-runs", "warning", (), "", "").name == "few-runs",
+    "LoadOptions": lambda: "labels" in seedproof.LoadOptions.__annotations__,
+    "Predictions": lambda: len(seedproof.Predictions.load(TABLE)) == 4,
     "ComparisonReport": lambda: seedproof.ComparisonReport.__name__ == "ComparisonReport",
     "Dynamics": lambda: seedproof.Dynamics(2, labels=[0, 1]).n_updates == 0,
     "Effect": lambda: seedproof.Effect("flip_rate", "ratio", 0.5).is_shown is False,

@@ -2,14 +2,18 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from seedproof.cli import options
 from seedproof.errors import OptionError
 
+if TYPE_CHECKING:
+    from seedproof.predictions.options import LoadOptions
 
+
+@options.reads_predictions
 def compare(
     targets: Annotated[
         list[str] | None,
@@ -31,9 +35,6 @@ def compare(
     new: Annotated[
         str | None, typer.Option(help="Runs of the version that may replace it.")
     ] = None,
-    by: Annotated[
-        str | None, typer.Option("--slice", help="A column whose values are looked at one by one.")
-    ] = None,
     paired: Annotated[
         bool, typer.Option("--paired", help="Runs of one name in several tables share seeds.")
     ] = False,
@@ -52,18 +53,8 @@ def compare(
         bool, typer.Option("--json", help="Print the result as JSON and nothing else.")
     ] = False,
     show: options.Show = None,
-    run: options.Run = "run",
-    example: options.Example = "example",
-    label: options.Label = "label",
-    prediction: options.Prediction = "prediction",
-    probs: options.Probs = "p_",
-    arm: options.Arm = None,
-    split: options.Split = None,
-    memory: options.Memory = "2GB",
-    skip_damaged: Annotated[
-        bool,
-        typer.Option("--skip-damaged", help="Leave out what is damaged in a store, and say so."),
-    ] = False,
+    metrics: options.Metrics = None,
+    reading: "LoadOptions",
 ) -> None:
     """Compare arms with a baseline, or a new version with the old one.
 
@@ -72,41 +63,26 @@ def compare(
     """
     from rich.console import Console
 
+    from seedproof.api import compare as api
     from seedproof.cli.progress import watching
-    from seedproof.records.columns import Columns
-    from seedproof.report import api
 
-    columns = Columns(run, example, label, prediction, probs)
-    others: list[object] = [targets, baseline, gold, paired, match_rates, skip_damaged]
-    is_of_versions = _is_of_versions(old, new, by, others)
-    with watching(Console(stderr=True)) as progress:
+    others: list[object] = [targets, baseline, gold, paired, match_rates, metrics]
+    is_of_versions = _is_of_versions(old, new, others)
+    with watching(Console(stderr=True)) as reading["progress"]:
         found: Any
         if is_of_versions:
             written = "versions.json, versions.txt, examples.parquet"
-            found = api.compare_versions(
-                old or "",
-                new or "",
-                by=by,
-                columns=columns,
-                arm=arm,
-                split=split,
-                memory=memory,
-                progress=progress,
-            )
+            found = api.compare_versions(old or "", new or "", **reading)
         else:
             written = "comparison.html, comparison.json"
             found = api.compare(
                 targets or [],
                 baseline=baseline,
                 gold=gold,
-                columns=columns,
-                arm=arm,
-                split=split,
+                metrics=options.listed(metrics),
                 paired=paired,
                 match_rates=match_rates,
-                memory=memory,
-                skip_damaged=skip_damaged,
-                progress=progress,
+                **reading,
             )
     if out is not None:
         found.save(out, show=show or (), command=options.command_line())
@@ -121,7 +97,7 @@ def compare(
         typer.echo(f"Written to {out}: {written}", err=True)
 
 
-def _is_of_versions(old: str | None, new: str | None, by: str | None, others: list[object]) -> bool:
+def _is_of_versions(old: str | None, new: str | None, others: list[object]) -> bool:
     """Whether two versions are compared, or arms; what does not go together is refused."""
     if (old is None) != (new is None):
         raise OptionError(
@@ -131,11 +107,9 @@ def _is_of_versions(old: str | None, new: str | None, by: str | None, others: li
     if old is not None and any(others):
         raise OptionError(
             "--old and --new take no further target, --baseline, --gold, --paired, --match-rates "
-            "or --skip-damaged. Leave them out.",
+            "or --metrics. Leave them out.",
             options=("--old", "--new"),
         )
-    if old is None and by is not None:
-        raise OptionError("--slice goes with --old and --new. Leave it out.", option="--slice")
     if old is None and not others[0]:
         raise OptionError(
             "Nothing to compare. Give a store, two targets, or --old and --new.", n_targets=0

@@ -48,23 +48,24 @@ def demo(
     """
     from rich.console import Console
 
+    from seedproof.api.compare import compare
+    from seedproof.api.measure import measure
     from seedproof.demo.bundle import Bundle
     from seedproof.demo.unpack import unpack
-    from seedproof.report import api
 
     bundle = Bundle.load()
     pages, store = (out / "report", out / "comparison"), str(unpack(bundle, out))
     waiting = Console(stderr=True)
     with waiting.status("measuring ten runs"):
-        report = api.measure(store, arm=BASELINE)
+        report = measure(store, arm=BASELINE)
         words = ("measure", store, "--arm", BASELINE, "--show", *SHOWN, "--out", str(pages[0]))
         report.save(pages[0], show=SHOWN, command=_command(*words))
         size = (report.measurement.n_runs, report.measurement.n_examples)
     _show(_first(report.view(), *size))
     with waiting.status("comparing them with ten others"):
-        comparison = api.compare(store, baseline=BASELINE)
+        comparison = compare(store, baseline=BASELINE)
         comparison.save(pages[1], command=_command("compare", store, "--out", str(pages[1])))
-        matched = api.compare(store, baseline=BASELINE, match_rates=True)
+        matched = compare(store, baseline=BASELINE, match_rates=True)
     _show(_second(comparison.view(), matched.view(), bundle))
     _show(_next(store, *pages))
 

@@ -10,11 +10,13 @@ from seedproof.cli import options
 from seedproof.errors import OptionError, first_line
 
 if TYPE_CHECKING:
+    from seedproof.predictions.options import LoadOptions
     from seedproof.report.gate_report import GateReport
 
 STYLES = {"PASS": "green", "FAIL": "red", "INVESTIGATE": "yellow"}
 
 
+@options.reads_predictions
 def gate(
     targets: options.Targets,
     *,
@@ -53,17 +55,10 @@ def gate(
             help="Judge records of different versions or hardware, and note it.",
         ),
     ] = False,
-    run: options.Run = "run",
-    example: options.Example = "example",
-    label: options.Label = "label",
-    prediction: options.Prediction = "prediction",
-    probs: options.Probs = "p_",
-    arm: options.Arm = None,
     baseline_arm: Annotated[
-        str | None, typer.Option(help="Which arm of the baseline's store; as --arm without.")
+        str | None, typer.Option(help="Arm of the baseline's store; that of --arm if omitted.")
     ] = None,
-    split: options.Split = None,
-    memory: options.Memory = "2GB",
+    reading: "LoadOptions",
 ) -> None:
     """Judge predictions by limits, as CI does before a retrained model ships.
 
@@ -74,29 +69,24 @@ def gate(
     """
     from rich.console import Console
 
+    from seedproof.api import gate as api
     from seedproof.cli.progress import watching
     from seedproof.cli.thresholds import thresholds
-    from seedproof.records.columns import Columns
-    from seedproof.report import gate_api
 
     for option, path in (("--junit", junit), ("--markdown", markdown)):
         if path is not None:
             _check_file(option, path)
     limits = thresholds(at_most or (), at_least or (), no_worse or (), config=config)
-    with watching(Console(stderr=True)) as progress:
-        report = gate_api.gate(
+    with watching(Console(stderr=True)) as reading["progress"]:
+        report = api.gate(
             targets,
             max=limits.at_most,
             min=limits.at_least,
             no_worse=limits.no_worse,
             baseline=baseline or None,
-            arm=arm,
             baseline_arm=baseline_arm,
-            split=split,
-            columns=Columns(run, example, label, prediction, probs),
-            memory=memory,
             allow_different_environments=allow_different_environments,
-            progress=progress,
+            **reading,
         )
     if junit is not None:
         _write("--junit", junit, report.to_junit())

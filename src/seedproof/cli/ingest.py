@@ -1,21 +1,25 @@
 """`seedproof ingest`: a long table, larger than memory if need be, into a store that stays."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from seedproof.cli import options
 
+if TYPE_CHECKING:
+    from seedproof.predictions.options import LoadOptions
+
 INTERRUPTED = 130
 STOPPED = "Stopped. What is done is kept: the same command goes on from here."
 
 
+@options.reads_predictions
 def ingest(
     tables: Annotated[
         list[str],
         typer.Argument(
             metavar="TABLE...",
-            help="A table (CSV, TSV, Parquet, JSONL), or several (one a run).",
+            help="A table (CSV, TSV, Parquet, JSONL), or several with one run each.",
             show_default=False,
         ),
     ],
@@ -23,12 +27,7 @@ def ingest(
     out: Annotated[
         str, typer.Option(metavar="STORE", help="The store: a new or empty local folder.")
     ],
-    run: options.Run = "run",
-    example: options.Example = "example",
-    label: options.Label = "label",
-    prediction: options.Prediction = "prediction",
-    probs: options.Probs = "p_",
-    memory: options.Memory = "2GB",
+    reading: "LoadOptions",
 ) -> None:
     """Bring tables into a store, which is measured without being sorted again.
 
@@ -38,17 +37,19 @@ def ingest(
     from rich.console import Console
 
     from seedproof.cli.progress import watching_phases
-    from seedproof.records.columns import Columns
+    from seedproof.predictions.options import check_options
+    from seedproof.predictions.sources import columns_of
     from seedproof.records.memory import parse_memory
     from seedproof.records.resumable_ingest import ingest_tables
 
-    limit = parse_memory(memory)
+    check_options(["ingest"], reading)
+    limit = parse_memory(reading["memory"])
     try:
         with watching_phases(Console(stderr=True)) as progress:
             store = ingest_tables(
                 tables,
                 out,
-                columns=Columns(run, example, label, prediction, probs),
+                columns=columns_of(reading),
                 memory=limit,
                 progress=progress,
             )

@@ -70,8 +70,14 @@ def main() -> None:
     try:
         _command()()
     except SeedproofError as error:
-        from seedproof.messages import printable
+        from seedproof.messages import Message, printable
 
+        suggestion = error.fields.get("suggestion")
+        if isinstance(suggestion, dict):
+            from seedproof.cli.options import command_with
+
+            command = command_with(suggestion)
+            error = error.replace(advice=Message("try", "Try: {command}", command=command))
         typer.echo(f"error {error.code}: {printable(str(error))}", err=True)
         sys.exit(2)
     except OSError as error:

@@ -2,16 +2,18 @@
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from seedproof.cli import options
 
 if TYPE_CHECKING:
+    from seedproof.predictions.options import LoadOptions
     from seedproof.report.side_by_side import SideBySide
 
 
+@options.reads_predictions
 def measure(
     targets: options.Targets,
     *,
@@ -29,24 +31,7 @@ def measure(
             "for the words of explained examples."
         ),
     ] = None,
-    run: options.Run = "run",
-    example: options.Example = "example",
-    label: options.Label = "label",
-    prediction: options.Prediction = "prediction",
-    probs: options.Probs = "p_",
-    arm: options.Arm = None,
-    split: options.Split = None,
-    metrics: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Measure these, such as flip_rate,accuracy, with flips and entropies; no more."
-        ),
-    ] = None,
-    memory: options.Memory = "2GB",
-    skip_damaged: Annotated[
-        bool,
-        typer.Option("--skip-damaged", help="Leave out what is damaged in a store, and say so."),
-    ] = False,
+    metrics: options.Metrics = None,
     engine: Annotated[
         str, typer.Option(help="Where a store is measured: serial, processes or ray.")
     ] = "serial",
@@ -56,53 +41,37 @@ def measure(
     address: Annotated[
         str | None, typer.Option(help="An existing Ray cluster, such as auto.")
     ] = None,
+    reading: "LoadOptions",
 ) -> None:
     """Measure how much of the predictions the seed decided.
 
     A table has the columns run, example, label (may be absent) and either prediction or one
-    probability a class, p_<class>.
+    probability per class, p_<class>; or one column per run: id, label, seed_0, seed_1, …
     """
     from rich.console import Console
 
+    from seedproof.api.measure import measure_arms
     from seedproof.cli.progress import watching
     from seedproof.records.location import Location
-    from seedproof.report.api import measure_arms
     from seedproof.report.files import check_folder
     from seedproof.report.text import as_text, render
 
-    columns = (run, example, label, prediction, probs)
-    asked = None if not metrics else [name.strip() for one in metrics for name in one.split(",")]
+    how: dict[str, Any] = {
+        "metrics": options.listed(metrics),
+        "engine": engine,
+        "workers": workers,
+        "address": address,
+    }
     if out is not None:
         check_folder(out)
-    if arm is None and options.n_arms(targets, skip_damaged=skip_damaged) > 1:
-        with watching(Console(stderr=True)) as progress:
-            reports = measure_arms(
-                targets[0],
-                split=split,
-                metrics=asked,
-                engine=engine,
-                workers=workers,
-                address=address,
-                skip_damaged=skip_damaged,
-                progress=progress,
-            )
+    if reading["arm"] is None and options.n_arms(targets, skip_damaged=reading["skip_damaged"]) > 1:
+        with watching(Console(stderr=True)) as reading["progress"]:
+            reports = measure_arms(targets[0], **how, **reading)
         _show_arms(reports, out=out, as_json=as_json, show=show or ())
         return
-    report = options.measured(
-        targets,
-        columns=columns,
-        arm=arm,
-        split=split,
-        memory=memory,
-        metrics=asked,
-        engine=engine,
-        workers=workers,
-        address=address,
-        examples=None
-        if out is None or engine == "serial"
-        else Location.of(out) / "examples.parquet",
-        skip_damaged=skip_damaged,
-    )
+    if out is not None and engine != "serial":
+        how["examples"] = Location.of(out) / "examples.parquet"
+    report = options.measured(targets, reading, **how)
     view = report.view(show=show or ())
     if out is not None:
         report.save(out, show=show or (), command=options.command_line())

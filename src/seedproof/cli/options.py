@@ -1,21 +1,24 @@
 """Options that several verbs share: what the targets are, and what their columns are called."""
 
+import functools
+import inspect
 import shlex
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 if TYPE_CHECKING:
-    from seedproof.records.location import Location
+    from seedproof.predictions.options import LoadOptions
     from seedproof.report.report import Report
 
 Targets: TypeAlias = Annotated[
     list[str],
     typer.Argument(
         metavar="TARGET...",
-        help="A table (CSV, TSV, Parquet, JSONL), several (one a run), an .npz, or a store.",
+        help="A table (CSV, TSV, Parquet, JSONL, .npz), several with one run each, a folder or "
+        "pattern of them, or a store.",
         show_default=False,
     ),
 ]
@@ -39,60 +42,146 @@ Show: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(help="A further column, such as text, to show for the least stable examples."),
 ]
-Run: TypeAlias = Annotated[str, typer.Option(help="Column: which training a row is from.")]
-Example: TypeAlias = Annotated[str, typer.Option(help="Column of the example ids.")]
-Label: TypeAlias = Annotated[str, typer.Option(help="Column of the gold classes.")]
-Prediction: TypeAlias = Annotated[str, typer.Option(help="Column of predicted classes.")]
-Probs: TypeAlias = Annotated[str, typer.Option(help="What probability columns begin with.")]
-Arm: TypeAlias = Annotated[str | None, typer.Option(help="Which arm of a store.")]
-Split: TypeAlias = Annotated[str | None, typer.Option(help="Which split of a store.")]
-Memory: TypeAlias = Annotated[str, typer.Option(help="What sorting a table may use.")]
+Arm: TypeAlias = Annotated[str | None, typer.Option(help="Arm of a store.")]
+Split: TypeAlias = Annotated[str | None, typer.Option(help="Split of a store.")]
+Metrics: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(help="Only these metrics, such as flip_rate,accuracy, with flips and entropies."),
+]
+# Options for reading predictions, the same in every verb: name, type, default, option.
+_READING: tuple[tuple[str, object, object, typer.models.OptionInfo], ...] = (
+    ("run", str, "run", typer.Option(help="Column that says which training a row is from.")),
+    ("example", str, "example", typer.Option("--example", "--ids", help="Column of example ids.")),
+    ("label", str, "label", typer.Option("--label", "--labels", help="Column of gold classes.")),
+    ("prediction", str, "prediction", typer.Option(help="Column of predicted classes.")),
+    ("probs", str, "p_", typer.Option(help="Prefix of probability columns.")),
+    ("wide", str, "", typer.Option(help="Prefix of the columns, if each is one run.")),
+    (
+        "positive",
+        str | None,
+        None,
+        typer.Option(help="Class whose probability is given, if there is one per example."),
+    ),
+    ("classes", str | None, None, typer.Option(help="Names of the classes: no,yes for 0 and 1.")),
+    (
+        "clusters",
+        str | None,
+        None,
+        typer.Option("--cluster", "--clusters", help="Column of examples that belong together."),
+    ),
+    (
+        "slices",
+        list[str] | None,
+        None,
+        typer.Option("--slice", "--slices", help="Column of groups to report on."),
+    ),
+    ("arm", str | None, None, typer.Option(help="Arm of a store.")),
+    ("split", str | None, None, typer.Option(help="Split of a store.")),
+    (
+        "common_examples",
+        bool,
+        False,
+        typer.Option(
+            "--common-examples", help="Drop examples that some run lacks, and count them."
+        ),
+    ),
+    ("memory", str, "2GB", typer.Option(help="Limit for reading tables.")),
+    (
+        "skip_damaged",
+        bool,
+        False,
+        typer.Option("--skip-damaged", help="Leave out what is damaged in a store, and say so."),
+    ),
+)
+_COLUMNS = ("run", "example", "label", "prediction", "probs", "wide")
 
 
-def measured(
-    targets: Sequence[str],
-    *,
-    columns: tuple[str, str, str, str, str],
-    arm: str | None,
-    split: str | None,
-    memory: str,
-    metrics: Sequence[str] | None = None,
-    engine: str = "serial",
-    workers: int | None = None,
-    address: str | None = None,
-    examples: "Location | None" = None,
-    skip_damaged: bool = False,
-) -> "Report":
-    """The report of the targets, with a progress bar where somebody can see it."""
+def reads_predictions(verb: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb the options for reading predictions, as its argument `reading`.
+
+    Args:
+        verb: A function with a keyword `reading`.
+
+    Returns:
+        The verb as typer takes it.
+    """
+    own = [one for one in inspect.signature(verb).parameters.values() if one.name != "reading"]
+    shared = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=default,
+            annotation=Annotated[kind, option],
+        )
+        for name, kind, default, option in _READING
+    ]
+
+    @functools.wraps(verb)
+    def call(*positional: object, **given: Any) -> None:  # noqa: ANN401 - whatever typer passes
+        read = {parameter.name: given.pop(parameter.name) for parameter in shared}
+        verb(*positional, **given, reading=_reading(read))
+
+    signature = inspect.Signature([*own, *shared])
+    call.__signature__ = signature  # type: ignore[attr-defined] # what typer reads
+    call.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
+    return call
+
+
+def _reading(given: dict[str, Any]) -> "LoadOptions":
+    """The options as Python takes them."""
+    from seedproof.records.columns import Columns
+
+    columns = Columns(**{name: given.pop(name) for name in _COLUMNS})
+    given["classes"] = listed([given["classes"]] if given["classes"] else None)
+    given["slices"] = listed(given["slices"])
+    return {"columns": columns, **given}  # type: ignore[typeddict-item] # by the table above
+
+
+def listed(values: Sequence[str] | None) -> list[str] | None:
+    """Names that are given one by one, or with commas between them."""
+    return None if not values else [name.strip() for one in values for name in one.split(",")]
+
+
+def measured(targets: Sequence[str], reading: "LoadOptions", **options: Any) -> "Report":  # noqa: ANN401 - passed on
+    """Measure the targets, with a progress bar on a terminal."""
     from rich.console import Console
 
+    from seedproof.api.measure import measure
     from seedproof.cli.progress import watching
-    from seedproof.records.columns import Columns
-    from seedproof.report import api
 
-    with watching(Console(stderr=True)) as progress:
-        return api.measure(
-            list(targets),
-            columns=Columns(*columns),
-            arm=arm,
-            split=split,
-            memory=memory,
-            metrics=metrics,
-            engine=engine,
-            workers=workers,
-            address=address,
-            examples=examples,
-            skip_damaged=skip_damaged,
-            progress=progress,
-        )
+    with watching(Console(stderr=True)) as reading["progress"]:
+        return measure(list(targets), **options, **reading)
 
 
 def n_arms(targets: Sequence[str], *, skip_damaged: bool = False) -> int:
-    """How many arms the target has; what is no store has one."""
-    from seedproof.records.targets import open_store
+    """Number of arms of a target; 1 for anything but a store."""
+    from seedproof.predictions.targets import is_store
+    from seedproof.records.location import Location
+    from seedproof.records.reader import Store
 
-    store = open_store(targets[0], skip_damaged=skip_damaged) if len(targets) == 1 else None
-    return 1 if store is None else len(store.arms())
+    if len(targets) != 1 or not is_store(targets[0]):
+        return 1
+    return len(Store(Location.of(targets[0]), skip_damaged=skip_damaged).arms())
+
+
+def command_with(suggestion: Mapping[str, str]) -> str:
+    """The command as it was typed, with other names of columns.
+
+    Args:
+        suggestion: Names of columns by role.
+
+    Returns:
+        A command that can be typed.
+    """
+    words, is_value = [], False
+    for word in sys.argv[1:]:
+        option, sign, _ = word.partition("=")
+        is_role = option.removeprefix("--") in {*_COLUMNS, "ids", "labels"} and "--" in option
+        if not is_role and not is_value:
+            words.append(word)
+        is_value = is_role and not sign
+    roles = [text for role, name in suggestion.items() for text in (f"--{role}", name)]
+    return shlex.join(["seedproof", *words, *roles])
 
 
 def command_line() -> str:

@@ -1,14 +1,18 @@
 """`seedproof plan`: how many seeds do I need?"""
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from seedproof.cli import options
 from seedproof.errors import OptionError
 
+if TYPE_CHECKING:
+    from seedproof.predictions.options import LoadOptions
 
+
+@options.reads_predictions
 def plan(
     *,
     detect: Annotated[
@@ -45,30 +49,20 @@ def plan(
         float | None, typer.Option(help="How two arms' flips correlate over the pilot's examples.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
-    run: options.Run = "run",
-    example: options.Example = "example",
-    label: options.Label = "label",
-    prediction: options.Prediction = "prediction",
-    probs: options.Probs = "p_",
-    arm: options.Arm = None,
-    split: options.Split = None,
-    memory: options.Memory = "2GB",
+    reading: "LoadOptions",
 ) -> None:
     """Say how many seeds an arm a difference needs, or what a number of seeds can show."""
     from rich.console import Console
 
-    from seedproof.records.columns import Columns
+    from seedproof.predictions.options import check_options
     from seedproof.report import planning
 
-    report, columns = None, (run, example, label, prediction, probs)
+    report = None
     if pilot:
         _refuse_report(pilot)
-        report = options.measured(pilot, columns=columns, arm=arm, split=split, memory=memory)
-    elif arm is not None or split is not None or Columns(*columns) != Columns():
-        raise OptionError(
-            "--arm, --split and names of columns go with --pilot. Leave them out, or give one.",
-            option="--pilot",
-        )
+        report = options.measured(pilot, reading)
+    else:
+        check_options(["nothing"], reading)
     found = planning.plan(
         detect=detect,
         detect_sd_ratio=detect_sd_ratio,

@@ -1,14 +1,18 @@
 """`seedproof report`: one chart for a paper, or the page alone."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from seedproof.cli import options
 from seedproof.errors import OptionError
 
+if TYPE_CHECKING:
+    from seedproof.predictions.options import LoadOptions
 
+
+@options.reads_predictions
 def report(
     targets: options.Targets,
     *,
@@ -23,18 +27,10 @@ def report(
         Path | None, typer.Option(help="File to write; named after the chart without.")
     ] = None,
     show: options.Show = None,
-    run: options.Run = "run",
-    example: options.Example = "example",
-    label: options.Label = "label",
-    prediction: options.Prediction = "prediction",
-    probs: options.Probs = "p_",
-    arm: options.Arm = None,
-    split: options.Split = None,
-    memory: options.Memory = "2GB",
+    reading: "LoadOptions",
 ) -> None:
     """Write one chart, or the page alone."""
-    columns = (run, example, label, prediction, probs)
-    found = options.measured(targets, columns=columns, arm=arm, split=split, memory=memory)
+    found = options.measured(targets, reading)
     if figure is None:
         if file_format is not None:
             raise OptionError(

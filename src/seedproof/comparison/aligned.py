@@ -1,16 +1,14 @@
 """The same examples of several sides, whatever the size of their shards."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from seedproof.errors import LabelConflictError, MissingExampleError
 from seedproof.records.schema import UNLABELED
-from seedproof.records.shards import Shard, ShardSource, TopProbs
+from seedproof.records.shards import Shard, ShardSource
 from seedproof.typing import IntArray
 
 
@@ -32,41 +30,10 @@ def rows_of(
     pieces = []
     for index in range(first // size, (last - 1) // size + 1):
         shard, start = read(index), index * size
-        pieces.append(_cut(shard, max(first - start, 0), min(last - start, len(shard))))
-    return pieces[0] if len(pieces) == 1 else _joined(pieces)
-
-
-def _cut(shard: Shard, first: int, last: int) -> Shard:
-    if (first, last) == (0, len(shard)):
-        return shard
-    rows = slice(first, last)
-    return replace(
-        shard,
-        ids=shard.ids[rows],
-        labels=None if shard.labels is None else shard.labels[rows],
-        probs=None if shard.probs is None else shard.probs[:, rows],
-        predictions=None if shard.predictions is None else shard.predictions[:, rows],
-        top=None if shard.top is None else shard.top.rows(rows),
-        extras=None if shard.extras is None else shard.extras.slice(first, last - first),
-    )
-
-
-def _joined(pieces: Sequence[Shard]) -> Shard:
-    def together(name: str, axis: int) -> Any:  # noqa: ANN401 - an array of the field's dtype
-        arrays = [getattr(piece, name) for piece in pieces]
-        return None if arrays[0] is None else np.concatenate(arrays, axis=axis)
-
-    extras = [piece.extras for piece in pieces if piece.extras is not None]
-    tops = [piece.top for piece in pieces if piece.top is not None]
-    return replace(
-        pieces[0],
-        ids=pa.concat_arrays([piece.ids for piece in pieces]),
-        labels=together("labels", 0),
-        probs=together("probs", 1),
-        predictions=together("predictions", 1),
-        top=TopProbs.joined(tops) if tops else None,
-        extras=pa.concat_tables(extras) if extras else None,
-    )
+        cut = slice(max(first - start, 0), min(last - start, len(shard)))
+        is_whole = (cut.start, cut.stop) == (0, len(shard))
+        pieces.append(shard if is_whole else shard.rows(cut))
+    return Shard.joined(pieces)
 
 
 @dataclass(frozen=True, eq=False)

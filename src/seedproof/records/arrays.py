@@ -1,6 +1,6 @@
 """Runs that are in memory already, as shards."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -28,10 +28,12 @@ from seedproof.records.labels_and_ids import (
     as_ids,
     as_labels,
     as_text,
+    both_classes,
     canonical_rows,
     check_text,
     class_names,
     class_places,
+    column,
     label_indices,
     label_names,
     unique_names,
@@ -50,11 +52,13 @@ class ArrayShards(ShardSource):
             integers or text.
         labels: Gold class of each example, as index or name; NaN, None, or a negative number that
             is no class where unknown.
-        ids: Id of each example; its position without them.
+        ids: Id of each example; its position if omitted.
+        extras: Further columns by name, one value per example.
         classes: Names of the classes; their indices without them.
         runs: Names of the runs; their positions without them.
         top_classes: Indices of the most probable classes, (runs, examples, top), where `values` are
             the probabilities of these alone; then `classes` are needed.
+        positive: The class whose probability floats with two axes (runs, examples) are.
         tolerance: How far from one the probabilities of a row may sum to; by their type without it.
         alone: Whether this is one run, to be written rather than measured.
 
@@ -71,12 +75,16 @@ class ArrayShards(ShardSource):
         ids: npt.ArrayLike | None = None,
         classes: Sequence[str] | None = None,
         runs: Sequence[str] | None = None,
+        extras: Mapping[str, npt.ArrayLike] | None = None,
+        positive: str | int | None = None,
         top_classes: npt.ArrayLike | None = None,
         tolerance: float | None = None,
         alone: bool = False,
     ) -> None:
-        array = _as_array(values, least_runs=1 if alone else 2)
+        array = _as_array(values, least_runs=1 if alone else 2, is_binary=positive is not None)
         gold = None if labels is None else as_labels(labels, array.shape[1])
+        if positive is not None:
+            array, classes = _both(array, str(positive), gold, classes)
         self.tolerance = sum_tolerance(array) if tolerance is None else tolerance
         self._top_classes = None if top_classes is None else _as_top(top_classes, array)
         if array.ndim == 3:
@@ -93,14 +101,20 @@ class ArrayShards(ShardSource):
             self.classes, self._values, self._labels = _encode(
                 array, gold, classes, may_be_all_wrong=alone
             )
-        self.runs, self._run_order = _in_canonical_order(_run_names(runs, len(array)))
+        self.runs = _run_names(runs, len(array))
         self.classes, self._class_order = _in_canonical_order(self.classes)
         if self._class_order is not None and self._labels is not None:
             self._labels = _renumbered(self._labels, self._class_order)
         self._ids = as_ids(ids, array.shape[1])
         self._order = None if ids is None else canonical_rows(self._ids)
+        self._extras = None if not extras else _as_extras(extras, array.shape[1])
         self.n_top = 0 if top_classes is None else array.shape[2]
         self.rows_per_shard = Layout(self.kind, self.classes, n_top=self.n_top).rows_per_group
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """Names of the further columns."""
+        return () if self._extras is None else tuple(self._extras.column_names)
 
     @property
     def has_text_ids(self) -> bool:
@@ -122,18 +136,18 @@ class ArrayShards(ShardSource):
         start = index * self.rows_per_shard
         rows = slice(start, min(start + self.rows_per_shard, self.n_examples))
         chosen: slice | IntArray = rows if self._order is None else self._order[rows]
-        ids = (
-            self._ids[rows] if self._order is None else self._ids.take(to_arrow(self._order[rows]))
-        )
+        ids, extras = self._ids[rows], None if self._extras is None else self._extras[rows]
+        if self._order is not None:
+            taken = to_arrow(self._order[rows])
+            ids = self._ids.take(taken)
+            extras = None if self._extras is None else self._extras.take(taken)
         labels = None if self._labels is None else self._labels[chosen]
         values = self._values[:, chosen]
-        if self._run_order is not None:
-            values = values[self._run_order]
         if self.kind is Kind.LABELS:
             predictions: IntArray = values.astype(np.int32, copy=False)
             if self._class_order is not None:
                 predictions = _renumbered(predictions, self._class_order)
-            return Shard(index, ids, labels, probs=None, predictions=predictions)
+            return Shard(index, ids, labels, probs=None, predictions=predictions, extras=extras)
         if self._class_order is not None and self.kind is Kind.PROBS:
             values = values[:, :, self._class_order]
         with np.errstate(over="ignore"):  # beyond float32 is infinite, and refused below
@@ -141,16 +155,14 @@ class ArrayShards(ShardSource):
         if self.kind is Kind.TOP:
             top = self._top(chosen, ids, probs)
             predicted = most_probable_of_top(*top)
-            return Shard(index, ids, labels, probs=None, predictions=predicted, top=top)
+            return Shard(index, ids, labels, None, predicted, extras=extras, top=top)
         for run_idx, of_run in enumerate(probs):
             check_probs(of_run, self._where(run_idx, ids), tolerance=self.tolerance)
-        return Shard(index, ids, labels, probs=probs, predictions=None)
+        return Shard(index, ids, labels, probs=probs, predictions=None, extras=extras)
 
     def _top(self, chosen: slice | IntArray, ids: pa.Array, probs: FloatArray) -> TopProbs:
         """The most probable classes of some rows, checked."""
         classes = np.asarray(self._top_classes)[:, chosen]
-        if self._run_order is not None:
-            classes = classes[self._run_order]
         for run_idx, (indices, values) in enumerate(zip(classes, probs, strict=True)):
             where = self._where(run_idx, ids)
             check_classes(indices, len(self.classes), where)
@@ -211,8 +223,43 @@ def _renumbered(indices: IntArray, order: IntArray) -> IntArray:
     return np.asarray(table[indices])
 
 
+def _both(
+    array: npt.NDArray[np.generic],
+    positive: str,
+    gold: npt.NDArray[np.generic] | None,
+    classes: Sequence[str] | None,
+) -> tuple[npt.NDArray[np.generic], tuple[str, ...]]:
+    """Probabilities of both classes from those of one, and the names of both."""
+    if classes is not None:
+        names = unique_names(classes, 2, "class", ClassesError)
+        positive = names[class_places(names).get(positive, 1)]
+    else:
+        labels = [] if gold is None else label_names(gold, {positive})
+        names = both_classes(positive, [name for name in labels if name is not None])
+    second = array.astype(np.float64)
+    both = [second if name == positive else 1 - second for name in names]
+    return np.stack(both, axis=-1).astype(array.dtype), names
+
+
+def _as_extras(extras: Mapping[str, npt.ArrayLike], n_examples: int) -> pa.Table:
+    """Further columns as text, as those of tables are."""
+    columns = {}
+    for name, values in extras.items():
+        given = column(values)
+        if given.shape != (n_examples,):
+            raise ShapeError(
+                "{name!r} has shape {shape!s}, but there are {n_examples} examples. "
+                "Give one value per example.",
+                name=name,
+                shape=given.shape,
+                n_examples=n_examples,
+            )
+        columns[str(name)] = pa.array([as_text(value) for value in given.tolist()], pa.string())
+    return pa.table(columns)
+
+
 def _as_array(
-    values: npt.ArrayLike | Sequence[npt.ArrayLike], *, least_runs: int
+    values: npt.ArrayLike | Sequence[npt.ArrayLike], *, least_runs: int, is_binary: bool = False
 ) -> npt.NDArray[np.generic]:
     parts = values if isinstance(values, list | tuple) else [values]
     if any(np.ma.is_masked(part) for part in parts):
@@ -235,7 +282,7 @@ def _as_array(
             "(runs, examples, classes), or predicted classes as integers or text (runs, examples).",
             dtype=array.dtype,
         )
-    _check_axes(array)
+    _check_axes(array, is_binary=is_binary)
     if len(array) < least_runs:
         raise TooFewRunsError(
             "A flip needs two runs to disagree, but there is {n_runs} run. "
@@ -251,17 +298,25 @@ def _as_array(
     return array
 
 
-def _check_axes(array: npt.NDArray[np.generic]) -> None:
+def _check_axes(array: npt.NDArray[np.generic], *, is_binary: bool) -> None:
     is_float = np.issubdtype(array.dtype, np.floating)
-    if array.ndim == 3 and is_float:
+    if is_float and array.ndim == (2 if is_binary else 3):
         return
+    if is_binary:
+        raise ShapeError(
+            "`{option}` goes with one probability per run and example, floats with two axes, and "
+            "this is {dtype} of shape {shape}. Remove it.",
+            option="positive",
+            dtype=array.dtype,
+            shape=array.shape,
+        )
     discrete = np.issubdtype(array.dtype, np.integer) or array.dtype.kind in "UTb"
     if array.ndim == 2 and discrete:
         return
     if array.ndim == 2 and is_float:
         raise ShapeError(
-            "Floats of shape {shape} have two axes. Probabilities need three, (runs, "
-            "examples, classes); for a binary model give both classes: np.stack([1 - p, p], -1).",
+            "Floats of shape {shape} have two axes. Probabilities need three, (runs, examples, "
+            "classes). If these are the probabilities of one of two classes, name it: positive=1.",
             shape=array.shape,
         )
     if array.ndim == 3:

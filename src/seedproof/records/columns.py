@@ -3,8 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seedproof.errors import ClassesError, ColumnError
+from seedproof.errors import ColumnError
+from seedproof.records.column_names import advice, suggested, wide_family
 from seedproof.records.shards import canonical_order
+
+# Taken for the ids of examples where no column is called `example`.
+ID = "id"
+PURPOSES = {
+    "example": "the ids of the examples",
+    "run": "the runs",
+    "label": "the labels",
+    "prediction": "the predictions",
+}
 
 
 @dataclass(frozen=True)
@@ -12,11 +22,24 @@ class Columns:
     """Names of the columns in a user's table.
 
     Args:
-        run: Which training the row is from.
-        example: Id of the example.
-        label: Gold class; the column may be absent.
-        prediction: Predicted class.
-        probs: What the names of the probability columns begin with; the class follows.
+        run: Column that says which training a row is from.
+        example: Column of the example ids; `id` is taken as well, where there is no `example`.
+        label: Column of the gold classes; it may be absent.
+        prediction: Column of the predicted classes.
+        probs: Prefix of the probability columns; the class follows.
+        wide: With one column per run: the prefix of their names, or all names with commas between.
+            If omitted, columns such as seed_0, seed_1, … are recognized.
+        positive: The class whose probability the predictions are, where they are no classes.
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> import seedproof as sp
+        >>> table = pa.table(
+        ...     {"seed": [0, 0, 1, 1], "id": [1, 2, 1, 2], "answer": list("abba")}
+        ... )
+        >>> report = sp.measure(table, columns=sp.Columns(run="seed", prediction="answer"))
+        >>> report["flip_rate"].value
+        1.0
     """
 
     run: str = "run"
@@ -24,6 +47,13 @@ class Columns:
     label: str = "label"
     prediction: str = "prediction"
     probs: str = "p_"
+    wide: str = ""
+    positive: str = ""
+
+    def changed(self) -> dict[str, str]:
+        """The names that are not the usual ones."""
+        usual = vars(Columns())
+        return {role: name for role, name in vars(self).items() if name != usual[role]}
 
 
 @dataclass(frozen=True)
@@ -38,6 +68,10 @@ class Roles:
         probs: Probability columns in the order of the classes; empty for predictions alone.
         classes: Class names of the probability columns.
         extras: All other columns.
+        wide: Columns of a table that has one per run; empty for a table with one row per run and
+            example.
+        positive: The class whose probability the only probability column holds; then `probs` has
+            this column, and `classes` are named once the labels are known.
     """
 
     run: str | None
@@ -47,6 +81,8 @@ class Roles:
     probs: tuple[str, ...]
     classes: tuple[str, ...]
     extras: tuple[str, ...]
+    wide: tuple[str, ...] = ()
+    positive: str | None = None
 
     @classmethod
     def find(cls, names: Sequence[str], columns: Columns, *, table: str) -> "Roles":
@@ -62,77 +98,120 @@ class Roles:
 
         Raises:
             ColumnError: A column is missing or there twice.
-            ClassesError: There is only one probability column.
         """
-        if len({name.lower() for name in names}) < len(names):
-            twice = next(n for i, n in enumerate(names) if n.lower() in map(str.lower, names[:i]))
-            raise ColumnError(
-                "{table} has two columns named {column!r} (case does not count). Rename one.",
-                table=table,
-                column=twice,
-            )
-        _require(names, columns.example, "--example", "the ids of the examples", table)
-        for wanted, usual, option, what in (
-            (columns.run, Columns.run, "--run", "the runs"),
-            (columns.label, Columns.label, "--label", "the labels"),
-            (columns.prediction, Columns.prediction, "--prediction", "the predictions"),
-        ):
-            if wanted != usual:
-                _require(names, wanted, option, what, table)
-        roles = {columns.run, columns.example, columns.label, columns.prediction}
+        _refuse_doubles(names, table)
+        example = columns.example
+        if example == Columns.example and example not in names and ID in names:
+            example = ID
+        if example not in names:
+            raise _without(example, "example", names, columns, table)
+        for role in ("run", "label", "prediction"):
+            if role in columns.changed() and getattr(columns, role) not in names:
+                raise _without(getattr(columns, role), role, names, columns, table)
+        taken = {columns.run, example, columns.label, columns.prediction}
         by_class = {
             name.removeprefix(columns.probs): name
             for name in names
-            if name.startswith(columns.probs) and name != columns.probs and name not in roles
+            if name.startswith(columns.probs) and name != columns.probs and name not in taken
         }
-        if not by_class and columns.prediction not in names:
-            raise ColumnError(
-                "{table} has neither a column {prediction!r} nor columns "
-                "'{probs}<class>'. It has: {listed}. "
-                "Name yours with --prediction NAME or --probs PREFIX.",
-                table=table,
-                prediction=columns.prediction,
-                probs=columns.probs,
-                listed=_shown(names),
-                columns=tuple(names),
-            )
-        if len(by_class) == 1:
-            raise ClassesError(
-                "{table} has one probability column, {column!r}. "
-                "Give one for each class; a binary model has two, p and 1 - p.",
-                table=table,
-                column=next(iter(by_class.values())),
-            )
-        classes = tuple(canonical_order(sorted(by_class)))
-        used = {columns.run, columns.example, columns.label, *by_class.values()}
-        if not by_class:
-            used.add(columns.prediction)
+        wide = _wide(names, columns, example, table, has_answers=bool(by_class))
+        if wide:
+            by_class = {}
+        elif not by_class and columns.prediction not in names:
+            raise _without_answers(names, columns, table)
+        positive = next(iter(by_class)) if len(by_class) == 1 else columns.positive
+        is_binary = bool(positive) and len(by_class) <= 1
+        classes = () if is_binary else tuple(canonical_order(sorted(by_class)))
+        answer = None if by_class or wide else columns.prediction
+        used = {columns.run, example, columns.label, *by_class.values(), *wide}
         return cls(
             run=columns.run if columns.run in names else None,
-            example=columns.example,
+            example=example,
             label=columns.label if columns.label in names else None,
-            prediction=None if by_class else columns.prediction,
-            probs=tuple(by_class[name] for name in classes),
+            prediction=None if is_binary else answer,
+            probs=(
+                tuple(by_class.values() or ([answer] if answer else []))
+                if is_binary
+                else tuple(by_class[name] for name in classes)
+            ),
             classes=classes,
-            extras=tuple(name for name in names if name not in used),
+            extras=tuple(name for name in names if name not in used and name != answer),
+            wide=wide,
+            positive=positive if is_binary else None,
         )
 
 
-def _require(names: Sequence[str], wanted: str, option: str, what: str, table: str) -> None:
-    if wanted not in names:
+def _refuse_doubles(names: Sequence[str], table: str) -> None:
+    if len({name.lower() for name in names}) < len(names):
+        twice = next(n for i, n in enumerate(names) if n.lower() in map(str.lower, names[:i]))
         raise ColumnError(
-            "{table} has no column {column!r} for {purpose}. It has: {listed}. "
-            "Name yours with {option} NAME, in Python with Columns({keyword}=NAME).",
+            "{table} has two columns named {column!r} (case does not count). Rename one.",
             table=table,
-            column=wanted,
-            purpose=what,
-            listed=_shown(names),
-            columns=tuple(names),
-            option=option,
-            keyword=option[2:],
+            column=twice,
         )
 
 
-def _shown(names: Sequence[str]) -> str:
+def _wide(
+    names: Sequence[str], columns: Columns, example: str, table: str, *, has_answers: bool
+) -> tuple[str, ...]:
+    """The columns that are one run each; empty if the table has a row per run and example."""
+    if not columns.wide:
+        if has_answers or columns.run in names or columns.prediction in names:
+            return ()
+        return wide_family([name for name in names if name not in {example, columns.label}])
+    listed = [name.strip() for name in columns.wide.split(",")]
+    found = tuple(
+        name
+        for name in names
+        if name in listed or (name.startswith(columns.wide) and name != columns.wide)
+    )
+    found = tuple(name for name in found if name not in {example, columns.label})
+    if len(found) < 2:
+        raise ColumnError(
+            "{table} has {n_columns} columns that begin with {prefix!r} or are listed in it. "
+            "It has: {listed}. Give --wide the prefix of the columns that are one run each.",
+            table=table,
+            n_columns=len(found),
+            prefix=columns.wide,
+            listed=shown(names),
+            columns=tuple(names),
+        )
+    return found
+
+
+def _without_answers(names: Sequence[str], columns: Columns, table: str) -> ColumnError:
+    better = suggested(names, columns.changed())
+    return ColumnError(
+        "{table} has neither a column {prediction!r} nor columns '{probs}<class>'. "
+        "It has: {listed}. {advice}",
+        table=table,
+        prediction=columns.prediction,
+        probs=columns.probs,
+        listed=shown(names),
+        columns=tuple(names),
+        suggestion=better,
+        advice=advice(better, "--prediction NAME, --probs PREFIX or --wide PREFIX"),
+    )
+
+
+def _without(
+    wanted: str, role: str, names: Sequence[str], columns: Columns, table: str
+) -> ColumnError:
+    better = suggested(names, columns.changed())
+    return ColumnError(
+        "{table} has no column {column!r} for {purpose}. It has: {listed}. {advice}",
+        table=table,
+        column=wanted,
+        purpose=PURPOSES[role],
+        listed=shown(names),
+        columns=tuple(names),
+        option=f"--{role}",
+        suggestion=better,
+        advice=advice(better, f"--{role} NAME"),
+    )
+
+
+def shown(names: Sequence[str]) -> str:
+    """The first names of a table's columns, and how many there are."""
     more = f", … ({len(names)} in all)" if len(names) > 12 else ""
     return ", ".join(repr(name) for name in names[:12]) + more

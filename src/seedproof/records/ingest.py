@@ -28,7 +28,8 @@ from seedproof.errors import (
 )
 from seedproof.messages import Message
 from seedproof.records.checks import HALF_SUM_TOLERANCE, SUM_TOLERANCE
-from seedproof.records.columns import Columns, Roles
+from seedproof.records.column_names import advice, suggested
+from seedproof.records.columns import Columns, Roles, shown
 from seedproof.records.gathered import Gathered, Gatherer
 from seedproof.records.location import Location, is_unicode
 from seedproof.records.reading_errors import BUFFER_BYTES, reason_of
@@ -43,7 +44,9 @@ from seedproof.records.scans import (
     read_line_end,
     run_names,
     select,
+    text_of,
 )
+from seedproof.records.shapes import long_form, named_classes, with_both_classes
 from seedproof.records.sorted_rows import Phases, Precision, SortedRows
 from seedproof.typing import ArrowStream
 
@@ -79,12 +82,23 @@ class Ingest:
         scratch: An existing folder for what does not fit. Whatever is finished in it is not done
             again: it may be the folder of an earlier process that did not come to its end.
         alone: Whether a single run will do.
+        classes: Names of the classes, where the tables have their indices.
+        may_differ: Whether runs may lack examples of others.
     """
 
     def __init__(
-        self, *, columns: Columns, memory: int, scratch: Path, alone: bool = False
+        self,
+        *,
+        columns: Columns,
+        memory: int,
+        scratch: Path,
+        alone: bool = False,
+        classes: Sequence[str] | None = None,
+        may_differ: bool = False,
     ) -> None:
         self._columns = columns
+        self._classes = classes
+        self._may_differ = may_differ
         self._least_runs = 1 if alone else 2
         self._scratch = scratch
         self._rows = scratch / "rows"
@@ -115,6 +129,7 @@ class Ingest:
         tables: Sequence[Path | ArrowStream],
         store: Location,
         *,
+        names: Sequence[str] | None = None,
         progress: Phases | None = None,
     ) -> tuple[Message, ...]:
         """Write all runs of the tables into a store.
@@ -122,13 +137,15 @@ class Ingest:
         Args:
             tables: One long table, or several; tables without a run column are one run each.
             store: Where the store is made; runs that are in it already are kept.
+            names: Name of the run in each table without a run column; after their files if
+                omitted.
             progress: Told how far each phase is.
 
         Returns:
             Notes: what a person should know about how the tables were read.
         """
         with _translated_errors(tables), self._db:
-            read = self._once("read.json", lambda: self._read(tables, progress))
+            read = self._once("read.json", lambda: self._read(tables, names, progress))
             notes = []
             if read["both_given"]:
                 notes.append(
@@ -147,6 +164,8 @@ class Ingest:
                 _loaded_roles(read["roles"]),
                 precision=Precision(**read["precision"]),
                 least_runs=self._least_runs,
+                classes=self._classes,
+                may_differ=self._may_differ,
                 progress=progress,
             )
             kept, dropped = self._once("extras.json", rows.constant_extras)
@@ -170,7 +189,10 @@ class Ingest:
         return json.loads(place.read_bytes())
 
     def _read(
-        self, tables: Sequence[Path | ArrowStream], progress: Phases | None
+        self,
+        tables: Sequence[Path | ArrowStream],
+        names: Sequence[str] | None,
+        progress: Phases | None,
     ) -> dict[str, Any]:
         """Take all rows to disk, gathered by run; what was found on the way."""
         shutil.rmtree(self._rows, ignore_errors=True)
@@ -178,7 +200,13 @@ class Ingest:
         before = [_state(table) for table in tables]
         scans = [self._scan(table, progress) for table in tables]
         roles = self._roles(scans)
-        gathered = self._gather(scans, roles, progress)
+        both_given = self._are_both_given(scans, roles)
+        shaped = [long_form(scan, roles) for scan in scans]
+        scans, roles = [scan for scan, _ in shaped], shaped[0][1]
+        if roles.positive is not None:
+            roles = with_both_classes(roles, self._labels(scans, roles))
+        roles = named_classes(roles, self._classes)
+        gathered = self._gather(scans, roles, names, progress)
         for table, state in zip(tables, before, strict=True):
             if _state(table) != state:
                 raise UnreadableError(
@@ -191,7 +219,7 @@ class Ingest:
             tolerance=HALF_SUM_TOLERANCE if any_half else SUM_TOLERANCE,
         )
         return {
-            "both_given": self._are_both_given(scans, roles),
+            "both_given": both_given,
             "roles": vars(roles),
             "precision": vars(precision),
             "gathered": gathered.as_dict(),
@@ -361,21 +389,46 @@ class Ingest:
                     table=scans[0].title,
                     other_table=scan.title,
                 )
-        if first.run is None and len(scans) == 1 and self._least_runs > 1:
+        is_one_run = first.run is None and not first.wide
+        if is_one_run and len(scans) == 1 and self._least_runs > 1:
+            names = list(scans[0].types)
+            better = suggested(names, self._columns.changed())
             raise ColumnError(
-                "{table} has no column {column!r} that says which training a "
-                "row is from. It has: {columns!r}. "
-                "Name it with --run NAME, or give one file a run.",
+                "{table} has no column {column!r} that says which training a row is from. "
+                "It has: {listed}. {advice}",
                 table=scans[0].title,
                 column=self._columns.run,
-                columns=tuple(list(scans[0].types)[:12]),
+                listed=shown(names),
+                columns=tuple(names),
+                suggestion=better if better and {"run", "wide"} & better.keys() else None,
+                advice=advice(
+                    better if better and {"run", "wide"} & better.keys() else None,
+                    "--run NAME, give one file per run",
+                ),
             )
         shared = [name for name in first.extras if all(name in roles.extras for roles in found)]
         return Roles(**(vars(first) | {"extras": tuple(shared)}))
 
-    def _gather(self, scans: Sequence[Scan], roles: Roles, progress: Phases | None) -> Gathered:
+    def _labels(self, scans: Sequence[Scan], roles: Roles) -> list[str]:
+        """The gold classes that occur, or the first few of many."""
+        if roles.label is None:
+            return []
+        found: set[str] = set()
+        for scan in scans:
+            label = text_of(scan, roles.label)
+            sql = f"SELECT DISTINCT {label} AS l FROM ({scan.sql}) WHERE l IS NOT NULL LIMIT 10"
+            found |= {row[0] for row in self._db.sql(sql).fetchall()}
+        return sorted(found)
+
+    def _gather(
+        self,
+        scans: Sequence[Scan],
+        roles: Roles,
+        names: Sequence[str] | None,
+        progress: Phases | None,
+    ) -> Gathered:
         """Columns r run, e example, l label, y prediction or p0…, x0… extras, run by run."""
-        names = run_names([scan.path for scan in scans])
+        names = names or run_names([scan.path for scan in scans])
         integer_ids = all(scan.types[roles.example] in INTEGERS for scan in scans)
         gatherer = Gatherer(self._rows, buffer_bytes=self._buffer_bytes)
         for index, (scan, name) in enumerate(zip(scans, names, strict=True)):
@@ -394,12 +447,16 @@ class Ingest:
 
     def _are_both_given(self, scans: Sequence[Scan], roles: Roles) -> bool:
         """Whether the tables hold predictions next to probabilities."""
-        return bool(roles.probs) and all(self._columns.prediction in scan.types for scan in scans)
+        column = self._columns.prediction
+        has_both = bool(roles.probs) and column not in roles.probs
+        return has_both and all(column in scan.types for scan in scans)
 
 
 def _loaded_roles(saved: dict[str, Any]) -> Roles:
     # JSON has lists for tuples.
-    tuples: dict[str, Any] = {name: tuple(saved[name]) for name in ("probs", "classes", "extras")}
+    tuples: dict[str, Any] = {
+        name: tuple(saved[name]) for name in ("probs", "classes", "extras", "wide")
+    }
     return Roles(**(saved | tuples))
 
 

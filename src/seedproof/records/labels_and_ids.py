@@ -18,7 +18,7 @@ from seedproof.errors import (
 from seedproof.records.arrow import texts_to_arrow, to_arrow, to_numpy
 from seedproof.records.location import is_unicode
 from seedproof.records.schema import UNLABELED
-from seedproof.records.shards import is_integer
+from seedproof.records.shards import canonical_order, is_integer
 from seedproof.typing import IntArray
 
 
@@ -153,9 +153,40 @@ def label_names(gold: npt.NDArray[np.generic], classes: Collection[str]) -> list
 def class_places(classes: Sequence[str]) -> dict[str, int]:
     """Index of each class, by its name; by its index as well, unless names are numbers, too."""
     by_name = {name: i for i, name in enumerate(classes)}
+    return {index: by_name[name] for index, name in index_names(classes).items()} | by_name
+
+
+def index_names(classes: Sequence[str]) -> dict[str, str]:
+    """Name of each class by its index as text; empty where names are numbers themselves."""
     if any(is_integer(name) for name in classes):
-        return by_name
-    return {str(i): i for i in range(len(classes))} | by_name
+        return {}
+    return {str(index): name for index, name in enumerate(classes)}
+
+
+def both_classes(positive: str, labels: Sequence[str]) -> tuple[str, ...]:
+    """Names of two classes, of which one is known.
+
+    Args:
+        positive: The class whose probability is known.
+        labels: The gold classes that occur.
+
+    Returns:
+        Both in canonical order; the other is the other label, or "0" for "1", or "not" this one.
+
+    Raises:
+        UnknownLabelError: There are other labels than those of two classes.
+    """
+    others = sorted({*labels} - {positive})
+    if len(others) > 1:
+        raise UnknownLabelError(
+            "The probability is that of {positive!r} against one other class, and there are more "
+            "labels: {labels}. Give one probability per class.",
+            positive=positive,
+            labels=tuple(others[:5]),
+        )
+    usual = {"1": "0", "true": "false", "True": "False", "yes": "no"}
+    other = others[0] if others else usual.get(positive, f"not {positive}")
+    return tuple(canonical_order(sorted([positive, other])))
 
 
 def label_indices(gold: npt.NDArray[np.generic], classes: tuple[str, ...]) -> IntArray:

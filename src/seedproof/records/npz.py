@@ -2,6 +2,7 @@
 
 import zipfile
 import zlib
+from collections.abc import Sequence
 from lzma import LZMAError
 from pathlib import Path
 from tokenize import TokenError
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from seedproof.errors import ColumnError, InputError, NotFoundError, ShapeError, UnreadableError
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.scans import run_names
-from seedproof.records.shards import canonical_order
+from seedproof.records.shards import natural_order
 
 # What zipfile, its packers and numpy's reader of headers raise on bytes that are not theirs.
 _DAMAGES = (
@@ -32,13 +33,23 @@ _DAMAGES = (
 )
 
 
-def open_npz(paths: list[Path], *, alone: bool = False) -> ArrayShards:
+def open_npz(
+    paths: list[Path],
+    *,
+    alone: bool = False,
+    names: Sequence[str] | None = None,
+    extras: Sequence[str] = (),
+    **options: Any,  # noqa: ANN401 - passed on
+) -> ArrayShards:
     """The runs of one file that holds all of them, or of several that hold one each.
 
     Args:
         paths: `.npz` files with `probs` or `predictions`, and `labels`, `ids`, `classes` and `runs`
             if there are any.
         alone: Whether a single run will do.
+        names: Name of the run in each file; after the files if omitted.
+        extras: Further arrays of the files, one value per example.
+        **options: Classes and positive class, as `ArrayShards` takes them.
 
     Returns:
         Their shards.
@@ -49,24 +60,17 @@ def open_npz(paths: list[Path], *, alone: bool = False) -> ArrayShards:
     loaded = [_load_npz(path) for path in paths]
     first = loaded[0]
     if len(loaded) == 1:
-        return ArrayShards(
-            first["probs"] if "probs" in first else first["predictions"],
-            labels=first.get("labels"),
-            ids=first.get("ids"),
-            classes=None if "classes" not in first else first["classes"].tolist(),
-            runs=None if "runs" not in first else first["runs"].tolist(),
-            alone=alone,
-        )
-    key = "probs" if "probs" in first else "predictions"
+        runs = None if "runs" not in first else first["runs"].tolist()
+        return _shards(_values(first), first, extras, {**options, "runs": runs}, alone=alone)
     for path, content in zip(paths, loaded, strict=True):
-        if key not in content or content[key].shape != first[key].shape:
+        if _key(content) != _key(first) or _values(content).shape != _values(first).shape:
             raise ShapeError(
                 "{file} and {other_file} hold arrays of different shapes. "
                 "Give every run the same examples and classes.",
                 file=path.name,
                 other_file=paths[0].name,
             )
-        for name in ("labels", "ids", "classes"):
+        for name in ("labels", "ids", "classes", *extras):
             if not _are_equal(content.get(name), first.get(name)):
                 raise InputError(
                     "{file} and {other_file} have different {array}. "
@@ -75,15 +79,62 @@ def open_npz(paths: list[Path], *, alone: bool = False) -> ArrayShards:
                     other_file=paths[0].name,
                     array=name,
                 )
-    by_name = dict(zip(run_names(paths), loaded, strict=True))
-    names = canonical_order(list(by_name))
+    by_name = dict(zip(names or run_names(paths), loaded, strict=True))
+    runs = list(by_name) if names else natural_order(list(by_name))
+    stacked = np.stack([_values(by_name[name]) for name in runs])
+    return _shards(stacked, first, extras, {**options, "runs": runs}, alone=False)
+
+
+def open_npz_apart(
+    paths: list[Path],
+    *,
+    names: Sequence[str] | None = None,
+    extras: Sequence[str] = (),
+    **options: Any,  # noqa: ANN401 - passed on
+) -> list[ArrayShards]:
+    """The run of each file as a source of its own: they may have different examples."""
+    by_name = dict(zip(names or run_names(paths), map(_load_npz, paths), strict=True))
+    runs = list(by_name) if names else natural_order(list(by_name))
+    return [
+        _shards(
+            _values(by_name[run])[np.newaxis],
+            by_name[run],
+            extras,
+            {**options, "runs": [run]},
+            alone=True,
+        )
+        for run in runs
+    ]
+
+
+def _shards(
+    values: npt.NDArray[Any],
+    content: dict[str, npt.NDArray[Any]],
+    extras: Sequence[str],
+    options: dict[str, Any],
+    *,
+    alone: bool,
+) -> ArrayShards:
+    classes = options.pop("classes", None)
+    if classes is None and "classes" in content:
+        classes = content["classes"].tolist()
     return ArrayShards(
-        np.stack([by_name[name][key] for name in names]),
-        labels=first.get("labels"),
-        ids=first.get("ids"),
-        classes=None if "classes" not in first else first["classes"].tolist(),
-        runs=names,
+        values,
+        labels=content.get("labels"),
+        ids=content.get("ids"),
+        classes=classes,
+        extras={name: content[name] for name in extras if name in content},
+        alone=alone,
+        **options,
     )
+
+
+def _key(content: dict[str, npt.NDArray[Any]]) -> str:
+    return "probs" if "probs" in content else "predictions"
+
+
+def _values(content: dict[str, npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    return content[_key(content)]
 
 
 def _are_equal(one: npt.NDArray[Any] | None, other: npt.NDArray[Any] | None) -> bool:

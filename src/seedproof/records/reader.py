@@ -28,7 +28,13 @@ from seedproof.records.schema import (
     UNLABELED,
     Kind,
 )
-from seedproof.records.shards import Shard, ShardSource, TopProbs, canonical_order
+from seedproof.records.shards import (
+    Shard,
+    ShardSource,
+    TopProbs,
+    canonical_order,
+    natural_order,
+)
 from seedproof.records.unfinished import MARK
 from seedproof.seeds import SeedPlan
 from seedproof.typing import FloatArray, IntArray
@@ -54,7 +60,7 @@ class Store:
         self.location = location
         self.study = StudyManifest.load(location)
         self.left_out: list[Message] = []
-        self._skip_damaged = skip_damaged
+        self.skips_damaged = skip_damaged
         self._n_unreadable = 0
 
     @staticmethod
@@ -64,13 +70,24 @@ class Store:
 
     @cached_property
     def runs(self) -> tuple[RunManifest, ...]:
-        """Every committed run, by name; a folder without `run.json` is no run."""
+        """Every committed run in the order of the plan, by arm.
+
+        A folder without `run.json` is not a run. Runs that were never planned come last, in natural
+        order.
+        """
         folders = (self.location / "runs").folders()
         places = [place for place in folders if (place / "run.json").is_file()]
         found = [run for place in places if (run := self._load_run(place)) is not None]
-        names = canonical_order(sorted({run.name for run in found}))
+        names = dict.fromkeys([*self._planned(), *natural_order([run.name for run in found])])
         rank = {name: i for i, name in enumerate(names)}
         return tuple(sorted(found, key=lambda run: (run.arm, rank[run.name], run.run_id)))
+
+    def _planned(self) -> list[str]:
+        """Names of the runs in the order in which they were planned, or ingested."""
+        plan = self.study.plan or {}
+        if "seeds" not in plan:
+            return list(self.study.runs or ())
+        return [run.name for run in SeedPlan(**plan["seeds"]).assignments()]
 
     @property
     def notes(self) -> tuple[Message, ...]:
@@ -95,8 +112,8 @@ class Store:
         """The finished runs of one arm on one split, aligned.
 
         Args:
-            arm: Which arm; may be left out if there is only one.
-            split: Which split; may be left out if there is only one.
+            arm: Which arm; may be omitted if there is only one.
+            split: Which split; may be omitted if there is only one.
             alone: Whether a single run will do.
 
         Returns:
@@ -105,6 +122,24 @@ class Store:
         Raises:
             TooFewRunsError: Fewer finished runs than needed.
         """
+        readers, arm = self._readers(arm, split, alone=alone, may_differ=False)
+        found = StoreShards(readers, self.study.rows_per_group)
+        self.left_out += self._unfinished(arm)
+        return found
+
+    def apart(
+        self, *, arm: str | None = None, split: str | None = None, alone: bool = False
+    ) -> list["StoreShards"]:
+        """The same runs, each as a source of its own: they may have different examples."""
+        readers, arm = self._readers(arm, split, alone=alone, may_differ=True)
+        found = [StoreShards([reader], self.study.rows_per_group) for reader in readers]
+        self.left_out += self._unfinished(arm)
+        return found
+
+    def _readers(
+        self, arm: str | None, split: str | None, *, alone: bool, may_differ: bool
+    ) -> tuple[list[RunReader], str]:
+        """Readers of the finished runs of one arm, and the arm."""
         if not self.arms():
             raise self.no_finished_run()
         arm = _only(arm, self.arms(), "arm", "--arm")
@@ -122,7 +157,7 @@ class Store:
                 unfinished=unfinished,
             )
         readers = [reader for run in chosen if (reader := self._open(run, split)) is not None]
-        if self._skip_damaged:
+        if self.skips_damaged and not may_differ:
             readers = self._fitting(readers)
         if len(readers) < (1 if alone else 2):
             raise TooFewRunsError(
@@ -133,9 +168,7 @@ class Store:
                 left_out=" ".join(map(str, self.left_out)),
                 notes=tuple(self.left_out),
             )
-        found = StoreShards(readers, self.study.rows_per_group)
-        self.left_out += self._unfinished(arm)
-        return found
+        return readers, arm
 
     def no_finished_run(self) -> TooFewRunsError:
         """What to raise where no run is finished."""
@@ -223,7 +256,7 @@ class Store:
         return alike
 
     def _leave_out(self, error: SeedproofError, template: str, **fields: str) -> None:
-        if not self._skip_damaged:
+        if not self.skips_damaged:
             raise error
         why = as_reason(error, self.location)
         self.left_out.append(Message("run-left-out", template, why=why, **fields))

@@ -36,35 +36,40 @@ class Scan:
     path: Path | None = None
 
 
+def text_of(scan: Scan, column: str) -> str:
+    """A column as text, in SQL."""
+    kind, name = scan.types[column], quote_name(column)
+    if _is_nested(kind):
+        raise DtypeError(
+            "The column {column!r} of {table} holds several values a row. Give one; "
+            "multi-label predictions are not measured.",
+            column=column,
+            table=scan.title,
+        )
+    if kind in {"FLOAT", "DOUBLE"}:
+        # pandas turns integers into floats as soon as one is missing. NaN is missing, too.
+        whole = f"CASE WHEN {name} = trunc({name}) THEN TRY_CAST({name} AS BIGINT) END"
+        found = f"coalesce(CAST({whole} AS VARCHAR), CAST({name} AS VARCHAR))"
+        # Not isnan: DuckDB answers that from Parquet's statistics, which leave NaN out.
+        return f"nullif({found}, 'nan')"
+    if kind == "BOOLEAN":
+        return f"CAST(CAST({name} AS INTEGER) AS VARCHAR)"
+    return f"CAST({name} AS VARCHAR)"
+
+
 def select(scan: Scan, roles: Roles, run_name: str, *, integer_ids: bool) -> str:
     """The query that gives one input's columns their short names and types."""
-
-    def text(column: str) -> str:
-        kind, name = scan.types[column], quote_name(column)
-        if _is_nested(kind):
-            raise DtypeError(
-                "The column {column!r} of {table} holds several values a row. Give one; "
-                "multi-label predictions are not measured.",
-                column=column,
-                table=scan.title,
-            )
-        if kind in {"FLOAT", "DOUBLE"}:
-            # pandas turns integers into floats as soon as one is missing. NaN is missing, too.
-            whole = f"CASE WHEN {name} = trunc({name}) THEN TRY_CAST({name} AS BIGINT) END"
-            found = f"coalesce(CAST({whole} AS VARCHAR), CAST({name} AS VARCHAR))"
-            # Not isnan: DuckDB answers that from Parquet's statistics, which leave NaN out.
-            return f"nullif({found}, 'nan')"
-        if kind == "BOOLEAN":
-            return f"CAST(CAST({name} AS INTEGER) AS VARCHAR)"
-        return f"CAST({name} AS VARCHAR)"
-
-    run = quote_text(run_name) if roles.run is None else text(roles.run)
-    example = f"CAST({quote_name(roles.example)} AS BIGINT)" if integer_ids else text(roles.example)
+    run = quote_text(run_name) if roles.run is None else text_of(scan, roles.run)
+    example = (
+        f"CAST({quote_name(roles.example)} AS BIGINT)"
+        if integer_ids
+        else text_of(scan, roles.example)
+    )
     parts = [f"{run} AS r", f"{example} AS e"]
     if roles.label is not None:
-        parts.append(f"{text(roles.label)} AS l")
+        parts.append(f"{text_of(scan, roles.label)} AS l")
     if roles.prediction is not None:
-        parts.append(f"{text(roles.prediction)} AS y")
+        parts.append(f"{text_of(scan, roles.prediction)} AS y")
     for index, column in enumerate(roles.probs):
         if _is_nested(scan.types[column]):
             raise DtypeError(
@@ -73,7 +78,10 @@ def select(scan: Scan, roles: Roles, run_name: str, *, integer_ids: bool) -> str
                 column=column,
                 table=scan.title,
             )
-        parts.append(f"CAST(CAST({quote_name(column)} AS DOUBLE) AS FLOAT) AS p{index}")
+        value = f"CAST({quote_name(column)} AS DOUBLE)"
+        if roles.positive not in {None, roles.classes[index]}:
+            value = f"1 - {value}"
+        parts.append(f"CAST({value} AS FLOAT) AS p{index}")
     parts += [f"CAST({quote_name(name)} AS VARCHAR) AS x{i}" for i, name in enumerate(roles.extras)]
     return f"SELECT {', '.join(parts)} FROM ({scan.sql})"
 

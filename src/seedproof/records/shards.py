@@ -1,9 +1,10 @@
 """The same examples of all runs, side by side: what the measuring pass reads."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -62,6 +63,42 @@ class Shard:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def rows(self, chosen: slice | IntArray) -> "Shard":
+        """Some of its rows."""
+        positions = np.arange(len(self))[chosen]
+        taken = pa.array(positions)
+        return replace(
+            self,
+            ids=self.ids.take(taken),
+            labels=None if self.labels is None else self.labels[chosen],
+            probs=None if self.probs is None else self.probs[:, chosen],
+            predictions=None if self.predictions is None else self.predictions[:, chosen],
+            top=None if self.top is None else self.top.rows(chosen),
+            extras=None if self.extras is None else self.extras.take(taken),
+        )
+
+    @staticmethod
+    def joined(pieces: Sequence["Shard"]) -> "Shard":
+        """The rows of several, one after the other."""
+        if len(pieces) == 1:
+            return pieces[0]
+
+        def together(name: str, axis: int) -> Any:  # noqa: ANN401 - an array of the field's dtype
+            arrays = [getattr(piece, name) for piece in pieces]
+            return None if arrays[0] is None else np.concatenate(arrays, axis=axis)
+
+        extras = [piece.extras for piece in pieces if piece.extras is not None]
+        tops = [piece.top for piece in pieces if piece.top is not None]
+        return replace(
+            pieces[0],
+            ids=pa.concat_arrays([piece.ids for piece in pieces]),
+            labels=together("labels", 0),
+            probs=together("probs", 1),
+            predictions=together("predictions", 1),
+            top=TopProbs.joined(tops) if tops else None,
+            extras=pa.concat_tables(extras) if extras else None,
+        )
 
     @property
     def gold(self) -> IntArray:
@@ -138,6 +175,24 @@ def canonical_order(names: list[str]) -> list[str]:
     if all(is_integer(name) for name in names):
         return sorted(names, key=int)
     return sorted(names, key=lambda name: name.encode())
+
+
+def natural_order(names: list[str]) -> list[str]:
+    """Names in the order that people expect: seed_2 comes before seed_10.
+
+    Examples:
+        >>> natural_order(["seed_10", "seed_2", "a"])
+        ['a', 'seed_2', 'seed_10']
+    """
+    if all(is_integer(name) for name in names):
+        return sorted(names, key=int)
+    return sorted(names, key=_natural)
+
+
+def _natural(name: str) -> tuple[list[tuple[int, int, bytes]], bytes]:
+    parts = [part for part in re.split(r"(\d+)", name) if part]
+    key = [(0, int(part), b"") if part.isdecimal() else (1, 0, part.encode()) for part in parts]
+    return key, name.encode()
 
 
 def is_integer(text: str) -> bool:

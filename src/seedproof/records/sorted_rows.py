@@ -27,11 +27,12 @@ from seedproof.records.arrow import to_numpy
 from seedproof.records.checks import SUM_TOLERANCE
 from seedproof.records.columns import Roles
 from seedproof.records.gathered import MAX_NAMES, Gathered
+from seedproof.records.labels_and_ids import index_names, unique_names
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.run_reader import RunReader
 from seedproof.records.schema import UNLABELED, Kind, Layout, Values, digest
-from seedproof.records.shards import canonical_order
+from seedproof.records.shards import canonical_order, natural_order
 from seedproof.records.writer import RunWriter
 from seedproof.typing import IntArray
 
@@ -78,6 +79,8 @@ class SortedRows:
         roles: What the user's columns are.
         precision: How probabilities are kept, and how far they may stray.
         least_runs: How many runs there must be.
+        classes: Names of the classes, where the tables have their indices.
+        may_differ: Whether runs may lack examples of others.
         progress: Told how many rows are sorted and written.
     """
 
@@ -90,9 +93,13 @@ class SortedRows:
         *,
         precision: "Precision",
         least_runs: int = 2,
+        classes: Sequence[str] | None = None,
+        may_differ: bool = False,
         progress: Phases | None = None,
     ) -> None:
         self._least_runs = least_runs
+        self._named = classes
+        self._may_differ = may_differ
         self._db = db
         self._gathered = gathered
         self._folder = folder
@@ -136,7 +143,7 @@ class SortedRows:
         return n_rows
 
     def _find_runs(self) -> list[str]:
-        runs = canonical_order(list(self._gathered.names["r"]))
+        runs = natural_order(list(self._gathered.names["r"]))
         if len(runs) > MAX_RUNS:
             raise ColumnError(
                 "The column {column!r} has more than {at_most:,} different values, so "
@@ -163,8 +170,13 @@ class SortedRows:
                 "regression outputs are not measured; map free text to answers first.",
                 at_most=MAX_CLASSES,
             )
-        whole = _spellings(spelled)
-        classes = self._roles.classes or tuple(canonical_order(sorted(set(whole.values()))))
+        whole, known_classes = _spellings(spelled), self._roles.classes
+        if self._named is not None:
+            names = unique_names(self._named, len(self._named), "class", ClassesError)
+            by_index = index_names(names)
+            whole = {name: by_index.get(one, one) for name, one in whole.items()}
+            known_classes = known_classes or tuple(canonical_order(sorted(names)))
+        classes = known_classes or tuple(canonical_order(sorted(set(whole.values()))))
         place = {name: i for i, name in enumerate(classes)}
         spelling = {name: place.get(name, place.get(whole[name])) for name in spelled}
         unknown = sorted(name for name, index in spelling.items() if index is None)
@@ -235,7 +247,7 @@ class SortedRows:
                 run = RunManifest(run_id=_run_id(name), name=name, facts=facts)
                 groups = self._write_run(store, run, layout, extras=carried, done=done)
             first = first or groups
-            if groups != first:
+            if groups != first and not self._may_differ:
                 self._explain_difference()
             done += self._gathered.rows[self._index(name)]
             self._tell("sorting", done)

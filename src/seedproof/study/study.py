@@ -268,7 +268,7 @@ class Study:
         Returns:
             A report.
         """
-        from seedproof.report.api import measure  # slow to load, and who trains needs none of it
+        from seedproof.api.measure import measure  # slow to load, and who trains needs none of it
 
         return measure(self._store, arm=arm, split=split)
 
@@ -292,7 +292,7 @@ class Study:
         Returns:
             Every metric of each arm with its effect, interval and verdict.
         """
-        from seedproof.report.api import compare
+        from seedproof.api.compare import compare
 
         return compare(
             self._store, baseline=baseline, gold=gold, split=split, match_rates=match_rates
@@ -307,7 +307,7 @@ class Study:
         Returns:
             A report for each arm.
         """
-        from seedproof.report.api import measure_arms
+        from seedproof.api.measure import measure_arms
 
         return measure_arms(self._store, split=split)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from seedproof.errors import ClassesError, ColumnError
+from seedproof.errors import ColumnError
 from seedproof.records.columns import Columns, Roles
 from seedproof.testing.errors import WithFields
 
@@ -87,7 +87,7 @@ def test_the_prefix_alone_is_no_class():
     [
         (["run", "prediction"], {}, {"column": "example", "columns": ("run", "prediction"), "option": "--example"}),
         (["run", "example"], {}, {"prediction": "prediction", "probs": "p_", "columns": ("run", "example")}),
-        (["run", "example", "prediction"], {"run": "seed"}, {"column": "seed", "option": "--run", "keyword": "run"}),
+        (["run", "example", "prediction"], {"run": "seed"}, {"column": "seed", "option": "--run"}),
         (["run", "example", "prediction"], {"label": "gold"}, {"column": "gold", "option": "--label"}),
         (["run", "example", "p_a", "p_b"], {"prediction": "y"}, {"column": "y", "option": "--prediction"}),
         (["example", "run", "Run", "prediction"], {}, {"column": "Run"}),
@@ -102,10 +102,12 @@ def test_what_is_missing_or_twice_is_named(names, called, fields):
         find(*names, **called)
 
 
-def test_one_probability_is_not_enough():
-    """A binary model has two."""
-    with pytest.raises(ClassesError, check=WithFields(table="t.csv", column="p_yes")):
-        find("example", "p_yes")
+def test_one_probability_is_that_of_its_class():
+    """The other class is named when the labels are known."""
+    roles = find("example", "p_yes", "text")
+
+    assert (roles.positive, roles.probs, roles.classes) == ("yes", ("p_yes",), ())
+    assert roles.extras == ("text",)
 
 
 def test_long_lists_of_columns_are_cut():

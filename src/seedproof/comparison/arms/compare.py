@@ -1,6 +1,6 @@
 """Arms against a baseline: one pass over the examples of all of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
@@ -24,6 +24,7 @@ from seedproof.comparison.cross import Cross, add_crosses, crosses
 from seedproof.comparison.effect import Effect, each_tail
 from seedproof.engines import SerialEngine, in_order
 from seedproof.errors import DamagedStoreError, LabelConflictError, OptionError, SeedproofError
+from seedproof.measurement.choice import asks_for_explanations, narrowed
 from seedproof.measurement.measure import known, measured, note_on_left_out
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.tally import Tally, batch_rows, batches
@@ -190,11 +191,14 @@ class CompareShard:
     paired: tuple[bool, ...]
     partners: tuple[tuple[int, ...] | None, ...]
     skip_damaged: bool = False
+    metrics: Collection[str] | None = None
 
     def empty(self) -> Part:
         """A part without examples."""
         sources = self.aligned.sources
-        tallies = [Tally(len(one.runs), len(one.classes), known(one)) for one in sources]
+        tallies = [
+            Tally(len(one.runs), len(one.classes), known(one), self.metrics) for one in sources
+        ]
         besides = [
             Beside(len(sources[0].runs), len(source.runs), is_paired, partners)
             for source, is_paired, partners in zip(
@@ -255,6 +259,7 @@ def compare_sides(
     folder: Location,
     *,
     gold: str | None = None,
+    metrics: Collection[str] | None = None,
     match_rates: bool = False,
     skip_damaged: bool = False,
     progress: Progress | None = None,
@@ -265,6 +270,8 @@ def compare_sides(
         sides: The baseline, then the others.
         folder: Where the tables of examples are written, one an arm.
         gold: The arm whose gain is the gold standard.
+        metrics: Names of the metrics to compare, those that share their counts included; all that
+            the data allows if omitted.
         match_rates: Whether thresholds of two classes are moved first, so that all runs of an arm
             give the second one equally often; then answers alone are compared.
         skip_damaged: Whether a shard that is damaged in some run is left out, with a note, and so
@@ -289,7 +296,7 @@ def compare_sides(
         raise OptionError(
             "No arm {gold!r} is compared. Known: {known}.", gold=gold, known=names[1:]
         )
-    aligned = Aligned(names, tuple(side.source for side in sides))
+    aligned = Aligned(names, tuple(narrowed(side.source, metrics) for side in sides))
     _check_labels(sides)
     notes: list[Message] = []
     if match_rates:
@@ -297,7 +304,7 @@ def compare_sides(
         aligned, notes = Aligned(names, tuple(matched)), notes_on_matching(names, matched)
     paired = tuple(side.is_paired_with(sides[0]) for side in sides[1:])
     partners = tuple(side.partners_in(sides[0]) for side in sides[1:])
-    task = CompareShard(aligned, paired, partners, skip_damaged)
+    task = CompareShard(aligned, paired, partners, skip_damaged, metrics)
     files = [folder / f"{index}.parquet" for index in range(len(sides))]
     whole = _whole(task, files, progress)
     tail = each_tail(len(sides) - 1)
@@ -319,7 +326,8 @@ def compare_sides(
         )
     ]
     notes += [note for side in sides for note in side.notes] + lost
-    notes += compare_explanations(reasons, tail=tail, skip_damaged=skip_damaged)
+    if asks_for_explanations(metrics):
+        notes += compare_explanations(reasons, tail=tail, skip_damaged=skip_damaged)
     measurements = [
         replace(one, explanations=why.measured) for one, why in zip(found, reasons, strict=True)
     ]

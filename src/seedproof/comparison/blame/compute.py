@@ -9,12 +9,12 @@ import numpy as np
 from scipy.special import logit
 
 from seedproof.comparison.blame.shares import Shares, shares_of
-from seedproof.comparison.blame.sharing import NOTHING, Sharing
 from seedproof.errors import InputError
 from seedproof.measurement.tally import batches
 from seedproof.messages import Message
 from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
+from seedproof.seeds.sharing import NOTHING, Sharing
 from seedproof.typing import FloatArray, Progress
 
 FORMAT = 1

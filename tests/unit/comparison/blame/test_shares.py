@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import t as student
 
 from seedproof.comparison.blame.shares import Share, shares_of
-from seedproof.comparison.blame.sharing import Sharing
 from seedproof.seeds import SeedPlan
+from seedproof.seeds.sharing import Sharing
 
 
 def seeds_of(n_blocks, sources=("init", "order")):

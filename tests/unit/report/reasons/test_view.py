@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import seedproof as sp
+from seedproof.api.measure import measure_arms
 from seedproof.errors import ColumnError, UnknownNameError
 from seedproof.metrics.card import card
 from seedproof.metrics.explanations import EXPLANATION_NAMES
 from seedproof.records.explanation_shards import EXPLANATIONS_LEFT_OUT
 from seedproof.records.location import Location
-from seedproof.report.api import measure_arms
 from seedproof.report.reasons.words import on_floor
 from seedproof.report.side_by_side import SideBySide
 from seedproof.report.text import as_text

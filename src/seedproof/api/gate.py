@@ -1,37 +1,37 @@
 """`sp.gate`: predictions or reports in, verdicts out."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
-from seedproof.comparison.arms.compare import Side, compare_sides
+from seedproof.api.compare import sides_of
+from seedproof.comparison.arms.compare import compare_sides
 from seedproof.comparison.arms.result import Comparison
 from seedproof.comparison.arms.saved import compare_saved
 from seedproof.comparison.gate.environment import Environment, examples_digest
 from seedproof.comparison.gate.judge import Baseline, judge
 from seedproof.comparison.gate.rules import Rule, check_names
-from seedproof.comparison.sides import Reading, open_side
 from seedproof.errors import EnvironmentChangedError, MissingExampleError, OptionError
 from seedproof.measurement.measure import measure_shards
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.saved import is_saved, load_saved
 from seedproof.messages import Message
-from seedproof.records.columns import Columns
+from seedproof.predictions.options import LoadOptions, check_options
+from seedproof.predictions.predictions import Loadable, Predictions, load_one, on_common_examples
+from seedproof.predictions.targets import Input, recognize
 from seedproof.records.location import Location
 from seedproof.records.memory import parse_memory
-from seedproof.records.reader import StoreShards
-from seedproof.records.targets import Target, as_store
-from seedproof.report.api import DEFAULT_MEMORY, checked_columns
+from seedproof.records.reader import Store
 from seedproof.report.gate_report import GateReport
 from seedproof.report.report import Report
 from seedproof.typing import Progress
 
-Judged: TypeAlias = Target | Report
-# A side that is read from records, or what a report has measured.
-Opened: TypeAlias = Side | Measurement
+# What a gate judges: records in any form, a report, or the folder of one.
+Judged: TypeAlias = Loadable | Report
+# A report's measurement, or an input that is yet to be read.
+Found: TypeAlias = Measurement | Predictions | Input
 
 
 def gate(
@@ -41,29 +41,22 @@ def gate(
     min: Mapping[str, float] | None = None,  # noqa: A002 - same
     no_worse: Mapping[str, float | None] | Iterable[str] | None = None,
     baseline: Judged | None = None,
-    arm: str | None = None,
     baseline_arm: str | None = None,
-    split: str | None = None,
-    columns: Columns | None = None,
-    memory: str | int = DEFAULT_MEMORY,
     allow_different_environments: bool = False,
-    progress: Progress | None = None,
+    **options: Unpack[LoadOptions],
 ) -> GateReport:
-    """Whether predictions keep to limits: pass, fail, or investigate.
+    """Judge predictions by limits: pass, fail, or investigate.
 
     Args:
-        target: A report, the folder of one, or whatever `sp.measure` takes.
-        max: What metrics may be at most, by name.
-        min: What metrics must be at least, by name.
+        target: A report, the folder of one, or whatever `sp.Predictions.load` takes.
+        max: Upper limits by metric.
+        min: Lower limits by metric.
         no_worse: Metrics that may not be worse than the baseline's; with margins as a mapping.
         baseline: What `no_worse` compares with.
-        arm: Which arm of the target's store.
-        baseline_arm: Which arm of the baseline's store; the same as `arm` without.
-        split: Which split of both stores.
-        columns: Names of the columns, with tables.
-        memory: What reading tables may use, such as "4GB".
+        baseline_arm: Arm of the baseline's store; the same as `arm` if omitted.
         allow_different_environments: Judge records of different environments, and note it.
-        progress: Called as the work goes on.
+        **options: How target and baseline are read: `labels`, `ids`, `classes` and others, see
+            `sp.LoadOptions`.
 
     Returns:
         The verdicts.
@@ -71,6 +64,13 @@ def gate(
     Raises:
         EnvironmentChangedError: Records were made in different environments.
         OptionError: A rule cannot be judged; the message says why.
+
+    Examples:
+        >>> import numpy as np
+        >>> import seedproof as sp
+        >>> answers = np.tile(np.arange(500) % 2, (10, 1))
+        >>> sp.gate(answers, max={"flip_rate": 0.05}).outcome
+        'pass'
     """
     rules = rules_of(max, min, no_worse)
     check_names(rules)
@@ -83,40 +83,49 @@ def gate(
             'or no_worse=["flip_rate"] in Python.',
             keyword="baseline" if compares else "no_worse",
         )
-    if baseline_arm is not None and (baseline is None or not _is_store(baseline)):
+    parse_memory(options.get("memory", "2GB"))
+    given = [_alone(one) for one in (target, baseline) if one is not None]
+    found = [_found(one) for one in given]
+    if baseline_arm is not None and (baseline is None or _kind(found[1]) != "store"):
         raise OptionError(
-            "--baseline-arm, or baseline_arm= in Python, goes with a store as the baseline. "
-            "Leave it out.",
+            "`{option}` applies to a store as the baseline. Remove it.",
+            option="baseline_arm",
             keyword="baseline_arm",
         )
     if baseline is not None:
-        _refuse_itself(target, baseline, arm, baseline_arm or arm)
+        _refuse_itself(given, found, options.get("arm"), baseline_arm)
+    check_options([_kind(one) for one in found], options)
+    chosen: list[LoadOptions] = [options, {**options, "arm": baseline_arm or options.get("arm")}]
+    opened = {
+        name: one
+        if isinstance(one, Measurement)
+        else load_one(one, how if _kind(one) == "store" else options, least_runs=2)
+        for name, one, how in zip(("target", "baseline"), found, chosen, strict=False)
+    }
+    if options.get("common_examples"):
+        records = {name: one for name, one in opened.items() if isinstance(one, Predictions)}
+        opened |= on_common_examples(records) if len(records) > 1 else {}
+    notes = _environment_notes(
+        opened["target"], opened.get("baseline"), is_allowed=allow_different_environments
+    )
     with TemporaryDirectory(prefix="seedproof-") as working:
-        reading = Reading(
-            columns=checked_columns(columns),
-            working=Path(working),
-            memory=parse_memory(memory),
-            split=split,
-            arm=arm,
-            progress=progress,
-        )
-        given = [_alone(one) for one in (target, baseline) if one is not None]
-        _refuse_what_has_no_effect(given, reading)
-        mine, theirs = _open(given[0], "target", reading), None
-        if baseline is not None:
-            theirs = _open(given[1], "baseline", replace(reading, arm=baseline_arm or arm))
-        notes = _environment_notes(mine, theirs, is_allowed=allow_different_environments)
-        if theirs is None:
-            found = _measured(mine, reading)
-            notes += found.notes
-            return GateReport(judge(found.metrics, rules, n_runs=found.n_runs, notes=notes))
-        compared = _compared(mine, theirs, reading)
-        arm_found, base_found = compared.arms[0], compared.baseline.measurement
-        known = Baseline(base_found.metrics, arm_found.effects, base_found.n_runs)
-        found = arm_found.measurement
+        progress = options.get("progress")
+        if baseline is None:
+            measured = _measured("target", opened["target"], Path(working), progress)
+            notes += measured.notes
+            return GateReport(judge(measured.metrics, rules, n_runs=measured.n_runs, notes=notes))
+        compared = _compared(opened, Path(working), progress)
+        arm, base = compared.arms[0], compared.baseline.measurement
+        known = Baseline(base.metrics, arm.effects, base.n_runs)
         notes += compared.notes
         return GateReport(
-            judge(found.metrics, rules, n_runs=found.n_runs, baseline=known, notes=notes)
+            judge(
+                arm.measurement.metrics,
+                rules,
+                n_runs=arm.measurement.n_runs,
+                baseline=known,
+                notes=notes,
+            )
         )
 
 
@@ -162,20 +171,18 @@ def _margins(given: object) -> Mapping[str, float | None]:
 
 
 def _refuse_itself(
-    target: Judged, baseline: Judged, arm: str | None, baseline_arm: str | None
+    given: list[Any], found: list[Found], arm: str | None, baseline_arm: str | None
 ) -> None:
-    """The same records, or the same report, on both sides."""
-    is_same = target is baseline
-    if not is_same and (places := _places(target)) is not None:
-        is_same = places == _places(baseline)
+    """Refuse the same records, or the same report, on both sides."""
+    is_same = given[0] is given[1]
+    if not is_same and (places := _places(given[0])) is not None:
+        is_same = places == _places(given[1])
     if not is_same:
         return
-    alone = _alone(target)
-    store = None if isinstance(alone, Report) else as_store(alone)
-    if store is not None:
-        arms = store.arms()
+    if _kind(found[0]) == "store":
+        arms = Store(found[0].parts).arms() if isinstance(found[0], Input) else ()
         only = arms[0] if len(arms) == 1 else None
-        if (arm or only) != (baseline_arm or only):
+        if (arm or only) != (baseline_arm or arm or only):
             return
         raise OptionError(
             "The target and the baseline are the same arm of the same store, and nothing is worse "
@@ -209,77 +216,60 @@ def _alone(target: Judged) -> Judged:
     return target
 
 
-def _is_store(target: Judged) -> bool:
-    only = _alone(target)
-    return not isinstance(only, Report) and as_store(only) is not None
-
-
-def _saved(target: Judged) -> Location | None:
-    """The folder of a report that a target names; None if it names something else."""
-    if not isinstance(target, str | os.PathLike):
-        return None
-    place = Location.of(target)
-    return place if is_saved(place) else None
-
-
-def _open(target: Judged, name: str, reading: Reading) -> Opened:
-    """A report's measurement, or the records of a target, ready to be read."""
+def _found(target: Judged) -> Found:
+    """A report's measurement; or an input, recognized."""
     if isinstance(target, Report):
         return target.measurement
-    folder = _saved(target)
-    if folder is not None:
-        return load_saved(folder)
-    return open_side(target, name, reading, 0 if name == "target" else 1)
+    if isinstance(target, Predictions):
+        return target
+    if isinstance(target, str | os.PathLike) and is_saved(place := Location.of(target)):
+        return load_saved(place)
+    return recognize(target)
 
 
-def _refuse_what_has_no_effect(targets: Sequence[Judged], reading: Reading) -> None:
-    """Whoever gives an option expects it to do something."""
-    records = [one for one in targets if not isinstance(one, Report) and _saved(one) is None]
-    stores = [one for one in records if _is_store(one)]
-    if not stores and (reading.arm is not None or reading.split is not None):
-        raise OptionError(
-            "--arm and --split, or arm= and split= in Python, go with stores, and none is given. "
-            "Leave them out.",
-            keywords=("arm", "split"),
-        )
-    if len(stores) == len(records) and reading.columns != Columns():
-        raise OptionError(
-            "Names of columns go with tables, and none is given. Leave them out.",
-            keyword="columns",
-        )
+def _kind(found: Found) -> str:
+    if isinstance(found, Measurement):
+        return "report"
+    return "predictions" if isinstance(found, Predictions) else found.kind
 
 
-def _measured(side: Opened, reading: Reading) -> Measurement:
-    if isinstance(side, Measurement):
-        return side
-    place = Location.of(reading.working / f"{side.name}.parquet")
-    return measure_shards(side.source, place, progress=reading.progress, notes=side.notes)
+def _measured(
+    name: str, one: Measurement | Predictions, working: Path, progress: Progress | None
+) -> Measurement:
+    if isinstance(one, Measurement):
+        return one
+    place = Location.of(working / f"{name}.parquet")
+    return measure_shards(one.source, place, progress=progress, notes=one.notes)
 
 
-def _compared(mine: Opened, theirs: Opened, reading: Reading) -> Comparison:
+def _compared(
+    opened: Mapping[str, Measurement | Predictions], working: Path, progress: Progress | None
+) -> Comparison:
     """The effects: in one pass over the records of both, or from figures where one is a report."""
-    if isinstance(mine, Side) and isinstance(theirs, Side):
-        folder = Location.of(reading.working)
-        return compare_sides([theirs, mine], folder, progress=reading.progress)
-    both = [_measured(side, reading) for side in (theirs, mine)]
+    names = ["baseline", "target"]
+    records = {name: one for name in names if isinstance(one := opened[name], Predictions)}
+    if len(records) == 2:
+        return compare_sides(sides_of(records), Location.of(working), progress=progress)
+    both = [_measured(name, opened[name], working, progress) for name in names]
     if len({examples_digest(one.examples_file) for one in both}) > 1:
         raise MissingExampleError(
             "The target and the baseline are of different examples, or of different gold labels. "
             "Predict the same examples with both.",
             sides=("target", "baseline"),
         )
-    return compare_saved(["baseline", "target"], both)
+    return compare_saved(names, both)
 
 
-def _environment(side: Opened) -> Environment:
+def _environment(one: Measurement | Predictions) -> Environment:
     """What the runs of a store were made in; nothing is known of tables and reports."""
-    if isinstance(side, Side) and isinstance(side.source, StoreShards):
-        return Environment.of(side.source.manifests)
-    return Environment({})
+    return Environment.of(one.source.manifests if isinstance(one, Predictions) else ())
 
 
 def _environment_notes(
-    mine: Opened, theirs: Opened | None, *, is_allowed: bool
+    mine: Measurement | Predictions,
+    theirs: Measurement | Predictions | None,
+    *,
+    is_allowed: bool,
 ) -> tuple[Message, ...]:
     """What differs between environments, as notes; an error unless that is allowed."""
     here = _environment(mine)

@@ -79,9 +79,7 @@ def test_array_options_do_not_go_with_files(tmp_path):
     """Labels of a table are a column."""
     (tmp_path / "x.csv").write_text("run,example,prediction\n", encoding="utf-8")
 
-    with pytest.raises(
-        OptionError, check=WithFields(given=("labels",), kinds="array", kind="table")
-    ):
+    with pytest.raises(OptionError, check=WithFields(option="labels", type_name="list")):
         sp.measure(str(tmp_path / "x.csv"), labels=[0, 1])
 
 

@@ -5,8 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from seedproof.comparison.blame.sharing import NOTHING, Sharing, note_on_shared_seeds
 from seedproof.seeds import SeedPlan
+from seedproof.seeds.sharing import NOTHING, Sharing, note_on_shared_seeds
 
 
 def sharing_of(plan):

@@ -1,0 +1,176 @@
+"""`sp.compare` and `sp.compare_versions`: is the difference more than luck?"""
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, TypeAlias, Unpack
+
+from seedproof.comparison.arms.compare import Side, compare_sides
+from seedproof.comparison.arms.saved import compare_saved
+from seedproof.comparison.versions.compare import compare_versions as pass_over_versions
+from seedproof.errors import OptionError
+from seedproof.measurement.choice import check_allowed, known_metrics
+from seedproof.measurement.result import Measurement
+from seedproof.measurement.saved import is_saved, load_saved
+from seedproof.predictions.arms import as_list, baseline_first, load_arms, load_each
+from seedproof.predictions.options import LoadOptions, check_options, given
+from seedproof.predictions.predictions import Loadable, Predictions
+from seedproof.records.location import Location
+from seedproof.records.memory import parse_memory
+from seedproof.report.comparison.report import ComparisonReport
+from seedproof.report.report import Report
+from seedproof.report.versions import VersionReport
+
+# What one arm of a comparison may be.
+Arm: TypeAlias = Loadable | Report
+
+
+def compare(
+    targets: Loadable | Sequence[Arm] | Mapping[str, Arm],
+    *,
+    baseline: str | None = None,
+    gold: str | None = None,
+    metrics: Sequence[str] | None = None,
+    paired: bool = False,
+    match_rates: bool = False,
+    **options: Unpack[LoadOptions],
+) -> ComparisonReport:
+    """Compare arms with a baseline, and decide which differences are more than luck.
+
+    Args:
+        targets: A store with several arms; or at least two inputs, each the runs of one arm, in a
+            list or by name: predictions, arrays, tables, stores, folders of saved reports, or
+            reports.
+        baseline: Name of the arm that all others are compared with; if omitted the arm `none`, or
+            the first.
+        gold: An arm, such as an ensemble, whose gain counts as 100 %.
+        metrics: Names of the metrics to compare; everything that the predictions allow if omitted.
+        paired: Whether runs of one name in several tables share their seeds. Runs of stores are
+            paired by the seeds that they recorded.
+        match_rates: Move the decision threshold of each run of a binary classifier, so that all
+            runs of an arm give the second class equally often: to the mean number of examples over
+            its runs, those with the highest probabilities. Then only answers are compared: metrics
+            of probabilities and explanations are left out. Holds one number per run and example of
+            one arm in memory.
+        **options: How targets are read: `labels`, `ids`, `classes` and others, see
+            `sp.LoadOptions`. An option goes to the targets that it applies to.
+
+    Returns:
+        Every metric of each arm with its effect, interval and verdict.
+
+    Raises:
+        InputError: The targets cannot be compared; the message says why and what to do.
+
+    Examples:
+        >>> import numpy as np
+        >>> import seedproof as sp
+        >>> rng = np.random.default_rng(0)
+        >>> noisy, calm = (
+        ...     rng.integers(0, 2, (10, 500)),
+        ...     np.tile(rng.integers(0, 2, 500), (10, 1)),
+        ... )
+        >>> report = sp.compare({"noisy": noisy, "calm": calm})
+        >>> report.effect("calm", "flip_rate").verdict
+        'steadier'
+    """
+    parse_memory(options.get("memory", "2GB"))
+    asked = known_metrics(metrics)
+    reports = _reports(*as_list(targets))
+    if reports is not None:
+        check_options(["report"], {**options, "skip_damaged": None})
+        extra = {"paired": paired, "match_rates": match_rates, "metrics": asked is not None}
+        extra["skip_damaged"] = bool(given(options).get("skip_damaged"))
+        if any(extra.values()):
+            raise OptionError(
+                "`{option}` applies to records, and only reports are given. Remove it.",
+                option=next(name for name, is_given in extra.items() if is_given),
+            )
+        ordered = baseline_first(reports, baseline)
+        return ComparisonReport(compare_saved(list(ordered), list(ordered.values()), gold=gold))
+    arms = load_arms(targets, options, baseline=baseline, paired=paired)  # type: ignore[arg-type] # no report is among them
+    for arm in arms.values():
+        check_allowed(asked, arm.source)
+    scratch = Path(mkdtemp(prefix="seedproof-"))
+    try:
+        result = compare_sides(
+            sides_of(arms),
+            Location.of(scratch),
+            gold=gold,
+            metrics=asked,
+            match_rates=match_rates,
+            skip_damaged=options.get("skip_damaged", False),
+            progress=options.get("progress"),
+        )
+    except BaseException:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
+    return ComparisonReport(result, scratch)
+
+
+def compare_versions(old: Loadable, new: Loadable, **options: Unpack[LoadOptions]) -> VersionReport:
+    """Compare a new version of a model with the old one, next to what another seed would change.
+
+    Args:
+        old: Runs of the version that is deployed; one of the two versions may have a single run.
+        new: Runs of the version that may replace it, on the same examples.
+        **options: How both are read: `labels`, `ids`, `classes` and others, see `sp.LoadOptions`.
+            Figures are given for each value of `slices` as well.
+
+    Returns:
+        Flips between the versions and within them, and the examples that the seed does not
+        explain.
+
+    Raises:
+        InputError: The versions cannot be compared; the message says why and what to do.
+
+    Examples:
+        >>> import seedproof as sp
+        >>> old, new = [[0, 1, 1], [0, 1, 1]], [[0, 1, 0], [0, 1, 0]]
+        >>> round(sp.compare_versions(old, new)["flip_rate"].value, 3)
+        0.333
+    """
+    parse_memory(options.get("memory", "2GB"))
+    arms = load_each([old, new], ["old", "new"], options, least_runs=1)
+    scratch = Path(mkdtemp(prefix="seedproof-"))
+    try:
+        result = pass_over_versions(
+            arms["old"].source,
+            arms["new"].source,
+            Location.of(scratch / "examples.parquet"),
+            slices=tuple(dict.fromkeys(name for arm in arms.values() for name in arm.slices)),
+            progress=options.get("progress"),
+            notes=tuple(dict.fromkeys(note for arm in arms.values() for note in arm.notes)),
+        )
+    except BaseException:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
+    return VersionReport(result, scratch)
+
+
+def sides_of(arms: Mapping[str, Predictions]) -> list[Side]:
+    """Arms as the comparing pass takes them."""
+    return [Side(name, p.source, p.pairs, p.costs, p.notes) for name, p in arms.items()]
+
+
+def _reports(targets: list[Any], names: list[str] | None) -> dict[str, Measurement] | None:
+    """The measurements of reports and of their folders by name; None if there is none of them."""
+    found: dict[str, Measurement] = {}
+    for index, target in enumerate(targets):
+        own = None if names is None else names[index]
+        if isinstance(target, Report):
+            usual = "baseline" if index == 0 else f"arm {index}"
+            found[own or usual] = target.measurement
+        elif isinstance(target, str | os.PathLike) and is_saved(place := Location.of(target)):
+            short = Path(os.fspath(target)).name
+            found[own or (short if short not in found else os.fspath(target))] = load_saved(place)
+    if not found:
+        return None
+    if len(found) < len(targets):
+        raise OptionError(
+            "Reports and records cannot be compared with each other. Give the records of all arms.",
+            n_reports=len(found),
+            n_targets=len(targets),
+        )
+    return found

@@ -1,0 +1,193 @@
+"""`sp.measure`: predictions in, a report out."""
+
+import os
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Unpack
+
+from seedproof.engines import Engine
+from seedproof.errors import OptionError
+from seedproof.measurement.choice import (
+    asks_for_dynamics,
+    asks_for_explanations,
+    check_allowed,
+    known_metrics,
+    narrowed,
+)
+from seedproof.measurement.engines import measuring_workers
+from seedproof.measurement.measure import measure_on, measure_shards
+from seedproof.measurement.reasons import with_explanations
+from seedproof.measurement.result import Measurement
+from seedproof.measurement.steps import with_dynamics
+from seedproof.messages import Message
+from seedproof.predictions.options import LoadOptions
+from seedproof.predictions.predictions import Loadable, Predictions, load
+from seedproof.records.location import Location
+from seedproof.records.memory import parse_memory
+from seedproof.records.reader import Store
+from seedproof.report.report import Report
+from seedproof.report.side_by_side import SideBySide
+from seedproof.typing import Progress
+
+
+def measure(
+    target: Loadable,
+    *,
+    metrics: Sequence[str] | None = None,
+    engine: str | Engine = "serial",
+    workers: int | None = None,
+    address: str | None = None,
+    examples: str | os.PathLike[str] | Location | None = None,
+    **options: Unpack[LoadOptions],
+) -> Report:
+    """Measure how much of the predictions the seed decided.
+
+    Args:
+        target: Predictions of at least two runs, as `sp.Predictions.load` takes them: arrays
+            (runs, examples, classes) or (runs, examples), dataframes, files (CSV, TSV, Parquet,
+            JSONL, npz), a folder of files, a store.
+        metrics: Names of the metrics to measure; others that share their counts come along, as do
+            flips and entropies. If omitted, everything that the predictions allow.
+        engine: Where the work is done: `serial`, `processes`, or `ray`. Figures are the same.
+        workers: Number of shards at a time, with processes or ray.
+        address: An existing Ray cluster, such as "auto".
+        examples: A folder or URL where workers write the table of examples, with processes or ray;
+            all machines must see it. If omitted, the table is on this machine and is removed with
+            the report.
+        **options: How the target is read: `labels`, `ids`, `classes` and others, see
+            `sp.LoadOptions`.
+
+    Returns:
+        A report.
+
+    Raises:
+        InputError: The predictions cannot be measured; the message says why and what to do.
+
+    Examples:
+        >>> import seedproof as sp
+        >>> report = sp.measure([[0, 1, 1, 0], [0, 1, 0, 0]], labels=[0, 1, 1, 0])
+        >>> report["flip_rate"].value, report["accuracy"].value
+        (0.25, 0.875)
+    """
+    parse_memory(options.get("memory", "2GB"))
+    asked = known_metrics(metrics)
+    predictions = load(target, options, least_runs=2)
+    scratch = Path(mkdtemp(prefix="seedproof-"))
+    try:
+        result = _measured(
+            predictions,
+            Location.of(scratch / "examples.parquet"),
+            examples=examples,
+            asked=asked,
+            skip_damaged=options.get("skip_damaged", False),
+            progress=options.get("progress"),
+            engine=engine,
+            workers=workers,
+            address=address,
+        )
+    except BaseException:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
+    return Report(result, scratch)
+
+
+def _measured(
+    predictions: Predictions,
+    place: Location,
+    *,
+    examples: str | os.PathLike[str] | Location | None,
+    asked: Sequence[str] | None,
+    skip_damaged: bool,
+    progress: Progress | None,
+    engine: str | Engine,
+    workers: int | None,
+    address: str | None,
+) -> Measurement:
+    source, notes = predictions.source, predictions.notes
+    check_allowed(asked, source)
+    if asked is not None:
+        chosen = Message(
+            "some-metrics",
+            "Measured as asked: {metrics}. The rest is left out.",
+            metrics=tuple(asked),
+        )
+        notes = (*notes, chosen)
+    read = narrowed(source, asked)
+    pool = measuring_workers(engine, source.n_shards, workers=workers, address=address)
+    if pool is None:
+        if examples is not None:
+            raise OptionError(
+                "A place for examples goes with the engines processes and ray. Leave it out, and "
+                "save the report.",
+                keyword="examples",
+            )
+        result = measure_shards(
+            read, place, asked=asked, skip_damaged=skip_damaged, progress=progress, notes=notes
+        )
+    else:
+        place = place if examples is None else Location.of(examples)
+        result = measure_on(
+            pool,
+            read,
+            place,
+            asked=asked,
+            skip_damaged=skip_damaged,
+            progress=progress,
+            notes=notes,
+        )
+    if asks_for_explanations(asked):
+        result = with_explanations(
+            result,
+            source,
+            engine=None if pool is None else pool.engine,
+            skip_damaged=skip_damaged,
+            progress=progress,
+        )
+    if asks_for_dynamics(asked):
+        result = with_dynamics(result, source, skip_damaged=skip_damaged, progress=progress)
+    return result
+
+
+def measure_arms(
+    store: str | os.PathLike[str] | Location,
+    *,
+    metrics: Sequence[str] | None = None,
+    engine: str | Engine = "serial",
+    workers: int | None = None,
+    address: str | None = None,
+    **options: Unpack[LoadOptions],
+) -> SideBySide:
+    """Measure all arms of a store, side by side.
+
+    Args:
+        store: Folder or URL of a study's store.
+        metrics: Names of the metrics to measure; everything if omitted.
+        engine: Where the work is done: `serial`, `processes`, or `ray`.
+        workers: Number of shards at a time, with processes or ray.
+        address: An existing Ray cluster, such as "auto".
+        **options: How the store is read: `split`, `skip_damaged` and others, see
+            `sp.LoadOptions`.
+
+    Returns:
+        A report for each arm that has at least two finished runs.
+
+    Raises:
+        TooFewRunsError: No run is finished.
+    """
+    place = Location.of(store)
+    opened = Store(place, skip_damaged=options.get("skip_damaged", False))
+    arms = opened.arms()
+    if not arms:
+        raise opened.no_finished_run()
+    n_runs = Counter(run.arm for run in opened.runs if run.status == "finished")
+    enough = [arm for arm in arms if n_runs[arm] >= 2] or arms
+    reports = {}
+    for arm in enough:
+        of_arm: LoadOptions = {**options, "arm": arm}
+        reports[arm] = measure(
+            place, metrics=metrics, engine=engine, workers=workers, address=address, **of_arm
+        )
+    return SideBySide(reports, left_out=[arm for arm in arms if arm not in enough])

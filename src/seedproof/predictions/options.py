@@ -1,0 +1,136 @@
+"""Options for reading predictions, and the inputs that each applies to."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, TypedDict
+
+import numpy.typing as npt
+
+from seedproof.errors import OptionError
+from seedproof.records.columns import Columns
+from seedproof.typing import Progress
+
+DEFAULT_MEMORY = "2GB"
+
+
+class LoadOptions(TypedDict, total=False):
+    """Options that every verb takes, in Python and on the command line.
+
+    Attributes:
+        labels: Gold class of each example, with arrays; the name of their column, with tables.
+        ids: Id of each example, with arrays; the name of their column, with tables.
+        classes: Names of the classes, in the order of their indices.
+        runs: Names of the runs, with arrays.
+        positive: The class whose probability is given, where there is one probability per example:
+            floats (runs, examples), or a single column.
+        columns: Names of the columns, with tables.
+        clusters: Examples that belong together: one value per example, with arrays; the name of a
+            column, with anything else.
+        slices: Groups of examples to report on: values per example by name, with arrays; names of
+            columns, with anything else.
+        arm: Arm of a store; may be omitted if there is only one.
+        split: Split of a store; may be omitted if there is only one.
+        common_examples: Drop examples that some run lacks, and count them, instead of refusing
+            them.
+        memory: Limit for reading tables, such as "4GB"; larger tables are sorted on disk.
+        skip_damaged: Leave out what is damaged in a store, with a note, instead of refusing it: a
+            run that cannot be read or does not fit, a row group of all runs if it is damaged in
+            one, and explanations by a method that are damaged in some run.
+        progress: Called as the work goes on.
+    """
+
+    labels: npt.ArrayLike | str | None
+    ids: npt.ArrayLike | str | None
+    classes: Sequence[str] | None
+    runs: Sequence[str] | None
+    positive: str | int | None
+    columns: Columns | None
+    clusters: npt.ArrayLike | str | None
+    slices: Mapping[str, npt.ArrayLike] | Sequence[str] | None
+    arm: str | None
+    split: str | None
+    common_examples: bool
+    memory: str | int
+    skip_damaged: bool
+    progress: Progress | None
+
+
+# These are settings of reading: they may be given with any input.
+SETTINGS = frozenset({"memory", "skip_damaged", "progress"})
+TAKEN_BY: dict[str, frozenset[str]] = {
+    "array": frozenset({"labels", "ids", "classes", "runs", "positive", "clusters", "slices"}),
+    "npz": frozenset({"classes", "positive", "clusters", "slices", "common_examples"}),
+    "table": frozenset(
+        {
+            "labels",
+            "ids",
+            "classes",
+            "positive",
+            "columns",
+            "clusters",
+            "slices",
+            "common_examples",
+        }
+    ),
+    "store": frozenset({"arm", "split", "clusters", "slices", "common_examples"}),
+    "predictions": frozenset({"common_examples"}),
+    "report": frozenset(),
+    "ingest": frozenset({"columns", "positive"}),
+    "nothing": frozenset(),
+}
+# What predictions are read from.
+INPUTS = ("array", "npz", "table", "store")
+NAMES = {
+    "array": "arrays",
+    "npz": ".npz files",
+    "table": "tables",
+    "store": "stores",
+    "predictions": "Predictions",
+    "report": "reports",
+    "ingest": "tables to ingest",
+    "nothing": "no predictions",
+}
+
+
+def given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that have a value of their own."""
+    usual = (None, False, Columns())
+    return {
+        name: value
+        for name, value in options.items()
+        if not any(value is one or (isinstance(value, Columns) and value == one) for one in usual)
+    }
+
+
+def check_options(kinds: Collection[str], options: Mapping[str, Any]) -> None:
+    """Refuse options that apply to none of the inputs.
+
+    Args:
+        kinds: Kinds of the inputs: array, npz, table, store, predictions or report.
+        options: Options by their names in Python.
+
+    Raises:
+        OptionError: An option applies to none of them, or has a value of another type.
+    """
+    for name in given(options):
+        if name in SETTINGS or any(name in TAKEN_BY[kind] for kind in kinds):
+            continue
+        applies_to = [NAMES[kind] for kind in INPUTS if name in TAKEN_BY[kind]]
+        raise OptionError(
+            "`{option}` applies to {applies_to} only, and here are {inputs}. Remove it.",
+            option=name,
+            applies_to=" and ".join(applies_to),
+            inputs=" and ".join(NAMES[kind] for kind in dict.fromkeys(kinds)),
+            kinds=tuple(kinds),
+        )
+    columns = options.get("columns")
+    if columns is not None and not isinstance(columns, Columns):
+        raise OptionError(
+            "`{option}` is a {type_name}. Give sp.Columns(run=…, example=…, …).",
+            option="columns",
+            type_name=type(columns).__name__,
+        )
+
+
+def options_for(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that one of several inputs takes."""
+    return {name: value for name, value in given(options).items() if name in TAKEN_BY[kind]}

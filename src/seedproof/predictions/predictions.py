@@ -1,0 +1,425 @@
+"""The aligned answers of several runs: the one object that every verb takes."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, TypeAlias, Unpack
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from seedproof.errors import ColumnError, TooFewRunsError
+from seedproof.messages import Message
+from seedproof.predictions.options import (
+    DEFAULT_MEMORY,
+    LoadOptions,
+    check_options,
+    options_for,
+)
+from seedproof.predictions.shared_examples import (
+    SubsetShards,
+    common_ids,
+    example_ids,
+    note_on_dropped,
+)
+from seedproof.predictions.sources import TemporaryFolder, from_store, read
+from seedproof.predictions.targets import Input, Target, recognize
+from seedproof.records.columns import Columns, shown
+from seedproof.records.location import Location
+from seedproof.records.reader import Store
+from seedproof.records.schema import UNLABELED
+from seedproof.records.shards import ShardSource
+from seedproof.typing import ArrowStream, Progress
+
+# Scalars that a run may log to say what it cost besides its own seconds.
+COSTS = ("forward_passes", "serving_multiplier")
+
+
+@dataclass(frozen=True)
+class Check:
+    """A finding about the input.
+
+    Args:
+        name: Its name, such as duplicate-runs.
+        severity: note, warning or error.
+        runs: The runs that it is about.
+        message: What was found.
+        remedy: What to do about it.
+    """
+
+    name: str
+    severity: str
+    runs: tuple[str, ...]
+    message: str
+    remedy: str
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """What several runs answered to the same examples: read, aligned and described.
+
+    Make it with `from_arrays`, `from_table`, `from_store`, or `load`, which recognizes its input.
+    Every verb takes it, and takes whatever `load` takes.
+
+    Args:
+        source: Where the rows are read, shard by shard.
+        notes: How the input was read.
+        clusters: Column of the examples that belong together; None if they do not.
+        slices: Columns of the groups to report on.
+        pairs: What tells which runs of two arms belong together, per run; None if nothing does.
+        folder: A temporary folder that is removed with the predictions.
+
+    Examples:
+        >>> import seedproof as sp
+        >>> p = sp.Predictions.from_arrays([[0, 1, 1], [0, 0, 1]], labels=[0, 1, 1])
+        >>> p
+        <Predictions: 2 runs × 3 examples, labels, 3 with a gold label>
+        >>> p.runs
+        ('0', '1')
+        >>> round(sp.measure(p)["flip_rate"].value, 3)
+        0.333
+    """
+
+    source: ShardSource
+    notes: tuple[Message, ...] = ()
+    clusters: str | None = None
+    slices: tuple[str, ...] = ()
+    pairs: tuple[str, ...] | None = None
+    folder: TemporaryFolder | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        for column in (*([self.clusters] if self.clusters else []), *self.slices):
+            if column not in self.source.extras:
+                raise ColumnError(
+                    "There is no further column {column!r} for clusters or slices that has the "
+                    "same value in all runs of an example. There are: {listed}.",
+                    column=column,
+                    listed=shown(self.source.extras) or "none",
+                    known=self.source.extras,
+                )
+
+    @classmethod
+    def from_arrays(
+        cls,
+        values: npt.ArrayLike | Sequence[npt.ArrayLike] | Mapping[str, npt.ArrayLike],
+        *,
+        labels: npt.ArrayLike | None = None,
+        ids: npt.ArrayLike | None = None,
+        classes: Sequence[str] | None = None,
+        runs: Sequence[str] | None = None,
+        positive: str | int | None = None,
+        clusters: npt.ArrayLike | None = None,
+        slices: Mapping[str, npt.ArrayLike] | None = None,
+    ) -> "Predictions":
+        """Predictions that are in memory.
+
+        Args:
+            values: Probabilities (runs, examples, classes); predicted classes (runs, examples) as
+                integers or text; or one array per run, in a list or by name.
+            labels: Gold class of each example, as index or name; None, NaN or -1 where unknown.
+            ids: Id of each example; its position if omitted.
+            classes: Names of the classes; their indices if omitted.
+            runs: Names of the runs; their positions if omitted.
+            positive: The class whose probability floats with two axes (runs, examples) are.
+            clusters: One value per example; examples with the same value belong together.
+            slices: Values per example by name of the slice.
+
+        Returns:
+            The predictions.
+
+        Examples:
+            >>> import numpy as np
+            >>> import seedproof as sp
+            >>> risk = np.array([[0.2, 0.9], [0.6, 0.8]])
+            >>> sp.Predictions.from_arrays(risk, positive="ill", labels=["well", "ill"]).classes
+            ('ill', 'well')
+        """
+        return cls.load(
+            values,
+            labels=labels,
+            ids=ids,
+            classes=classes,
+            runs=runs,
+            positive=positive,
+            clusters=clusters,
+            slices=slices,
+        )
+
+    @classmethod
+    def from_table(
+        cls,
+        table: str
+        | os.PathLike[str]
+        | ArrowStream
+        | Sequence[str | os.PathLike[str]]
+        | Sequence[ArrowStream]
+        | Mapping[str, ArrowStream],
+        *,
+        columns: Columns | None = None,
+        classes: Sequence[str] | None = None,
+        positive: str | None = None,
+        clusters: str | None = None,
+        slices: Sequence[str] | None = None,
+        common_examples: bool = False,
+        memory: str | int = DEFAULT_MEMORY,
+        progress: Progress | None = None,
+    ) -> "Predictions":
+        """Predictions in tables: one row per run and example, or one column per run.
+
+        Args:
+            table: A dataframe of any library that speaks Arrow, or a file (CSV, TSV, Parquet,
+                JSONL); several of them, a folder or a pattern, with one run each.
+            columns: Names of the columns.
+            classes: Names of the classes, where the table has their indices.
+            positive: The class whose probability the predictions are.
+            clusters: Column of the examples that belong together.
+            slices: Columns of the groups to report on.
+            common_examples: Drop examples that some run lacks.
+            memory: Limit for reading, such as "4GB"; larger tables are sorted on disk.
+            progress: Called with the rows that are read.
+
+        Returns:
+            The predictions.
+
+        Examples:
+            >>> import pyarrow as pa
+            >>> import seedproof as sp
+            >>> wide = pa.table({"id": [1, 2], "seed_0": ["a", "b"], "seed_1": ["a", "a"]})
+            >>> sp.Predictions.from_table(wide).runs
+            ('seed_0', 'seed_1')
+        """
+        return cls.load(
+            table,
+            columns=columns,
+            classes=classes,
+            positive=positive,
+            clusters=clusters,
+            slices=slices,
+            common_examples=common_examples,
+            memory=memory,
+            progress=progress,
+        )
+
+    @classmethod
+    def from_store(
+        cls,
+        store: str | os.PathLike[str] | Location,
+        *,
+        arm: str | None = None,
+        split: str | None = None,
+        clusters: str | None = None,
+        slices: Sequence[str] | None = None,
+        common_examples: bool = False,
+        skip_damaged: bool = False,
+    ) -> "Predictions":
+        """The finished runs of one arm of a study.
+
+        Args:
+            store: Folder or URL of the store.
+            arm: Name of the arm; may be omitted if there is only one.
+            split: Name of the split; may be omitted if there is only one.
+            clusters: Column of the examples that belong together.
+            slices: Columns of the groups to report on.
+            common_examples: Drop examples that some run lacks.
+            skip_damaged: Leave out what is damaged, with a note.
+
+        Returns:
+            The predictions, runs in the order of the plan.
+
+        Raises:
+            NotFoundError: There is no store.
+        """
+        loaded = read(
+            Input("store", Location.of(store)),
+            {
+                "arm": arm,
+                "split": split,
+                "clusters": clusters,
+                "slices": slices,
+                "common_examples": common_examples,
+                "skip_damaged": skip_damaged,
+            },
+            least_runs=1,
+        )
+        return cls(*loaded)
+
+    @classmethod
+    def load(cls, target: "Loadable", **options: Unpack[LoadOptions]) -> "Predictions":
+        """Read predictions from anything that holds them.
+
+        Args:
+            target: Arrays, dataframes, files, a folder or pattern of files, a store, a list or a
+                mapping of runs; predictions as they are.
+            **options: See `LoadOptions`.
+
+        Returns:
+            The predictions.
+
+        Raises:
+            InputError: They cannot be read; the message says why and what to do.
+
+        Examples:
+            >>> import seedproof as sp
+            >>> sp.Predictions.load({"monday": ["a", "b"], "tuesday": ["a", "a"]}).runs
+            ('monday', 'tuesday')
+        """
+        return load(target, options, least_runs=1)
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """Names of the runs: in the order of the plan, of the arrays, or natural order."""
+        return self.source.runs
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the classes."""
+        return self.source.classes
+
+    @property
+    def kind(self) -> str:
+        """What is known of each example: probs, top or labels."""
+        return str(self.source.kind)
+
+    @property
+    def n_examples(self) -> int:
+        """Number of examples."""
+        return self.source.n_examples
+
+    @property
+    def n_labeled(self) -> int:
+        """Number of examples with a gold label."""
+        return self.source.n_labeled
+
+    @property
+    def repeats(self) -> str:
+        """What varies from run to run: seeds where they are recorded, runs otherwise."""
+        return "seeds" if any(run.seeds for run in self.source.manifests) else "runs"
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Findings about the input; none are made yet."""
+        return ()
+
+    @property
+    def ids(self) -> pa.Array:
+        """Ids of the examples, in canonical order."""
+        return example_ids(self.source)
+
+    @cached_property
+    def labels(self) -> pa.Array:
+        """Gold classes of the examples by name, in the order of `ids`; null where unknown."""
+        alone = self.source.predictions_alone()
+        gold = np.concatenate([alone.shard(i).gold for i in range(self.source.n_shards)])
+        names = pa.array([*self.classes, None], pa.string())
+        return names.take(pa.array(np.where(gold == UNLABELED, len(self.classes), gold)))
+
+    @cached_property
+    def costs(self) -> dict[str, float]:
+        """Median of each cost over the runs, as far as all of them record it."""
+        runs = self.source.manifests
+        recorded: dict[str, list[Any]] = {"seconds": [run.facts.get("seconds") for run in runs]}
+        recorded |= {name: [run.scalars.get(name) for run in runs] for name in COSTS}
+        return {
+            name: float(np.median(values))
+            for name, values in recorded.items()
+            if values and all(isinstance(v, int | float) and np.isfinite(v) for v in values)
+        }
+
+    def paired_by_name(self) -> "Predictions":
+        """The same, paired with runs of the same names in other arms."""
+        return replace(self, pairs=self.runs)
+
+    def with_notes(self, *notes: Message) -> "Predictions":
+        """The same, with further notes."""
+        return replace(self, notes=(*self.notes, *notes))
+
+    def __len__(self) -> int:
+        return self.n_examples
+
+    def __repr__(self) -> str:
+        parts = [
+            f"{len(self.runs)} runs × {self.n_examples:,} examples",
+            self.kind,
+            f"{self.n_labeled:,} with a gold label" if self.n_labeled else "no gold labels",
+        ]
+        return f"<Predictions: {', '.join(parts)}>"
+
+
+# What every verb takes.
+Loadable: TypeAlias = Predictions | Target
+
+
+def load(target: Loadable, options: LoadOptions, *, least_runs: int) -> Predictions:
+    """Read predictions from anything that holds them.
+
+    Args:
+        target: What holds them.
+        options: Options that apply to it; others are refused.
+        least_runs: Number of runs that are needed, 1 or 2.
+
+    Returns:
+        The predictions.
+    """
+    found = target if isinstance(target, Predictions) else recognize(target)
+    kind = "predictions" if isinstance(found, Predictions) else found.kind
+    check_options([kind], options)
+    return load_one(found, options, least_runs=least_runs)
+
+
+def load_one(found: Predictions | Input, options: LoadOptions, *, least_runs: int) -> Predictions:
+    """Read one of several inputs with the options that apply to it."""
+    if isinstance(found, Predictions):
+        if len(found.runs) < least_runs:
+            raise TooFewRunsError(
+                "A flip needs two runs to disagree, but there is only run {run!r}. "
+                "Give the predictions of at least 2 runs.",
+                run=found.runs[0],
+                n_runs=len(found.runs),
+            )
+        return found
+    settings = {name: options.get(name) for name in ("memory", "progress", "skip_damaged")}
+    taken = {**settings, **options_for(found.kind, options)}
+    return Predictions(*read(found, taken, least_runs=least_runs))
+
+
+def arms_of(store: Store, *, split: str | None = None) -> tuple[dict[str, Predictions], list[str]]:
+    """The arms of a store with at least two finished runs.
+
+    Args:
+        store: An open store.
+        split: Name of the split.
+
+    Returns:
+        Predictions by arm, and the arms with fewer runs.
+    """
+    found: dict[str, Predictions] = {}
+    too_few: list[str] = []
+    for arm in store.arms():
+        if sum(run.arm == arm for run in store.runs) < 2:
+            too_few.append(arm)
+            continue
+        try:
+            source = store.shards(arm=arm, split=split)
+        except TooFewRunsError:
+            if not store.skips_damaged:
+                raise
+            too_few.append(arm)
+        else:
+            found[arm] = Predictions(*from_store(source))
+    return found, too_few
+
+
+def on_common_examples(arms: Mapping[str, Predictions]) -> dict[str, Predictions]:
+    """Arms on the examples that all of them have, with a note on what was dropped."""
+    ids, n_all = common_ids([arm.source for arm in arms.values()])
+    note = note_on_dropped(len(ids), n_all)
+    if note is None:
+        return dict(arms)
+    subsets = {
+        name: replace(arm, source=SubsetShards(arm.source, ids)) for name, arm in arms.items()
+    }
+    first = next(iter(subsets))
+    subsets[first] = subsets[first].with_notes(note)
+    return subsets

@@ -1,0 +1,79 @@
+"""Readers of further file formats: an entry point of the group `seedproof.readers` is one format.
+
+It leads to a module or an object with two functions:
+
+    def recognizes(path: pathlib.Path) -> bool: ...
+    def read(path: pathlib.Path): ...  # a table of any library that speaks Arrow
+
+`recognizes` looks at the name, or at the first bytes, and is quick. `read` gives a table as
+`seedproof measure` takes it: columns run, example, label, prediction or p_<class>, and others that
+are carried along.
+"""
+
+import warnings
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Protocol
+
+from seedproof.errors import SeedproofError, UnreadableError, first_line
+from seedproof.typing import ArrowStream
+
+GROUP = "seedproof.readers"
+TABLE_SUFFIXES = frozenset(
+    {".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet", ".pq", ".npz"}
+)
+
+
+class Reader(Protocol):
+    """A file format."""
+
+    def recognizes(self, path: Path) -> bool:
+        """Whether a file is of this format."""
+
+    def read(self, path: Path) -> ArrowStream:
+        """The rows of a file."""
+
+
+def reader_of(path: Path) -> str | None:
+    """Name of the installed format that recognizes a file; None if none does."""
+    return next((name for name, reader in _installed().items() if reader.recognizes(path)), None)
+
+
+def read_with(name: str, path: Path) -> ArrowStream:
+    """Read a file with an installed reader.
+
+    Args:
+        name: Name of the entry point.
+        path: The file.
+
+    Returns:
+        Its rows.
+
+    Raises:
+        UnreadableError: The reader failed.
+    """
+    try:
+        return _installed()[name].read(path)
+    except SeedproofError:
+        raise
+    except Exception as error:
+        raise UnreadableError(
+            "{file} cannot be read as {format}: {reason}.",
+            file=path.name,
+            format=name,
+            reason=first_line(error),
+        ) from error
+
+
+@cache
+def _installed() -> dict[str, Reader]:
+    """The readers of all installed packages, by name; one that cannot be loaded is skipped."""
+    found: dict[str, Reader] = {}
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        try:
+            found[point.name] = point.load()
+        except Exception as error:  # noqa: BLE001 - another package must not break every command
+            reason = f"{type(error).__name__}: {first_line(error)}"
+            warnings.warn(f"The reader {point.name!r} is skipped: {reason}.", stacklevel=2)
+    return found

@@ -1,0 +1,196 @@
+"""Recognize an input: arrays, dataframes, files, folders, patterns, stores."""
+
+import glob
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy.typing as npt
+
+from seedproof.errors import DtypeError, NotFoundError, OptionError
+from seedproof.predictions.readers import TABLE_SUFFIXES, reader_of
+from seedproof.records.location import Location
+from seedproof.records.reader import Store
+from seedproof.records.shards import natural_order
+from seedproof.typing import ArrowStream
+
+# Whatever one run or several runs predicted, in memory or on disk.
+Target: TypeAlias = (
+    str
+    | os.PathLike[str]
+    | Location
+    | ArrowStream
+    | npt.ArrayLike
+    | Sequence[str | os.PathLike[str]]
+    | Sequence[ArrowStream]
+    | Sequence[npt.ArrayLike]
+    | Mapping[str, ArrowStream]
+    | Mapping[str, npt.ArrayLike]
+    | Mapping[str, str]
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Input:
+    """A recognized input.
+
+    Args:
+        kind: array, npz, table or store.
+        parts: The arrays, the files, the tables, or the location of the store.
+        names: Name of the run in each part, where the input names them.
+    """
+
+    kind: str
+    parts: Any
+    names: tuple[str, ...] | None = None
+
+
+def recognize(target: Target) -> Input:
+    """Find out what an input is.
+
+    Args:
+        target: Arrays, dataframes, paths, a folder, a pattern, or a store; several as a list, or
+            as a mapping by the names of the runs.
+
+    Returns:
+        Its kind and its parts.
+
+    Raises:
+        NotFoundError: There is no such file.
+        DtypeError: It is nothing that holds predictions.
+    """
+    if isinstance(target, Location):
+        return Input("store", target)
+    if isinstance(target, str | os.PathLike):
+        return _of_paths([os.fspath(target)])
+    if isinstance(target, Mapping):
+        return _of_mapping(target)
+    if isinstance(target, list | tuple):
+        return _of_list(target)
+    if hasattr(target, "__arrow_c_stream__"):
+        return Input("table", [target])
+    if not hasattr(target, "__array__"):
+        raise DtypeError(
+            "A {type_name} cannot be measured. Give an array, a dataframe, a path or a store.",
+            type_name=type(target).__name__,
+        )
+    return Input("array", target)
+
+
+def is_store(path: str | os.PathLike[str]) -> bool:
+    """Whether a path or URL holds a store."""
+    text = os.fspath(path)
+    return "://" in text or (Path(text).is_dir() and Store.is_at(Location.of(text)))
+
+
+def _of_mapping(target: Mapping[str, Any]) -> Input:
+    """One run per item: arrays, dataframes or files by the names of their runs."""
+    parts = list(target.values())
+    is_data = [hasattr(one, "__array__") or hasattr(one, "__len__") for one in parts]
+    if not all(is_data) or not parts:
+        raise DtypeError(
+            "A {type_name} without runs cannot be measured. Give the predictions of each run by "
+            "its name.",
+            type_name=type(target).__name__,
+        )
+    found = _of_list(parts)
+    if found.kind == "store" or len(found.parts) != len(target):
+        raise DtypeError(
+            "A mapping has one run per item, and an item of this one is a store, a folder or a "
+            "pattern. Give arrays, dataframes or files.",
+            type_name=type(target).__name__,
+        )
+    return Input(found.kind, found.parts, tuple(map(str, target)))
+
+
+def _of_list(target: Sequence[Any]) -> Input:
+    if any(isinstance(part, str | os.PathLike) for part in target[:1]):
+        return _of_paths([os.fspath(part) for part in target])
+    if any(hasattr(part, "__arrow_c_stream__") for part in target[:1]):
+        return Input("table", list(target))
+    return Input("array", target)
+
+
+def _of_paths(paths: list[str]) -> Input:
+    if len(paths) == 1 and is_store(paths[0]):
+        return Input("store", Location.of(paths[0]))
+    files = [file for path in paths for file in _files(path)]
+    _refuse_twice(files)
+    if any(file.suffix.lower() == ".npz" for file in files):
+        return Input("npz", files)
+    return Input("table", files)
+
+
+def _files(path: str) -> list[Path]:
+    """The files that a path stands for: itself, those of a folder, those of a pattern."""
+    place = Path(path)
+    if place.is_dir():
+        if Store.is_at(Location.of(path)):
+            raise NotFoundError("{path!r} is a store, not a file. Give it alone.", path=path)
+        return _inside(place)
+    if not place.exists() and glob.has_magic(path):
+        found = [Path(one) for one in glob.glob(path, recursive=True)]  # noqa: PTH207 - absolute, too
+        files = [one for one in found if one.is_file()]
+        if not files:
+            raise NotFoundError("No file matches {path!r}.", path=path)
+        return _in_order(files)
+    if not place.exists():
+        raise NotFoundError(
+            "{path!r} is not a file. Give a CSV, TSV, Parquet, JSONL or .npz file, or a store.",
+            path=path,
+        )
+    return [place]
+
+
+def _inside(folder: Path) -> list[Path]:
+    """The tables of a folder: those in it, or else those of one name in its subfolders."""
+    if (folder / "summary.json").is_file():
+        raise NotFoundError(
+            "{path!r} holds a report, not predictions. Give the table or store that it was made "
+            "from.",
+            path=str(folder),
+        )
+    direct = [one for one in folder.iterdir() if _is_table(one)]
+    files = direct or [one for one in folder.rglob("*") if _is_table(one)]
+    kinds = Counter(one.suffix.lower() if direct else one.name for one in files)
+    if not files:
+        raise NotFoundError(
+            "{path!r} is a folder without a study.json and without tables. Give a store, or a "
+            "folder with one table per run (CSV, TSV, Parquet, JSONL or .npz).",
+            path=str(folder),
+        )
+    if len(kinds) > 1:
+        most = kinds.most_common(1)[0][0]
+        raise NotFoundError(
+            "{path!r} holds tables of several kinds: {listed}. Choose with a pattern, such as "
+            "{pattern!r}.",
+            path=str(folder),
+            listed=", ".join(f"{name} ({count})" for name, count in sorted(kinds.items())),
+            pattern=str(folder / (f"*{most}" if direct else f"**/{most}")),
+        )
+    return _in_order(files)
+
+
+def _is_table(path: Path) -> bool:
+    is_hidden = any(part.startswith(".") for part in path.parts[-2:])
+    is_known = any(suffix.lower() in TABLE_SUFFIXES for suffix in path.suffixes[-2:])
+    return path.is_file() and not is_hidden and (is_known or reader_of(path) is not None)
+
+
+def _in_order(files: Sequence[Path]) -> list[Path]:
+    place = {str(one): one for one in files}
+    return [place[name] for name in natural_order(list(place))]
+
+
+def _refuse_twice(files: Sequence[Path]) -> None:
+    seen: set[Path] = set()
+    for file in files:
+        place = file.absolute().resolve()
+        if place in seen:
+            raise OptionError(
+                "{path!r} is given twice. Give the file of each run once.", path=str(file)
+            )
+        seen.add(place)

@@ -1,0 +1,72 @@
+"""Tables of other shapes as long ones: a column per run, or one probability per row."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from seedproof.errors import ClassesError
+from seedproof.records.columns import Roles
+from seedproof.records.labels_and_ids import both_classes, index_names, unique_names
+from seedproof.records.scans import Scan, quote_name, text_of
+from seedproof.records.shards import canonical_order
+
+
+def long_form(scan: Scan, roles: Roles) -> tuple[Scan, Roles]:
+    """A table with a column per run as one with a row per run and example.
+
+    Args:
+        scan: The table.
+        roles: What its columns are.
+
+    Returns:
+        Both as they are for a long table; as they came for one.
+    """
+    if not roles.wide:
+        return scan, roles
+    run, answer = f"name of {roles.wide[0]} …", f"{roles.wide[0]} …"
+    kept = [roles.example, *([roles.label] if roles.label else []), *roles.extras]
+    columns = ", ".join(quote_name(name) for name in roles.wide)
+    texts = [f"{text_of(scan, name)} AS {quote_name(name)}" for name in roles.wide]
+    inner = ", ".join([*map(quote_name, kept), *texts])
+    sql = (
+        f"SELECT * FROM (SELECT {inner} FROM ({scan.sql})) "
+        f"UNPIVOT INCLUDE NULLS ({quote_name(answer)} FOR {quote_name(run)} IN ({columns}))"
+    )
+    types = {name: scan.types[name] for name in kept} | dict.fromkeys((run, answer), "VARCHAR")
+    long = replace(scan, sql=sql, types=types, half=frozenset())
+    return long, replace(roles, run=run, prediction=answer, wide=())
+
+
+def with_both_classes(roles: Roles, labels: Sequence[str]) -> Roles:
+    """Roles of a table with one probability per row, as those of a table with two.
+
+    Args:
+        roles: What the columns are.
+        labels: The gold classes that occur.
+
+    Returns:
+        The same column for both classes; as they came for any other table.
+
+    Raises:
+        UnknownLabelError: There are other labels than those of two classes.
+    """
+    if roles.positive is None:
+        return roles
+    column = roles.probs[0] if roles.probs else roles.prediction
+    classes = both_classes(roles.positive, labels)
+    return replace(roles, probs=(str(column),) * 2, classes=classes, prediction=None)
+
+
+def named_classes(roles: Roles, classes: Sequence[str] | None) -> Roles:
+    """Roles whose probability columns have names instead of indices, if names are given."""
+    if classes is None or not roles.classes:
+        return roles
+    names = index_names(unique_names(classes, len(classes), "class", ClassesError))
+    found = {
+        names.get(name, name): column
+        for name, column in zip(roles.classes, roles.probs, strict=True)
+    }
+    ordered = tuple(canonical_order(sorted(found)))
+    positive = None if roles.positive is None else names.get(roles.positive, roles.positive)
+    return replace(
+        roles, classes=ordered, probs=tuple(found[name] for name in ordered), positive=positive
+    )

@@ -1,0 +1,480 @@
+"""Predictions from every kind of input: the same runs, examples and figures."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import seedproof as sp
+from seedproof.errors import (
+    ColumnError,
+    DtypeError,
+    LabelConflictError,
+    MissingExampleError,
+    NotFoundError,
+    OptionError,
+    ShapeError,
+    TooFewRunsError,
+    UnknownLabelError,
+)
+from seedproof.records.manifest import RunManifest
+from seedproof.records.reader import Store
+from seedproof.testing.errors import WithFields
+
+ANSWERS = np.array([["a", "b", "b", "a"], ["a", "a", "b", "a"], ["a", "b", "b", "b"]])
+LABELS = ["a", "b", "b", "a"]
+IDS = [11, 12, 13, 14]
+NAMES = ["seed_2", "seed_10", "seed_3"]
+GOLDEN = Path(__file__).parents[2] / "golden" / "store-1.1"
+
+
+def long_table(runs=NAMES, answers=ANSWERS, **further) -> pa.Table:
+    """One row per run and example."""
+    n_runs, n_examples = np.shape(answers)
+    return pa.table(
+        {
+            "run": np.repeat(runs, n_examples),
+            "example": np.tile(IDS[:n_examples], n_runs),
+            "label": np.tile(LABELS[:n_examples], n_runs),
+            "prediction": np.ravel(answers),
+            **{name: np.tile(values, n_runs) for name, values in further.items()},
+        }
+    )
+
+
+def wide_table() -> pa.Table:
+    """One column per run."""
+    answers = dict(zip(NAMES, ANSWERS, strict=True))
+    return pa.table({"id": IDS, "label": LABELS, **answers})
+
+
+def frames() -> list[pa.Table]:
+    """One table per run."""
+    return [
+        pa.table({"example": IDS, "label": LABELS, "prediction": answers}) for answers in ANSWERS
+    ]
+
+
+def figures(predictions: sp.Predictions) -> dict[str, float]:
+    """All figures, whatever the names of the runs."""
+    return {name: value.value for name, value in sp.measure(predictions).metrics.items()}
+
+
+@pytest.fixture
+def files(tmp_path) -> Path:
+    """A folder with one CSV per run, all of one name, as Hydra lays them out."""
+    for name, answers in zip(NAMES, ANSWERS, strict=True):
+        folder = tmp_path / "multirun" / name
+        folder.mkdir(parents=True)
+        lines = [f"{i},{la},{a}" for i, la, a in zip(IDS, LABELS, answers, strict=True)]
+        text = "\n".join(["example,label,prediction", *lines, ""])
+        (folder / "preds.csv").write_text(text, encoding="utf-8")
+    return tmp_path / "multirun"
+
+
+# ------------------------------------------------------------------------------------- every shape
+
+
+SHAPES = {
+    "arrays": lambda: sp.Predictions.from_arrays(ANSWERS, labels=LABELS, ids=IDS, runs=NAMES),
+    "dict-of-arrays": lambda: sp.Predictions.load(
+        dict(zip(NAMES, ANSWERS, strict=True)), labels=LABELS, ids=IDS
+    ),
+    "long-table": lambda: sp.Predictions.from_table(long_table()),
+    "wide-table": lambda: sp.Predictions.from_table(wide_table()),
+    "wide-table-by-prefix": lambda: sp.Predictions.from_table(
+        wide_table(), columns=sp.Columns(wide="seed_", example="id")
+    ),
+    "list-of-frames": lambda: sp.Predictions.load(frames()),
+    "dict-of-frames": lambda: sp.Predictions.load(dict(zip(NAMES, frames(), strict=True))),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_shape_gives_the_same_figures(shape):
+    """Arrays, tables of both shapes, and one part per run."""
+    predictions = SHAPES[shape]()
+
+    assert predictions.n_examples == predictions.n_labeled == 4
+    assert predictions.ids.to_pylist() == IDS
+    assert predictions.labels.to_pylist() == LABELS
+    assert figures(predictions) == figures(SHAPES["arrays"]())
+
+
+def test_folder_and_pattern_have_one_run_per_file(files):
+    """Runs are named after the folders where the files have one name."""
+    for target in (files, str(files), str(files / "*" / "preds.csv")):
+        predictions = sp.Predictions.load(target)
+        assert predictions.runs == ("seed_2", "seed_3", "seed_10")
+        assert figures(predictions) == figures(SHAPES["arrays"]())
+
+
+def test_folder_with_two_kinds_of_tables_is_refused(files):
+    """Two kinds of tables in the subfolders: which one is meant?"""
+    (files / "seed_2" / "metrics.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+
+    with pytest.raises(NotFoundError) as caught:
+        sp.Predictions.load(files)
+
+    pattern = caught.value.fields["pattern"]
+    assert sp.Predictions.load(pattern).runs == ("seed_2", "seed_3", "seed_10")
+
+
+@pytest.mark.parametrize("name", ["empty", "report", "nothing*.csv"])
+def test_what_holds_no_tables_is_named(name, tmp_path):
+    """An empty folder, a report, a pattern without a match."""
+    (tmp_path / "empty").mkdir()
+    sp.measure(ANSWERS).save(tmp_path / "report")
+
+    with pytest.raises(NotFoundError, check=WithFields(path=str(tmp_path / name))):
+        sp.Predictions.load(tmp_path / name)
+
+
+def test_predictions_of_a_store_are_those_of_its_arm():
+    """Runs in the order of the plan, seeds as what repeats."""
+    predictions = sp.Predictions.from_store(GOLDEN, arm="probs", split="test")
+
+    assert predictions.repeats == "seeds"
+    assert (
+        predictions.runs
+        == Store(predictions.source.location).shards(arm="probs", split="test").runs
+    )
+    assert figures(predictions) == {
+        name: value.value
+        for name, value in sp.measure(GOLDEN, arm="probs", split="test").metrics.items()
+    }
+
+
+# --------------------------------------------------------------------------- probability of a class
+
+
+RISKS = np.array([[0.2, 0.9, 0.6], [0.4, 0.8, 0.3]])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: sp.Predictions.from_arrays(RISKS, positive="ill", labels=["well", "ill", "ill"]),
+        lambda: sp.Predictions.from_table(
+            pa.table(
+                {
+                    "run": np.repeat(["0", "1"], 3),
+                    "example": np.tile([0, 1, 2], 2),
+                    "label": ["well", "ill", "ill"] * 2,
+                    "p_ill": RISKS.ravel(),
+                }
+            )
+        ),
+        lambda: sp.Predictions.from_table(
+            pa.table(
+                {
+                    "run": np.repeat(["0", "1"], 3),
+                    "example": np.tile([0, 1, 2], 2),
+                    "label": ["well", "ill", "ill"] * 2,
+                    "risk": RISKS.ravel(),
+                }
+            ),
+            columns=sp.Columns(prediction="risk"),
+            positive="ill",
+        ),
+        lambda: sp.Predictions.from_table(
+            pa.table(
+                {"id": [0, 1, 2], "label": ["well", "ill", "ill"], "s0": RISKS[0], "s1": RISKS[1]}
+            ),
+            positive="ill",
+        ),
+    ],
+    ids=["arrays", "prefix", "name", "wide"],
+)
+def test_one_probability_is_that_of_one_class(make):
+    """The other class has the rest."""
+    predictions = make()
+
+    assert (predictions.classes, predictions.kind) == (("ill", "well"), "probs")
+    np.testing.assert_allclose(predictions.source.shard(0).probs[..., 0], RISKS, rtol=1e-6)
+    np.testing.assert_allclose(predictions.source.shard(0).probs[..., 1], 1 - RISKS, rtol=1e-6)
+
+
+def test_other_class_has_a_name_without_labels():
+    """A number's opposite, or "not"."""
+    assert sp.Predictions.from_arrays(RISKS, positive=1).classes == ("0", "1")
+    first, other = sp.Predictions.from_arrays(RISKS, positive="ill").classes
+    assert first == "ill" != other
+    named = sp.Predictions.from_arrays(RISKS, positive=1, classes=["well", "ill"])
+    np.testing.assert_allclose(named.source.shard(0).probs[..., 0], RISKS, rtol=1e-6)
+
+
+def test_one_probability_of_three_classes_is_refused():
+    """And so is a positive class of whole distributions."""
+    with pytest.raises(UnknownLabelError, check=WithFields(positive="ill")):
+        sp.Predictions.from_arrays(RISKS, positive="ill", labels=["well", "dead", "ill"])
+    with pytest.raises(ShapeError, check=WithFields(option="positive")):
+        sp.Predictions.from_arrays(np.full((2, 3, 2), 0.5), positive="1")
+
+
+def test_indices_get_the_names_of_classes():
+    """In arrays and in tables, for labels, predictions and columns of probabilities."""
+    codes = np.array([[0, 1, 1, 0], [0, 0, 1, 0]])
+    table = long_table(runs=["0", "1"], answers=codes).set_column(
+        2, "label", pa.array([0, 1, 1, 0] * 2)
+    )
+    probs = pa.table(
+        {"run": [0, 0, 1, 1], "example": [1, 2, 1, 2], "label": [0, 1, 0, 1],
+         "p_0": [0.9, 0.2, 0.8, 0.6], "p_1": [0.1, 0.8, 0.2, 0.4]}
+    )  # fmt: skip
+
+    for predictions in (
+        sp.Predictions.from_arrays(codes, labels=[0, 1, 1, 0], classes=["no", "maybe"]),
+        sp.Predictions.from_table(table, classes=["no", "maybe"]),
+        sp.Predictions.from_table(probs, classes=["no", "maybe"]),
+    ):
+        assert predictions.classes == ("maybe", "no")
+        assert set(predictions.labels.to_pylist()) == {"maybe", "no"}
+
+
+# ------------------------------------------------------------------------------- order, clusters
+
+
+def test_runs_of_tables_are_in_natural_order_and_those_of_arrays_as_given():
+    """seed_3 comes before seed_10."""
+    assert sp.Predictions.from_table(long_table()).runs == ("seed_2", "seed_3", "seed_10")
+    assert SHAPES["arrays"]().runs == tuple(NAMES)
+
+
+def test_clusters_and_slices_are_carried_along():
+    """From arrays by value, from tables by name; they are in the table of examples."""
+    where, what = ["x", "x", "y", "y"], ["p", "q", "q", "p"]
+    of_arrays = sp.Predictions.from_arrays(ANSWERS, clusters=where, slices={"kind": what})
+    of_table = sp.Predictions.from_table(
+        long_table(document=where, kind=what), clusters="document", slices=["kind"]
+    )
+
+    assert (of_arrays.clusters, of_arrays.slices) == ("cluster", ("kind",))
+    assert (of_table.clusters, of_table.slices) == ("document", ("kind",))
+    assert sp.measure(of_arrays).examples["cluster"].to_pylist() == where
+    assert sp.measure(of_table).examples["document"].to_pylist() == where
+
+
+def test_wrong_clusters_and_slices_are_refused():
+    """A column that is not there, one that runs differ in, values of another length or type."""
+    table = long_table().append_column("time", pa.array(range(12)))
+    for columns in ({"clusters": "document"}, {"slices": ["time"]}):
+        (name,) = columns.values()
+        wanted = name if isinstance(name, str) else name[0]
+        with pytest.raises(ColumnError, check=WithFields(column=wanted)):
+            sp.Predictions.from_table(table, **columns)
+    with pytest.raises(ShapeError, check=WithFields(name="cluster", shape=(2,))):
+        sp.Predictions.from_arrays(ANSWERS, clusters=["x", "y"])
+    for wrong in ({"clusters": "document"}, {"slices": ["kind"]}):
+        with pytest.raises(OptionError, check=WithFields(option=next(iter(wrong)))):
+            sp.Predictions.from_arrays(ANSWERS, **wrong)
+    with pytest.raises(OptionError, check=WithFields(option="slices")):
+        sp.Predictions.load(long_table(), slices={"kind": [1, 2, 3, 4]})
+
+
+# --------------------------------------------------------------------------------- common examples
+
+
+def uneven(*, label="b") -> pa.Table:
+    """The third run lacks an example and has one more."""
+    return pa.table(
+        {
+            "run": ["r", "r", "r", "s", "s", "s", "t", "t", "t"],
+            "example": [1, 2, 3, 1, 2, 3, 1, 3, 4],
+            "label": ["a", "b", "b", "a", "b", "b", "a", label, "a"],
+            "prediction": ["a", "b", "b", "a", "a", "b", "a", "a", "a"],
+            "text": ["one", "two", "three", "one", "two", "three", "one", "three", "four"],
+        }
+    )
+
+
+def test_examples_that_a_run_lacks_are_refused_or_dropped_and_counted():
+    """By name, with how many there are."""
+    with pytest.raises(MissingExampleError, check=WithFields(run="r", n_missing=1, n_examples=4)):
+        sp.Predictions.from_table(uneven())
+
+    predictions = sp.Predictions.from_table(uneven(), common_examples=True, slices=["text"])
+
+    assert predictions.ids.to_pylist() == [1, 3]
+    assert [(note.code, note.fields["n_dropped"]) for note in predictions.notes] == [
+        ("examples-dropped", 2)
+    ]
+    report = sp.measure(predictions)
+    assert report["flip_rate"].value == pytest.approx(1 / 3)
+    assert report.examples["text"].to_pylist() == ["one", "three"]
+    assert [note.code for note in report.measurement.notes] == ["examples-dropped"]
+
+
+def test_labels_that_differ_are_refused_among_common_examples():
+    """An example has one right answer."""
+    with pytest.raises(LabelConflictError, check=WithFields(example=3)):
+        sp.measure(uneven(label="a"), common_examples=True)
+
+
+def test_arms_are_compared_on_the_examples_that_all_have():
+    """Arrays with ids of their own; nothing in common is refused."""
+    rng = np.random.default_rng(0)
+    base, arm = rng.integers(0, 2, (2, 6, 50))
+    arms = {
+        "none": sp.Predictions.from_arrays(base, ids=range(50)),
+        "other": sp.Predictions.from_arrays(arm, ids=range(5, 55)),
+    }
+    with pytest.raises(MissingExampleError):
+        sp.compare(arms)
+
+    report = sp.compare(arms, common_examples=True)
+
+    assert report.baseline.measurement.n_examples == report.arms[0].measurement.n_examples == 45
+    expected = sp.compare([base[:, 5:], arm[:, :45]]).arms[0].effects["flip_rate"].value
+    assert report.effect("other", "flip_rate").value == pytest.approx(expected)
+    far = sp.Predictions.from_arrays(arm, ids=range(100, 150))
+    with pytest.raises(MissingExampleError, check=WithFields(n_examples=100)):
+        sp.compare({"none": arms["none"], "other": far}, common_examples=True)
+
+
+def test_npz_files_with_other_ids_are_measured_on_common_examples(tmp_path):
+    """One file per run."""
+    paths = []
+    for name, ids, answers in (("a", [1, 2, 3], [0, 1, 1]), ("b", [2, 3, 4], [1, 0, 0])):
+        paths.append(tmp_path / f"{name}.npz")
+        np.savez(paths[-1], predictions=np.array(answers), ids=np.array(ids))
+
+    predictions = sp.Predictions.load(paths, common_examples=True)
+
+    assert (predictions.runs, predictions.ids.to_pylist()) == (("a", "b"), [2, 3])
+    assert figures(predictions)["flip_rate"] == 0.5
+
+
+# ------------------------------------------------------------------------------- the same everywhere
+
+
+def test_every_verb_takes_labels_ids_and_classes_with_arrays():
+    """In one object, or as options."""
+    options = {"labels": LABELS, "ids": IDS, "classes": ["a", "b"]}
+    other = ANSWERS[::-1]
+    p, q = (sp.Predictions.from_arrays(one, **options) for one in (ANSWERS, other))
+
+    assert (
+        sp.compare({"x": p, "y": q}).to_json()
+        == sp.compare({"x": ANSWERS, "y": other}, **options).to_json()
+    )
+    assert (
+        sp.gate(p, max={"flip_rate": 0.5}).to_json()
+        == sp.gate(ANSWERS, max={"flip_rate": 0.5}, **options).to_json()
+    )
+    assert (
+        sp.compare_versions(p, q).to_json()
+        == sp.compare_versions(ANSWERS, other, **options).to_json()
+    )
+    accuracy = sp.compare({"x": p, "y": q}).effect("y", "accuracy")
+    assert accuracy.value == pytest.approx(0.0)
+
+
+def test_only_the_metrics_that_were_asked_for_are_compared():
+    """With those that share their counts."""
+    report = sp.compare([ANSWERS, ANSWERS], labels=LABELS, metrics=["flip_rate"])
+
+    assert "accuracy" not in report.arms[0].effects
+    assert "flip_rate" in report.arms[0].effects
+
+
+@pytest.mark.parametrize(
+    ("target", "option", "value"),
+    [
+        (ANSWERS, "arm", "none"),
+        (ANSWERS, "columns", sp.Columns(run="seed")),
+        (long_table(), "runs", ["a", "b", "c"]),
+        (GOLDEN, "labels", [0, 1]),
+        (SHAPES["arrays"](), "labels", LABELS),
+    ],
+    ids=["array", "array-columns", "table", "store", "predictions"],
+)
+@pytest.mark.parametrize("verb", ["measure", "compare", "versions", "gate"])
+def test_options_that_do_not_apply_are_refused_in_every_verb(verb, target, option, value):
+    """By their name, with the kind of what was given."""
+    other = GOLDEN / ".." / GOLDEN.name if target is GOLDEN else target
+    calls = {
+        "measure": lambda **options: sp.measure(target, **options),
+        "compare": lambda **options: sp.compare({"a": target, "b": other}, **options),
+        "versions": lambda **options: sp.compare_versions(target, other, **options),
+        "gate": lambda **options: sp.gate(target, max={"flip_rate": 1.0}, **options),
+    }
+    with pytest.raises(OptionError, check=WithFields(option=option)):
+        calls[verb](**{option: value})
+
+
+def test_one_run_can_be_loaded_and_compared_but_not_measured():
+    """It is enough for one of two versions."""
+    single = sp.Predictions.from_arrays(ANSWERS[:1])
+
+    assert len(single.runs) == 1
+    assert sp.compare_versions(ANSWERS, single)["flip_rate"].value > 0
+    with pytest.raises(TooFewRunsError, check=WithFields(n_runs=1)):
+        sp.measure(single)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [{}, {"a": 1}, {"a": str(GOLDEN)}, object()],
+    ids=["empty", "number", "store", "object"],
+)
+def test_what_holds_no_predictions_is_refused(target):
+    """An empty mapping, numbers, a store as one run, any object."""
+    with pytest.raises((DtypeError, NotFoundError)):
+        sp.Predictions.load(target)
+
+
+def test_temporary_folder_goes_with_the_predictions(tmp_path, monkeypatch):
+    """What a table was brought into is removed, and not before."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    predictions = sp.Predictions.from_table(long_table())
+    paired = predictions.paired_by_name()
+    del predictions
+
+    assert figures(paired)
+    assert any(tmp_path.iterdir())
+    del paired
+    assert not any(tmp_path.iterdir())
+
+
+def test_description_is_short():
+    """What a notebook shows."""
+    assert len(repr(SHAPES["arrays"]())) < 80
+    assert SHAPES["arrays"]().repeats == "runs"
+    assert SHAPES["arrays"]().checks == ()
+
+
+@pytest.mark.parametrize("last", [float("nan"), float("inf"), None, "4"])
+def test_cost_that_some_run_does_not_record_is_left_out(last):
+    """A mean of it would not be a number, which JSON cannot say."""
+    runs = tuple(
+        RunManifest(
+            str(index), str(index), facts={"seconds": 2.0}, scalars={"forward_passes": cost}
+        )
+        for index, cost in enumerate([4.0, last])
+    )
+    costs = sp.Predictions(_WithManifests(runs)).costs
+
+    assert costs == {"seconds": 2.0}
+    json.dumps(costs, allow_nan=False)
+
+
+class _WithManifests:
+    """A source that records what its runs took."""
+
+    extras = ()
+
+    def __init__(self, manifests):
+        self.manifests = manifests
+
+
+def test_parquet_file_is_read_like_the_table_in_memory(tmp_path):
+    """One path through the same door."""
+    pq.write_table(wide_table(), tmp_path / "wide.parquet")
+
+    assert figures(sp.Predictions.load(tmp_path / "wide.parquet")) == figures(
+        SHAPES["wide-table"]()
+    )
