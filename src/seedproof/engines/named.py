@@ -39,6 +39,11 @@ def build_engine(name: str, **settings: Any) -> Engine:  # noqa: ANN401 - each e
     return maker(**given)
 
 
+def further_engines() -> tuple[str, ...]:
+    """Names of the engines that other packages add."""
+    return tuple(sorted(point.name for point in entry_points(group=GROUP)))
+
+
 def _check_settings(name: str, known: Mapping[str, Parameter], given: Mapping[str, object]) -> None:
     """Refuse a setting that the engine does not know, and a missing one that it needs."""
     takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in known.values())

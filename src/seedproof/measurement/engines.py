@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from seedproof.engines import Engine, ProcessEngine, n_cores
+from seedproof.engines.named import build_engine, further_engines
 from seedproof.errors import OptionError, UnknownNameError
 
 NAMES = ("serial", "processes", "ray")
@@ -28,7 +29,8 @@ def measuring_workers(
     """The workers of an engine.
 
     Args:
-        engine: `serial`, `processes`, `ray`, or an engine of your own.
+        engine: `serial`, `processes`, `ray`, one that another package adds, or an engine of your
+            own.
         n_shards: How many shards there are.
         workers: How many at a time.
         address: An existing cluster, for ray.
@@ -40,9 +42,10 @@ def measuring_workers(
         OptionError: A setting that this engine does not have.
         UnknownNameError: There is no such engine for measuring.
     """
+    further = further_engines() if isinstance(engine, str) and engine not in NAMES else ()
     for name, value, fits in (
         ("address", address, engine == "ray"),
-        ("workers", workers, engine in {"processes", "ray"}),
+        ("workers", workers, engine in {"processes", "ray", *further}),
     ):
         if value is not None and not fits:
             raise OptionError(
@@ -61,10 +64,12 @@ def measuring_workers(
             from seedproof.engines.ray import RayEngine
 
             return Workers(RayEngine(address, workers, fresh=False, ahead=AHEAD))
+        case str() if engine in further:
+            return Workers(build_engine(engine, workers=workers))
         case str():
             raise UnknownNameError(
                 "There is no engine {engine!r} for measuring. Known: {known}.",
                 engine=engine,
-                known=tuple(NAMES),
+                known=(*NAMES, *further),
             )
     return Workers(engine)

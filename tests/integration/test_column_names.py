@@ -1,0 +1,74 @@
+"""A wrong name of a column is answered with a command that works when it is typed."""
+
+import json
+import shlex
+
+import pytest
+
+RUNS, EXAMPLES = 3, 4
+
+
+def long_table(run="run", example="example", label="label", answers=("prediction",), answer="ab"):
+    """A CSV with one row per run and example; probabilities if there are several answers."""
+    lines = [",".join([run, example, label, *answers])]
+    for seed in range(RUNS):
+        for number in range(EXAMPLES):
+            says = answer[(seed * number) % 2]
+            values = (
+                [says] if len(answers) == 1 else ["0.9", "0.1"] if says == "a" else ["0.2", "0.8"]
+            )
+            lines.append(",".join([str(seed), str(number), "ab"[number % 2], *values]))
+    return "\n".join([*lines, ""])
+
+
+def wide_table(*runs):
+    """A CSV with one column per run."""
+    lines = [",".join(["uid", "gold", *runs])]
+    for number in range(EXAMPLES):
+        answers = ["ab"[(seed * number) % 2] for seed in range(RUNS)]
+        lines.append(",".join([str(number), "ab"[number % 2], *answers]))
+    return "\n".join([*lines, ""])
+
+
+CASES = {
+    "run": (long_table(run="seed"), ()),
+    "example": (long_table(example="sample_id"), ()),
+    "prediction": (long_table(answers=("y_pred",)), ()),
+    "three-at-once": (long_table("seed", "uid", "label", ("pred",)), ()),
+    "probabilities": (long_table(answers=("prob_a", "prob_b")), ()),
+    "probabilities-and-run": (long_table("model", "idx", "gold", ("score.a", "score.b")), ()),
+    "wide-with-other-ids": (wide_table("seed_1", "seed_2", "seed_3"), ()),
+    "wide-with-a-suffix": (wide_table("run1_pred", "run2_pred", "run3_pred"), ()),
+    "mistyped-option": (long_table(run="seed"), ("--run", "sed")),
+    "option-for-another-table": (long_table(), ("--run=seed", "--example", "guid")),
+    "case": (long_table("Run", "Example", "Label", ("Prediction",)), ()),
+    "label-by-option": (long_table(label="gold"), ("--label", "golden")),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_command_of_the_message_works(name, seedproof, tmp_path):
+    """Typed as it stands, it gives the figure of the table."""
+    text, words = CASES[name]
+    (tmp_path / "answers.csv").write_text(text, encoding="utf-8")
+    code, out, err = seedproof("measure", "answers.csv", "--json", *words)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+
+    command = shlex.split(err[err.index("seedproof measure") :])
+    code, out, _ = seedproof(*command[1:])
+
+    assert code == 0
+    found = json.loads(out)
+    assert (found["n_examples"], len(found["runs"])) == (EXAMPLES, RUNS)
+    assert found["metrics"]["flip_rate"]["value"] > 0
+
+
+def test_table_that_shows_nothing_is_answered_with_its_columns(refused, tmp_path):
+    """No command is made up."""
+    (tmp_path / "answers.csv").write_text("x,y,z\n1,2,3\n", encoding="utf-8")
+
+    error = refused("measure", "answers.csv")
+
+    assert error.code == "SP103"
+    assert error.fields["columns"] == ("x", "y", "z")
+    assert error.fields["suggestion"] is None
