@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from seedproof.errors import UnknownNameError
 from seedproof.typing import FloatArray
 from seedproof_reproductions.datasets.texts import PADDING
+from seedproof_reproductions.known import check_known
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -162,14 +162,7 @@ class Shape:
 
     def __post_init__(self) -> None:
         for part, known in (("encoder", ENCODERS), ("attention", ATTENTIONS)):
-            name = getattr(self, part)
-            if name not in known:
-                raise UnknownNameError(
-                    "There is no {part} {name!r}. Known: {known}.",
-                    part=part,
-                    name=name,
-                    known=tuple(known),
-                )
+            check_known(part, getattr(self, part), known)
 
 
 class Classifier(nn.Module):
@@ -193,27 +186,18 @@ class Classifier(nn.Module):
         self.join = nn.Linear(2 * size, size) if shape.is_pair else None
         self.output = nn.Linear(size, 1 if shape.n_classes == 2 else shape.n_classes)
 
-    def forward(
-        self,
-        numbers: Tensor,
-        lengths: Tensor,
-        query_numbers: Tensor | None = None,
-        query_lengths: Tensor | None = None,
-    ) -> Answer:
-        """Predict texts, given as the numbers of their words with marks at both ends."""
-        query = None if query_numbers is None else self.embedding(query_numbers)
-        return self.from_embedded(self.embedding(numbers), lengths, query, query_lengths)
+    def forward(self, numbers: Tensor, lengths: Tensor, *query: Tensor) -> Answer:
+        """Predict texts, given as the numbers of their words with marks at both ends.
 
-    def from_embedded(
-        self,
-        words: Tensor,
-        lengths: Tensor,
-        query_words: Tensor | None = None,
-        query_lengths: Tensor | None = None,
-    ) -> Answer:
+        The query of a pair is given alike: its numbers and lengths.
+        """
+        embedded = (self.embedding(query[0]), query[1]) if query else ()
+        return self.from_embedded(self.embedding(numbers), lengths, *embedded)
+
+    def from_embedded(self, words: Tensor, lengths: Tensor, *query_words: Tensor) -> Answer:
         """Predict texts, given as vectors: for gradients with respect to them."""
         states = self.encoder(words, lengths)
-        query = self._query(query_words, query_lengths)
+        query = self._summary(*query_words)
         scores = self.score(states, query)
         scores = scores.masked_fill(~is_word(scores, lengths), float("-inf"))
         attention = scores.softmax(-1)
@@ -222,12 +206,12 @@ class Classifier(nn.Module):
             context = self.join(torch.cat([context, query], dim=-1)).tanh()
         return Answer(self.output(context), attention)
 
-    def _query(self, words: Tensor | None, lengths: Tensor | None) -> Tensor | None:
+    def _summary(self, *query: Tensor) -> Tensor | None:
         if self.query_encoder is None:
             return None
-        if words is None or lengths is None:
+        if not query:
             raise TypeError("This model was made for pairs of texts: give both.")
-        summary: Tensor = self.query_encoder.summary(self.query_encoder(words, lengths), lengths)
+        summary: Tensor = self.query_encoder.summary(self.query_encoder(*query), query[1])
         return summary
 
 

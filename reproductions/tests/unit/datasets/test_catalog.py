@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from seedproof.errors import EmptyInputError, NotFoundError, UnknownLabelError, UnreadableError
-from seedproof_reproductions.datasets.catalog import AGNEWS_PARTIAL_NOTE, load
+from seedproof_reproductions.datasets.catalog import NOTES, load
 
 COLUMNS = ("text", "label", "exp_split")
 
@@ -82,7 +82,7 @@ def test_agnews_is_world_against_business_by_the_description(write):
     assert (data.test.ids.tolist(), data.test.labels.tolist()) == ([0, 2], [0, 1])
     assert (len(partial.train), len(partial.dev)) == (8, 2)
     assert (len(data.train), len(data.dev)) == (36, 4)
-    assert [AGNEWS_PARTIAL_NOTE in loaded.notes for loaded in (partial, data)] == [True, False]
+    assert [NOTES["agnews_partial"] in loaded.notes for loaded in (partial, data)] == [True, False]
 
 
 def test_snli_pairs_have_a_premise_and_a_query(write):
