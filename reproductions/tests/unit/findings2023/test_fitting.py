@@ -83,7 +83,7 @@ def test_swa_is_the_mean_of_the_weights_after_the_last_two_epochs(
     """Of one epoch, those after it."""
     after, longer = [], replace(setting, epochs=n_epochs)
 
-    def after_step(step, model):
+    def after_step(step, model, *_):
         if step % 4 == 0:
             after.append(deepcopy(model.state_dict()))
 
