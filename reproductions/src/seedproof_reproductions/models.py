@@ -14,7 +14,6 @@ from torch.nn import functional
 
 from seedproof.typing import FloatArray
 from seedproof_reproductions.datasets.texts import PADDING
-from seedproof_reproductions.known import check_known
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -72,8 +71,8 @@ class CNNEncoder(nn.Module):
 
     def summary(self, states: Tensor, lengths: Tensor) -> Tensor:
         """Return the largest of each output over the positions of a text."""
-        states = states.masked_fill(~_is_text(states, lengths).unsqueeze(-1), float("-inf"))
-        return states.amax(dim=1)
+        is_padding = torch.arange(states.shape[1]) >= lengths.unsqueeze(-1)
+        return states.masked_fill(is_padding.unsqueeze(-1), float("-inf")).amax(dim=1)
 
 
 class LSTMEncoder(nn.Module):
@@ -150,19 +149,12 @@ class Shape:
         attention: `additive` or `dot`.
         n_classes: How many classes; two share one logit.
         is_pair: Whether examples are pairs of texts, of which the first is attended to.
-
-    Raises:
-        UnknownNameError: There is no such encoder or attention.
     """
 
     encoder: str = "cnn"
     attention: str = "additive"
     n_classes: int = 2
     is_pair: bool = False
-
-    def __post_init__(self) -> None:
-        for part, known in (("encoder", ENCODERS), ("attention", ATTENTIONS)):
-            check_known(part, getattr(self, part), known)
 
 
 class Classifier(nn.Module):
@@ -227,7 +219,3 @@ def _reversed(values: Tensor, lengths: Tensor) -> Tensor:
     ends = lengths.unsqueeze(-1)
     origin = torch.where(places < ends, ends - 1 - places, places)
     return values.gather(1, origin.unsqueeze(-1).expand_as(values))
-
-
-def _is_text(states: Tensor, lengths: Tensor) -> Tensor:
-    return torch.arange(states.shape[1]) < lengths.unsqueeze(-1)

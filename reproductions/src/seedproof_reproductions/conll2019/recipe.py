@@ -46,12 +46,11 @@ def complete(
     *,
     engine: str = "processes",
     workers: int | None = None,
-    progress: bool = True,
     follow: str | None = "test_accuracy",
 ) -> dict[str, Any]:
     """Make every run of a study that is missing, and collect the results."""
     check = partial(_check_data, setting)
-    make_runs(study, check=check, engine=engine, workers=workers, progress=progress, follow=follow)
+    make_runs(study, check=check, engine=engine, workers=workers, follow=follow)
     return collect(study.store)
 
 

@@ -99,11 +99,8 @@ class Texts(Examples):
         return self.at(np.flatnonzero(~np.isin(self.ids, second.ids))), second
 
     def cut(self, n_tokens: int) -> "Texts":
-        """Return the same examples, with texts that end after some tokens."""
-        tokens = tuple(words[:n_tokens] for words in self.tokens)
-        if self.queries is None:
-            return replace(self, tokens=tokens)
-        return replace(self, tokens=tokens, queries=tuple(q[:n_tokens] for q in self.queries))
+        """Return the same examples, with texts that end after some tokens; queries stay."""
+        return replace(self, tokens=tuple(words[:n_tokens] for words in self.tokens))
 
 
 Split = TypeVar("Split", bound=Examples)
