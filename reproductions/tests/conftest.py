@@ -1,8 +1,10 @@
 """The command line in this process, runs, and made data in a folder of the user's own copies."""
 
 import csv
+import io
 import itertools
 import json
+import lzma
 from importlib.util import find_spec
 
 import numpy as np
@@ -73,10 +75,11 @@ def write(data_folder):
         place = data_folder / path
         place.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(content, list):
-            with place.open("w", encoding="utf-8", newline="") as file:
-                csv.writer(file).writerows(content)
-        else:
-            place.write_bytes(content.encode() if isinstance(content, str) else content)
+            table = io.StringIO()
+            csv.writer(table).writerows(content)
+            content = table.getvalue()
+        data = content.encode() if isinstance(content, str) else content
+        place.write_bytes(lzma.compress(data) if place.suffix == ".xz" else data)
         return place
 
     return write

@@ -3,7 +3,6 @@
 import math
 from dataclasses import replace
 
-import pytest
 import torch
 from torch.nn import functional
 
@@ -14,12 +13,6 @@ from seedproof_reproductions.findings2023.models import Head, Sources
 def head(arm=CONTROL, dropout=0.3):
     """From twelve features to five classes."""
     return Head(12, 5, arm, dropout, Sources.shared(0))
-
-
-@pytest.fixture
-def features():
-    """Of twenty utterances."""
-    return torch.randn(20, 12, generator=torch.Generator().manual_seed(0))
 
 
 def test_first_weights_are_drawn_as_torch_draws_them():
@@ -38,8 +31,9 @@ def test_first_weights_are_drawn_as_torch_draws_them():
     assert torch.equal(zeros.hidden.weight, model.hidden.weight)
 
 
-def test_training_drops_hidden_units_and_predictions_do_not(features):
+def test_training_drops_hidden_units_and_predictions_do_not():
     """Each is dropped with the probability of the setting, or is multiplied by 1 / 0.7."""
+    features = torch.randn(20, 12, generator=torch.Generator().manual_seed(0))
     model = head(replace(CONTROL, width=5)).train()
     with torch.no_grad():
         model.last.weight.copy_(torch.eye(5))
