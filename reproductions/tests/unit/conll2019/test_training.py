@@ -103,7 +103,8 @@ def test_the_chosen_model_is_the_one_that_dev_judged(prepared, make_run, arm, mo
     scores = []
 
     def kept(evaluation, split):
-        scores.append(dev_score(evaluation, split))
+        # The second is the best.
+        scores.append(dev_score(evaluation, split) + (len(scores) == 1))
         return scores[-1]
 
     monkeypatch.setattr(training, "dev_score", kept)
@@ -113,4 +114,4 @@ def test_the_chosen_model_is_the_one_that_dev_judged(prepared, make_run, arm, mo
     assert len(scores) == SETTING.epochs + 1 - first
     assert trained.dev_score == max(scores)
     assert trained.epoch == first + scores.index(max(scores))
-    assert dev_score(evaluate(trained.model, prepared.dev), prepared.dev) == trained.dev_score
+    assert dev_score(evaluate(trained.model, prepared.dev), prepared.dev) + 1 == trained.dev_score

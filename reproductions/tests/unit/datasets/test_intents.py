@@ -50,7 +50,8 @@ def test_the_domain_of_massive_is_the_first_word_of_the_intent(write_massive):
     [
         (FILE, b"\xff\xfe", UnreadableError),
         (FILE, "[1, 2]", UnreadableError),
-        (FILE, json.dumps(CLINC | {"val": [["a"]]}), UnreadableError),
+        (FILE, json.dumps({"train": CLINC["train"]}), UnreadableError),
+        (FILE, json.dumps(CLINC | {"val": [["a", 1]]}), UnreadableError),
         (FILE, json.dumps(CLINC | {"val": []}), EmptyInputError),
         (FILE, json.dumps(CLINC | {"val": [["a", "b"]]}), UnknownLabelError),
         (LINES, '{"id": "7", "te', UnreadableError),
