@@ -88,9 +88,8 @@ def write_massive(write):
 
     def write_massive(**splits):
         for split, rows in splits.items():
-            keys = ("id", "label_text", "text")
-            lines = [json.dumps(dict(zip(keys, row, strict=True))) + "\n" for row in rows]
-            write(f"massive/{split}.jsonl", "".join(lines))
+            lines = [json.dumps({"id": n, "label_text": kind, "text": t}) for n, kind, t in rows]
+            write(f"massive/{split}.jsonl", "\n".join(lines))
 
     return write_massive
 

@@ -15,7 +15,7 @@ RESULTS = conll2019.stored_results()[0]
 def test_numbers_have_six_digits_and_effects_can_be_made_again():
     """Counts stay whole; what is not finite is None; an effect loses its note."""
     flips = Effect("flip_rate", "ratio", 0.5, 0.25, 0.75, "runs × examples", 1.5, "steadier")
-    effects = {"flip_rate": flips, "mce": Effect("mce", "difference", 0.5, note="x")}
+    effects = {"flip_rate": flips, "mce": Effect("mce", "difference", 1 / 3, note="x")}
 
     plain = results.plain_effects(effects)
     figures = results.plain_figures({"a": Estimate(0.5, 0.4, 0.6, "runs"), "b": Estimate(0.5)})
@@ -26,7 +26,7 @@ def test_numbers_have_six_digits_and_effects_can_be_made_again():
     assert results.short(float("inf")) is results.short(None) is None
     assert figures == {"a": [0.5, 0.4, 0.6], "b": [0.5]}
     assert Effect("flip_rate", **plain["flip_rate"]) == flips
-    assert Effect("mce", **plain["mce"]) == Effect("mce", "difference", 0.5)
+    assert Effect("mce", **plain["mce"]) == Effect("mce", "difference", 0.333333)
 
 
 def test_written_results_are_read_by_name(tmp_path):
