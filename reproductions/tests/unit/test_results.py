@@ -4,24 +4,18 @@ import pytest
 from seedproof.comparison.effect import Effect
 from seedproof.errors import OptionError, UnreadableError
 from seedproof.measurement.intervals import Estimate
+from seedproof.testing.errors import WithFields
 from seedproof_reproductions import results
 from seedproof_reproductions.conll2019 import results as conll2019
 from seedproof_reproductions.findings2023 import results as findings2023
 
-RESULTS = {
-    "format": 3,
-    "paper": "conll2019",
-    "name": "made",
-    "setting": {"dataset": "sst"},
-    "arms": {"none": {"runs": ["0", "1"], "effects": {"flip_rate": {"value": 0.5, "low": None}}}},
-    "nested": {"counts": [[1, 2], [3, 4]]},
-}
+RESULTS = conll2019.stored_results()[0]
 
 
 def test_numbers_have_six_digits_and_effects_can_be_made_again():
     """Counts stay whole; what is not finite is None; an effect loses its note."""
     flips = Effect("flip_rate", "ratio", 0.5, 0.25, 0.75, "runs × examples", 1.5, "steadier")
-    effects = {"flip_rate": flips, "mce": Effect("mce", "difference", 0.5, note="x")}
+    effects = {"flip_rate": flips, "mce": Effect("mce", "difference", 1 / 3, note="x")}
 
     plain = results.plain_effects(effects)
     figures = results.plain_figures({"a": Estimate(0.5, 0.4, 0.6, "runs"), "b": Estimate(0.5)})
@@ -32,7 +26,7 @@ def test_numbers_have_six_digits_and_effects_can_be_made_again():
     assert results.short(float("inf")) is results.short(None) is None
     assert figures == {"a": [0.5, 0.4, 0.6], "b": [0.5]}
     assert Effect("flip_rate", **plain["flip_rate"]) == flips
-    assert Effect("mce", **plain["mce"]) == Effect("mce", "difference", 0.5)
+    assert Effect("mce", **plain["mce"]) == Effect("mce", "difference", 0.333333)
 
 
 def test_written_results_are_read_by_name(tmp_path):
@@ -41,11 +35,11 @@ def test_written_results_are_read_by_name(tmp_path):
         results.write_results(RESULTS | {"name": name}, tmp_path / "results")
     (tmp_path / "results" / "note.txt").write_text("no results")
 
-    stored = results.read_results("conll2019", tmp_path / "results", version=3)
+    stored = conll2019.stored_results(tmp_path / "results")
 
     assert stored == [RESULTS | {"name": "a"}, RESULTS | {"name": "b"}]
-    assert results.read_results("conll2019", tmp_path / "none", version=3) == []
-    for paper, version in (("conll2019", 4), ("findings2023", 3)):
+    assert conll2019.stored_results(tmp_path / "none") == []
+    for paper, version in (("conll2019", 1), ("findings2023", conll2019.FORMAT)):
         with pytest.raises(OptionError):
             results.read_results(paper, tmp_path / "results", version=version)
 
@@ -55,9 +49,8 @@ def test_a_file_without_results_is_refused_by_its_name(tmp_path, content):
     """Even if others are good."""
     results.write_results(RESULTS, tmp_path)
     (tmp_path / "package.json").write_bytes(content)
-    with pytest.raises(UnreadableError) as raised:
-        results.read_results("conll2019", tmp_path, version=3)
-    assert "package.json" in str(raised.value)
+    with pytest.raises(UnreadableError, check=WithFields(file="package.json")):
+        conll2019.stored_results(tmp_path)
 
 
 @pytest.mark.parametrize(

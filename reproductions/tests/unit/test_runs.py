@@ -19,7 +19,7 @@ def train(run):
 def make(store, *, seeds, arms=("none",)):
     """Make the runs of a study, and count how often the data were checked."""
     checked, study = [], Study("made", train, seeds=seeds, arms=arms, store=store)
-    make_runs(study, check=lambda: checked.append(1), engine="serial", progress=False)
+    make_runs(study, check=lambda: checked.append(1), engine="serial")
     return len(checked)
 
 

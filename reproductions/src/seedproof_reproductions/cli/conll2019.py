@@ -20,75 +20,58 @@ def make(request: Request) -> str:
     seeds = request.or_usual("seeds", SMOKE_SEEDS if request.smoke else SEEDS)
     arms = request.arm_names or (SMOKE_ARMS if request.smoke else USUAL_ARMS)
     trained = study(setting, store=store, seeds=seeds, arms=arms)
-    results = complete(trained, setting, engine=request.engine, workers=request.workers)
-    request.finish(results, show, store)
+    engine, workers = request.engine, request.workers
+    request.finish(complete(trained, setting, engine=engine, workers=workers), show, store)
     if request.explain:
-        _explain(request, setting, store, seeds, arms)
+        from seedproof_reproductions.conll2019 import explaining
+
+        n_lime, n_samples = SMOKE_LIME if request.smoke else LIME
+        explainer = explaining.Explaining(
+            store,
+            n_lime=request.or_usual("lime_examples", n_lime),
+            n_samples=request.or_usual("lime_samples", n_samples),
+        )
+        arms, place = explaining.arms_to_explain(arms), f"{store}-explained"
+        explained = explaining.explain_study(
+            setting, explainer, store=place, seeds=seeds, arms=arms
+        )
+        results = complete(explained, setting, engine=engine, workers=workers, follow=None)
+        request.finish(results, show)
     return store
 
 
-def _explain(
-    request: Request, setting: Setting, store: str, seeds: int, arms: tuple[str, ...]
-) -> None:
-    """Explain the models that were chosen, in another store."""
-    from seedproof_reproductions.conll2019 import explaining
-
-    n_lime, n_samples = SMOKE_LIME if request.smoke else LIME
-    explainer = explaining.Explaining(
-        store,
-        n_lime=request.or_usual("lime_examples", n_lime),
-        n_samples=request.or_usual("lime_samples", n_samples),
-    )
-    arms, place = explaining.arms_to_explain(arms), f"{store}-explained"
-    explained = explaining.explain_study(setting, explainer, store=place, seeds=seeds, arms=arms)
-    engine, workers = request.engine, request.workers
-    results = complete(explained, setting, engine=engine, workers=workers, follow=None)
-    request.finish(results, show)
-
-
 def show(results: Mapping[str, Any]) -> None:
-    """Print the table of one setting's results."""
+    """Print the table of one setting's results: accuracy, in percent as mean ± sd, or distances."""
     # Not above: a study refuses runs of other code, and this changes no run.
     from seedproof_reproductions.conll2019.reading import SettingResults
     from seedproof_reproductions.figures import listed
 
+    arms: Mapping[str, Any] = results["arms"]
     if results["explaining"] is not None:
         title = "share of the top 20 % of the words that two seeds do not have in common"
-        header = ("arm", "method", "between seeds", "noise")
-        show_table(f"{results['name']}: {title}", header, explanation_table(results))
+        header: tuple[str, ...] = ("arm", "method", "between seeds", "noise")
+        rows: list[tuple[str, ...]] = [
+            (arm, method, _percent(explained["metrics"]), _percent(explained["noise"]))
+            for arm, figures in arms.items()
+            for method, explained in figures["explanations"].items()
+        ]
+        show_table(f"{results['name']}: {title}", header, rows)
         return
-    setting = SettingResults(results)
-    title = (
-        f"{results['name']}: {setting.n_runs} runs per arm, {results['n_examples']} test examples\n"
-        f"word vectors {results['setting']['vectors']}, trained like all other weights"
-    )
-    show_table(title, ("arm", "accuracy, ours", "published"), accuracy_table(results))
-    if setting.departures:
-        caution = " Published values cannot be compared with this." if setting.is_elsewhere else ""
-        show_sentence(f"Not the paper's setting: {listed(setting.departures)}.{caution}")
-
-
-def accuracy_table(results: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Return arm, our accuracy and the published one, in percent as mean ± sd."""
-    from seedproof_reproductions.conll2019.reading import SettingResults
-
-    setting, rows = SettingResults(results), []
-    for arm, figures in results["arms"].items():
+    setting, rows, header = SettingResults(results), [], ("arm", "accuracy, ours", "published")
+    for arm, figures in arms.items():
         mean, sd = (100 * figures["metrics"][name][0] for name in ("accuracy", "accuracy_sd"))
         published = setting.published(arm)
         rows.append(
             (arm, f"{mean:.1f} ±{sd:.2f}", MISSING if published is None else str(published))
         )
-    return rows
-
-
-def explanation_table(results: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
-    """Return arm, method, and the Jaccard distance of the top 20 % of the words."""
-    return [
-        (arm, method, _percent(explained["metrics"]), _percent(explained["noise"]))
-        for arm, figures in results["arms"].items()
-        for method, explained in figures["explanations"].items()
-    ]
+    title = (
+        f"{results['name']}: {setting.n_runs} runs per arm, {results['n_examples']} test examples\n"
+        f"word vectors {results['setting']['vectors']}, trained like all other weights"
+    )
+    show_table(title, header, rows)
+    if setting.departures:
+        caution = " Published values cannot be compared with this." if setting.is_elsewhere else ""
+        show_sentence(f"Not the paper's setting: {listed(setting.departures)}.{caution}")
 
 
 def _percent(figures: Mapping[str, Any] | None) -> str:

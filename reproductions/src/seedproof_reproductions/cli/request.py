@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import typer
 
 from seedproof.errors import OptionError
+from seedproof_reproductions.known import check_known
 from seedproof_reproductions.settings import BaseSetting
 
 AnySetting = TypeVar("AnySetting", bound=BaseSetting)
@@ -44,11 +45,7 @@ class Request:
 
     def check(self, paper: str) -> None:
         """Refuse options that have no effect, and files in place of folders."""
-        if paper not in PAPER_OPTIONS:
-            known = ", ".join(PAPER_OPTIONS)
-            raise OptionError(
-                "There is no recipe for {paper!r}. Known: {known}.", paper=paper, known=known
-            )
+        check_known("recipe for", paper, PAPER_OPTIONS, error=OptionError)
         for other, names in PAPER_OPTIONS.items():
             given = self._given(names)
             if given and other != paper:

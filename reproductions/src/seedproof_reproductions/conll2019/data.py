@@ -62,20 +62,10 @@ def prepare(setting: Setting) -> Prepared:
     vocabulary = Vocabulary.of_training(data, min_count=setting.min_count)
     vectors = find_vectors(setting.vectors, vocabulary.words)
     train, dev, test = (encode(texts, vocabulary) for texts in (data.train, data.dev, data.test))
-    return Prepared(
-        data=data,
-        vocabulary=vocabulary,
-        vectors=embedding_matrix(vocabulary, vectors, n_dimensions=setting.n_dimensions),
-        train=train,
-        dev=dev,
-        test=test,
-        shape=Shape(
-            encoder=setting.encoder,
-            attention=setting.attention,
-            n_classes=data.n_classes,
-            is_pair=data.train.queries is not None,
-        ),
-    )
+    matrix = embedding_matrix(vocabulary, vectors, n_dimensions=setting.n_dimensions)
+    is_pair = data.train.queries is not None
+    shape = Shape(setting.encoder, setting.attention, data.n_classes, is_pair)
+    return Prepared(data, vocabulary, matrix, train, dev, test, shape)
 
 
 def encode(texts: Texts, vocabulary: Vocabulary) -> Encoded:

@@ -59,13 +59,8 @@ class Explaining:
         prepared = prepare(Setting.from_arguments(run.arguments))
         model = load_chosen(self.source, self._origin(run), prepared)
         texts = prepared.test.texts
-        run.log_predictions(
-            SPLIT,
-            ids=texts.ids,
-            probs=evaluate(model, prepared.test).probs,
-            labels=texts.labels,
-            classes=prepared.data.classes,
-        )
+        probs, classes = evaluate(model, prepared.test).probs, prepared.data.classes
+        run.log_predictions(SPLIT, ids=texts.ids, probs=probs, labels=texts.labels, classes=classes)
         explained = TakesLengths(model)
         scores = Gradients()(explained, token_batch(prepared.test))
         run.log_explanations(SPLIT, "gradient", ids=texts.ids, tokens=texts.tokens, scores=scores)

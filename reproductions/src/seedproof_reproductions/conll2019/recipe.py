@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from seedproof.errors import UnknownNameError
 from seedproof.runs.run import Run
 from seedproof.study.study import Study
 from seedproof_reproductions.conll2019.names import BASELINE, PAPER_ARMS
 from seedproof_reproductions.conll2019.results import collect
 from seedproof_reproductions.conll2019.settings import ARMS, Setting
 from seedproof_reproductions.datasets.catalog import load
+from seedproof_reproductions.known import check_known
 from seedproof_reproductions.runs import make_runs, study_of
 from seedproof_reproductions.word_vectors import find_vectors
 
@@ -35,13 +35,8 @@ def study(
     arms: Sequence[str] = USUAL_ARMS,
 ) -> Study:
     """Return the study of one setting; running it again makes what is missing."""
-    unknown = [arm for arm in arms if arm not in ARMS]
-    if unknown:
-        raise UnknownNameError(
-            "There is no stabilizer {stabilizer!r}. Known: {known}.",
-            stabilizer=unknown[0],
-            known=tuple(ARMS),
-        )
+    for arm in arms:
+        check_known("stabilizer", arm, ARMS)
     return study_of(setting, train, store=store, seeds=seeds, arms=arms)
 
 
@@ -51,12 +46,11 @@ def complete(
     *,
     engine: str = "processes",
     workers: int | None = None,
-    progress: bool = True,
     follow: str | None = "test_accuracy",
 ) -> dict[str, Any]:
     """Make every run of a study that is missing, and collect the results."""
     check = partial(_check_data, setting)
-    make_runs(study, check=check, engine=engine, workers=workers, progress=progress, follow=follow)
+    make_runs(study, check=check, engine=engine, workers=workers, follow=follow)
     return collect(study.store)
 
 

@@ -3,12 +3,13 @@
 import os
 import time
 from contextlib import nullcontext
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 from torch.optim import Adam
 
@@ -39,24 +40,9 @@ class Evaluation:
         return float((self.probs.argmax(-1) == labels.numpy()).mean())
 
 
-@dataclass(eq=False)
-class Checkpoint:
-    """The best weights so far, with their score on dev and their epoch, counted from 1."""
-
-    score: float = float("-inf")
-    epoch: int = 0
-    weights: dict[str, Tensor] | None = None
-
-    def offer(self, score: float, epoch: int, model: nn.Module) -> None:
-        """Keep the model's weights if their score is higher than all before."""
-        if score > self.score:
-            self.score, self.epoch = score, epoch
-            self.weights = {name: w.detach().clone() for name, w in model.state_dict().items()}
-
-
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A model with the weights that dev chose."""
+    """A model with the weights that dev chose, its score there, and its epoch, counted from 1."""
 
     model: Classifier
     dev_score: float
@@ -80,8 +66,8 @@ def train_model(prepared: Prepared, setting: Setting, run: Run) -> Trained:
     )
     average = stabilize.build(run.arm, model, optimizer)
     order = run.torch_generator("order")
-    best = Checkpoint()
-    loss = 0.0
+    best_score, best_epoch, loss = float("-inf"), 0, 0.0
+    weights: dict[str, Tensor] = {}
     for epoch in range(1, setting.epochs + 1):
         rows = torch.randperm(len(prepared.train), generator=order)
         loss = train_epoch(model, optimizer, prepared.train, torch.split(rows, setting.batch_size))
@@ -90,11 +76,13 @@ def train_model(prepared: Prepared, setting: Setting, run: Run) -> Trained:
         if epoch > 1 or setting.epochs == 1 or not run.arm.endswith("-code"):
             # An average that nothing has entered yet cannot be judged.
             with average.applied() if average.n_entered > 0 else nullcontext():
-                best.offer(dev_score(evaluate(model, prepared.dev), prepared.dev), epoch, model)
+                score = dev_score(evaluate(model, prepared.dev), prepared.dev)
+                if score > best_score:
+                    best_score, best_epoch, weights = score, epoch, deepcopy(model.state_dict())
     average.remove()
-    if best.weights is not None:
-        model.load_state_dict(best.weights)
-    return Trained(model, best.score, best.epoch, loss)
+    if weights:
+        model.load_state_dict(weights)
+    return Trained(model, best_score, best_epoch, loss)
 
 
 def train_epoch(

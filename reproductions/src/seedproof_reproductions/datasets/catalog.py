@@ -16,24 +16,26 @@ import csv
 import io
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from seedproof.errors import EmptyInputError, UnknownLabelError, UnknownNameError, UnreadableError
+from seedproof.errors import EmptyInputError, UnknownLabelError, UnreadableError
 from seedproof_reproductions.datasets.files import (
-    data_folder,
+    Tabs,
     local_file,
     own_file,
     public_file,
-    read_bare_table,
     read_table,
 )
 from seedproof_reproductions.datasets.texts import DEV_SHARE, TextData, Texts, tokenize
+from seedproof_reproductions.known import check_known
 from seedproof_reproductions.packaged import read_toml
 
+Splitter: TypeAlias = Callable[[str], tuple[str, ...]]
 NOTES = read_toml(__package__, "notes.toml")
 SENTIMENTS = ("negative", "positive")
 SPLITS = ("train", "dev", "test")
@@ -52,14 +54,11 @@ AGNEWS_LABELS = {"1": 0, "3": 1}
 AGNEWS_SEED = 2015
 # Assembled from parts that others published, where the official file is not available.
 AGNEWS_PARTIAL = "agnews/agnews_train_partial.csv.xz"
-AGNEWS_PARTIAL_NOTE = NOTES["agnews_partial"]
 # In the order of the paper's table.
 SNLI_CLASSES = ("neutral", "contradiction", "entailment")
-SNLI_PARTIAL = "cat_train.csv"
-OWN_LAYOUT = (
-    "a CSV file in UTF-8 with the columns text (raw), label (0 or 1) and exp_split (train, dev or "
-    "test; without dev, a tenth of train is held out)"
-)
+# Pairs on which the annotators did not agree have another label, and are left out.
+SNLI_LABELS = {name: label for label, name in enumerate(SNLI_CLASSES)}
+SNLI_PARTIAL = "snli/cat_train.csv"
 OWN_SEED = 2019
 # Clinical notes have about 2,000 tokens; the longest would decide how long a batch takes.
 MIMIC_MAX_TOKENS = 4000
@@ -67,32 +66,38 @@ MIMIC_MAX_TOKENS = 4000
 
 def load(name: str) -> TextData:
     """Load a data set by its name; an unknown one is an `UnknownNameError`."""
-    if name not in LOADERS:
-        raise UnknownNameError(
-            "There is no data set {name!r}. Known: {known}.", name=name, known=tuple(LOADERS)
-        )
+    check_known("data set", name, LOADERS)
     return LOADERS[name]()
 
 
-def _texts(rows: Iterable[tuple[int, int, tuple[str, ...]]]) -> Texts:
-    """Make a split from the id, label and tokens of each example."""
-    ids, labels, tokens = zip(*rows, strict=True) if (rows := list(rows)) else ((), (), ())
-    return Texts(np.array(ids, dtype=np.int64), tuple(tokens), np.array(labels, dtype=np.int64))
+def _texts(rows: Iterable[tuple[Any, ...]], split_text: Splitter = tokenize) -> Texts:
+    """Make a split from the label of each example, its text, and its query if there is one.
+
+    Ids are places among the rows. Rows whose label is None are left out.
+    """
+    kept = [(place, *row) for place, row in enumerate(rows) if row[0] is not None]
+    ids, labels, *texts = zip(*kept, strict=True) if kept else ((), (), ())
+    tokens, *queries = [tuple(map(split_text, column)) for column in texts]
+    return Texts(np.array(ids, np.int64), tokens, np.array(labels, np.int64), *queries)
+
+
+def _splits(rows: Sequence[Mapping[str, str]], split_text: Splitter = tokenize) -> list[Texts]:
+    """Make train, dev and test from the rows of a table with `COLUMNS`."""
+
+    def example(row: Mapping[str, str], split: str) -> tuple[int | None, str]:
+        return int(row["label"]) if row["exp_split"] == split else None, row["text"]
+
+    return [_texts((example(row, split) for row in rows), split_text) for split in SPLITS]
 
 
 def _load_sst() -> TextData:
+    def of_medium_length(texts: Texts) -> Texts:
+        lengths = texts.lengths
+        is_kept = (lengths > SST_MORE_THAN) & (lengths < lengths.max(initial=0))
+        return texts.at(np.flatnonzero(is_kept))
+
     rows = read_table(public_file("sst/sst_dataset.csv"), columns=COLUMNS)
-
-    def split(name: str) -> Texts:
-        examples = [
-            (place, int(row["label"]), tuple(row["text"].split(" ")))
-            for place, row in enumerate(rows)
-            if row["exp_split"] == name
-        ]
-        longest = max((len(tokens) for _, _, tokens in examples), default=0)
-        return _texts(row for row in examples if SST_MORE_THAN < len(row[2]) < longest)
-
-    train, dev, test = map(split, SPLITS)
+    train, dev, test = map(of_medium_length, _splits(rows, lambda text: tuple(text.split(" "))))
     return TextData("sst", SENTIMENTS, train, dev, test, notes=(NOTES["sst"],))
 
 
@@ -104,13 +109,10 @@ def _load_imdb() -> TextData:
     else:
         archive = public_file("imdb/aclImdb_v1.tar.gz")
         reviews = [list(_imdb_reviews(archive, split)) for split in ("train", "test")]
-    whole, tested = (
-        _texts((place, label, tokenize(text)) for place, (label, text) in enumerate(split))
-        for split in reviews
-    )
+    whole, tested = map(_texts, reviews)
     rng = np.random.default_rng(IMDB_SEED)
     kept, dev = whole.cut(IMDB_MAX_TOKENS).split(DEV_SHARE, rng=rng)
-    shorter = tested.at([i for i, t in enumerate(tested.tokens) if len(t) < IMDB_MAX_TOKENS])
+    shorter = tested.at(np.flatnonzero(tested.lengths < IMDB_MAX_TOKENS))
     chosen = shorter.split(IMDB_TEST_SHARE, rng=rng)[1]
     return TextData("imdb", SENTIMENTS, kept, dev, chosen, notes=(NOTES["imdb"],))
 
@@ -130,32 +132,25 @@ def _load_agnews() -> TextData:
     notes: tuple[str, ...] = (NOTES["agnews"],)
     partial_file = local_file(AGNEWS_PARTIAL)
     if local_file("agnews/train.csv") is None and partial_file is not None:
-        rows = read_table(partial_file, columns=("class", "description"))
-        whole = _agnews((row["class"], row["description"]) for row in rows)
-        notes = (*notes, AGNEWS_PARTIAL_NOTE)
+        whole = _agnews(partial_file, has_header=True)
+        notes = (*notes, NOTES["agnews_partial"])
     else:
-        whole = _agnews_official("train")
+        whole = _agnews(public_file("agnews/train.csv"))
     train, dev = whole.split(DEV_SHARE, rng=np.random.default_rng(AGNEWS_SEED))
-    return TextData("agnews", AGNEWS_CLASSES, train, dev, _agnews_official("test"), notes=notes)
+    test = _agnews(public_file("agnews/test.csv"))
+    return TextData("agnews", AGNEWS_CLASSES, train, dev, test, notes=notes)
 
 
-def _agnews_official(split: str) -> Texts:
-    rows = read_bare_table(public_file(f"agnews/{split}.csv"), n_columns=3)
-    return _agnews((kind, description) for kind, _, description in rows)
-
-
-def _agnews(rows: Iterable[tuple[str, str]]) -> Texts:
-    return _texts(
-        (place, AGNEWS_LABELS[kind], tokenize(text))
-        for place, (kind, text) in enumerate(rows)
-        if kind in AGNEWS_LABELS
-    )
+def _agnews(file: Path, *, has_header: bool = False) -> Texts:
+    columns = ("class", "title", "description")
+    rows = read_table(file, columns=columns, has_header=has_header)
+    return _texts((AGNEWS_LABELS.get(row["class"]), row["description"]) for row in rows)
 
 
 def _load_snli() -> TextData:
-    folder = data_folder()
-    if folder is not None and (folder / "snli" / SNLI_PARTIAL).is_file():
-        train, dev, test = _snli_folder(folder / "snli")
+    partial_file = local_file(SNLI_PARTIAL)
+    if partial_file is not None:
+        train, dev, test = _snli_folder(partial_file)
         return TextData("snli", SNLI_CLASSES, train, dev, test, notes=(NOTES["snli_partial"],))
     with zipfile.ZipFile(public_file("snli/snli_1.0.zip")) as archive:
         train, dev, test = (_snli_archived(archive, split) for split in SPLITS)
@@ -165,17 +160,20 @@ def _load_snli() -> TextData:
 def _snli_archived(archive: zipfile.ZipFile, split: str) -> Texts:
     with archive.open(f"snli_1.0/snli_1.0_{split}.txt") as file:
         lines = io.TextIOWrapper(file, encoding="utf-8", newline="")
-        reader = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-        return _snli((row["gold_label"], row["sentence1"], row["sentence2"]) for row in reader)
+        rows = csv.DictReader(lines, dialect=Tabs)
+        names = ("sentence1", "sentence2")
+        return _texts((SNLI_LABELS.get(row["gold_label"]), *map(row.get, names)) for row in rows)
 
 
-def _snli_folder(folder: Path) -> list[Texts]:
-    rows = read_bare_table(folder / SNLI_PARTIAL, n_columns=4, separator="\t")
+def _snli_folder(train: Path) -> list[Texts]:
+    names = ("place", "label", "premise", "hypothesis")
+    rows = read_table(train, columns=names, has_header=False, dialect=Tabs)
     # This file counts classes from 1, in the same order.
-    splits = [_snli((SNLI_CLASSES[int(kind) - 1], *texts) for _, kind, *texts in rows)]
+    labels = {str(label + 1): label for label in SNLI_LABELS.values()}
+    splits = [_texts((labels[row["label"]], row["premise"], row["hypothesis"]) for row in rows)]
     for split in ("dev", "test"):
         columns = [
-            (folder / f"{name}.{split}").read_text(encoding="utf-8").rstrip("\n").split("\n")
+            (train.parent / f"{name}.{split}").read_text(encoding="utf-8").rstrip("\n").split("\n")
             for name in ("labels", "s1", "s2")
         ]
         if len({len(column) for column in columns}) != 1:
@@ -183,28 +181,18 @@ def _snli_folder(folder: Path) -> list[Texts]:
                 "labels.{split}, s1.{split} and s2.{split} in {folder} have different numbers of "
                 "lines. Give one line per pair in each.",
                 split=split,
-                folder=folder,
+                folder=train.parent,
             )
-        splits.append(_snli(zip(*columns, strict=True)))
+        pairs = zip(*columns, strict=True)
+        splits.append(_texts((SNLI_LABELS.get(label), *texts) for label, *texts in pairs))
     return splits
-
-
-def _snli(rows: Iterable[tuple[str, ...]]) -> Texts:
-    """Make a split of pairs; those on which the annotators did not agree are left out."""
-    pairs = [(place, row) for place, row in enumerate(rows) if row[0] in SNLI_CLASSES]
-    return Texts(
-        ids=np.array([place for place, _ in pairs], dtype=np.int64),
-        tokens=tuple(tokenize(premise) for _, (_, premise, _) in pairs),
-        labels=np.array([SNLI_CLASSES.index(kind) for _, (kind, _, _) in pairs], dtype=np.int64),
-        queries=tuple(tokenize(hypothesis) for _, (_, _, hypothesis) in pairs),
-    )
 
 
 def _load_own(
     name: str, path: str, title: str, classes: tuple[str, str], max_tokens: int | None = None
 ) -> TextData:
     """Load a data set that may not be redistributed from the user's own CSV file."""
-    file = own_file(path, title=title, layout=OWN_LAYOUT)
+    file = own_file(path, title=title)
     rows = read_table(file, columns=COLUMNS)
     for place, row in enumerate(rows):
         for column, allowed in (("label", ("0", "1")), ("exp_split", SPLITS)):
@@ -217,14 +205,7 @@ def _load_own(
                     value=row[column],
                     allowed=tuple(allowed),
                 )
-    train, dev, test = (
-        _texts(
-            (place, int(row["label"]), tokenize(row["text"]))
-            for place, row in enumerate(rows)
-            if row["exp_split"] == split
-        )
-        for split in SPLITS
-    )
+    train, dev, test = _splits(rows)
     for split, texts in (("train", train), ("test", test)):
         if len(texts) == 0:
             raise EmptyInputError(

@@ -13,6 +13,8 @@ from seedproof.errors import ColumnError, EmptyInputError, NotFoundError, Unread
 from seedproof_reproductions.packaged import read_toml
 
 FOLDER_VARIABLE = "SEEDPROOF_DATA"
+# What files must look like, by data set.
+LAYOUTS = read_toml(__package__, "notes.toml")["layouts"]
 
 
 def sources() -> Mapping[str, Mapping[str, str]]:
@@ -41,7 +43,7 @@ def local_file(path: str) -> Path | None:
     return None if folder is None or not (folder / path).is_file() else folder / path
 
 
-def own_file(path: str, *, title: str, layout: str) -> Path:
+def own_file(path: str, *, title: str) -> Path:
     """Return a file that may not be redistributed, so that only its user can have it."""
     file = local_file(path)
     if file is None:
@@ -51,7 +53,7 @@ def own_file(path: str, *, title: str, layout: str) -> Path:
             title=title,
             path=path,
             variable=FOLDER_VARIABLE,
-            layout=layout,
+            layout=LAYOUTS["own"],
         )
     return file
 
@@ -93,11 +95,26 @@ def digest_notes(file: Path, path: str) -> tuple[str, ...]:
     return (note,)
 
 
-def read_table(file: Path, *, columns: Sequence[str]) -> list[dict[str, str]]:
-    """Read the rows of a CSV file that has a header; `.xz` is unpacked."""
+class Tabs(csv.excel_tab):
+    """Fields between tabs, which are never quoted."""
+
+    quoting = csv.QUOTE_NONE
+
+
+def read_table(
+    file: Path,
+    *,
+    columns: Sequence[str],
+    has_header: bool = True,
+    dialect: type[csv.Dialect] = csv.excel,
+) -> list[dict[str, str]]:
+    """Read the rows of a CSV file; `.xz` is unpacked.
+
+    A file without a header has these columns and no others, in their order.
+    """
     try:
         with _open_text(file) as lines:
-            reader = csv.DictReader(lines)
+            reader = csv.DictReader(lines, None if has_header else columns, dialect=dialect)
             missing = [name for name in columns if name not in (reader.fieldnames or ())]
             if missing:
                 raise ColumnError(
@@ -113,36 +130,16 @@ def read_table(file: Path, *, columns: Sequence[str]) -> list[dict[str, str]]:
             "{file} is not a CSV file in UTF-8 ({reason}).", file=file, reason=str(error)
         ) from error
     if not rows:
-        raise EmptyInputError("{file} has a header and no rows.", file=file)
-    short = next((i for i, row in enumerate(rows) if any(row[c] is None for c in columns)), None)
-    if short is not None:
-        raise UnreadableError(
-            "Row {row} of {file} has fewer fields than the header.", row=short + 1, file=file
-        )
-    return rows
-
-
-class _Tabs(csv.excel_tab):
-    quoting = csv.QUOTE_NONE
-
-
-def read_bare_table(file: Path, *, n_columns: int, separator: str = ",") -> list[list[str]]:
-    """Read the rows of a file without a header, which must have the same number of fields each.
-
-    Fields of a table with tabs are never quoted.
-    """
-    dialect = csv.excel if separator == "," else _Tabs
-    with _open_text(file) as lines:
-        rows = list(csv.reader(lines, dialect))
-    wrong = next((i for i, row in enumerate(rows) if len(row) != n_columns), None)
-    if wrong is not None:
-        raise UnreadableError(
-            "Row {row} of {file} has {n_fields} fields. Each must have {n_columns}.",
-            row=wrong + 1,
-            file=file,
-            n_fields=len(rows[wrong]),
-            n_columns=n_columns,
-        )
+        raise EmptyInputError("{file} has no rows.", file=file)
+    for place, row in enumerate(rows, start=1):
+        # Further fields of a row have the key None.
+        if any(row[name] is None for name in columns) or (None in row and not has_header):
+            raise UnreadableError(
+                "Row {row} of {file} does not have the fields {columns}.",
+                row=place,
+                file=file,
+                columns=tuple(columns),
+            )
     return rows
 
 

@@ -2,8 +2,9 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -31,8 +32,38 @@ def tokenize(text: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Texts:
-    """One split of a data set.
+class Examples:
+    """One split of a data set: columns with a value per example."""
+
+    def __post_init__(self) -> None:
+        sizes = {len(column) for column in self._columns().values()}
+        if len(sizes) != 1:
+            raise ShapeError(
+                "Ids, texts and labels have different lengths: {sizes}. "
+                "Give one of each per example.",
+                sizes=sorted(sizes),
+            )
+
+    def _columns(self) -> dict[str, Any]:
+        columns = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: column for name, column in columns.items() if column is not None}
+
+    def __len__(self) -> int:
+        return len(next(iter(self._columns().values())))
+
+    def at(self, positions: Sequence[int] | IntArray) -> Self:
+        """Return the examples at some positions, with their ids."""
+        where = np.asarray(positions, dtype=np.int64)
+        chosen = {
+            name: column[where] if name in {"ids", "labels"} else tuple(column[i] for i in where)
+            for name, column in self._columns().items()
+        }
+        return replace(self, **chosen)
+
+
+@dataclass(frozen=True, eq=False)
+class Texts(Examples):
+    """Texts as tokens.
 
     Args:
         ids: Number of each example in its source: it does not change when examples are left out.
@@ -46,28 +77,10 @@ class Texts:
     labels: IntArray
     queries: tuple[tuple[str, ...], ...] | None = None
 
-    def __post_init__(self) -> None:
-        columns = (self.ids, self.tokens, self.labels, self.queries)
-        sizes = {len(column) for column in columns if column is not None}
-        if len(sizes) != 1:
-            raise ShapeError(
-                "Ids, texts and labels have different lengths: {sizes}. "
-                "Give one of each per example.",
-                sizes=sorted(sizes),
-            )
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def at(self, positions: Sequence[int] | IntArray) -> "Texts":
-        """Return the examples at some positions, with their ids."""
-        where = np.asarray(positions, dtype=np.int64)
-        return Texts(
-            ids=self.ids[where],
-            tokens=tuple(self.tokens[i] for i in where),
-            labels=self.labels[where],
-            queries=None if self.queries is None else tuple(self.queries[i] for i in where),
-        )
+    @property
+    def lengths(self) -> IntArray:
+        """Number of tokens of each text."""
+        return np.array([len(tokens) for tokens in self.tokens], dtype=np.int64)
 
     def sample(self, n_examples: int | None, *, rng: np.random.Generator) -> "Texts":
         """Draw two or more examples, in the order of the whole; None, or too many, is all."""
@@ -86,22 +99,22 @@ class Texts:
         return self.at(np.flatnonzero(~np.isin(self.ids, second.ids))), second
 
     def cut(self, n_tokens: int) -> "Texts":
-        """Return the same examples, with texts that end after some tokens."""
-        tokens = tuple(words[:n_tokens] for words in self.tokens)
-        if self.queries is None:
-            return replace(self, tokens=tokens)
-        return replace(self, tokens=tokens, queries=tuple(q[:n_tokens] for q in self.queries))
+        """Return the same examples, with texts that end after some tokens; queries stay."""
+        return replace(self, tokens=tuple(words[:n_tokens] for words in self.tokens))
+
+
+Split = TypeVar("Split", bound=Examples)
 
 
 @dataclass(frozen=True, eq=False)
-class TextData:
+class Dataset(Generic[Split]):
     """A data set, split into what is trained on, chosen by and tested on."""
 
     name: str
     classes: tuple[str, ...]
-    train: Texts
-    dev: Texts
-    test: Texts
+    train: Split
+    dev: Split
+    test: Split
     notes: tuple[str, ...] = ()
 
     @property
@@ -109,13 +122,18 @@ class TextData:
         """Number of classes."""
         return len(self.classes)
 
+
+class TextData(Dataset[Texts]):
+    """A data set of texts as tokens."""
+
     def sample(
         self, *, n_train: int | None, n_dev: int | None, n_test: int | None, seed: int
     ) -> "TextData":
         """Draw a part of each split; the same numbers give the same part in every run."""
         rngs = [np.random.default_rng([seed, place]) for place in range(3)]
         train, dev = self.train.sample(n_train, rng=rngs[0]), self.dev.sample(n_dev, rng=rngs[1])
-        return replace(self, train=train, dev=dev, test=self.test.sample(n_test, rng=rngs[2]))
+        test = self.test.sample(n_test, rng=rngs[2])
+        return TextData(self.name, self.classes, train, dev, test, self.notes)
 
 
 class Vocabulary:
@@ -129,16 +147,12 @@ class Vocabulary:
         return len(self.words)
 
     @classmethod
-    def of(cls, texts: Iterable[Sequence[str]], *, min_count: int = 1) -> "Vocabulary":
-        """Return the words that occur at least so often, whatever the order of the texts."""
+    def of_training(cls, data: TextData, *, min_count: int = 1) -> "Vocabulary":
+        """Return the words that the training split has at least so often, queries included."""
+        texts = (*data.train.tokens, *(data.train.queries or ()))
         counts = Counter(token for tokens in texts for token in tokens)
         words = [word for word, count in counts.items() if count >= min_count]
         return cls(sorted(words, key=lambda word: (-counts[word], word)))
-
-    @classmethod
-    def of_training(cls, data: TextData, *, min_count: int = 1) -> "Vocabulary":
-        """Return the words of the training split, second texts included."""
-        return cls.of((*data.train.tokens, *(data.train.queries or ())), min_count=min_count)
 
     def encode(self, tokens: Sequence[str]) -> IntArray:
         """Return the numbers of the tokens, with marks around them; unknown words share one."""

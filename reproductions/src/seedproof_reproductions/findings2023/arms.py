@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-from seedproof.errors import UnknownNameError
+from seedproof_reproductions.known import check_known
 from seedproof_reproductions.packaged import read_toml
 
 Teacher: TypeAlias = Literal["fresh", "shared"]
@@ -111,8 +111,5 @@ CONTROL = ARMS["none"]
 
 def arm_of(name: str) -> Arm:
     """Return an arm by its name; an unknown one is an `UnknownNameError`."""
-    if name not in ARMS:
-        raise UnknownNameError(
-            "There is no arm {name!r}. Known: {known}.", name=name, known=tuple(ARMS)
-        )
+    check_known("arm", name, ARMS)
     return ARMS[name]

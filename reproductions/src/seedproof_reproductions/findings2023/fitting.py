@@ -19,8 +19,7 @@ from seedproof_reproductions.findings2023.models import Classifier, FineTuned, H
 from seedproof_reproductions.findings2023.settings import Setting
 from seedproof_reproductions.minilm import multiplications
 
-OnStep = Callable[[int, Classifier], None]
-OnBatch = Callable[[int, Tensor, Tensor], None]
+OnStep = Callable[[int, Classifier, Tensor, Tensor], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +45,6 @@ def fit(
     averages: Sequence[str] | None = None,
     targets: Tensor | None = None,
     on_step: OnStep | None = None,
-    on_batch: OnBatch | None = None,
 ) -> Trained:
     """Train one model.
 
@@ -57,8 +55,8 @@ def fit(
         sources: Its randomness.
         averages: Averages of its weights to keep; if omitted, the arm's own.
         targets: Soft labels, axes (utterances, classes); if omitted, gold labels.
-        on_step: Called after each step with its number, from 1, and the model.
-        on_batch: Called at each step with its number, the rows of the batch and their logits.
+        on_step: Called after each step with its number, from 1, the model, the rows of the batch,
+            and the logits that it began with.
 
     Returns:
         The model.
@@ -88,10 +86,8 @@ def fit(
             torch.autograd.backward(loss)
             optimizer.step()
             step += 1
-            if on_batch is not None:
-                on_batch(step, batch, logits[0].detach())
             if on_step is not None:
-                on_step(step, model)
+                on_step(step, model, batch, logits[0].detach())
         for average in kept.values():
             average.end_epoch()
     return Trained(model, kept, n_epochs * len(train))
@@ -147,7 +143,7 @@ class Trace:
             labels=prepared.test.utterances.labels,
         )
 
-    def after_step(self, step: int, model: Classifier) -> None:
+    def after_step(self, step: int, model: Classifier, *_batch: Tensor) -> None:
         """Predict with a model after a step, if it is time."""
         if step % self._every:
             return
@@ -169,28 +165,15 @@ class Trace:
 class Cost:
     """Multiplications of a run's models and their teachers: seconds are noisy, machines differ."""
 
-    forward: float = 0.0
-    backward: float = 0.0
-
-    def add(self, other: "Cost") -> None:
-        """Add another cost."""
-        self.forward += other.forward
-        self.backward += other.backward
+    total: float = 0.0
 
     def add_training(self, trained: Trained, n_models: int = 1) -> None:
-        """Add a training: every utterance of every batch, forward and backward."""
-        passed = trained.n_seen * n_models * trained.model.n_multiplied
-        self.forward += passed
-        self.backward += 2 * passed
+        """Add a training: every utterance of every batch, forward, and twice as much backward."""
+        self.total += 3 * trained.n_seen * n_models * trained.model.n_multiplied
 
     def add_prediction(self, model: Classifier, n_utterances: int) -> None:
         """Add predictions of some utterances."""
-        self.forward += model.n_multiplied * n_utterances
-
-    @property
-    def total(self) -> float:
-        """Sum of both."""
-        return self.forward + self.backward
+        self.total += model.n_multiplied * n_utterances
 
     def scalars(
         self, prepared: Prepared, setting: Setting, models: Sequence[Classifier]

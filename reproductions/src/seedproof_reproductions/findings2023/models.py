@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -22,8 +22,7 @@ SHARED_SEED = 20230704
 TRAINED_TOGETHER, PREDICTED_TOGETHER = 64, 256
 
 
-@dataclass(frozen=True)
-class Sources:
+class Sources(NamedTuple):
     """The randomness of one model: a generator per source."""
 
     init: torch.Generator
@@ -43,22 +42,17 @@ class Sources:
         return cls(*(torch_generator(child, "cpu") for child in children))
 
     @property
-    def generators(self) -> tuple[torch.Generator, ...]:
-        """All generators."""
-        return self.init, self.order, self.dropout
-
-    @property
     def state(self) -> tuple[bytes, ...]:
         """States of the generators: models that begin at the same state are the same model."""
-        return tuple(one.get_state().numpy().tobytes() for one in self.generators)
+        return tuple(generator.get_state().numpy().tobytes() for generator in self)
 
     def copy(self) -> "Sources":
         """Return separate generators in the same state."""
-        return Sources(*(generator.clone_state() for generator in self.generators))
+        return Sources(*(generator.clone_state() for generator in self))
 
     def advance_to(self, other: "Sources") -> None:
         """Set the generators to the state of others."""
-        for generator, reached in zip(self.generators, other.generators, strict=True):
+        for generator, reached in zip(self, other, strict=True):
             generator.set_state(reached.get_state())
 
 

@@ -5,13 +5,15 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import typer
+
 from seedproof._optional import require
 from seedproof.errors import OptionError
 from seedproof.study.study import Study
 from seedproof_reproductions.findings2023.arms import ARMS, arm_of
 from seedproof_reproductions.findings2023.results import collect
 from seedproof_reproductions.findings2023.settings import Setting
-from seedproof_reproductions.runs import make_runs, study_of, warn
+from seedproof_reproductions.runs import make_runs, study_of
 
 ARMS_OF_TRACK: dict[str, tuple[str, ...]] = {
     "head": tuple(ARMS),
@@ -48,15 +50,8 @@ def complete(
     study: Study, setting: Setting, *, engine: str = "processes", workers: int | None = None
 ) -> dict[str, Any]:
     """Make every run of a study that is missing, and collect the results."""
-    arms = tuple(dict.fromkeys(run.arm for run in study.planned()))
-    make_runs(
-        study,
-        check=partial(_check_data, setting),
-        engine=engine,
-        workers=workers,
-        follow="test_accuracy",
-        slow=_slow(arms, engine),
-    )
+    check, slow = partial(_check_data, setting), _slow(study, engine)
+    make_runs(study, check=check, engine=engine, workers=workers, follow="test_accuracy", slow=slow)
     return collect(study.store)
 
 
@@ -65,12 +60,12 @@ def _check_data(setting: Setting) -> None:
     from seedproof_reproductions.findings2023.data import prepare
 
     for note in prepare(setting).data.notes:
-        warn(note)
+        typer.echo(note, err=True)
 
 
-def _slow(arms: Sequence[str], engine: str) -> str:
+def _slow(study: Study, engine: str) -> str:
     """Return what makes arms slow, such as "some arms train 16 heads or 10 teachers"."""
-    chosen = [arm_of(arm) for arm in arms]
+    chosen = [arm_of(run.arm) for run in study.planned()]
     n_heads = max((arm.n_heads for arm in chosen), default=1)
     fresh, shared = (
         max((arm.soft.n_teachers for arm in chosen if arm.soft and arm.teacher == kind), default=1)

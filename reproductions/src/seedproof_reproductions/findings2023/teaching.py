@@ -50,7 +50,7 @@ def soft_targets(
         return targets.float()
     if arm.soft.kind == "knn":
         # Every utterance is compared with every other.
-        cost.forward += float(len(prepared.train) ** 2 * prepared.n_features)
+        cost.total += float(len(prepared.train) ** 2 * prepared.n_features)
         return _neighbors(prepared, arm.soft.alpha)
     teacher = replace(arm, soft=None)
     if arm.soft.teacher == "shared":
@@ -62,7 +62,7 @@ def soft_targets(
         spent = Cost()
         fresh = [Sources.of(run, arm) for _ in range(arm.soft.n_teachers)]
         targets = taught_labels(prepared, setting, teacher, arm.soft, sources=fresh, cost=spent)
-    cost.add(spent)
+    cost.total += spent.total
     return targets
 
 
@@ -101,8 +101,7 @@ def taught_labels(
         probs = (_final_probs(prepared, setting, teacher, one, cost) for one in sources)
         return ensemble(probs, power=soft.power).float()
     listener = Listener(prepared, setting, teacher, soft, cost)
-    on_step, on_batch = listener.after_step, listener.after_batch
-    trained = fit(prepared, teacher, setting, sources[0], on_step=on_step, on_batch=on_batch)
+    trained = fit(prepared, teacher, setting, sources[0], on_step=listener.after_step)
     cost.add_training(trained)
     return listener.labels()
 
@@ -134,16 +133,15 @@ class Listener:
             power=soft.power,
         )
 
-    def after_step(self, step: int, model: Classifier) -> None:
-        """Predict all utterances, if it is time."""
-        if not self._is_free and self._tgtss.is_due(step):
+    def after_step(self, step: int, model: Classifier, rows: Tensor, logits: Tensor) -> None:
+        """Use the predictions of the batch, or predict all utterances, if it is time."""
+        if not self._tgtss.is_due(step):
+            return
+        if self._is_free:
+            self._tgtss.observe(functional.softmax(logits, dim=1), step=step, rows=rows)
+        else:
             self._tgtss.observe(model.predict(self._train.inputs), step=step)
             self._cost.add_prediction(model, len(self._train))
-
-    def after_batch(self, step: int, rows: Tensor, logits: Tensor) -> None:
-        """Use the predictions of the batch."""
-        if self._is_free and self._tgtss.is_due(step):
-            self._tgtss.observe(functional.softmax(logits, dim=1), step=step, rows=rows)
 
     def labels(self) -> Tensor:
         """Return the soft labels; gold labels for utterances without predictions."""
@@ -184,21 +182,15 @@ def _train_on_gold(
     listeners = {soft: Listener(prepared, setting, arm, soft, cost) for soft, cost in costs.items()}
     trace = Trace(prepared, every=setting.trace_every(steps_of(prepared, arm, setting)))
 
-    def after_step(step: int, model: Classifier) -> None:
+    def after_step(step: int, model: Classifier, rows: Tensor, logits: Tensor) -> None:
         trace.after_step(step, model)
         for listener in listeners.values():
-            listener.after_step(step, model)
+            listener.after_step(step, model, rows, logits)
 
-    def after_batch(step: int, rows: Tensor, logits: Tensor) -> None:
-        for listener in listeners.values():
-            listener.after_batch(step, rows, logits)
-
-    trained = fit(
-        prepared, arm, setting, sources, averages=AVERAGES, on_step=after_step, on_batch=after_batch
-    )
+    trained = fit(prepared, arm, setting, sources, averages=AVERAGES, on_step=after_step)
     training = Cost()
     training.add_training(trained)
     for cost in costs.values():
-        cost.add(training)
+        cost.total += training.total
     soft = {soft: (listener.labels(), costs[soft]) for soft, listener in listeners.items()}
     return GoldTraining(trained, training, soft, trace, sources)

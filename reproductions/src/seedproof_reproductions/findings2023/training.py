@@ -33,14 +33,8 @@ def log_run(run: Run, prepared: Prepared, setting: Setting, arm: Arm) -> None:
         torch.stack([trained.predict(split.inputs, arm.average) for trained in models]).mean(dim=0)
         for split in (prepared.test, prepared.train)
     )
-    utterances = prepared.test.utterances
-    run.log_predictions(
-        "test",
-        ids=utterances.ids,
-        probs=test,
-        labels=utterances.labels,
-        classes=prepared.data.classes,
-    )
+    tested, classes = prepared.test.utterances, prepared.data.classes
+    run.log_predictions("test", ids=tested.ids, probs=test, labels=tested.labels, classes=classes)
     if is_traced:
         run.log_dynamics("test", trace.dynamics())
     scalars = {
@@ -61,7 +55,7 @@ def _train_models(
 ) -> tuple[list[Trained], Trace]:
     if setting.track == "finetune" and arm.soft is None and arm.average in AVERAGES:
         gold = train_on_gold(prepared, setting, arm, Sources.of(run, arm))
-        cost.add(gold.cost)
+        cost.total += gold.cost.total
         return [gold.trained], gold.trace
     targets = soft_targets(run, prepared, setting, arm, cost)
     every = setting.trace_every(steps_of(prepared, arm, setting))

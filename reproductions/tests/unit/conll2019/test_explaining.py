@@ -22,9 +22,8 @@ def explained(source, store, seeds=2):
 def test_the_models_that_predicted_are_explained(tmp_path):
     """Same predictions; gradients of all examples that sum to 1, LIME of some, drawn twice."""
     source, place = tmp_path / "runs", tmp_path / "explained"
-    options = {"engine": "serial", "progress": False, "follow": None}
     study(SETTING, store=source, seeds=2, arms=("none",)).run("serial", progress=False)
-    results = complete(explained(source, place), SETTING, **options)
+    results = complete(explained(source, place), SETTING, engine="serial", follow=None)
 
     before, after = (Store(Location.of(path)) for path in (source, place))
     np.testing.assert_array_equal(

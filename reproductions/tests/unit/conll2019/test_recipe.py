@@ -14,7 +14,7 @@ def test_results_are_those_of_measure_and_compare(tmp_path):
     """To six digits: figures of predictions and attention, effects, scalars, sizes and pairs."""
     store = tmp_path / "runs"
     trained = study(SETTING, store=store, seeds=2, arms=("none", "aswa"))
-    results = complete(trained, SETTING, engine="serial", progress=False)
+    results = complete(trained, SETTING, engine="serial")
 
     assert results["sizes"] == {"train": 40, "dev": 20, "test": 20}
     compared, matched = (sp.compare(store, match_rates=m).arm("aswa") for m in (False, True))

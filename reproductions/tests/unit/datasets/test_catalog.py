@@ -1,14 +1,12 @@
-import io
-import lzma
+import itertools
 import os
-import tarfile
-import zipfile
+import shutil
 
 import numpy as np
 import pytest
 
 from seedproof.errors import EmptyInputError, NotFoundError, UnknownLabelError, UnreadableError
-from seedproof_reproductions.datasets.catalog import AGNEWS_PARTIAL_NOTE, load
+from seedproof_reproductions.datasets.catalog import NOTES, load
 
 COLUMNS = ("text", "label", "exp_split")
 
@@ -37,10 +35,9 @@ def test_sst_keeps_more_than_five_tokens_and_fewer_than_the_longest(write):
 
 def test_imdb_cuts_long_reviews_to_train_on_and_does_not_test_on_them(write):
     """A tenth of the training is held out; a fifth of the shorter test reviews is kept."""
-    rows = [f"{i % 2},{'word' if i % 4 else 'word ' * 500} number{i}\n" for i in range(40)]
+    rows = [(i % 2, f"{'word' if i % 4 else 'word ' * 500} number{i}") for i in range(40)]
     for split in ("train", "test"):
-        packed = lzma.compress(("label,text\n" + "".join(rows)).encode())
-        write(f"imdb/imdb_{split}.csv.xz", packed)
+        write(f"imdb/imdb_{split}.csv.xz", [("label", "text"), *rows])
 
     data = load("imdb")
 
@@ -52,16 +49,11 @@ def test_imdb_cuts_long_reviews_to_train_on_and_does_not_test_on_them(write):
     assert load("imdb").test.ids.tolist() == data.test.ids.tolist()
 
 
-def test_imdb_reads_the_public_archive_by_folder(write):
+def test_imdb_reads_the_public_archive_by_folder(write, data_folder):
     """`pos` is 1, `neg` is 0, and reviews without a label are left out."""
-    content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w:gz") as archive:
-        for name in (f"{s}/{k}" for s in ("train", "test") for k in ("pos", "neg", "unsup")):
-            for i in range(10):
-                member = tarfile.TarInfo(f"aclImdb/{name}/{i}_7.txt")
-                member.size = len(name)
-                archive.addfile(member, io.BytesIO(name.encode()))
-    write("imdb/aclImdb_v1.tar.gz", content.getvalue())
+    for split, kind, i in itertools.product(("train", "test"), ("pos", "neg", "unsup"), range(10)):
+        write(f"aclImdb/{split}/{kind}/{i}_7.txt", f"{split} {kind}")
+    shutil.make_archive(data_folder / "imdb" / "aclImdb_v1", "gztar", data_folder, "aclImdb")
 
     data = load("imdb")
 
@@ -74,7 +66,7 @@ def test_agnews_is_world_against_business_by_the_description(write):
     """Sports and science are left out; a part of the training file is noted."""
     write("agnews/test.csv", [(kind, "title", f"text {kind}") for kind in "1234"])
     text = "class,title,description,source\n" + "1,,War,x\n3,,Trade,x\n2,,Goal,x\n" * 5
-    write("agnews/agnews_train_partial.csv.xz", lzma.compress(text.encode()))
+    write("agnews/agnews_train_partial.csv.xz", text)
     partial = load("agnews")
     write("agnews/train.csv", [(kind, "title", "text") for kind in "1313" * 10])
     data = load("agnews")
@@ -82,7 +74,7 @@ def test_agnews_is_world_against_business_by_the_description(write):
     assert (data.test.ids.tolist(), data.test.labels.tolist()) == ([0, 2], [0, 1])
     assert (len(partial.train), len(partial.dev)) == (8, 2)
     assert (len(data.train), len(data.dev)) == (36, 4)
-    assert [AGNEWS_PARTIAL_NOTE in loaded.notes for loaded in (partial, data)] == [True, False]
+    assert [NOTES["agnews_partial"] in loaded.notes for loaded in (partial, data)] == [True, False]
 
 
 def test_snli_pairs_have_a_premise_and_a_query(write):
@@ -104,14 +96,12 @@ def test_snli_pairs_have_a_premise_and_a_query(write):
         load("snli")
 
 
-def test_snli_leaves_out_pairs_without_agreement(write):
+def test_snli_leaves_out_pairs_without_agreement(write, data_folder):
     """The public archive has a gold label of `-` for them; ids keep their places."""
     rows = "gold_label\tsentence1\tsentence2\n-\tNo one.\tKnows.\ncontradiction\tA cat.\tA dog.\n"
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:
-        for split in ("train", "dev", "test"):
-            archive.writestr(f"snli_1.0/snli_1.0_{split}.txt", rows)
-    write("snli/snli_1.0.zip", content.getvalue())
+    for split in ("train", "dev", "test"):
+        write(f"snli_1.0/snli_1.0_{split}.txt", rows)
+    shutil.make_archive(data_folder / "snli" / "snli_1.0", "zip", data_folder, "snli_1.0")
 
     test = load("snli").test
 

@@ -1,12 +1,12 @@
 import hashlib
-import lzma
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from seedproof.errors import ColumnError, EmptyInputError, NotFoundError, UnreadableError
+from seedproof.testing.errors import WithFields
 from seedproof_reproductions.datasets import files
 
 CONTENT = b"text,label\n"
@@ -16,10 +16,10 @@ def test_own_copies_are_below_the_data_folder(write, monkeypatch, tmp_path):
     """A typo in the variable must not lead to a download; an empty value means not set."""
     own = write("a/b.csv", "")
 
-    assert files.local_file("a/b.csv") == files.own_file("a/b.csv", title="A", layout="") == own
+    assert files.local_file("a/b.csv") == files.own_file("a/b.csv", title="A") == own
     assert files.local_file("a/c.csv") is None
     with pytest.raises(NotFoundError):
-        files.own_file("a/c.csv", title="A", layout="a table")
+        files.own_file("a/c.csv", title="A")
     monkeypatch.setenv("SEEDPROOF_DATA", "")
     assert files.local_file("a/b.csv") is None
     monkeypatch.setenv("SEEDPROOF_DATA", str(tmp_path / "dtaa"))
@@ -44,12 +44,10 @@ def served(tmp_path, monkeypatch):
         monkeypatch.setattr(files, "sources", lambda: known)
         return folder / "words.csv"
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, ThreadPoolExecutor() as threads:
+        threads.submit(server.serve_forever)
         yield publish
         server.shutdown()
-        thread.join()
 
 
 def test_a_public_file_is_fetched_once_and_checked(served, tmp_path):
@@ -79,25 +77,31 @@ def test_a_public_file_that_has_changed_is_refused_and_an_own_copy_noted(served,
 
 def test_tables_are_read_compressed_or_not(write):
     """Quotes, commas and newlines inside a field survive; with tabs, a quote is part of a field."""
-    content = 'label,text\n1,"so, so\ngood"\n'
-    plain, packed = write("a.csv", content), write("a.csv.xz", lzma.compress(content.encode()))
-    tabs = write("b.csv", '1\tA "man\n')
+    text = "so, so\ngood"
+    content = f'label,text\n1,"{text}"\n'
+    plain, packed = write("a.csv", content), write("a.csv.xz", content)
+    tabs = write("b.csv", '1\t"A man\n')
 
     rows = [files.read_table(file, columns=("text",)) for file in (plain, packed)]
 
-    assert rows[0] == rows[1] == [{"label": "1", "text": "so, so\ngood"}]
-    assert files.read_bare_table(tabs, n_columns=2, separator="\t") == [["1", 'A "man']]
-    with pytest.raises(UnreadableError):
-        files.read_bare_table(tabs, n_columns=2)
+    assert rows[0] == rows[1] == [{"label": "1", "text": text}]
+    bare = files.read_table(tabs, columns=("label", "text"), has_header=False, dialect=files.Tabs)
+    assert bare[0]["text"].startswith('"')
 
 
-def test_a_damaged_table_is_refused(write):
-    """A missing column, no rows, a short row, another encoding."""
-    for content, error in (
-        (b"label\n1\n", ColumnError),
-        (CONTENT, EmptyInputError),
-        (CONTENT + b"a\n", UnreadableError),
-        (CONTENT + b"\xff,1\n", UnreadableError),
-    ):
-        with pytest.raises(error):
-            files.read_table(write("bad.csv", content), columns=("text", "label"))
+@pytest.mark.parametrize(
+    ("content", "has_header", "error"),
+    [
+        (b"label\n1\n", True, ColumnError),
+        (CONTENT, True, EmptyInputError),
+        (CONTENT + b"a\n", True, UnreadableError),
+        (CONTENT + b"\xff,1\n", True, UnreadableError),
+        (b"a,1\nb\n", False, UnreadableError),
+        (b"a,1\nb,1,2\n", False, UnreadableError),
+    ],
+)
+def test_a_damaged_table_is_refused(write, content, has_header, error):
+    """A missing column, no rows, another encoding, a short row, or a long one without a header."""
+    file = write("bad.csv", content)
+    with pytest.raises(error, check=WithFields(file=file)):
+        files.read_table(file, columns=("text", "label"), has_header=has_header)

@@ -7,7 +7,7 @@ import pytest
 from seedproof.errors import EmptyInputError, UnknownLabelError, UnreadableError
 from seedproof_reproductions.datasets.intents import Utterances, load_clinc150, load_massive
 
-FILE = "clinc150/data_full.json"
+FILE, LINES = "clinc150/data_full.json", "massive/train.jsonl"
 CLINC = {
     "train": [["what is my balance", "balance"], ["wake me at six", "alarm"]],
     "val": [["set an alarm", "alarm"]],
@@ -28,9 +28,8 @@ def test_intents_of_clinc150_are_classes_in_the_order_of_their_names(write):
     data = load_clinc150()
 
     assert (data.classes, data.train.labels.tolist()) == (("alarm", "balance"), [1, 0])
-    assert data.test.texts == ("how much money is left", "alarm at noon")
-    ids = [split.ids.tolist() for split in (data.train, data.dev, data.test)]
-    assert ids == [[0, 1], [2], [3, 4]]
+    assert data.test.texts == tuple(text for text, _ in CLINC["test"])
+    assert [*data.train.ids, *data.dev.ids, *data.test.ids] == [0, 1, 2, 3, 4]
     assert str(path) in data.notes[0]
 
 
@@ -51,14 +50,16 @@ def test_the_domain_of_massive_is_the_first_word_of_the_intent(write_massive):
     [
         (FILE, b"\xff\xfe", UnreadableError),
         (FILE, "[1, 2]", UnreadableError),
-        (FILE, json.dumps(CLINC | {"val": [["a"]]}), UnreadableError),
+        (FILE, json.dumps({"train": CLINC["train"]}), UnreadableError),
+        (FILE, json.dumps(CLINC | {"val": [["a", 1]]}), UnreadableError),
         (FILE, json.dumps(CLINC | {"val": []}), EmptyInputError),
         (FILE, json.dumps(CLINC | {"val": [["a", "b"]]}), UnknownLabelError),
-        ("massive/train.jsonl", '{"id": "7", "te', UnreadableError),
-        ("massive/train.jsonl", '{"id": "7", "text": "wake me"}', UnreadableError),
-        ("massive/train.jsonl", '{"id": "x", "text": "a", "label_text": "b"}', UnreadableError),
-        ("massive/train.jsonl", "", EmptyInputError),
-        ("massive/train.jsonl", '{"id": "7", "text": "a", "label_text": "b"}', UnknownLabelError),
+        (LINES, '{"id": "7", "te', UnreadableError),
+        (LINES, '{"id": "7", "text": "wake me"}', UnreadableError),
+        (LINES, '{"id": "x", "text": "a", "label_text": "b"}', UnreadableError),
+        (LINES, '{"id": "7", "text": 1, "label_text": "b"}', UnreadableError),
+        (LINES, "", EmptyInputError),
+        (LINES, '{"id": "7", "text": "a", "label_text": "b"}', UnknownLabelError),
     ],
 )
 def test_a_damaged_copy_is_refused_by_its_name(write, write_massive, path, content, error):
@@ -66,21 +67,18 @@ def test_a_damaged_copy_is_refused_by_its_name(write, write_massive, path, conte
     write_massive(**MASSIVE)
     damaged = write(path, content)
     with pytest.raises(error) as raised:
-        (load_massive if path.startswith("massive") else load_clinc150)()
-    assert str(damaged) in str(raised.value)
+        (load_massive if path == LINES else load_clinc150)()
+    assert any(str(damaged) in str(value) for value in raised.value.fields.values())
 
 
 @pytest.mark.skipif("SEEDPROOF_DATA" not in os.environ, reason="needs the data sets")
-@pytest.mark.parametrize(
-    ("load", "sizes"),
-    [(load_clinc150, (150, 15_000, 3_000, 4_500)), (load_massive, (18, 11_514, 2_033, 2_974))],
-)
-def test_the_published_files_have_the_papers_sizes(load, sizes):
+def test_the_published_files_have_the_papers_sizes():
     """Classes, and utterances of each split; nothing is noted."""
-    data = load()
-
-    assert (data.n_classes, len(data.train), len(data.dev), len(data.test)) == sizes
-    assert data.notes == ()
+    for data, *sizes in (
+        (load_clinc150(), 150, 15_000, 3_000, 4_500), (load_massive(), 18, 11_514, 2_033, 2_974),
+    ):  # fmt: skip
+        assert [data.n_classes, len(data.train), len(data.dev), len(data.test)] == sizes
+        assert data.notes == ()
 
 
 def test_a_sample_is_the_same_each_time():

@@ -40,11 +40,12 @@ def test_samples_splits_and_cuts_keep_ids_queries_and_order(texts):
     places = [list(texts.ids).index(name) for name in part.ids]
     assert places == sorted(places)
     assert part.tokens == tuple(texts.tokens[i] for i in places)
+    assert part.labels.tolist() == [texts.labels[i] for i in places]
     assert part.queries == tuple(texts.queries[i] for i in places)
     assert sorted([*larger.ids, *smaller.ids]) == [3, 5, 8, 9]
     assert len(smaller) == 2
     assert cut.tokens == (("a",), ("b",), ("c",), ("d",))
-    assert cut.queries == (("q",), ("s",), ("t",), ("u",))
+    assert cut.queries == texts.queries
     assert texts.sample(None, rng=rng) is texts.sample(9, rng=rng) is texts
     with pytest.raises(OptionError):
         texts.sample(1, rng=rng)

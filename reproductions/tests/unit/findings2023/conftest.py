@@ -1,12 +1,9 @@
-"""Made features, so that a head trains in a moment, and runs to train it."""
+"""Made features, so that a head trains in a moment."""
 
 import numpy as np
 import pytest
 import torch
 
-from seedproof.runs.run import Run
-from seedproof.runs.spec import StudySpec
-from seedproof.seeds import SeedPlan
 from seedproof_reproductions.datasets.intents import IntentData, Utterances
 from seedproof_reproductions.findings2023.data import Prepared, Split
 from seedproof_reproductions.findings2023.settings import Setting
@@ -35,13 +32,3 @@ def prepared():
     train, test = made(250, 0), made(100, 250)
     data = IntentData("made", tuple("abcde"), train.utterances, test.utterances, test.utterances)
     return Prepared(data, train, test, n_features=12)
-
-
-@pytest.fixture
-def make_run():
-    """A run in no store; two of the same number draw the same numbers."""
-
-    def make(index: int = 0) -> Run:
-        return Run(StudySpec("made", "train", SeedPlan.all(index + 1)).runs()[index])
-
-    return make

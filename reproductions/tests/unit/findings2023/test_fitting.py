@@ -2,6 +2,7 @@
 
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
@@ -17,9 +18,9 @@ from seedproof_reproductions.findings2023.models import Head, Sources
 CLOSE = {"atol": 1e-5, "rtol": 0.0}
 
 
-def gold_loss(logits, labels):
-    """Loss of the control."""
-    return functional.cross_entropy(logits[0], labels)
+def gold_loss(logits, labels, smoothing=0.0):
+    """Loss of the control, or with torch's own label smoothing."""
+    return functional.cross_entropy(logits[0], labels, label_smoothing=smoothing)
 
 
 def by_hand(prepared, setting, *, loss=gold_loss, n_models=1, penalty=0.0):
@@ -83,7 +84,7 @@ def test_swa_is_the_mean_of_the_weights_after_the_last_two_epochs(
     """Of one epoch, those after it."""
     after, longer = [], replace(setting, epochs=n_epochs)
 
-    def after_step(step, model):
+    def after_step(step, model, *_):
         if step % 4 == 0:
             after.append(deepcopy(model.state_dict()))
 
@@ -103,17 +104,14 @@ def test_swa_is_the_mean_of_the_weights_after_the_last_two_epochs(
 def test_codistilled_heads_learn_from_gold_labels_and_from_each_other(prepared, setting):
     """To the cross-entropy of each comes its divergence from the other, which is held fixed."""
 
-    def loss(logits, labels):
-        return sum(
-            functional.cross_entropy(own, labels)
-            + functional.kl_div(
-                own.log_softmax(1), other.softmax(1).detach(), reduction="batchmean"
-            )
-            for own, other in (logits, logits[::-1])
-        )
-
     def apart(logits, labels):
         return sum(functional.cross_entropy(own, labels) for own in logits)
+
+    def loss(logits, labels):
+        return apart(logits, labels) + sum(
+            functional.kl_div(own.log_softmax(1), other.softmax(1).detach(), reduction="batchmean")
+            for own, other in (logits, logits[::-1])
+        )
 
     probs = by_fit(prepared, setting, ARMS["codistillation"])
 
@@ -123,10 +121,7 @@ def test_codistilled_heads_learn_from_gold_labels_and_from_each_other(prepared, 
 
 def test_soft_labels_are_what_is_learned(prepared, setting):
     """Smoothed ones train as torch's own label smoothing does."""
-
-    def loss(logits, labels):
-        return functional.cross_entropy(logits[0], labels, label_smoothing=0.5)
-
+    loss = partial(gold_loss, smoothing=0.5)
     targets = 0.5 * functional.one_hot(prepared.train.labels, 5) + 0.5 / 5
 
     probs = by_fit(prepared, setting, targets=targets)

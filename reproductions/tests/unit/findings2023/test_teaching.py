@@ -9,31 +9,36 @@ from torch.nn import functional
 from seedproof_reproductions.findings2023.arms import ARMS, CONTROL, Arm, SoftLabels
 from seedproof_reproductions.findings2023.fitting import Cost, fit
 from seedproof_reproductions.findings2023.models import Sources
-from seedproof_reproductions.findings2023.teaching import Listener, soft_targets
+from seedproof_reproductions.findings2023.teaching import soft_targets
+
+# Of a head with 256 hidden units; a training goes forward, and backward for twice as much.
+WEIGHTS, TRAINED = 256 * (12 + 5), 3
 
 
 @pytest.fixture
 def targets_of(make_run, prepared, setting):
-    """The soft labels of a run under one of the seeds."""
+    """The soft labels of a run under one of the seeds; what they cost is added."""
 
-    def targets_of(arm, index=0):
-        return soft_targets(make_run(index), prepared, setting, arm, Cost())
+    def targets_of(arm, index=0, cost=None, **changed):
+        changed = replace(setting, **changed)
+        return soft_targets(make_run(index), prepared, changed, arm, cost or Cost())
 
     return targets_of
 
 
 @pytest.fixture
 def teach(prepared, setting):
-    """The predictions of a teacher for the training split: after each step, and in the end."""
+    """Predictions of a teacher for training utterances: after each step, of each batch, and last."""
 
-    def teach(sources, arm=CONTROL):
-        steps, inputs = [], prepared.train.inputs
+    def teach(sources, arm=CONTROL, **changed):
+        steps, batches, inputs = [], [], prepared.train.inputs
 
-        def after_step(_, model):
+        def after_step(_, model, rows, logits):
             steps.append(model.predict(inputs))
+            batches.append((rows, logits.softmax(1)))
 
-        trained = fit(prepared, arm, setting, sources, on_step=after_step)
-        return steps, trained.predict(inputs, "none")
+        trained = fit(prepared, arm, replace(setting, **changed), sources, on_step=after_step)
+        return steps, batches, trained.predict(inputs, "none")
 
     return teach
 
@@ -73,8 +78,8 @@ def test_an_ensemble_is_the_root_of_the_mean_of_its_teachers(targets_of, teach, 
     fresh = replace(ARMS["ensemble-10"], soft=replace(ARMS["ensemble-10"].soft, n_teachers=3))
     run = make_run(1)
 
-    of_shared = sum(teach(Sources.shared(index))[1] for index in (1, 2, 3)) / 3
-    of_fresh = sum(teach(Sources.of(run, fresh))[1] for _ in range(3)) / 3
+    of_shared = sum(teach(Sources.shared(index))[-1] for index in (1, 2, 3)) / 3
+    of_fresh = sum(teach(Sources.of(run, fresh))[-1] for _ in range(3)) / 3
 
     torch.testing.assert_close(targets_of(shared), raised(of_shared))
     torch.testing.assert_close(targets_of(fresh, 1), raised(of_fresh))
@@ -84,7 +89,7 @@ def test_an_ensemble_is_the_root_of_the_mean_of_its_teachers(targets_of, teach, 
 def test_a_shared_teacher_is_that_of_its_draw_in_every_run(targets_of, teach, draw):
     """A deployed model has no exponent; of the eight steps of TGTSS, the last four count."""
     suffix = f"-draw-{draw + 1}" if draw else ""
-    steps, final = teach(Sources.shared(1, draw))
+    steps, _, final = teach(Sources.shared(1, draw))
 
     for index in (0, 1):
         torch.testing.assert_close(targets_of(ARMS[f"deployed-shared{suffix}"], index), final)
@@ -96,61 +101,40 @@ def test_a_fresh_teacher_has_the_levers_of_its_student(targets_of, make_run, tea
     """Except for soft labels; and the sources of its run."""
     levers = Arm(width=32, decay=True, zero_last=True, epochs=2, weight_decay=0.1)
     arm = replace(levers, soft=SoftLabels("tgtss"))
-    steps, _ = teach(Sources.of(make_run(1), arm), levers)
+    steps, *_ = teach(Sources.of(make_run(1), arm), levers)
 
     # Of sixteen steps, those from the 11th on count.
     torch.testing.assert_close(targets_of(arm, 1), raised(torch.stack(steps[10:]).mean(0)))
     assert not torch.equal(targets_of(arm, 0), targets_of(arm, 1))
 
 
-@pytest.fixture
-def listen(prepared):
-    """Trains a teacher; all its predictions are kept, of each batch with its rows."""
-
-    def listen(setting, soft):
-        steps, batches, cost = [], [], Cost()
-        listener = Listener(prepared, setting, CONTROL, soft, cost)
-
-        def after_step(step, model):
-            steps.append(model.predict(prepared.train.inputs))
-            listener.after_step(step, model)
-
-        def after_batch(step, rows, logits):
-            batches.append((rows, logits.softmax(1)))
-            listener.after_batch(step, rows, logits)
-
-        sources = Sources.shared(0)
-        fit(prepared, CONTROL, setting, sources, on_step=after_step, on_batch=after_batch)
-        return listener.labels(), steps, batches, cost
-
-    return listen
-
-
 # Of 20 steps, the teacher counts from the 14th on: 200 of 295 are as large a share.
 @pytest.mark.parametrize(("every", "counted"), [(1, range(14, 21)), (3, (14, 17, 20)), (10, (14,))])
 @pytest.mark.parametrize("power", [0.5, 1.0])
 def test_tgtss_is_the_mean_of_a_teachers_predictions_raised_to_a_power(
-    listen, setting, every, counted, power
+    teach, targets_of, every, counted, power
 ):
-    """Of all utterances after every so many steps; each costs a pass through 256 hidden units."""
-    soft = SoftLabels("tgtss", every=every, power=power)
+    """Of all utterances after every so many steps, each of which costs a pass through the head."""
+    arm, cost = Arm(SoftLabels("tgtss", every=every, power=power, teacher="shared")), Cost()
+    steps, *_ = teach(Sources.shared(1), epochs=5)
 
-    labels, steps, _, cost = listen(replace(setting, epochs=5), soft)
+    labels = targets_of(arm, cost=cost, epochs=5)
 
     mean = torch.stack([steps[step - 1] for step in counted]).double().mean(0)
     torch.testing.assert_close(labels, raised(mean, power).float())
-    assert cost == Cost(forward=len(counted) * 250 * 256 * (12 + 5))
+    assert cost == Cost((5 * TRAINED + len(counted)) * 250 * WEIGHTS)
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0])
 @pytest.mark.parametrize("n_epochs", [1, 3])
-def test_free_tgtss_is_the_mean_of_a_teachers_batches(listen, prepared, setting, power, n_epochs):
-    """Utterances without predictions keep their gold labels."""
+def test_free_tgtss_is_the_mean_of_a_teachers_batches(teach, targets_of, prepared, power, n_epochs):
+    """Utterances without predictions keep their gold labels; they cost nothing."""
     # The last half of one epoch; or one batch of the second epoch, and the third.
     n_counted, n_seen = {1: (2, {0, 1}), 3: (5, {1, 2})}[n_epochs]
-    soft = SoftLabels("tgtss-free", power=power)
+    arm, cost = Arm(SoftLabels("tgtss-free", power=power, teacher="shared")), Cost()
+    _, batches, _ = teach(Sources.shared(1), epochs=n_epochs)
 
-    labels, _, batches, cost = listen(replace(setting, epochs=n_epochs), soft)
+    labels = targets_of(arm, cost=cost, epochs=n_epochs)
 
     sums, counts = torch.zeros(250, 5), torch.zeros(250, 1)
     for rows, probs in batches[-n_counted:]:
@@ -160,4 +144,4 @@ def test_free_tgtss_is_the_mean_of_a_teachers_batches(listen, prepared, setting,
     means = raised(sums / counts.clamp(min=1), power)
     torch.testing.assert_close(labels, torch.where(counts > 0, means, gold))
     assert set(counts.flatten().tolist()) == n_seen
-    assert cost == Cost()
+    assert cost == Cost(n_epochs * TRAINED * 250 * WEIGHTS)

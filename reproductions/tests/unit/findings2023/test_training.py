@@ -1,43 +1,34 @@
 """Every arm on made features: what differs, what is shared, what it costs."""
 
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 import torch
 
-import seedproof as sp
-from seedproof.records.dynamics import dynamics_of
-from seedproof.records.location import Location
-from seedproof.records.reader import Store
-from seedproof_reproductions.findings2023.arms import ARMS, CONTROL, arm_of
+from seedproof_reproductions.findings2023.arms import ARMS, CONTROL
 from seedproof_reproductions.findings2023.fitting import Cost, Trace, fit
 from seedproof_reproductions.findings2023.models import Sources
 from seedproof_reproductions.findings2023.teaching import soft_targets
 from seedproof_reproductions.findings2023.training import log_run
 
 
-def study(tmp_path, prepared, setting, arms, seeds):
-    """A study on made features, with fewer teachers in an ensemble."""
+@pytest.fixture
+def logged(make_run, prepared, setting):
+    """What a run logs: its predictions, its dynamics if there are any, and its scalars."""
 
-    def train(run):
-        arm = arm_of(run.arm)
-        if run.arm.startswith("ensemble"):
-            arm = replace(arm, soft=replace(arm.soft, n_teachers=3))
+    def logged(arm, index=0):
+        run, kept = make_run(index), []
+        predictions = Mock(wraps=run.log_predictions)
+        run.log_predictions, run.log_dynamics = (
+            predictions,
+            lambda _, dynamics: kept.append(dynamics),
+        )
         log_run(run, prepared, setting, arm)
+        return predictions.call_args.kwargs["probs"], kept, run.scalars
 
-    made = sp.Study("made", train, seeds=seeds, arms=arms, store=tmp_path)
-    status = made.run("serial", progress=False)
-    assert not status.failed, status.failed[0].message
-    return Store(Location.of(tmp_path))
-
-
-def logged(run, prepared, setting, arm):
-    """The predictions that a run logs."""
-    kept = {}
-    run.log_predictions = lambda split, **given: kept.update({split: given["probs"]})
-    log_run(run, prepared, setting, arm)
-    return kept["test"]
+    return logged
 
 
 def predict(prepared, setting, sources, arm=CONTROL, **given):
@@ -64,28 +55,29 @@ def test_a_linear_head_with_zeros_depends_on_the_order_alone(prepared, setting):
 
 
 @pytest.mark.parametrize("name", sorted(set(ARMS) - {"ensemble-shared"}))
-def test_every_arm_trains_and_logs(tmp_path, prepared, setting, name):
+def test_every_arm_trains_and_logs(logged, name):
     """Predictions and costs; dynamics of all eight steps of the first run alone."""
-    store = study(tmp_path, prepared, setting, [name], seeds=2)
+    arm = ARMS[name]
+    if name == "ensemble-10":
+        arm = replace(arm, soft=replace(arm.soft, n_teachers=3))
 
-    probs = store.shards(split="test").shard(0).probs
-    assert probs.shape == (2, 100, 5)
-    assert not np.array_equal(probs[0], probs[1])
-    assert [run.scalars["n_train"] for run in store.runs] == [250, 250]
-    assert all(run.scalars["head_multiplications"] > 0 for run in store.runs)
-    kept = [any(part.path.startswith("dynamics/") for part in run.parts) for run in store.runs]
-    assert kept == [ARMS[name].average == "none", False]
-    if kept[0]:
-        record = dynamics_of(store.location, store.runs[0], "test")
-        assert set(record.n_steps.tolist()) == {8 * ARMS[name].epochs}
+    (probs, dynamics, scalars), (other_probs, *other) = logged(arm, 0), logged(arm, 1)
+
+    assert probs.shape == (100, 5)
+    assert not torch.equal(probs, other_probs)
+    assert scalars["n_train"] == 250
+    assert scalars["head_multiplications"] == other[1]["head_multiplications"] > 0
+    assert ("seconds" in scalars, "seconds" in other[1]) == (not dynamics, True)
+    assert (len(dynamics), other[0]) == (arm.average == "none", [])
+    for traced in dynamics:
+        assert set(traced.record().n_steps.tolist()) == {8 * arm.epochs}
 
 
-def test_costs_are_counted(tmp_path, prepared, setting):
+def test_costs_are_counted(logged):
     """A teacher doubles the training, and its predictions are added; 16 heads cost 16 times."""
     arms = ["none", "tgtss-free", "tgtss", "heads-16", "codistillation"]
-    store = study(tmp_path, prepared, setting, arms, seeds=1)
+    scalars = {arm: logged(ARMS[arm])[-1] for arm in arms}
 
-    scalars = {run.arm: run.scalars for run in store.runs}
     cost, passes, served = (
         {arm: scalars[arm][name] for arm in arms}
         for name in ("head_multiplications", "forward_passes", "serving_multiplier")
@@ -99,11 +91,11 @@ def test_costs_are_counted(tmp_path, prepared, setting):
     assert passes["none"] < passes["heads-16"] < 1.01 * passes["none"]
 
 
-def test_several_heads_are_traced_and_served_by_their_mean(make_run, prepared, setting):
+def test_several_heads_are_traced_and_served_by_their_mean(logged, make_run, prepared, setting):
     """One is trained after the other, and the sources of the run advance."""
     arm, run, steps, trace = ARMS["heads-4"], make_run(1), [], Trace(prepared, n_models=4)
 
-    def after_step(step, model):
+    def after_step(step, model, *_):
         trace.after_step(step, model)
         steps.append(model.predict(prepared.test.inputs))
 
@@ -111,7 +103,7 @@ def test_several_heads_are_traced_and_served_by_their_mean(make_run, prepared, s
         predict(prepared, setting, Sources.of(run, arm), arm, on_step=after_step) for _ in range(4)
     ]
 
-    served = logged(make_run(1), prepared, setting, arm)
+    served, *_ = logged(arm, 1)
     torch.testing.assert_close(served, sum(probs) / 4)
     assert all(not torch.equal(of_head, served) for of_head in probs)
     means = torch.stack(steps).reshape(4, 8, 100, 5).sum(dim=0)
@@ -121,7 +113,7 @@ def test_several_heads_are_traced_and_served_by_their_mean(make_run, prepared, s
 
 
 @pytest.mark.parametrize("name", ["label-smoothing-0.5", "knn", "tgtss", "tgtss-shared"])
-def test_a_run_learns_its_soft_labels(make_run, prepared, setting, name):
+def test_a_run_learns_its_soft_labels(logged, make_run, prepared, setting, name):
     """From the sources that a teacher of its own has left."""
     arm, run = ARMS[name], make_run()
     targets = soft_targets(run, prepared, setting, arm, Cost())
@@ -129,7 +121,7 @@ def test_a_run_learns_its_soft_labels(make_run, prepared, setting, name):
     gold = predict(prepared, setting, sources.copy())
     soft = predict(prepared, setting, sources, targets=targets)
 
-    probs = logged(make_run(), prepared, setting, arm)
+    probs, *_ = logged(arm)
 
     assert torch.equal(probs, soft)
     # Ten times what another order of the same sums would do.
