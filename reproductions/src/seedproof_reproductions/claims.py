@@ -97,15 +97,7 @@ def _claim(entry: Mapping[str, Any]) -> Claim:
 def evaluate(
     claims: Sequence[Claim], cases: Callable[[Claim], Iterable[Case]]
 ) -> tuple[CheckedClaim, ...]:
-    """Judge every claim on the results that it is about.
-
-    Args:
-        claims: The claims of a paper.
-        cases: Returns the results that a claim is about; none if they were not run.
-
-    Returns:
-        In the order of the claims.
-    """
+    """Judge every claim on the results that it is about, as `cases` returns them."""
     checked = []
     for claim in claims:
         checks = tuple(_check(claim, case) for case in cases(claim))
