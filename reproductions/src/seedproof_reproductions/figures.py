@@ -55,8 +55,8 @@ def change(effect: Effect | None) -> str:
 
 
 def judged_change(effect: Effect | None) -> str:
-    """A change with its interval and the verdict of `seedproof compare`."""
-    if effect is None or is_undetermined(effect):
+    """A change with its interval and the verdict of `seedproof compare`, if it was tested."""
+    if effect is None or is_undetermined(effect) or effect.verdict == "not tested":
         return change(effect)
     return f"{change(effect)}, {effect.verdict}"
 

@@ -39,11 +39,8 @@ def compared_families(sides: Sequence[Side], *, match_rates: bool = False) -> Fa
     Rates are matched where arms have probabilities of two classes; other arms are left out.
     """
     if match_rates:
-        sides = [
-            side
-            for side in sides
-            if len(side.source.classes) == 2 and side.source.kind is Kind.PROBS
-        ]
+        sources = ((side, side.source) for side in sides)
+        sides = [x for x, of in sources if len(of.classes) == 2 and of.kind is Kind.PROBS]
     papers = [side for side in sides if side.name in (BASELINE, *PAPER_ARMS)]
     if len(sides) < 2:
         return Families()

@@ -8,31 +8,22 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from seedproof.comparison.effect import Effect
-from seedproof.errors import EmptyInputError
 from seedproof.report.reasons.words import is_computed
+from seedproof_reproductions import figures
 from seedproof_reproductions.conll2019 import cases, charts, names
 from seedproof_reproductions.conll2019.names import ARMS, BASELINE, METHODS, PAPER_ARMS
 from seedproof_reproductions.conll2019.published import published
 from seedproof_reproductions.conll2019.reading import SettingResults, by_setting
-from seedproof_reproductions.figures import (
-    MISSING,
-    UNDETERMINED,
-    figure,
-    judged_change,
-    listed,
-    median_and_range,
-)
+from seedproof_reproductions.figures import MISSING, UNDETERMINED, figure, judged_change, listed
 from seedproof_reproductions.packaged import read_toml
-from seedproof_reproductions.page import Table, claims_data, render, write
+from seedproof_reproductions.page import Table, claims_data, command, render, write
 from seedproof_reproductions.results import shared_versions
 
 TEMPLATE = "conll2019/page.md.jinja"
 COMMAND = "seedproof reproduce conll2019 --from-results --page docs/results/conll2019.md"
-# Data sets that may not be passed on.
-PRIVATE = ("adr", "diabetes", "anemia")
 # Defaults of the command line.
 USUAL = {"encoder": "cnn", "attention": "additive", "epochs": 20, "n_train": None, "n_test": None}
-LIME_OPTIONS = {"n_lime": ("--lime-examples", 200), "n_samples": ("--lime-samples", 5000)}
+LIME_OPTIONS = {"n_lime": ("lime_examples", 200), "n_samples": ("lime_samples", 5000)}
 
 Settings: TypeAlias = Sequence[SettingResults]
 
@@ -86,6 +77,11 @@ PREDICTIONS = {
 COMPARED = ("sd of accuracy", "flip rate", "flip rate, same share")
 
 
+def layout() -> Mapping[str, Any]:
+    """The content of `page.toml`: titles, and columns of tables."""
+    return read_toml(__package__, "page.toml")
+
+
 def write_page(
     results: Sequence[Mapping[str, Any]], path: str | os.PathLike[str]
 ) -> tuple[Path, ...]:
@@ -105,25 +101,13 @@ def write_page(
 
 
 def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Everything that the template shows.
-
-    Args:
-        results: Stored results of all studies.
-
-    Returns:
-        Texts, numbers, tables, charts, checked claims, and the settings themselves.
-
-    Raises:
-        EmptyInputError: There are no results.
-    """
+    """Everything that the template shows; without results, an `EmptyInputError`."""
     settings = by_setting(results)
-    if not settings:
-        raise EmptyInputError("There are no results to make a page of. Collect some first.")
     claims = cases.checked_claims(settings)
     covered = {check.dataset for claim in claims for check in claim.checks}
-    tables = {"cnn": "Table 2: CNN models", "lstm": "Table 3: LSTM models"}
-    by_encoder = {
-        name: [each for each in settings if each.encoder == name] for name in names.ENCODERS
+    accuracy = {
+        title: _table([each for each in settings if each.encoder == encoder], "accuracy")
+        for encoder, title in layout()["titles"]["tables"].items()
     }
     return {
         "title": "CoNLL 2019, reproduced",
@@ -139,11 +123,7 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "titles": lambda datasets: listed([names.DATASETS[name] for name in datasets]),
         "nowhere": [name for name in names.DATASETS if name not in covered],
         "readings": cases.other_readings(settings, claims),
-        "accuracy": {
-            title: _table(by_encoder[name], "accuracy")
-            for name, title in tables.items()
-            if by_encoder[name]
-        },
+        "accuracy": {title: table for title, table in accuracy.items() if table.rows},
         "flips": _table(settings, "flips"),
         "matched": _table(
             [each for each in settings if len(each.content["classes"]) == 2], "matched"
@@ -151,7 +131,6 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "figures": list(_figures(settings)),
         "further": _further(max(settings, key=lambda each: len(each.content["arms"]))),
         "sizes": _sizes(settings),
-        "private": PRIVATE,
         "versions": shared_versions(setting.content["versions"] for setting in settings),
         "commands": [_command(setting) for setting in settings],
     }
@@ -161,9 +140,9 @@ def headline(setting: SettingResults) -> dict[str, Any]:
     """Figures that answer the question of the paper: rows of the table, and those in sentences."""
     paper_arms, arms = setting.paper_arms, (BASELINE, *setting.paper_arms)
     methods = setting.of(BASELINE, "explanations") or {}
-    measured = dict(PREDICTIONS)
-    for method in methods:
-        measured |= _of_explanations(method)
+    measured = PREDICTIONS | {
+        name: of for method in methods for name, of in _of_explanations(method).items()
+    }
     rows: dict[str, dict[str, Any]] = {
         name: {
             "none": of.value(setting, BASELINE),
@@ -185,10 +164,8 @@ def headline(setting: SettingResults) -> dict[str, Any]:
         ),
         "accuracy": {ARMS[arm]: ACCURACY.change(setting, arm) for arm in paper_arms},
         "overlaps": {
-            METHODS[method]: Measured(names.OVERLAP, f"explanations.{method}").value(
-                setting, BASELINE
-            )
-            for method in methods
+            METHODS[x]: Measured(names.OVERLAP, f"explanations.{x}").value(setting, BASELINE)
+            for x in methods
         },
         "is_computed": {METHODS[method]: is_computed(method) for method in methods},
         "spreads": [
@@ -224,12 +201,12 @@ def _learning(setting: SettingResults, arm: str) -> tuple[str, str]:
     """Mean training loss of the chosen models, and the epochs that were chosen."""
     losses = setting.scalars(arm, "train_loss")
     loss = f"{sum(losses) / len(losses):.3f}" if losses else MISSING
-    return loss, median_and_range(setting.scalars(arm, "epoch_chosen"))
+    return loss, figures.median_and_range(setting.scalars(arm, "epoch_chosen"))
 
 
 def _table(settings: Settings, name: str) -> Table:
     """A row per setting and arm of the paper; the first of a setting bears its name."""
-    columns, rows = read_toml(__package__, "page.toml")["columns"][name], []
+    columns, rows = layout()["columns"][name], []
     for setting in settings:
         for arm in (BASELINE, *setting.paper_arms):
             title = f"**{setting.title}**, {setting.seeds} seeds: " if arm == BASELINE else ""
@@ -310,22 +287,13 @@ def _further(setting: SettingResults) -> dict[str, Any] | None:
 
 
 def _sizes(settings: Settings) -> Table:
-    paper = published()["training"]
-    return Table.of(
-        ("", "training texts", "dev texts", "test texts", "epochs", "seeds", "vocabulary"),
-        (
-            (
-                setting.title,
-                f"{setting.content['sizes']['train']:,} ({setting.published_size('train'):,})",
-                f"{setting.content['sizes']['dev']:,}",
-                f"{setting.content['sizes']['test']:,} ({setting.published_size('test'):,})",
-                f"{setting.content['setting']['epochs']} ({paper['epochs']})",
-                f"{setting.seeds} ({paper['seeds']})",
-                f"words seen {setting.content['setting']['min_count']} times or more",
-            )
-            for setting in settings
-        ),
-    )
+    """What we had, with what the paper had in brackets."""
+    columns, rows = layout()["sizes"], []
+    for each in settings:
+        paper = published()["training"] | {x: each.published_size(x) for x in ("train", "test")}
+        cells = (x.format(**each.content, ours=each, published=paper) for x in columns.values())
+        rows.append((each.title, *cells))
+    return Table.of(("", *columns), rows)
 
 
 def _command(setting: SettingResults) -> str:
@@ -334,12 +302,8 @@ def _command(setting: SettingResults) -> str:
     given: dict[str, Any] = {"dataset": setting.dataset}
     given |= {name: chosen[name] for name, usual in USUAL.items() if chosen[name] != usual}
     given |= {"arms": ",".join(setting.content["arms"]), "seeds": setting.n_runs}
-    options = [f"--{name.replace('_', '-')} {value}" for name, value in given.items()]
-    how = setting.content["explaining"]
-    if how is not None:
-        limits = LIME_OPTIONS.items()
-        options.append("--explain")
-        options += [
-            f"{x} {how[name]}" for name, (x, usual) in limits if how.get(name, usual) != usual
-        ]
-    return " ".join(["seedproof reproduce conll2019", *options])
+    if (how := setting.content["explaining"]) is not None:
+        lime = {option: (how.get(x, usual), usual) for x, (option, usual) in LIME_OPTIONS.items()}
+        given["explain"] = True
+        given |= {option: value for option, (value, usual) in lime.items() if value != usual}
+    return command("conll2019", given)

@@ -9,9 +9,8 @@ import altair as alt
 from seedproof_reproductions.charts import ACCENT, FAINT, WARNING, draw, rows
 from seedproof_reproductions.figures import listed
 from seedproof_reproductions.findings2023.decision_data import NO_COST, Point, pareto_front
-from seedproof_reproductions.findings2023.names import title_of
-from seedproof_reproductions.findings2023.published import published
-from seedproof_reproductions.findings2023.reading import SettingResults
+from seedproof_reproductions.findings2023.names import layout, title_of
+from seedproof_reproductions.findings2023.reading import SettingResults, published
 from seedproof_reproductions.page import Chart
 from seedproof_reproductions.reading import lookup
 
@@ -21,11 +20,6 @@ FAINTEST = "#dbe7f0"
 
 # Rows of the chart of mitigations; larger rises are at the edge, with their number.
 PLOT_WIDTH, ROW, HIGHEST = 260, 14, 0.3
-KINDS = {
-    "kept": "all trained anew, accuracy kept",
-    "lost": "accuracy lost",
-    "shared": "runs share something",
-}
 
 
 def cell_chart(name: str, settings: Sequence[SettingResults]) -> Chart | None:
@@ -86,7 +80,7 @@ def mitigation_chart(
     These are the published arms, the recommended ones, those that no cheaper arm beats, and those
     that make the flip rate much larger.
     """
-    front = pareto_front(points)
+    front, kinds = pareto_front(points), layout()["titles"]["kinds"]
     named = [
         point
         for point in points
@@ -100,7 +94,7 @@ def mitigation_chart(
     rows_of = [
         {
             "arm": _words(point),
-            "kind": KINDS[point.kind],
+            "kind": kinds[point.kind],
             "change": min(point.change, HIGHEST),
             "low": min(point.low, HIGHEST),
             "high": min(point.high, HIGHEST),
@@ -111,7 +105,7 @@ def mitigation_chart(
         y=alt.Y("arm:N", sort=None, axis=alt.Axis(title=None, labelLimit=400, grid=True)),
         color=alt.Color(
             "kind:N",
-            scale=alt.Scale(domain=list(KINDS.values()), range=[ACCENT, WARNING, FAINT]),
+            scale=alt.Scale(domain=list(kinds.values()), range=[ACCENT, WARNING, FAINT]),
             legend=alt.Legend(title=None, orient="top", symbolOpacity=1),
         ),
     )

@@ -6,14 +6,14 @@ from math import inf, isfinite
 
 from seedproof.comparison.effect import Effect
 from seedproof_reproductions.findings2023 import reading
-from seedproof_reproductions.findings2023.names import BASELINE
+from seedproof_reproductions.findings2023.names import BASELINE, layout
 from seedproof_reproductions.findings2023.reading import SettingResults
 from seedproof_reproductions.rules import excludes_loss, has_verdict, loses
 
 # The goal: training at most 1.5 times the control's, half of the flips, a cut of 40 % excluded.
 MOST_TRAINING, AT_MOST, EXCLUDED = 1.5, 0.5, 0.6
-# Budgets of training, and a loss of accuracy that some can afford.
-HARDLY_MORE, A_TENTH, HALF, SMALL_LOSS = 1.02, 1.1, 1.5, 0.02
+# A loss of accuracy that some can afford.
+SMALL_LOSS = 0.02
 # Arms with fewer runs are not chosen: fine-tuning takes hours, and has a row of its own.
 ENOUGH = {"head": 8, "finetune": 5}
 DEPLOYED = "deployed-shared"
@@ -132,20 +132,14 @@ def choices(settings: Sequence[SettingResults]) -> dict[str, Candidate]:
     """Return what to use by budget, the cheapest first; none repeats the arm of a cheaper one."""
     known = [arm for arm in candidates(settings) if arm.cuts]
     honest = [arm for arm in known if arm.is_honest]
-    kept = [arm for arm in honest if arm.keeps_accuracy]
-    nearly = [arm for arm in honest if arm.loses_at_most(SMALL_LOSS, reading.ALL_ACCURACY)]
-    deployed = [arm for arm in known if arm.arm == DEPLOYED and arm.keeps_accuracy]
-
-    def first(ranked: Sequence[Candidate], budget: float) -> Candidate | None:
-        return next((arm for arm in ranked if arm.affords(budget)), None)
-
+    able = {
+        "kept": [arm for arm in honest if arm.keeps_accuracy],
+        "nearly": [arm for arm in honest if arm.loses_at_most(SMALL_LOSS, reading.ALL_ACCURACY)],
+        "deployed": [arm for arm in known if arm.arm == DEPLOYED and arm.keeps_accuracy],
+    }
     rows = {
-        "hardly more training than now": first(kept, HARDLY_MORE),
-        "hardly more training, and up to 2 points of accuracy": first(nearly, HARDLY_MORE),
-        "a tenth more training": first(kept, A_TENTH),
-        "half as much training again": first(kept, HALF),
-        "any training": first(kept, inf),
-        "a redeployment: learn from the model that serves now": next(iter(deployed), None),
+        row["says"]: next((arm for arm in able[row["arms"]] if arm.affords(row["training"])), None)
+        for row in layout()["budgets"]
     }
     for setting in settings:
         if setting.track != "head":

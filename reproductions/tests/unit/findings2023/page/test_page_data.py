@@ -3,6 +3,7 @@
 import pytest
 
 from seedproof_reproductions.findings2023.page_data import (
+    PROTOCOLS,
     all_arms,
     checked_claims,
     paper_tables,
@@ -52,7 +53,7 @@ def test_shared_and_fresh_teachers_are_separate_checks(settings, make_arm):
     """−15 % [−20, −10] ends short of −26.7 %; −33 % [−38, −28] reaches it, and −31.4 %."""
     check, fresh, *_ = checked_claims(settings)[0].checks
     assert (check.published, check.ours) == ("−26.7\xa0%", "−15\xa0% [−20, −10]")
-    assert (check.group, fresh.group) == ("with a shared teacher", "with fresh teachers")
+    assert (check.group, fresh.group) == tuple(PROTOCOLS)
 
     for setting in settings:
         setting.content["arms"]["tgtss-shared"] = make_arm(0.67, shares="teacher", group="paper")
@@ -154,7 +155,7 @@ def test_levers_must_beat_the_published_by_whole_intervals(settings, make_arm):
     """Zero last (to 0.88) meets label smoothing (from 0.82); heads and width lie below."""
     levers = short_answer(settings)["levers"]
     assert (levers["winners"], levers["of"], levers["beat_ensemble"]) == (2, 4, 2)
-    assert [arm.split()[0] for arm in levers["largest"]] == ["16", "width"]
+    assert list(levers["largest"]) == ["heads-16", "wide-decay-zero-smooth"]
 
     for setting in settings:
         setting.content["arms"]["swa"] = make_arm(0.2, group="paper")

@@ -79,7 +79,7 @@ def test_a_page_without_arms_that_reach_the_goal_is_rendered(both, tmp_path, ver
     goal = build_data(both)["goal"]
 
     reasons = {item["reason"] for item in goal["shared"]["closest"]["shortfalls"]}
-    assert reasons == {"cost", "runs" if verdict == "too few runs" else "flip rate"}
+    assert reasons == {"cost", "runs" if verdict == "too few runs" else "flips"}
     assert goal["honest"]["arms"] == []
     assert all(path.stat().st_size for path in write_page(both, tmp_path / "page.md"))
 
@@ -117,8 +117,8 @@ def test_settings_are_described_next_to_the_paper(both, make):
     assert data["pairs"]["test utterances"] == (4500, 3000)
     assert data["is_full"]
     assert data["head_share"] == pytest.approx(0.02)
-    assert (data["traced"], data["most_traced"], data["untraced"]) == (10, 3, ["ASWA"])
-    assert data["other_steps"] == ["linear head + decay + zero last + 2× epochs"]
+    assert (data["traced"], data["most_traced"], data["untraced"]) == (10, 3, ["aswa"])
+    assert data["other_steps"] == ["linear"]
 
     smoke = setting_data(SettingResults(make(epochs=2, n_train=600)))
     assert not smoke["is_full"]

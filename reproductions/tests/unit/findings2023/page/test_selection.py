@@ -103,7 +103,7 @@ def test_goal_separates_arms_that_share_something(settings, make_arm):
 
     data = goal(settings)
 
-    assert data["shared"]["arms"] == ["distilled from a deployed model"]
+    assert data["shared"]["arms"] == ["deployed-shared"]
     assert (len(data["honest"]["arms"]), data["honest"]["of"]) == (2, 11)
     assert data["honest"]["together"] == 1
     first, second = data["honest"]["table"].rows
@@ -118,13 +118,13 @@ def test_the_closest_arm_is_cheap_and_keeps_accuracy(settings):
         for arm in ("heads-16", "wide-decay-zero-smooth", "deployed-shared"):
             del setting.content["arms"][arm]
     assert closest(candidates(settings)).arm == "fixed-init"
-    assert goal(settings)["honest"]["closest"]["arm"] == "zero last layer"
+    assert goal(settings)["honest"]["closest"]["arm"] == "zero-last"
 
     for setting in settings:
         del setting.content["arms"]["fixed-init"]
     shared = goal(settings)["shared"]["closest"]
-    assert shared["arm"] == "ensemble of 200 (shared)"
-    assert [item["reason"] for item in shared["shortfalls"]] == ["cost", "flip rate", "flip rate"]
+    assert shared["arm"] == "ensemble-shared"
+    assert [item["reason"] for item in shared["shortfalls"]] == ["cost", "flips", "flips"]
 
 
 def test_candidates_are_arms_of_every_data_set(settings, only_control):
