@@ -116,9 +116,7 @@ def _with_ends(estimate: Estimate | None, write: Callable[[float], str], unit: s
 
 def multiple(cost: float | None) -> str:
     """A cost as a multiple of the control's, such as "1.06×"."""
-    if cost is None:
-        return MISSING
-    return f"{cost:.{2 if cost < 10 else 0}f}×"
+    return MISSING if cost is None else f"{cost:.{2 if cost < 10 else 0}f}×"
 
 
 def median_and_range(values: Sequence[float]) -> str:

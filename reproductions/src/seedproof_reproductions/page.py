@@ -49,16 +49,10 @@ class Chart:
     svg: str
 
 
-def claims_data(
-    claims: Sequence[CheckedClaim], says: Mapping[str, str] | None = None
-) -> dict[str, Any]:
-    """What all pages show of claims: themselves, how many hold, and their verdicts in one line.
-
-    Longer statements of some claims are in `says`, by name.
-    """
+def claims_data(claims: Sequence[CheckedClaim]) -> dict[str, Any]:
+    """What all pages show of claims: themselves, how many hold, and their verdicts in one line."""
     counts = count_claims(claims)
-    stated = {item.claim.name: item.claim.says for item in claims} | dict(says or {})
-    rows = ((stated[item.claim.name], item.claim.where, item.summary) for item in claims)
+    rows = ((item.claim.in_full, item.claim.where, item.summary) for item in claims)
     return {
         "claims": claims,
         "counts": Table.of(

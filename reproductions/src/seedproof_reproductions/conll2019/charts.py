@@ -11,7 +11,6 @@ from seedproof_reproductions.charts import ACCENT, DARK, FAINT, INK, draw, rows
 from seedproof_reproductions.conll2019.names import ARMS, BASELINE, PAPER_ARMS
 from seedproof_reproductions.conll2019.reading import Curve, SettingResults
 from seedproof_reproductions.figures import MISSING
-from seedproof_reproductions.packaged import read_toml
 from seedproof_reproductions.page import Chart
 
 # As in the charts of the report, whose bins have the same bound.
@@ -61,11 +60,6 @@ class Figure:
             Panel(setting.title, name, {a: c[name] for a, c in by_arm.items() if name in c}, level)
             for name in by_arm[BASELINE]
         ]
-
-
-def read_figures() -> tuple[Figure, ...]:
-    """Read the figures of the paper."""
-    return tuple(Figure(**entry) for entry in read_toml(__package__, "figures.toml")["figures"])
 
 
 def points(curve: Curve) -> list[tuple[int, float, float]]:

@@ -1,5 +1,8 @@
 """Names in code of what the paper compares, and what people read in their place."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from seedproof_reproductions.packaged import read_toml
 
 BASELINE = "none"
@@ -7,7 +10,14 @@ BASELINE = "none"
 PAPER_ARMS = ("aswa", "naswa")
 KL, JACCARD, OVERLAP = "explanation_kl", "explanation_jaccard_20", "explanation_overlap"
 JACCARD_10 = "explanation_jaccard_10"
+
+
+def layout() -> Mapping[str, Any]:
+    """Return the content of `page.toml`: titles, rows and columns of tables."""
+    return read_toml(__package__, "page.toml")
+
+
 DATASETS, ENCODERS, ATTENTIONS, ARMS, METHODS = (
-    dict[str, str](read_toml(__package__, "page.toml")["titles"][kind])
+    dict[str, str](layout()["titles"][kind])
     for kind in ("datasets", "encoders", "attentions", "arms", "methods")
 )

@@ -11,7 +11,7 @@ from seedproof.comparison.effect import Effect
 from seedproof.report.reasons.words import is_computed
 from seedproof_reproductions import figures
 from seedproof_reproductions.conll2019 import cases, charts, names
-from seedproof_reproductions.conll2019.names import ARMS, BASELINE, METHODS, PAPER_ARMS
+from seedproof_reproductions.conll2019.names import ARMS, BASELINE, METHODS, PAPER_ARMS, layout
 from seedproof_reproductions.conll2019.published import published
 from seedproof_reproductions.conll2019.reading import SettingResults, by_setting
 from seedproof_reproductions.figures import MISSING, UNDETERMINED, figure, judged_change, listed
@@ -67,19 +67,8 @@ class Measured:
 
 
 ACCURACY, SD, ALONE = map(Measured, ("accuracy", "accuracy_sd", "accuracy_sd_independent"))
-PREDICTIONS = {
-    "sd of accuracy": SD,
-    "flip rate": Measured("flip_rate"),
-    "sd of accuracy, same share": Measured("accuracy_sd", "matched"),
-    "flip rate, same share": Measured("flip_rate", "matched"),
-    "sd of the probability": Measured("probability_sd"),
-}
+PREDICTIONS = {name: Measured(*of) for name, of in layout()["predictions"].items()}
 COMPARED = ("sd of accuracy", "flip rate", "flip rate, same share")
-
-
-def layout() -> Mapping[str, Any]:
-    """The content of `page.toml`: titles, and columns of tables."""
-    return read_toml(__package__, "page.toml")
 
 
 def write_page(
@@ -119,15 +108,13 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "elsewhere": cases.ELSEWHERE,
         "undetermined": UNDETERMINED,
         "headline": headline(settings[0]),
-        **claims_data(claims, cases.stated(claims)),
+        **claims_data(claims),
         "titles": lambda datasets: listed([names.DATASETS[name] for name in datasets]),
         "nowhere": [name for name in names.DATASETS if name not in covered],
         "readings": cases.other_readings(settings, claims),
         "accuracy": {title: table for title, table in accuracy.items() if table.rows},
         "flips": _table(settings, "flips"),
-        "matched": _table(
-            [each for each in settings if len(each.content["classes"]) == 2], "matched"
-        ),
+        "matched": _table([x for x in settings if len(x.content["classes"]) == 2], "matched"),
         "figures": list(_figures(settings)),
         "further": _further(max(settings, key=lambda each: len(each.content["arms"]))),
         "sizes": _sizes(settings),
@@ -169,9 +156,9 @@ def headline(setting: SettingResults) -> dict[str, Any]:
         },
         "is_computed": {METHODS[method]: is_computed(method) for method in methods},
         "spreads": [
-            (arm, ARMS[arm], SD.value(setting, arm), ALONE.value(setting, arm))
-            for arm in arms
-            if arm in trained
+            (x, ARMS[x], SD.value(setting, x), ALONE.value(setting, x))
+            for x in arms
+            if x in trained
         ],
         "learning": {ARMS[arm]: _learning(setting, arm) for arm in arms},
         # If every averaged model trained for longer, both effects go together.
@@ -217,7 +204,8 @@ def _table(settings: Settings, name: str) -> Table:
 
 def _figures(settings: Settings) -> Iterator[dict[str, Any]]:
     """Each figure of the paper that our runs cover, with a table over all texts."""
-    for drawn in charts.read_figures():
+    for entry in read_toml(__package__, "figures.toml")["figures"]:
+        drawn = charts.Figure(**entry)
         of = Measured(drawn.metric, f"explanations.{drawn.method}" if drawn.method else "")
         panels = {each: group for each in settings if (group := drawn.panels(each))}
         every = [panel for group in panels.values() for panel in group]
@@ -225,15 +213,10 @@ def _figures(settings: Settings) -> Iterator[dict[str, Any]]:
         shown = [(arm, effect.verdict) for arm, effect in effects if effect is not None]
         arms = [arm for arm in PAPER_ARMS if arm in dict(shown)]
         header = ("over all texts", "none", *(ARMS[arm] for arm in arms), "none is highest at")
-        rows = (
-            (
-                each.title,
-                of.value(each, BASELINE),
-                *(of.change(each, arm) for arm in arms),
-                listed([charts.peak(panel) for panel in group]),
-            )
-            for each, group in panels.items()
-        )
+        rows = []
+        for each, group in panels.items():
+            figures_of = of.value(each, BASELINE), *(of.change(each, arm) for arm in arms)
+            rows.append((each.title, *figures_of, listed([charts.peak(panel) for panel in group])))
         if every:
             yield {
                 "figure": drawn,
@@ -251,17 +234,16 @@ def _further(setting: SettingResults) -> dict[str, Any] | None:
     if set(arms) <= set(PAPER_ARMS):
         return None
     compared = {name: PREDICTIONS[name] for name in COMPARED} | _of_explanations("attention")
+    changes, learned = [], []
+    for arm in (BASELINE, *arms):
+        accuracy = ACCURACY.value(setting, arm), ACCURACY.change(setting, arm, of_all=True)
+        learned.append((ARMS[arm], *accuracy, *_learning(setting, arm)))
+        cells = (of.change(setting, arm, of_all=True) for of in compared.values())
+        changes.append((ARMS[arm], *cells))
 
     def verdict(of: Measured, arm: str, *, of_all: bool = True) -> str | None:
         effect = of.effect(setting, arm, of_all=of_all)
         return None if effect is None else effect.verdict
-
-    def row(arm: str) -> Iterator[str]:
-        return (of.change(setting, arm, of_all=True) for of in compared.values())
-
-    def learned(arm: str) -> tuple[str, ...]:
-        change = ACCURACY.change(setting, arm, of_all=True)
-        return ACCURACY.value(setting, arm), change, *_learning(setting, arm)
 
     header = ("", "accuracy", "change", "training loss", "epoch chosen: median (range)")
     return {
@@ -269,9 +251,7 @@ def _further(setting: SettingResults) -> dict[str, Any] | None:
         "others": [ARMS[arm] for arm in arms if arm not in PAPER_ARMS],
         "paper_arms": [ARMS[arm] for arm in setting.paper_arms],
         "n_arms": len(arms),
-        "table": Table.of(
-            ("change against none", *compared), ((ARMS[arm], *row(arm)) for arm in arms)
-        ),
+        "table": Table.of(("change against none", *compared), changes[1:]),
         "steadier": {
             name: [ARMS[arm] for arm in arms if verdict(of, arm) == "steadier"]
             for name, of in compared.items()
@@ -282,7 +262,7 @@ def _further(setting: SettingResults) -> dict[str, Any] | None:
             for arm in setting.paper_arms
             if verdict(of, arm) != verdict(of, arm, of_all=False)
         ],
-        "learning": Table.of(header, ((ARMS[arm], *learned(arm)) for arm in (BASELINE, *arms))),
+        "learning": Table.of(header, learned),
     }
 
 

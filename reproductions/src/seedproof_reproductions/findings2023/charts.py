@@ -95,9 +95,7 @@ def mitigation_chart(
         {
             "arm": _words(point),
             "kind": kinds[point.kind],
-            "change": min(point.change, HIGHEST),
-            "low": min(point.low, HIGHEST),
-            "high": min(point.high, HIGHEST),
+            **{end: min(getattr(point, end), HIGHEST) for end in ("change", "low", "high")},
         }
         for point in sorted(named, key=lambda point: point.change)
     ]

@@ -61,7 +61,7 @@ def advice(settings: Settings, chosen: Mapping[str, Candidate]) -> Data:
     data["fixed"] = _figures(frozen, list(draws)) if are_cut else {}
     others = [arm.arm for arm in chosen.values() if arm.arm not in rules["soft_labels"]["arms"]]
     worse = [arm for arm in others if is_so(frozen, arm, {"effects.ece": ["worse"]})]
-    worst = max(worse, key=lambda arm: _values(frozen, arm), default=None)
+    worst = max(worse, key=lambda arm: [s.of(arm, "metrics.ece")[0] for s in frozen], default=None)
     data["worst_ece"] = worst and {"arm": worst, "ece": levels(frozen, worst, "ece")}
     data["control_ece"] = levels(frozen, BASELINE, "ece")
     data["finetuned"] = [
@@ -119,11 +119,6 @@ def _spans(settings: Settings, arms: Sequence[str], path: str) -> list[str]:
         number, _, unit = first.partition(NO_BREAK)
         texts.append(" to ".join((number if last and last[0].endswith(unit) else first, *last)))
     return texts
-
-
-def _values(settings: Settings, arm: str) -> list[float]:
-    estimates = (setting.estimate(arm, "metrics.ece") for setting in settings)
-    return [estimate.value for estimate in estimates if estimate is not None]
 
 
 def levels(settings: Settings, arm: str, metric: str) -> list[str]:

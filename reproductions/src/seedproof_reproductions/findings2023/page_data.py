@@ -77,7 +77,7 @@ def _case(setting: SettingResults, claim: Claim, method: str, arm: str) -> Case 
             also = setting.effect(arm, claim.more.get("also", ""))
             ours = f"{change(effect)}; {change(also)} where it is high in the arm"
             evidence = Evidence(effect, published=row["cut"], also=also)
-            return case(evidence, ours=ours if also else None)
+            return case(evidence, ours=ours if also else "")
         case "share" if "share" in row and (whole := setting.effect(both[1], ENTROPY)):
             part, percent = share_of_cut(effect, whole), row["share"]
             return case(Evidence(estimate=part, published=percent), share(Estimate(percent / 100)))
@@ -89,13 +89,13 @@ def _case(setting: SettingResults, claim: Claim, method: str, arm: str) -> Case 
             ours = "{} of one training, the ensemble {}".format(*map(multiple, costs))
             return case(Evidence(cost=costs[0], other_cost=costs[1]), ours=ours)
         case "better" if effect is not None and (others := _others(setting, claim)):
-            titled, texts = {title_of(name): other for name, other in others.items()}, {}
+            titled = {title_of(name): other for name, other in others.items()}
+            ours = stated = ""
             if PLAIN_EXPONENT in others:
-                stated = reading.published()["exponent"].get(setting.dataset)
-                printed = stated and f"{cut(stated['with'])}; {cut(stated['without'])} without"
                 ours = f"{change(effect)}; {change(others[PLAIN_EXPONENT])} without"
-                texts = {"published": printed, "ours": ours}
-            return case(Evidence(effect, others=titled), **texts)
+                percents = reading.published()["exponent"].get(setting.dataset)
+                stated = "{}; {} without".format(*map(cut, percents)) if percents else ""
+            return case(Evidence(effect, others=titled), stated, ours)
     return None
 
 
@@ -212,10 +212,8 @@ def redraws(settings: Settings) -> Data:
 
 def spanned(effects: Iterable[Effect | None]) -> list[str]:
     """Return the smallest and the largest change as text, without intervals."""
-    known = [effect for effect in effects if effect is not None and effect.value is not None]
-    known.sort(key=lambda effect: effect.value or 0.0)
-    plain = (Effect(effect.metric, effect.scale, effect.value) for effect in known)
-    texts = [change(effect) for effect in plain]
+    known = sorted((e.value, e.metric, e.scale) for e in effects if e and e.value is not None)
+    texts = [change(Effect(metric, scale, value)) for value, metric, scale in known]
     return [texts[0], texts[-1]] if texts else [MISSING]
 
 
@@ -257,10 +255,10 @@ def goal_table(arms: Sequence[Candidate]) -> Table:
     """Return flips, accuracy and costs of arms, and whether they pass the stricter tests."""
     pairs, rows = paired_header(arms[0].settings), []
     for arm in arms:
-        costs = []
-        for kind in ("training", "serving"):
-            texts = [multiple(setting.cost(arm.arm, kind)) for setting in arm.settings]
-            costs.append(" / ".join(texts if len(set(texts)) > 1 else texts[:1]))
+        costs = [
+            " / ".join(dict.fromkeys(multiple(each.cost(arm.arm, kind)) for each in arm.settings))
+            for kind in ("training", "serving")
+        ]
         effects = (*arm.effects(FLIPS), *arm.effects(ACCURACY))
         tests = (
             "yes" if test else "not shown"

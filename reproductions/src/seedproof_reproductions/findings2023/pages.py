@@ -9,16 +9,11 @@ from typing import Any
 from seedproof_reproductions import page
 from seedproof_reproductions.claims import summarize
 from seedproof_reproductions.figures import UNDETERMINED, listed
-from seedproof_reproductions.findings2023 import decision_data, page_data, selection
+from seedproof_reproductions.findings2023 import decision_data, page_data, reading, selection
 from seedproof_reproductions.findings2023.charts import cell_chart, mitigation_chart
 from seedproof_reproductions.findings2023.names import BASELINE, layout, title_of
 from seedproof_reproductions.findings2023.page_data import Data
-from seedproof_reproductions.findings2023.reading import (
-    SettingResults,
-    by_setting,
-    heads,
-    published,
-)
+from seedproof_reproductions.findings2023.reading import SettingResults, by_setting, published
 from seedproof_reproductions.findings2023.recipe import ARMS_OF_TRACK
 from seedproof_reproductions.findings2023.results import stored_results
 from seedproof_reproductions.findings2023.settings import Setting
@@ -67,7 +62,7 @@ def build_decision(
     """Return all names of the template of the decision page, except its chart."""
     settings = by_setting(results)
     compared = [setting for setting in settings if BASELINE in setting.arms]
-    frozen = heads(compared)
+    frozen = reading.heads(compared)
     names = [setting.short_title for setting in frozen]
     can_advise = all(setting.n_runs >= selection.ENOUGH["head"] for setting in frozen) and names
     chosen = selection.choices(compared) if can_advise else {}
@@ -94,12 +89,7 @@ def write_page(
 ) -> tuple[Path, ...]:
     """Write the results page, the decision page next to it, and their charts into a folder.
 
-    Args:
-        results: Stored results of all settings.
-        path: The results page, such as `docs/results/findings2023.md`.
-
-    Returns:
-        All files that were written, the pages first.
+    Return all files that were written, the pages first.
     """
     data, choice = build_data(results, path), build_decision(results, path)
     compared = [setting for setting in by_setting(results) if BASELINE in setting.arms]
