@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from seedproof_reproductions.charts import ACCENT, FAINT, WARNING, draw, rows
+from seedproof_reproductions.charts import ACCENT, FAINT, INK, WARNING, draw, rows
 from seedproof_reproductions.figures import listed
 from seedproof_reproductions.findings2023.decision_data import NO_COST, Point, pareto_front
 from seedproof_reproductions.findings2023.names import layout, title_of
@@ -18,8 +18,9 @@ COLUMNS, PANEL_WIDTH, PANEL_HEIGHT, N_TICKS = 2, 310, 220, 5
 # A cell with one utterance must be visible.
 FAINTEST = "#dbe7f0"
 
-# Rows of the chart of mitigations; larger rises are at the edge, with their number.
-PLOT_WIDTH, ROW, HIGHEST = 260, 14, 0.3
+# Rows of the chart of mitigations; larger rises are at the edge, with their number. Browsers may
+# draw names wider than they are measured here, so they have more space than they need.
+PLOT_WIDTH, NAME_WIDTH, ROW, HIGHEST = 210, 290, 16, 0.3
 
 
 def cell_chart(name: str, settings: Sequence[SettingResults]) -> Chart | None:
@@ -94,35 +95,40 @@ def mitigation_chart(
     rows_of = [
         {
             "arm": _words(point),
+            "cost": f"+{100 * point.cost:.0f} %" if point.cost > NO_COST else "none",
             "kind": kinds[point.kind],
             **{end: min(getattr(point, end), HIGHEST) for end in ("change", "low", "high")},
         }
         for point in sorted(named, key=lambda point: point.change)
     ]
+    names = alt.Axis(title=None, minExtent=NAME_WIDTH, labelLimit=400, grid=True)
     base = alt.Chart(rows(rows_of)).encode(
-        y=alt.Y("arm:N", sort=None, axis=alt.Axis(title=None, labelLimit=400, grid=True)),
+        y=alt.Y("arm:N", sort=None, axis=names),
         color=alt.Color(
             "kind:N",
             scale=alt.Scale(domain=list(kinds.values()), range=[ACCENT, WARNING, FAINT]),
-            legend=alt.Legend(title=None, orient="top", symbolOpacity=1),
+            legend=alt.Legend(title=None, orient="top", columns=1, symbolOpacity=1),
         ),
     )
     scale = alt.Scale(domain=[-1, HIGHEST], nice=False)
-    axis = alt.Axis(title="change of the flip rate, where it is cut least", format="+%")
+    title, ticks = "change of the flip rate, where it is cut least", [-1, -0.75, -0.5, -0.25, 0]
+    axis = alt.Axis(title=title, values=ticks, format="+%")
     zero = alt.Chart(rows([{"at": 0}])).mark_rule(color=FAINT)
+    head, right = alt.Chart(rows([{"text": "extra cost"}])), alt.value(PLOT_WIDTH + 10)
     chart = alt.layer(
         zero.encode(x=alt.X("at:Q", scale=scale, axis=axis)),
         base.mark_rule(opacity=0.6).encode(x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q"),
         base.mark_point(filled=True, opacity=1, size=40).encode(x=alt.X("change:Q", scale=scale)),
+        base.mark_text(align="left").encode(x=right, text="cost:N", color=alt.value(INK)),
+        head.mark_text(align="left").encode(x=right, y=alt.value(-8), text="text:N"),
         width=PLOT_WIDTH,
         height=alt.Step(ROW),
     )
-    title = f"Change of the flip rate by each arm, with its extra cost, on {listed(datasets)}."
-    return draw(chart, name="which-mitigation", title=title)
+    about = f"Change of the flip rate by each arm, with its extra cost, on {listed(datasets)}."
+    return draw(chart, name="which-mitigation", title=about)
 
 
 def _words(point: Point) -> str:
-    """Name an arm with its extra cost, and with its change where that is off the chart."""
-    cost = f"+{100 * point.cost:.0f} %" if point.cost > NO_COST else "no extra cost"
-    change = f", flips +{100 * point.change:.0f} %" if point.change > HIGHEST else ""
-    return f"{title_of(point.arm.arm)} ({cost}{change})"
+    """Name an arm, with its change where that is off the chart."""
+    change = f" (flips +{100 * point.change:.0f} %)" if point.change > HIGHEST else ""
+    return f"{title_of(point.arm.arm)}{change}"

@@ -1,5 +1,7 @@
 """Advice, choices and the Pareto chart as data."""
 
+import re
+
 import pytest
 
 from seedproof_reproductions.findings2023.charts import mitigation_chart
@@ -108,7 +110,9 @@ def test_the_chart_names_the_front_the_paper_and_the_choices(settings):
     assert front == ["zero-last", "wide-decay-zero-smooth", "heads-16"]
 
     chart = mitigation_chart(points, ["linear"], ["CLINC150"])
-    drawn = {arm for arm in settings[0].treatments if f"{title_of(arm)} (" in chart.svg}
+    names = {text.partition(" (flips")[0] for text in re.findall(r">([^<>]+)</text>", chart.svg)}
+    drawn = {arm for arm in settings[0].treatments if title_of(arm) in names}
     assert drawn >= {*front, "tgtss", "linear", "aswa"}
     assert not drawn & {"tgtss-power-1", "deployed-shared"}
     assert "+100 %)" in chart.svg
+    assert "+25 %" in chart.svg  # what 16 heads cost
