@@ -36,11 +36,6 @@ CONFIG: dict[str, Any] = {
 }
 
 
-def rows(values: list[dict[str, Any]]) -> alt.InlineData:
-    """Plain rows as the data of a chart."""
-    return alt.InlineData(values=values)
-
-
 def draw(chart: alt.TopLevelMixin, *, name: str, title: str) -> Chart:
     """Draw a chart without a configuration in the theme of all pages, as SVG."""
     with debug_mode(arg=False):  # Altair would check every part, which takes seconds

@@ -50,7 +50,7 @@ class Chart:
 
 
 def claims_data(claims: Sequence[CheckedClaim]) -> dict[str, Any]:
-    """What all pages show of claims: themselves, how many hold, and their verdicts in one line."""
+    """Data of claims on all pages: themselves, how many hold, and their verdicts in one line."""
     counts = count_claims(claims)
     rows = ((item.claim.in_full, item.claim.where, item.summary) for item in claims)
     return {

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import altair as alt
+from altair import InlineData
 
 from seedproof.measurement.intervals import NORMAL
-from seedproof_reproductions.charts import ACCENT, DARK, FAINT, INK, draw, rows
+from seedproof_reproductions.charts import ACCENT, DARK, FAINT, INK, draw
 from seedproof_reproductions.conll2019.names import ARMS, BASELINE, PAPER_ARMS
 from seedproof_reproductions.conll2019.reading import Curve, SettingResults
 from seedproof_reproductions.figures import MISSING
@@ -129,7 +130,7 @@ def _curves(figure: Figure, panel: Panel, top: float, arms: Sequence[str]) -> La
     x_axis = alt.Axis(title=None, values=[0, 0.2, 0.4, 0.6, 0.8, 1], grid=False)
     y_scale, y_axis = alt.Scale(domain=[0, top], nice=True), alt.Axis(tickCount=4)
     y = alt.Y("mean:Q", title=figure.y_title, scale=y_scale, axis=y_axis)
-    base = alt.Chart(rows(values), width=WIDTH, height=HEIGHT).encode(
+    base = alt.Chart(InlineData(values=values), width=WIDTH, height=HEIGHT).encode(
         x=alt.X("x:Q", scale=X_SCALE, axis=x_axis),
         color=alt.Color("arm:N", scale=_scale(COLORS, arms), legend=LEGEND),
     )
@@ -141,7 +142,8 @@ def _curves(figure: Figure, panel: Panel, top: float, arms: Sequence[str]) -> La
         base.mark_point(filled=True, opacity=1, size=34).encode(y=y, shape=shape),
     ]
     if panel.noise is not None:
-        level = alt.Chart(rows([{"mean": figure.factor * panel.noise, "text": NOISE}])).encode(y=y)
+        values = [{"mean": figure.factor * panel.noise, "text": NOISE}]
+        level = alt.Chart(InlineData(values=values)).encode(y=y)
         label = level.mark_text(align="left", dy=-6, color=INK)
         layers.append(level.mark_rule(strokeDash=[1, 3], color=INK))
         layers.append(label.encode(x=alt.value(4), text="text:N"))
@@ -159,7 +161,7 @@ def _counts(panel: Panel, arms: Sequence[str]) -> alt.Chart:
     plain: dict[str, Any] = {"ticks": False, "grid": False, "domain": False}
     title = f"mean predicted probability of “{panel.class_name}”, over runs"
     y_axis = alt.Axis(title="texts", labelFontSize=9, **plain)
-    chart = alt.Chart(rows(values), width=WIDTH, height=COUNT_HEIGHT * len(arms))
+    chart = alt.Chart(InlineData(values=values), width=WIDTH, height=COUNT_HEIGHT * len(arms))
     counts: alt.Chart = chart.mark_text(fontSize=9).encode(
         x=alt.X("x:Q", scale=X_SCALE, axis=alt.Axis(title=title, labels=False, **plain)),
         y=alt.Y("arm:N", sort=names, scale=alt.Scale(domain=names), axis=y_axis),

@@ -74,14 +74,9 @@ COMPARED = ("sd of accuracy", "flip rate", "flip rate, same share")
 def write_page(
     results: Sequence[Mapping[str, Any]], path: str | os.PathLike[str]
 ) -> tuple[Path, ...]:
-    """Write the page, and its charts into a folder next to it.
+    """Write the page of all studies, and its charts into a folder next to it.
 
-    Args:
-        results: Stored results of all studies.
-        path: The page, such as `docs/results/conll2019.md`.
-
-    Returns:
-        All files that were written, the page first.
+    Return all files that were written, the page first.
     """
     data = page_data(results)
     text = render(TEMPLATE, {**data, "folder": Path(path).stem})
@@ -267,7 +262,7 @@ def _further(setting: SettingResults) -> dict[str, Any] | None:
 
 
 def _sizes(settings: Settings) -> Table:
-    """What we had, with what the paper had in brackets."""
+    """Data and training of each setting, with the paper's in brackets."""
     columns, rows = layout()["sizes"], []
     for each in settings:
         paper = published()["training"] | {x: each.published_size(x) for x in ("train", "test")}

@@ -5,8 +5,9 @@ from itertools import pairwise
 from typing import Any
 
 import altair as alt
+from altair import InlineData
 
-from seedproof_reproductions.charts import ACCENT, FAINT, INK, WARNING, draw, rows
+from seedproof_reproductions.charts import ACCENT, FAINT, INK, WARNING, draw
 from seedproof_reproductions.figures import listed
 from seedproof_reproductions.findings2023.decision_data import NO_COST, Point, pareto_front
 from seedproof_reproductions.findings2023.names import layout, title_of
@@ -65,8 +66,8 @@ def _panel(
     ]
     ends = {"x2": "x2:Q", "y2": "y2:Q"}
     return alt.layer(
-        alt.Chart(rows(counts)).mark_rect().encode(**axes, **ends, color=color),
-        alt.Chart(rows(means)).mark_line(color=WARNING, strokeWidth=1).encode(**axes),
+        alt.Chart(InlineData(values=counts)).mark_rect().encode(**axes, **ends, color=color),
+        alt.Chart(InlineData(values=means)).mark_line(color=WARNING, strokeWidth=1).encode(**axes),
         title=title,
         width=PANEL_WIDTH,
         height=PANEL_HEIGHT,
@@ -102,7 +103,7 @@ def mitigation_chart(
         for point in sorted(named, key=lambda point: point.change)
     ]
     names = alt.Axis(title=None, minExtent=NAME_WIDTH, labelLimit=400, grid=True)
-    base = alt.Chart(rows(rows_of)).encode(
+    base = alt.Chart(InlineData(values=rows_of)).encode(
         y=alt.Y("arm:N", sort=None, axis=names),
         color=alt.Color(
             "kind:N",
@@ -113,8 +114,8 @@ def mitigation_chart(
     scale = alt.Scale(domain=[-1, HIGHEST], nice=False)
     title, ticks = "change of the flip rate, where it is cut least", [-1, -0.75, -0.5, -0.25, 0]
     axis = alt.Axis(title=title, values=ticks, format="+%")
-    zero = alt.Chart(rows([{"at": 0}])).mark_rule(color=FAINT)
-    head, right = alt.Chart(rows([{"text": "extra cost"}])), alt.value(PLOT_WIDTH + 10)
+    zero = alt.Chart(InlineData(values=[{"at": 0}])).mark_rule(color=FAINT)
+    head, right = alt.Chart(InlineData(values=[{"text": "extra cost"}])), alt.value(PLOT_WIDTH + 10)
     chart = alt.layer(
         zero.encode(x=alt.X("at:Q", scale=scale, axis=axis)),
         base.mark_rule(opacity=0.6).encode(x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q"),

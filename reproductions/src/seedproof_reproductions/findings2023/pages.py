@@ -30,6 +30,7 @@ def build_data(results: Sequence[Mapping[str, Any]], path: str | os.PathLike[str
     """Return all names that the template of the results page uses, except its charts."""
     settings = by_setting(results)
     compared = [setting for setting in settings if BASELINE in setting.arms]
+    described = [setting_data(setting) for setting in settings]
     claims = page_data.checked_claims(compared) if compared else ()
     data: Data = {
         "paper": published()["paper"],
@@ -38,7 +39,7 @@ def build_data(results: Sequence[Mapping[str, Any]], path: str | os.PathLike[str
         "titles": lambda arms: listed([title_of(arm) for arm in arms]),
         "folder": Path(path).stem,
         "decision": decision_name(path),
-        "settings": [setting_data(setting) for setting in settings],
+        "settings": described,
         "answers": page_data.short_answer(compared) if compared else {},
         "goal": page_data.goal(compared),
         **page.claims_data(claims),
@@ -47,7 +48,7 @@ def build_data(results: Sequence[Mapping[str, Any]], path: str | os.PathLike[str
         "tables": page_data.paper_tables(compared),
         "redraws": page_data.redraws(compared),
         "all_arms": {setting.title: page_data.all_arms(setting) for setting in settings},
-        "differences": differences([setting_data(setting) for setting in settings]),
+        "differences": differences(described),
         "versions": shared_versions(setting.content["versions"] for setting in settings),
         "commands": [train_command(setting) for setting in settings],
         "command": page_command(settings, path),

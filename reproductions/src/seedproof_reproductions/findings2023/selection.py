@@ -67,17 +67,17 @@ class Candidate:
 
     @property
     def is_published(self) -> bool:
-        """Whether it is one of the paper's methods."""
+        """True if it is one of the paper's methods."""
         return bool(self.settings[0].of(self.arm, "group") == "paper")
 
     @property
     def is_honest(self) -> bool:
-        """Whether each run trains everything anew."""
+        """True if each run trains everything anew."""
         return all(setting.of(self.arm, "shares") is None for setting in self.settings)
 
     @property
     def keeps_accuracy(self) -> bool:
-        """Whether no loss is shown in any setting."""
+        """True if no loss is shown in any setting."""
         return all(map(keeps, self.effects(reading.ACCURACY)))
 
     def loses_at_most(self, loss: float, path: str = reading.ACCURACY) -> bool:
@@ -86,18 +86,18 @@ class Candidate:
 
     @property
     def halves_together(self) -> bool:
-        """Whether simultaneous intervals still show that flips are halved."""
+        """True if simultaneous intervals still show that flips are halved."""
         return all(map(halves, self.effects(reading.ALL_FLIPS)))
 
     @property
     def reaches(self) -> bool:
-        """Whether it reaches the goal, whatever its runs share."""
+        """True if it reaches the goal, whatever its runs share."""
         does_halve = all(map(halves, self.effects(reading.FLIPS)))
         return self.affords(MOST_TRAINING) and self.keeps_accuracy and does_halve
 
     @property
     def cuts(self) -> bool:
-        """Whether enough runs show a cut everywhere by simultaneous intervals."""
+        """True if enough runs show a cut everywhere by simultaneous intervals."""
         enough = (has_enough(setting, self.arm) for setting in self.settings)
         return all(map(is_cut, self.effects(reading.ALL_FLIPS))) and all(enough)
 
