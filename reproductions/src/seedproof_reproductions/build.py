@@ -17,14 +17,7 @@ RESULTS = {"conll2019": conll2019_results, "findings2023": findings2023_results}
 
 
 def build_pages(folder: Path) -> tuple[Path, ...]:
-    """Write the pages of all papers, each with its charts in a folder of the same name.
-
-    Args:
-        folder: Folder of the pages, such as `docs/results`.
-
-    Returns:
-        All files that were written.
-    """
+    """Write the pages of all papers and their charts into a folder; return all files."""
     return tuple(
         path
         for name, write in PAGES.items()

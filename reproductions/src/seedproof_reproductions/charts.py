@@ -36,22 +36,8 @@ CONFIG: dict[str, Any] = {
 }
 
 
-def rows(values: list[dict[str, Any]]) -> alt.InlineData:
-    """Plain rows as the data of a chart."""
-    return alt.InlineData(values=values)
-
-
 def draw(chart: alt.TopLevelMixin, *, name: str, title: str) -> Chart:
-    """Draw a chart with the theme of all pages.
-
-    Args:
-        chart: Any Altair chart without a configuration.
-        name: File name without its suffix.
-        title: Text for readers who cannot see it.
-
-    Returns:
-        The image as SVG.
-    """
+    """Draw a chart without a configuration in the theme of all pages, as SVG."""
     with debug_mode(arg=False):  # Altair would check every part, which takes seconds
         spec: dict[str, Any] = chart.to_dict(validate=False)
     spec |= {"config": CONFIG, "description": title}

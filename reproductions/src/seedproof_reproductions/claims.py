@@ -6,7 +6,7 @@ each case a verdict that follows from an interval alone, by `rules`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from seedproof_reproductions import figures
@@ -30,37 +30,31 @@ class Claim:
     expected: str = ""  # the published value in words, such as "lower"
     more: Mapping[str, Any] = field(default_factory=dict)  # all other keys
 
+    @property
+    def in_full(self) -> str:
+        """Its statement, with the `note` on numbers that the paper has elsewhere, if any."""
+        return f"{self.says} {self.more.get('note', '').format(**self.more)}".rstrip()
+
 
 @dataclass(frozen=True)
 class Case:
-    """A result that a claim is about."""
+    """A result that a claim is about; `evaluate` adds the verdict, and texts that are omitted."""
 
     dataset: str
     where: str  # setting, and arm or method, as on the page
     evidence: Evidence
-    published: str | None = None  # as text; from claim and evidence if omitted
-    ours: str | None = None  # as text; from the evidence if omitted
+    published: str = ""  # as text; from claim and evidence if omitted
+    ours: str = ""  # as text; from the evidence if omitted
     group: str = ""  # cases of a group are summarized together
-
-
-@dataclass(frozen=True)
-class Check:
-    """A judged case, as text for the page and with the code of its verdict."""
-
-    dataset: str
-    where: str
-    published: str
-    ours: str
-    verdict: Verdict
-    group: str = ""
+    verdict: Verdict = Verdict.OPEN
 
 
 @dataclass(frozen=True)
 class CheckedClaim:
-    """A claim with a check for each result that it is about, and the data sets not run."""
+    """A claim with a judged case for each result that it is about, and the data sets not run."""
 
     claim: Claim
-    checks: tuple[Check, ...]
+    checks: tuple[Case, ...]
     missing: tuple[str, ...] = ()
 
     @property
@@ -97,15 +91,7 @@ def _claim(entry: Mapping[str, Any]) -> Claim:
 def evaluate(
     claims: Sequence[Claim], cases: Callable[[Claim], Iterable[Case]]
 ) -> tuple[CheckedClaim, ...]:
-    """Judge every claim on the results that it is about.
-
-    Args:
-        claims: The claims of a paper.
-        cases: Returns the results that a claim is about; none if they were not run.
-
-    Returns:
-        In the order of the claims.
-    """
+    """Judge every claim on the results that it is about, as `cases` returns them."""
     checked = []
     for claim in claims:
         checks = tuple(_check(claim, case) for case in cases(claim))
@@ -115,13 +101,11 @@ def evaluate(
     return tuple(checked)
 
 
-def _check(claim: Claim, case: Case) -> Check:
-    published = case.published
-    if published is None:
-        published = claim.expected or figures.cut(case.evidence.published or 0.0)
-    ours = _ours(claim, case.evidence) if case.ours is None else case.ours
-    verdict = judge(claim.rule, case.evidence)
-    return Check(case.dataset, case.where, published, ours, verdict, case.group)
+def _check(claim: Claim, case: Case) -> Case:
+    evidence = case.evidence
+    published = case.published or claim.expected or figures.cut(evidence.published or 0.0)
+    ours, verdict = case.ours or _ours(claim, evidence), judge(claim.rule, evidence)
+    return replace(case, published=published, ours=ours, verdict=verdict)
 
 
 def _ours(claim: Claim, evidence: Evidence) -> str:

@@ -55,8 +55,8 @@ def change(effect: Effect | None) -> str:
 
 
 def judged_change(effect: Effect | None) -> str:
-    """A change with its interval and the verdict of `seedproof compare`."""
-    if effect is None or is_undetermined(effect):
+    """A change with its interval and the verdict of `seedproof compare`, if it was tested."""
+    if effect is None or is_undetermined(effect) or effect.verdict == "not tested":
         return change(effect)
     return f"{change(effect)}, {effect.verdict}"
 
@@ -116,9 +116,7 @@ def _with_ends(estimate: Estimate | None, write: Callable[[float], str], unit: s
 
 def multiple(cost: float | None) -> str:
     """A cost as a multiple of the control's, such as "1.06×"."""
-    if cost is None:
-        return MISSING
-    return f"{cost:.{2 if cost < 10 else 0}f}×"
+    return MISSING if cost is None else f"{cost:.{2 if cost < 10 else 0}f}×"
 
 
 def median_and_range(values: Sequence[float]) -> str:

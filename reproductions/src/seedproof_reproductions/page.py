@@ -49,16 +49,10 @@ class Chart:
     svg: str
 
 
-def claims_data(
-    claims: Sequence[CheckedClaim], says: Mapping[str, str] | None = None
-) -> dict[str, Any]:
-    """What all pages show of claims: themselves, how many hold, and their verdicts in one line.
-
-    Longer statements of some claims are in `says`, by name.
-    """
+def claims_data(claims: Sequence[CheckedClaim]) -> dict[str, Any]:
+    """Data of claims on all pages: themselves, how many hold, and their verdicts in one line."""
     counts = count_claims(claims)
-    stated = {item.claim.name: item.claim.says for item in claims} | dict(says or {})
-    rows = ((stated[item.claim.name], item.claim.where, item.summary) for item in claims)
+    rows = ((item.claim.in_full, item.claim.where, item.summary) for item in claims)
     return {
         "claims": claims,
         "counts": Table.of(
@@ -75,15 +69,17 @@ def checks_table(claim: CheckedClaim) -> Table:
     return Table.of(("", "published", "ours", "verdict"), rows)
 
 
+def command(paper: str, options: Mapping[str, Any]) -> str:
+    """A command of `seedproof reproduce`; an option that is True has no value."""
+    given = {f"--{name.replace('_', '-')}": value for name, value in options.items()}
+    parts = (name if value is True else f"{name} {value}" for name, value in given.items())
+    return " ".join((f"seedproof reproduce {paper}", *parts))
+
+
 def render(template: str, data: Mapping[str, Any]) -> str:
-    """A page as Markdown.
+    """A page as Markdown, from a template such as `conll2019/page.md.jinja`.
 
-    Args:
-        template: Path of the paper's template in this package, such as `conll2019/page.md.jinja`.
-        data: All names that the template uses; one that is missing is an error.
-
-    Returns:
-        Text with one blank line between blocks.
+    A name that the template uses and that `data` lacks is an error.
     """
     environment = Environment(  # noqa: S701 - Markdown is not escaped as HTML
         loader=PackageLoader("seedproof_reproductions", ""),

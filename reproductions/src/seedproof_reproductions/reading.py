@@ -1,10 +1,11 @@
 """Stored results of one setting: figures and effects by arm and path, with their intervals."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 from seedproof.comparison.effect import Effect
+from seedproof.errors import EmptyInputError
 from seedproof.measurement.intervals import Estimate
 
 # Metric of effects whose path does not end with its name.
@@ -26,6 +27,9 @@ def as_estimate(stored: Sequence[Any] | None) -> Estimate | None:
 @dataclass(frozen=True, eq=False)
 class StoredResults:
     """Results of one setting, from the content of a stored file."""
+
+    # Parts of a setting, each with its values in the order of the page.
+    order: ClassVar[Mapping[str, Sequence[str]]] = {}
 
     content: Mapping[str, Any]
 
@@ -64,3 +68,24 @@ class StoredResults:
         if isinstance(stored, int | float):
             return Effect(metric, "ratio", stored)  # without an interval
         return None if stored is None else Effect(metric, **stored)
+
+
+def fewer(noun: str, ours: int, paper: int) -> tuple[str, ...]:
+    """Return what the paper had more of, such as "400 of 6,355 texts"; empty if nothing."""
+    return (f"{ours:,} of {paper:,} {noun}",) if ours < paper else ()
+
+
+AnyResults = TypeVar("AnyResults", bound=StoredResults)
+
+
+def in_order(settings: Iterable[AnyResults]) -> tuple[AnyResults, ...]:
+    """Sort settings by `order`, then by name; if there are none, raise an `EmptyInputError`."""
+
+    def place(setting: AnyResults) -> tuple[list[int], str]:
+        chosen = setting.content["setting"]
+        places = [values.index(chosen[part]) for part, values in setting.order.items()]
+        return places, setting.content["name"]
+
+    if ordered := tuple(sorted(settings, key=place)):
+        return ordered
+    raise EmptyInputError("There are no results to make a page of. Collect some first.")

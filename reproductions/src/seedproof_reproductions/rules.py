@@ -194,18 +194,11 @@ def judge_better(evidence: Evidence) -> Verdict:
     return decide(fails=any(is_below(other, effect) for other in others), holds=is_best)
 
 
-RULES: Mapping[str, Callable[[Evidence], Verdict]] = {
-    "direction": judge_direction,
-    "cut": judge_cut,
-    "loss": judge_loss,
-    "accuracy": judge_accuracy,
-    "value": judge_value,
-    "range": judge_range,
-    "share": judge_share,
-    "correlation": judge_correlation,
-    "cost": judge_cost,
-    "better": judge_better,
-}
+_JUDGES: tuple[Callable[[Evidence], Verdict], ...] = (
+    judge_direction, judge_cut, judge_loss, judge_accuracy, judge_value, judge_range, judge_share,
+    judge_correlation, judge_cost, judge_better,
+)  # fmt: skip
+RULES = {rule.__name__.removeprefix("judge_"): rule for rule in _JUDGES}
 
 
 def interval_of(figure: Effect | Estimate | None) -> Interval | None:

@@ -6,7 +6,6 @@ from seedproof.comparison.effect import Effect
 from seedproof.measurement.intervals import Estimate
 from seedproof_reproductions.claims import (
     Case,
-    Check,
     CheckedClaim,
     Claim,
     count_claims,
@@ -19,13 +18,14 @@ from seedproof_reproductions.rules import RULES, Evidence, Verdict
 HOLDS, FAILS, OPEN = Verdict.HOLDS, Verdict.FAILS, Verdict.OPEN
 CLAIM = Claim("a", "It falls.", "1", "cut", metric="flip_rate", datasets=("sst", "imdb"))
 CUT = Effect("flip_rate", "ratio", 0.5, 0.3, 0.8, verdict="steadier")
+CASE = Case("sst", "SST", Evidence(CUT, published=60.0))
 
 
 def checked(*verdicts, groups=None):
     """A claim whose checks have these verdicts."""
     names = [""] * len(verdicts) if groups is None else groups
     pairs = zip(verdicts, names, strict=True)
-    return CheckedClaim(CLAIM, tuple(Check("sst", "SST", "", "", *pair) for pair in pairs))
+    return CheckedClaim(CLAIM, tuple(replace(CASE, verdict=x, group=name) for x, name in pairs))
 
 
 @pytest.mark.parametrize("paper", ["conll2019", "findings2023"])
@@ -40,9 +40,10 @@ def test_claims_of_a_paper_are_data(paper):
 
 def test_a_case_is_judged_and_put_in_words():
     """Texts follow from claim and evidence; data sets without a case are missing."""
-    (done,) = evaluate([CLAIM], lambda _: [Case("sst", "SST", Evidence(CUT, published=60.0))])
+    (done,) = evaluate([CLAIM], lambda _: [CASE])
 
-    assert done.checks == (Check("sst", "SST", "−60\xa0%", "−50\xa0% [−70, −20]", HOLDS),)
+    texts = {"published": "−60\xa0%", "ours": "−50\xa0% [−70, −20]"}
+    assert done.checks == (replace(CASE, **texts, verdict=HOLDS),)
     assert done.missing == ("imdb",)
 
 
@@ -74,12 +75,12 @@ def test_verdicts_are_summarized_by_group():
     """In the order of the codes; without groups there is one line for all."""
     apart = checked(HOLDS, FAILS, HOLDS, groups=["fresh", "shared", "fresh"])
 
-    assert apart.summary == "fresh: holds here, in both comparisons; shared: does not hold here"
-    assert checked(FAILS, HOLDS, HOLDS).summary == (
-        "holds here in 2 of 3; does not hold here in 1 of 3"
-    )
-    assert checked(*[OPEN] * 3).summary == "not shown here, in all 3 comparisons"
-    assert summarize([]) == "not covered by our runs"
+    assert apart.summary == f"fresh: {summarize([HOLDS] * 2)}; shared: {FAILS.words}"
+    mixed = checked(FAILS, HOLDS, HOLDS).summary
+    assert mixed == f"{HOLDS.words} in 2 of 3; {FAILS.words} in 1 of 3"
+    alike = [checked(*[OPEN] * n).summary for n in (1, 2, 3, 4)]
+    assert all(text.startswith(OPEN.words) for text in alike)
+    assert len({*alike, summarize([])}) == 5
 
 
 def test_each_claim_is_counted_once():

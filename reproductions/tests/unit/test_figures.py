@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from seedproof.comparison.effect import Effect
@@ -12,7 +14,8 @@ def test_changes_have_units_intervals_and_verdicts():
     """A ratio is a change in percent; a missing one is a dash."""
     assert figures.change(CUT) == "−50\xa0% [−70, −20]"
     assert figures.judged_change(CUT) == "−50\xa0% [−70, −20], steadier"
-    assert figures.judged_change(FEW) == "−30\xa0%, too few runs"
+    assert figures.judged_change(FEW) == f"−30\xa0%, {FEW.verdict}"
+    assert figures.judged_change(replace(FEW, verdict="not tested")) == "−30\xa0%"
     assert figures.change(None) == figures.judged_change(None) == figures.MISSING
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from seedproof_reproductions.claims import read_claims
 from seedproof_reproductions.conll2019.published import published as published2019
-from seedproof_reproductions.findings2023.published import published as published2023
+from seedproof_reproductions.findings2023.reading import published as published2023
 
 CLAIMS = {claim.name: claim for claim in read_claims("seedproof_reproductions.conll2019")}
 

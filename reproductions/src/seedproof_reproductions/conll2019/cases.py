@@ -9,7 +9,7 @@ from seedproof_reproductions.claims import Case, CheckedClaim, Claim, evaluate, 
 from seedproof_reproductions.conll2019 import names
 from seedproof_reproductions.conll2019.names import ARMS, BASELINE, METHODS
 from seedproof_reproductions.conll2019.reading import SettingResults
-from seedproof_reproductions.figures import MISSING, cut, figure, listed
+from seedproof_reproductions.figures import MISSING, cut, figure
 from seedproof_reproductions.page import Table
 from seedproof_reproductions.rules import Evidence, judge
 
@@ -72,16 +72,6 @@ def printed(setting: SettingResults, text: str) -> str:
     return f"{text} {ELSEWHERE}" if setting.is_elsewhere else text
 
 
-def stated(claims: Sequence[CheckedClaim]) -> dict[str, str]:
-    """Claims with the means of the paper's tables, where those are other numbers, by name."""
-    longer = {}
-    for claim in (checked.claim for checked in claims if "tables" in checked.claim.more):
-        tables, unit = claim.more["tables"], claim.more["unit"]
-        values = [f"{value}{NO_BREAK}{unit} ({ARMS[arm]})" for arm, value in tables.items()]
-        longer[claim.name] = f"{claim.says} The tables give {listed(values)}."
-    return longer
-
-
 def other_readings(settings: Sequence[SettingResults], claims: Sequence[CheckedClaim]) -> Table:
     """Other readings of the claim that top tokens differ, each with the verdict that it gets."""
     between = next(checked.claim.published for checked in claims if checked.claim.rule == "range")
@@ -95,17 +85,13 @@ def other_readings(settings: Sequence[SettingResults], claims: Sequence[CheckedC
         words = judge("range", evidence).words
         return MISSING if estimate is None else f"{figure(names.JACCARD, estimate)}, {words}"
 
-    return Table.of(
-        ("", "top 10 %, in one list of two", "top 20 %, of one list missing in the other"),
-        (
-            (
-                f"{setting.title}, {METHODS[method]}",
-                *(cell(setting, method, of) for of in (names.JACCARD_10, names.OVERLAP)),
-            )
-            for setting in settings
-            for method in setting.of(BASELINE, "explanations") or ()
-        ),
-    )
+    header = ("", "top 10 %, in one list of two", "top 20 %, of one list missing in the other")
+    rows = []
+    for setting in settings:
+        for method in setting.of(BASELINE, "explanations") or ():
+            cells = (cell(setting, method, of) for of in (names.JACCARD_10, names.OVERLAP))
+            rows.append((f"{setting.title}, {METHODS[method]}", *cells))
+    return Table.of(header, rows)
 
 
 def _lost(kept: Estimate | None) -> Estimate | None:

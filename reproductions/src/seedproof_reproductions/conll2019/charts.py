@@ -5,22 +5,22 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import altair as alt
+from altair import InlineData
 
 from seedproof.measurement.intervals import NORMAL
-from seedproof_reproductions.charts import ACCENT, DARK, FAINT, INK, draw, rows
+from seedproof_reproductions.charts import ACCENT, DARK, FAINT, INK, draw
 from seedproof_reproductions.conll2019.names import ARMS, BASELINE, PAPER_ARMS
 from seedproof_reproductions.conll2019.reading import Curve, SettingResults
 from seedproof_reproductions.figures import MISSING
-from seedproof_reproductions.packaged import read_toml
 from seedproof_reproductions.page import Chart
 
 # As in the charts of the report, whose bins have the same bound.
 LEAST_EXAMPLES = 10
 COLUMNS, WIDTH, HEIGHT, COUNT_HEIGHT = 2, 290, 130, 12
 DRAWN = (BASELINE, *PAPER_ARMS)
-COLORS = dict(zip(DRAWN, (FAINT, ACCENT, DARK), strict=True))
-SHAPES = dict(zip(DRAWN, ("circle", "square", "triangle-up"), strict=True))
-DASHES = dict(zip(DRAWN, ([1, 0], [1, 0], [4, 2]), strict=True))
+COLORS = FAINT, ACCENT, DARK
+SHAPES = "circle", "square", "triangle-up"
+DASHES = [1, 0], [1, 0], [4, 2]
 NOISE = "one model, explained twice"
 LEGEND = alt.Legend(title=None, orient="top", symbolSize=60, symbolStrokeWidth=0)
 Layers: TypeAlias = alt.LayerChart | alt.FacetChart
@@ -63,11 +63,6 @@ class Figure:
         ]
 
 
-def read_figures() -> tuple[Figure, ...]:
-    """Read the figures of the paper."""
-    return tuple(Figure(**entry) for entry in read_toml(__package__, "figures.toml")["figures"])
-
-
 def points(curve: Curve) -> list[tuple[int, float, float]]:
     """Bins with enough examples: place, mean, and half of its 95 % interval over examples."""
     bins = zip(curve.counts, curve.means, curve.errors, strict=True)
@@ -106,7 +101,6 @@ def draw_figure(figure: Figure, panels: Sequence[Panel]) -> Chart:
     ends += [panel.noise for panel in panels if panel.noise is not None]
     top = figure.factor * (max(ends, default=0.0) or 1.0)
     arms = [arm for arm in DRAWN if any(arm in panel.curves for panel in panels)]
-    about = figure.about.removesuffix(".")
     parts = [
         alt.vconcat(
             _curves(figure, panel, top, arms),
@@ -116,7 +110,7 @@ def draw_figure(figure: Figure, panels: Sequence[Panel]) -> Chart:
         )
         for panel in panels
     ]
-    chart = alt.concat(*parts, columns=COLUMNS, title=about)
+    chart = alt.concat(*parts, columns=COLUMNS, title=figure.about.removesuffix("."))
     return draw(chart, name=figure.name, title=title_of(figure, panels))
 
 
@@ -136,19 +130,20 @@ def _curves(figure: Figure, panel: Panel, top: float, arms: Sequence[str]) -> La
     x_axis = alt.Axis(title=None, values=[0, 0.2, 0.4, 0.6, 0.8, 1], grid=False)
     y_scale, y_axis = alt.Scale(domain=[0, top], nice=True), alt.Axis(tickCount=4)
     y = alt.Y("mean:Q", title=figure.y_title, scale=y_scale, axis=y_axis)
-    base = alt.Chart(rows(values), width=WIDTH, height=HEIGHT).encode(
-        x=alt.X("x:Q", scale=X_SCALE, axis=x_axis), color=_by_arm(alt.Color, COLORS, arms)
+    base = alt.Chart(InlineData(values=values), width=WIDTH, height=HEIGHT).encode(
+        x=alt.X("x:Q", scale=X_SCALE, axis=x_axis),
+        color=alt.Color("arm:N", scale=_scale(COLORS, arms), legend=LEGEND),
     )
-    dashes = _by_arm(alt.StrokeDash, DASHES, arms, legend=None)
+    dashes = alt.StrokeDash("arm:N", scale=_scale(DASHES, arms), legend=None)
+    shape = alt.Shape("arm:N", scale=_scale(SHAPES, arms), legend=LEGEND)
     layers = [
         base.mark_line(strokeWidth=1.4).encode(y=y, strokeDash=dashes),
         base.mark_rule().encode(y=alt.Y("low:Q", title=figure.y_title), y2="high:Q"),
-        base.mark_point(filled=True, opacity=1, size=34).encode(
-            y=y, shape=_by_arm(alt.Shape, SHAPES, arms)
-        ),
+        base.mark_point(filled=True, opacity=1, size=34).encode(y=y, shape=shape),
     ]
     if panel.noise is not None:
-        level = alt.Chart(rows([{"mean": figure.factor * panel.noise, "text": NOISE}])).encode(y=y)
+        values = [{"mean": figure.factor * panel.noise, "text": NOISE}]
+        level = alt.Chart(InlineData(values=values)).encode(y=y)
         label = level.mark_text(align="left", dy=-6, color=INK)
         layers.append(level.mark_rule(strokeDash=[1, 3], color=INK))
         layers.append(label.encode(x=alt.value(4), text="text:N"))
@@ -166,22 +161,17 @@ def _counts(panel: Panel, arms: Sequence[str]) -> alt.Chart:
     plain: dict[str, Any] = {"ticks": False, "grid": False, "domain": False}
     title = f"mean predicted probability of “{panel.class_name}”, over runs"
     y_axis = alt.Axis(title="texts", labelFontSize=9, **plain)
-    chart = alt.Chart(rows(values), width=WIDTH, height=COUNT_HEIGHT * len(arms))
+    chart = alt.Chart(InlineData(values=values), width=WIDTH, height=COUNT_HEIGHT * len(arms))
     counts: alt.Chart = chart.mark_text(fontSize=9).encode(
         x=alt.X("x:Q", scale=X_SCALE, axis=alt.Axis(title=title, labels=False, **plain)),
         y=alt.Y("arm:N", sort=names, scale=alt.Scale(domain=names), axis=y_axis),
         text="n:Q",
-        color=_by_arm(alt.Color, COLORS, arms),
+        color=alt.Color("arm:N", scale=_scale(COLORS, arms), legend=LEGEND),
     )
     return counts
 
 
-def _by_arm(
-    channel: Any,  # noqa: ANN401 - Altair's channels have no common type
-    styles: Mapping[str, Any],
-    arms: Sequence[str],
-    legend: alt.Legend | None = LEGEND,
-) -> Any:  # noqa: ANN401 - see above
-    """A channel that gives each arm its color, shape or dashes."""
-    names, values = [ARMS[arm] for arm in arms], [styles[arm] for arm in arms]
-    return channel("arm:N", scale=alt.Scale(domain=names, range=values), legend=legend)
+def _scale(styles: Sequence[Any], arms: Sequence[str]) -> alt.Scale:
+    """Colors, shapes or dashes of the arms that are drawn."""
+    chosen = [style for arm, style in zip(DRAWN, styles, strict=True) if arm in arms]
+    return alt.Scale(domain=[ARMS[arm] for arm in arms], range=chosen)

@@ -5,45 +5,32 @@ NASWA are compared with `none` as if they were alone. They are compared once mor
 `seedproof compare` does with the store.
 """
 
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from seedproof.comparison.arms.compare import Side, compare_sides
 from seedproof.comparison.arms.result import ComparedArm
 from seedproof.records.location import Location
 from seedproof.records.schema import Kind
 from seedproof_reproductions.conll2019.names import BASELINE, PAPER_ARMS
-from seedproof_reproductions.runs import arms_of
 
 
-@dataclass(frozen=True, eq=False)
-class Families:
+class Families(NamedTuple):
     """Arms compared with the baseline: the paper's two by themselves, and among all arms."""
 
-    alone: Mapping[str, ComparedArm] = field(default_factory=dict)
-    of_all: Mapping[str, ComparedArm] = field(default_factory=dict)
-
-
-def open_arms(store: str | os.PathLike[str], arms: Sequence[str], *, split: str) -> list[Side]:
-    """Open arms with at least two runs, the baseline first; none if nothing can be compared."""
-    if BASELINE not in arms or len(arms) < 2:
-        return []
-    return arms_of(store, baseline=BASELINE, split=split)
+    alone: Mapping[str, ComparedArm] = {}
+    of_all: Mapping[str, ComparedArm] = {}
 
 
 def compared_families(sides: Sequence[Side], *, match_rates: bool = False) -> Families:
-    """Compare each arm with the baseline, which comes first.
+    """Compare each arm with the baseline, which comes first; nothing if there is no other arm.
 
     Rates are matched where arms have probabilities of two classes; other arms are left out.
     """
     if match_rates:
-        sides = [
-            side
-            for side in sides
-            if len(side.source.classes) == 2 and side.source.kind is Kind.PROBS
-        ]
+        sources = ((side, side.source) for side in sides)
+        sides = [x for x, of in sources if len(of.classes) == 2 and of.kind is Kind.PROBS]
     papers = [side for side in sides if side.name in (BASELINE, *PAPER_ARMS)]
     if len(sides) < 2:
         return Families()

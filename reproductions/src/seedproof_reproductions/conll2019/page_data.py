@@ -8,31 +8,22 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from seedproof.comparison.effect import Effect
-from seedproof.errors import EmptyInputError
 from seedproof.report.reasons.words import is_computed
+from seedproof_reproductions import figures
 from seedproof_reproductions.conll2019 import cases, charts, names
-from seedproof_reproductions.conll2019.names import ARMS, BASELINE, METHODS, PAPER_ARMS
+from seedproof_reproductions.conll2019.names import ARMS, BASELINE, METHODS, PAPER_ARMS, layout
 from seedproof_reproductions.conll2019.published import published
 from seedproof_reproductions.conll2019.reading import SettingResults, by_setting
-from seedproof_reproductions.figures import (
-    MISSING,
-    UNDETERMINED,
-    figure,
-    judged_change,
-    listed,
-    median_and_range,
-)
+from seedproof_reproductions.figures import MISSING, UNDETERMINED, figure, judged_change, listed
 from seedproof_reproductions.packaged import read_toml
-from seedproof_reproductions.page import Table, claims_data, render, write
+from seedproof_reproductions.page import Table, claims_data, command, render, write
 from seedproof_reproductions.results import shared_versions
 
 TEMPLATE = "conll2019/page.md.jinja"
 COMMAND = "seedproof reproduce conll2019 --from-results --page docs/results/conll2019.md"
-# Data sets that may not be passed on.
-PRIVATE = ("adr", "diabetes", "anemia")
 # Defaults of the command line.
 USUAL = {"encoder": "cnn", "attention": "additive", "epochs": 20, "n_train": None, "n_test": None}
-LIME_OPTIONS = {"n_lime": ("--lime-examples", 200), "n_samples": ("--lime-samples", 5000)}
+LIME_OPTIONS = {"n_lime": ("lime_examples", 200), "n_samples": ("lime_samples", 5000)}
 
 Settings: TypeAlias = Sequence[SettingResults]
 
@@ -76,27 +67,16 @@ class Measured:
 
 
 ACCURACY, SD, ALONE = map(Measured, ("accuracy", "accuracy_sd", "accuracy_sd_independent"))
-PREDICTIONS = {
-    "sd of accuracy": SD,
-    "flip rate": Measured("flip_rate"),
-    "sd of accuracy, same share": Measured("accuracy_sd", "matched"),
-    "flip rate, same share": Measured("flip_rate", "matched"),
-    "sd of the probability": Measured("probability_sd"),
-}
+PREDICTIONS = {name: Measured(*of) for name, of in layout()["predictions"].items()}
 COMPARED = ("sd of accuracy", "flip rate", "flip rate, same share")
 
 
 def write_page(
     results: Sequence[Mapping[str, Any]], path: str | os.PathLike[str]
 ) -> tuple[Path, ...]:
-    """Write the page, and its charts into a folder next to it.
+    """Write the page of all studies, and its charts into a folder next to it.
 
-    Args:
-        results: Stored results of all studies.
-        path: The page, such as `docs/results/conll2019.md`.
-
-    Returns:
-        All files that were written, the page first.
+    Return all files that were written, the page first.
     """
     data = page_data(results)
     text = render(TEMPLATE, {**data, "folder": Path(path).stem})
@@ -105,25 +85,13 @@ def write_page(
 
 
 def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Everything that the template shows.
-
-    Args:
-        results: Stored results of all studies.
-
-    Returns:
-        Texts, numbers, tables, charts, checked claims, and the settings themselves.
-
-    Raises:
-        EmptyInputError: There are no results.
-    """
+    """Everything that the template shows; without results, an `EmptyInputError`."""
     settings = by_setting(results)
-    if not settings:
-        raise EmptyInputError("There are no results to make a page of. Collect some first.")
     claims = cases.checked_claims(settings)
     covered = {check.dataset for claim in claims for check in claim.checks}
-    tables = {"cnn": "Table 2: CNN models", "lstm": "Table 3: LSTM models"}
-    by_encoder = {
-        name: [each for each in settings if each.encoder == name] for name in names.ENCODERS
+    accuracy = {
+        title: _table([each for each in settings if each.encoder == encoder], "accuracy")
+        for encoder, title in layout()["titles"]["tables"].items()
     }
     return {
         "title": "CoNLL 2019, reproduced",
@@ -135,23 +103,16 @@ def page_data(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "elsewhere": cases.ELSEWHERE,
         "undetermined": UNDETERMINED,
         "headline": headline(settings[0]),
-        **claims_data(claims, cases.stated(claims)),
+        **claims_data(claims),
         "titles": lambda datasets: listed([names.DATASETS[name] for name in datasets]),
         "nowhere": [name for name in names.DATASETS if name not in covered],
         "readings": cases.other_readings(settings, claims),
-        "accuracy": {
-            title: _table(by_encoder[name], "accuracy")
-            for name, title in tables.items()
-            if by_encoder[name]
-        },
+        "accuracy": {title: table for title, table in accuracy.items() if table.rows},
         "flips": _table(settings, "flips"),
-        "matched": _table(
-            [each for each in settings if len(each.content["classes"]) == 2], "matched"
-        ),
+        "matched": _table([x for x in settings if len(x.content["classes"]) == 2], "matched"),
         "figures": list(_figures(settings)),
         "further": _further(max(settings, key=lambda each: len(each.content["arms"]))),
         "sizes": _sizes(settings),
-        "private": PRIVATE,
         "versions": shared_versions(setting.content["versions"] for setting in settings),
         "commands": [_command(setting) for setting in settings],
     }
@@ -161,9 +122,9 @@ def headline(setting: SettingResults) -> dict[str, Any]:
     """Figures that answer the question of the paper: rows of the table, and those in sentences."""
     paper_arms, arms = setting.paper_arms, (BASELINE, *setting.paper_arms)
     methods = setting.of(BASELINE, "explanations") or {}
-    measured = dict(PREDICTIONS)
-    for method in methods:
-        measured |= _of_explanations(method)
+    measured = PREDICTIONS | {
+        name: of for method in methods for name, of in _of_explanations(method).items()
+    }
     rows: dict[str, dict[str, Any]] = {
         name: {
             "none": of.value(setting, BASELINE),
@@ -185,16 +146,14 @@ def headline(setting: SettingResults) -> dict[str, Any]:
         ),
         "accuracy": {ARMS[arm]: ACCURACY.change(setting, arm) for arm in paper_arms},
         "overlaps": {
-            METHODS[method]: Measured(names.OVERLAP, f"explanations.{method}").value(
-                setting, BASELINE
-            )
-            for method in methods
+            METHODS[x]: Measured(names.OVERLAP, f"explanations.{x}").value(setting, BASELINE)
+            for x in methods
         },
         "is_computed": {METHODS[method]: is_computed(method) for method in methods},
         "spreads": [
-            (arm, ARMS[arm], SD.value(setting, arm), ALONE.value(setting, arm))
-            for arm in arms
-            if arm in trained
+            (x, ARMS[x], SD.value(setting, x), ALONE.value(setting, x))
+            for x in arms
+            if x in trained
         ],
         "learning": {ARMS[arm]: _learning(setting, arm) for arm in arms},
         # If every averaged model trained for longer, both effects go together.
@@ -224,12 +183,12 @@ def _learning(setting: SettingResults, arm: str) -> tuple[str, str]:
     """Mean training loss of the chosen models, and the epochs that were chosen."""
     losses = setting.scalars(arm, "train_loss")
     loss = f"{sum(losses) / len(losses):.3f}" if losses else MISSING
-    return loss, median_and_range(setting.scalars(arm, "epoch_chosen"))
+    return loss, figures.median_and_range(setting.scalars(arm, "epoch_chosen"))
 
 
 def _table(settings: Settings, name: str) -> Table:
     """A row per setting and arm of the paper; the first of a setting bears its name."""
-    columns, rows = read_toml(__package__, "page.toml")["columns"][name], []
+    columns, rows = layout()["columns"][name], []
     for setting in settings:
         for arm in (BASELINE, *setting.paper_arms):
             title = f"**{setting.title}**, {setting.seeds} seeds: " if arm == BASELINE else ""
@@ -240,7 +199,8 @@ def _table(settings: Settings, name: str) -> Table:
 
 def _figures(settings: Settings) -> Iterator[dict[str, Any]]:
     """Each figure of the paper that our runs cover, with a table over all texts."""
-    for drawn in charts.read_figures():
+    for entry in read_toml(__package__, "figures.toml")["figures"]:
+        drawn = charts.Figure(**entry)
         of = Measured(drawn.metric, f"explanations.{drawn.method}" if drawn.method else "")
         panels = {each: group for each in settings if (group := drawn.panels(each))}
         every = [panel for group in panels.values() for panel in group]
@@ -248,15 +208,10 @@ def _figures(settings: Settings) -> Iterator[dict[str, Any]]:
         shown = [(arm, effect.verdict) for arm, effect in effects if effect is not None]
         arms = [arm for arm in PAPER_ARMS if arm in dict(shown)]
         header = ("over all texts", "none", *(ARMS[arm] for arm in arms), "none is highest at")
-        rows = (
-            (
-                each.title,
-                of.value(each, BASELINE),
-                *(of.change(each, arm) for arm in arms),
-                listed([charts.peak(panel) for panel in group]),
-            )
-            for each, group in panels.items()
-        )
+        rows = []
+        for each, group in panels.items():
+            figures_of = of.value(each, BASELINE), *(of.change(each, arm) for arm in arms)
+            rows.append((each.title, *figures_of, listed([charts.peak(panel) for panel in group])))
         if every:
             yield {
                 "figure": drawn,
@@ -274,17 +229,16 @@ def _further(setting: SettingResults) -> dict[str, Any] | None:
     if set(arms) <= set(PAPER_ARMS):
         return None
     compared = {name: PREDICTIONS[name] for name in COMPARED} | _of_explanations("attention")
+    changes, learned = [], []
+    for arm in (BASELINE, *arms):
+        accuracy = ACCURACY.value(setting, arm), ACCURACY.change(setting, arm, of_all=True)
+        learned.append((ARMS[arm], *accuracy, *_learning(setting, arm)))
+        cells = (of.change(setting, arm, of_all=True) for of in compared.values())
+        changes.append((ARMS[arm], *cells))
 
     def verdict(of: Measured, arm: str, *, of_all: bool = True) -> str | None:
         effect = of.effect(setting, arm, of_all=of_all)
         return None if effect is None else effect.verdict
-
-    def row(arm: str) -> Iterator[str]:
-        return (of.change(setting, arm, of_all=True) for of in compared.values())
-
-    def learned(arm: str) -> tuple[str, ...]:
-        change = ACCURACY.change(setting, arm, of_all=True)
-        return ACCURACY.value(setting, arm), change, *_learning(setting, arm)
 
     header = ("", "accuracy", "change", "training loss", "epoch chosen: median (range)")
     return {
@@ -292,9 +246,7 @@ def _further(setting: SettingResults) -> dict[str, Any] | None:
         "others": [ARMS[arm] for arm in arms if arm not in PAPER_ARMS],
         "paper_arms": [ARMS[arm] for arm in setting.paper_arms],
         "n_arms": len(arms),
-        "table": Table.of(
-            ("change against none", *compared), ((ARMS[arm], *row(arm)) for arm in arms)
-        ),
+        "table": Table.of(("change against none", *compared), changes[1:]),
         "steadier": {
             name: [ARMS[arm] for arm in arms if verdict(of, arm) == "steadier"]
             for name, of in compared.items()
@@ -305,27 +257,18 @@ def _further(setting: SettingResults) -> dict[str, Any] | None:
             for arm in setting.paper_arms
             if verdict(of, arm) != verdict(of, arm, of_all=False)
         ],
-        "learning": Table.of(header, ((ARMS[arm], *learned(arm)) for arm in (BASELINE, *arms))),
+        "learning": Table.of(header, learned),
     }
 
 
 def _sizes(settings: Settings) -> Table:
-    paper = published()["training"]
-    return Table.of(
-        ("", "training texts", "dev texts", "test texts", "epochs", "seeds", "vocabulary"),
-        (
-            (
-                setting.title,
-                f"{setting.content['sizes']['train']:,} ({setting.published_size('train'):,})",
-                f"{setting.content['sizes']['dev']:,}",
-                f"{setting.content['sizes']['test']:,} ({setting.published_size('test'):,})",
-                f"{setting.content['setting']['epochs']} ({paper['epochs']})",
-                f"{setting.seeds} ({paper['seeds']})",
-                f"words seen {setting.content['setting']['min_count']} times or more",
-            )
-            for setting in settings
-        ),
-    )
+    """Data and training of each setting, with the paper's in brackets."""
+    columns, rows = layout()["sizes"], []
+    for each in settings:
+        paper = published()["training"] | {x: each.published_size(x) for x in ("train", "test")}
+        cells = (x.format(**each.content, ours=each, published=paper) for x in columns.values())
+        rows.append((each.title, *cells))
+    return Table.of(("", *columns), rows)
 
 
 def _command(setting: SettingResults) -> str:
@@ -334,12 +277,8 @@ def _command(setting: SettingResults) -> str:
     given: dict[str, Any] = {"dataset": setting.dataset}
     given |= {name: chosen[name] for name, usual in USUAL.items() if chosen[name] != usual}
     given |= {"arms": ",".join(setting.content["arms"]), "seeds": setting.n_runs}
-    options = [f"--{name.replace('_', '-')} {value}" for name, value in given.items()]
-    how = setting.content["explaining"]
-    if how is not None:
-        limits = LIME_OPTIONS.items()
-        options.append("--explain")
-        options += [
-            f"{x} {how[name]}" for name, (x, usual) in limits if how.get(name, usual) != usual
-        ]
-    return " ".join(["seedproof reproduce conll2019", *options])
+    if (how := setting.content["explaining"]) is not None:
+        lime = {option: (how.get(x, usual), usual) for x, (option, usual) in LIME_OPTIONS.items()}
+        given["explain"] = True
+        given |= {option: value for option, (value, usual) in lime.items() if value != usual}
+    return command("conll2019", given)

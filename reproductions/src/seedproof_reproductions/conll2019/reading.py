@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from seedproof.comparison.effect import Effect
 from seedproof_reproductions.conll2019.names import ATTENTIONS, DATASETS, ENCODERS, PAPER_ARMS
 from seedproof_reproductions.conll2019.published import Accuracy, published, published_accuracy
-from seedproof_reproductions.reading import StoredResults, lookup
+from seedproof_reproductions.reading import StoredResults, fewer, in_order, lookup
 
 EXPLAINED = "-explained"
 # From so many runs on, an interval is over runs.
@@ -23,6 +23,10 @@ class Curve(NamedTuple):
 
 class SettingResults(StoredResults):
     """Results of one data set and one model."""
+
+    order = {  # noqa: RUF012 - a ClassVar of the base
+        "dataset": list(DATASETS), "encoder": list(ENCODERS), "attention": list(ATTENTIONS),
+    }  # fmt: skip
 
     @property
     def encoder(self) -> str:
@@ -74,10 +78,8 @@ class SettingResults(StoredResults):
         stored = self.of(arm, f"explanations.{method}.curves")
         if not stored:
             return {}
-        curves = zip(
-            stored["counts"], stored["means"][metric], stored["errors"][metric], strict=True
-        )
-        return dict(zip(stored["classes"], (Curve(*parts) for parts in curves), strict=True))
+        parts = stored["counts"], stored["means"][metric], stored["errors"][metric]
+        return dict(zip(stored["classes"], map(Curve, *parts), strict=True))
 
     def published_size(self, split: str) -> int:
         """Return the number of texts in the paper."""
@@ -86,7 +88,7 @@ class SettingResults(StoredResults):
     @property
     def departures(self) -> tuple[str, ...]:
         """Everything that the paper had more of, such as "400 of 6,355 training texts"."""
-        return self._less + _fewer("seeds", min(self.n_each), published()["training"]["seeds"])
+        return self._less + fewer("seeds", min(self.n_each), published()["training"]["seeds"])
 
     @property
     def is_elsewhere(self) -> bool:
@@ -100,38 +102,23 @@ class SettingResults(StoredResults):
     def _less(self) -> tuple[str, ...]:
         sizes, epochs = self.content["sizes"], self.content["setting"]["epochs"]
         return (
-            *_fewer("training texts", sizes["train"], self.published_size("train")),
-            *_fewer("test texts", sizes["test"], self.published_size("test")),
-            *_fewer("epochs", epochs, published()["training"]["epochs"]),
+            *fewer("training texts", sizes["train"], self.published_size("train")),
+            *fewer("test texts", sizes["test"], self.published_size("test")),
+            *fewer("epochs", epochs, published()["training"]["epochs"]),
         )
-
-
-def _fewer(noun: str, ours: int, paper: int) -> tuple[str, ...]:
-    return (f"{ours:,} of {paper:,} {noun}",) if ours < paper else ()
 
 
 def by_setting(results: Sequence[Mapping[str, Any]]) -> tuple[SettingResults, ...]:
     """Results by setting, those of explained models with the study that trained them.
 
-    Args:
-        results: Stored results of all studies.
-
-    Returns:
-        In the order of `DATASETS`, `ENCODERS` and `ATTENTIONS`; explanations of models whose own
-        results are missing are left out.
+    Explanations of models whose own results are missing are left out.
     """
     named = {str(study["name"]): study for study in results}
-    settings = [
+    return in_order(
         SettingResults(_merged(study, named.get(name + EXPLAINED)))
         for name, study in named.items()
         if not name.endswith(EXPLAINED)
-    ]
-    order = {"dataset": list(DATASETS), "encoder": list(ENCODERS), "attention": list(ATTENTIONS)}
-
-    def place(setting: SettingResults) -> list[int]:
-        return [known.index(setting.content["setting"][name]) for name, known in order.items()]
-
-    return tuple(sorted(settings, key=place))
+    )
 
 
 def _merged(study: Mapping[str, Any], explained: Mapping[str, Any] | None) -> dict[str, Any]:

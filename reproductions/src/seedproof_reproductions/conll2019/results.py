@@ -12,8 +12,8 @@ from seedproof.measurement.result import Measurement
 from seedproof.records.manifest import RunManifest
 from seedproof.report.api import measure_arms
 from seedproof.report.words import drift, spread_cause
-from seedproof_reproductions.conll2019.families import compared_families, compared_rivals, open_arms
-from seedproof_reproductions.conll2019.names import JACCARD, KL
+from seedproof_reproductions.conll2019.families import compared_families, compared_rivals
+from seedproof_reproductions.conll2019.names import BASELINE, JACCARD, KL
 from seedproof_reproductions.conll2019.settings import EXPLAIN, Setting
 from seedproof_reproductions.datasets.catalog import load
 from seedproof_reproductions.results import (
@@ -24,7 +24,7 @@ from seedproof_reproductions.results import (
     shared_versions,
     short,
 )
-from seedproof_reproductions.runs import open_study
+from seedproof_reproductions.runs import arms_of, open_study
 
 FORMAT = 2
 PAPER = "conll2019"
@@ -46,7 +46,8 @@ def collect(store: str | os.PathLike[str]) -> dict[str, Any]:
     setting = Setting.from_arguments(plan["arguments"])
     measured = {arm: report.measurement for arm, report in measure_arms(store, split=SPLIT).items()}
     first = next(iter(measured.values()))
-    sides = open_arms(store, list(measured), split=SPLIT)
+    can_compare = BASELINE in measured and len(measured) > 1
+    sides = arms_of(store, baseline=BASELINE, split=SPLIT) if can_compare else []
     compared = compared_families(sides)
     matched = compared_families(sides, match_rates=True)
     rivals = compared_rivals(sides)
@@ -153,7 +154,7 @@ def _sizes(runs: Sequence[RunManifest], setting: Setting, n_test: int) -> dict[s
     if all(len(values) == 1 and None not in values for values in logged):
         n_train, n_dev = (int(values.pop() or 0) for values in logged)
     else:
-        # Runs made before these were logged: the same files, cut in the same way.
+        # Runs that explain log no sizes: the same files, cut in the same way.
         data = load(setting.dataset)
         part = data.sample(n_train=setting.n_train, n_dev=setting.n_dev, n_test=None, seed=0)
         n_train, n_dev = len(part.train), len(part.dev)

@@ -5,13 +5,13 @@ from itertools import pairwise
 from typing import Any
 
 import altair as alt
+from altair import InlineData
 
-from seedproof_reproductions.charts import ACCENT, FAINT, WARNING, draw, rows
+from seedproof_reproductions.charts import ACCENT, FAINT, INK, WARNING, draw
 from seedproof_reproductions.figures import listed
 from seedproof_reproductions.findings2023.decision_data import NO_COST, Point, pareto_front
-from seedproof_reproductions.findings2023.names import title_of
-from seedproof_reproductions.findings2023.published import published
-from seedproof_reproductions.findings2023.reading import SettingResults
+from seedproof_reproductions.findings2023.names import layout, title_of
+from seedproof_reproductions.findings2023.reading import SettingResults, published
 from seedproof_reproductions.page import Chart
 from seedproof_reproductions.reading import lookup
 
@@ -19,13 +19,9 @@ COLUMNS, PANEL_WIDTH, PANEL_HEIGHT, N_TICKS = 2, 310, 220, 5
 # A cell with one utterance must be visible.
 FAINTEST = "#dbe7f0"
 
-# Rows of the chart of mitigations; larger rises are at the edge, with their number.
-PLOT_WIDTH, ROW, HIGHEST = 260, 14, 0.3
-KINDS = {
-    "kept": "all trained anew, accuracy kept",
-    "lost": "accuracy lost",
-    "shared": "runs share something",
-}
+# Rows of the chart of mitigations; larger rises are at the edge, with their number. Browsers may
+# draw names wider than they are measured here, so they have more space than they need.
+PLOT_WIDTH, NAME_WIDTH, ROW, HIGHEST = 210, 290, 16, 0.3
 
 
 def cell_chart(name: str, settings: Sequence[SettingResults]) -> Chart | None:
@@ -70,8 +66,8 @@ def _panel(
     ]
     ends = {"x2": "x2:Q", "y2": "y2:Q"}
     return alt.layer(
-        alt.Chart(rows(counts)).mark_rect().encode(**axes, **ends, color=color),
-        alt.Chart(rows(means)).mark_line(color=WARNING, strokeWidth=1).encode(**axes),
+        alt.Chart(InlineData(values=counts)).mark_rect().encode(**axes, **ends, color=color),
+        alt.Chart(InlineData(values=means)).mark_line(color=WARNING, strokeWidth=1).encode(**axes),
         title=title,
         width=PANEL_WIDTH,
         height=PANEL_HEIGHT,
@@ -86,7 +82,7 @@ def mitigation_chart(
     These are the published arms, the recommended ones, those that no cheaper arm beats, and those
     that make the flip rate much larger.
     """
-    front = pareto_front(points)
+    front, kinds = pareto_front(points), layout()["titles"]["kinds"]
     named = [
         point
         for point in points
@@ -100,37 +96,40 @@ def mitigation_chart(
     rows_of = [
         {
             "arm": _words(point),
-            "kind": KINDS[point.kind],
-            "change": min(point.change, HIGHEST),
-            "low": min(point.low, HIGHEST),
-            "high": min(point.high, HIGHEST),
+            "cost": f"+{100 * point.cost:.0f} %" if point.cost > NO_COST else "none",
+            "kind": kinds[point.kind],
+            **{end: min(getattr(point, end), HIGHEST) for end in ("change", "low", "high")},
         }
         for point in sorted(named, key=lambda point: point.change)
     ]
-    base = alt.Chart(rows(rows_of)).encode(
-        y=alt.Y("arm:N", sort=None, axis=alt.Axis(title=None, labelLimit=400, grid=True)),
+    names = alt.Axis(title=None, minExtent=NAME_WIDTH, labelLimit=400, grid=True)
+    base = alt.Chart(InlineData(values=rows_of)).encode(
+        y=alt.Y("arm:N", sort=None, axis=names),
         color=alt.Color(
             "kind:N",
-            scale=alt.Scale(domain=list(KINDS.values()), range=[ACCENT, WARNING, FAINT]),
-            legend=alt.Legend(title=None, orient="top", symbolOpacity=1),
+            scale=alt.Scale(domain=list(kinds.values()), range=[ACCENT, WARNING, FAINT]),
+            legend=alt.Legend(title=None, orient="top", columns=1, symbolOpacity=1),
         ),
     )
     scale = alt.Scale(domain=[-1, HIGHEST], nice=False)
-    axis = alt.Axis(title="change of the flip rate, where it is cut least", format="+%")
-    zero = alt.Chart(rows([{"at": 0}])).mark_rule(color=FAINT)
+    title, ticks = "change of the flip rate, where it is cut least", [-1, -0.75, -0.5, -0.25, 0]
+    axis = alt.Axis(title=title, values=ticks, format="+%")
+    zero = alt.Chart(InlineData(values=[{"at": 0}])).mark_rule(color=FAINT)
+    head, right = alt.Chart(InlineData(values=[{"text": "extra cost"}])), alt.value(PLOT_WIDTH + 10)
     chart = alt.layer(
         zero.encode(x=alt.X("at:Q", scale=scale, axis=axis)),
         base.mark_rule(opacity=0.6).encode(x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q"),
         base.mark_point(filled=True, opacity=1, size=40).encode(x=alt.X("change:Q", scale=scale)),
+        base.mark_text(align="left").encode(x=right, text="cost:N", color=alt.value(INK)),
+        head.mark_text(align="left").encode(x=right, y=alt.value(-8), text="text:N"),
         width=PLOT_WIDTH,
         height=alt.Step(ROW),
     )
-    title = f"Change of the flip rate by each arm, with its extra cost, on {listed(datasets)}."
-    return draw(chart, name="which-mitigation", title=title)
+    about = f"Change of the flip rate by each arm, with its extra cost, on {listed(datasets)}."
+    return draw(chart, name="which-mitigation", title=about)
 
 
 def _words(point: Point) -> str:
-    """Name an arm with its extra cost, and with its change where that is off the chart."""
-    cost = f"+{100 * point.cost:.0f} %" if point.cost > NO_COST else "no extra cost"
-    change = f", flips +{100 * point.change:.0f} %" if point.change > HIGHEST else ""
-    return f"{title_of(point.arm.arm)} ({cost}{change})"
+    """Name an arm, with its change where that is off the chart."""
+    change = f" (flips +{100 * point.change:.0f} %)" if point.change > HIGHEST else ""
+    return f"{title_of(point.arm.arm)}{change}"

@@ -86,14 +86,9 @@ def cross_fitted(
 ) -> Effect | None:
     """Return the ratio of label entropies, arm to control, on examples that other runs chose.
 
-    Args:
-        control: Predictions of the control's runs, axes (runs, examples).
-        arm: The same of the arm.
-        is_paired: Whether run r of both shares its seeds: then no seed chooses and measures.
-        by_arm: Whether examples are chosen by the arm in place of the control.
-
-    Returns:
-        The ratio with its interval; None if no example was chosen.
+    Predictions have the axes (runs, examples). If run r of both shares its seeds (`is_paired`), no
+    seed chooses and measures. With `by_arm`, the arm chooses the examples in place of the control.
+    None if no example was chosen.
     """
     ways = list(_ways(arm if by_arm else control))
     rows = np.flatnonzero(np.any([chosen for _, chosen in ways], axis=0)) if ways else np.array([])

@@ -58,18 +58,11 @@ def plain_control(source: StoreShards, predictions: Predictions) -> dict[str, An
 def correlation(x: ExampleValues, y: ExampleValues) -> Estimate | None:
     """Return Pearson's correlation of two quantities of the same examples.
 
-    Args:
-        x: From all runs, and without each of them.
-        y: The same of the other quantity.
-
-    Returns:
-        With an interval over runs × examples on the scale of Fisher's z: a jackknife of the runs,
-        and the influence of each example. The effect of runs on single examples is in both parts,
-        so it is rather wide. None with fewer than three runs, or if one quantity is constant.
+    Its interval over runs × examples is on the scale of Fisher's z: a jackknife of the runs, and
+    the influence of each example. The effect of runs on single examples is in both parts, so it is
+    rather wide. None with fewer than three runs, or if one quantity is constant.
     """
-    if x.without is None or y.without is None:
-        return None
-    if min(np.ptp(x.values), np.ptp(y.values)) == 0.0:
+    if x.without is None or y.without is None or min(map(np.ptp, (x.values, y.values))) == 0.0:
         return None
     u = standardized(np.vstack([x.values, x.without]))
     v = standardized(np.vstack([y.values, y.without]))
@@ -114,10 +107,8 @@ def _cells(x: FloatArray, y: FloatArray, x_edges: FloatArray) -> dict[str, Any]:
 
 
 def _map_cells(entropies: EntropyMap) -> dict[str, Any]:
-    x_edges, y_edges = (
-        np.linspace(0.0, top, len(entropies.counts) + 1)
-        for top in (entropies.within_top, entropies.over_top)
-    )
+    tops, n_edges = (entropies.within_top, entropies.over_top), len(entropies.counts) + 1
+    x_edges, y_edges = (np.linspace(0.0, top, n_edges) for top in tops)
     cells = _plain_cells(x_edges, y_edges, entropies.counts)
     return cells | {"means": plain_array(entropies.means)}
 

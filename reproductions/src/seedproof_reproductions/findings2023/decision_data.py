@@ -7,9 +7,8 @@ from seedproof.measurement.intervals import Estimate
 from seedproof.report.numbers import NO_BREAK
 from seedproof_reproductions.figures import MISSING, change, figure, multiple
 from seedproof_reproductions.findings2023 import reading, selection
-from seedproof_reproductions.findings2023.names import BASELINE, DATASETS, title_of
-from seedproof_reproductions.findings2023.page_data import Data, Settings, spanned
-from seedproof_reproductions.findings2023.published import layout
+from seedproof_reproductions.findings2023.names import BASELINE, DATASETS, layout, title_of
+from seedproof_reproductions.findings2023.page_data import Data, Settings, paired_header, spanned
 from seedproof_reproductions.findings2023.reading import ACCURACY, ALL_FLIPS, SettingResults
 from seedproof_reproductions.findings2023.selection import Candidate, has_enough
 from seedproof_reproductions.page import Table
@@ -20,16 +19,15 @@ FIXED, SELDOM, SHARED = "fixed-init", "tgtss-every-10", "tgtss-shared"
 NO_COST = 0.005
 
 
-def choices_table(chosen: Mapping[str, Candidate], names: Sequence[str]) -> Table:
+def choices_table(chosen: Mapping[str, Candidate], frozen: Settings) -> Table:
     """Return the choices with flips and accuracy on each data set, and costs."""
-    pairs = [f"{metric}, {name}" for metric in ("flip rate", "accuracy") for name in names]
-    rows = []
+    pairs, rows = paired_header(frozen), []
     for budget, arm in chosen.items():
-        by_name = {DATASETS[setting.dataset]: setting for setting in arm.settings}
+        own = {setting.dataset: setting for setting in arm.settings}
         effects = [
-            change(by_name[name].effect(arm.arm, path)) if name in by_name else MISSING
+            change(own[head.dataset].effect(arm.arm, path)) if head.dataset in own else MISSING
             for path in (ALL_FLIPS, reading.ALL_ACCURACY)
-            for name in names
+            for head in frozen
         ]
         training, head = multiple(arm.cost("training")), arm.cost("heads")
         cost = training if head is None else f"{training} ({head:.2g}×)"
@@ -63,7 +61,7 @@ def advice(settings: Settings, chosen: Mapping[str, Candidate]) -> Data:
     data["fixed"] = _figures(frozen, list(draws)) if are_cut else {}
     others = [arm.arm for arm in chosen.values() if arm.arm not in rules["soft_labels"]["arms"]]
     worse = [arm for arm in others if is_so(frozen, arm, {"effects.ece": ["worse"]})]
-    worst = max(worse, key=lambda arm: _values(frozen, arm), default=None)
+    worst = max(worse, key=lambda arm: [s.of(arm, "metrics.ece")[0] for s in frozen], default=None)
     data["worst_ece"] = worst and {"arm": worst, "ece": levels(frozen, worst, "ece")}
     data["control_ece"] = levels(frozen, BASELINE, "ece")
     data["finetuned"] = [
@@ -95,7 +93,7 @@ def _figures(settings: Settings, arms: Sequence[str]) -> Data:
         return {}
     first = Candidate(arms[0], tuple(settings))
     return {
-        "arms": [title_of(arm) for arm in arms],
+        "arms": arms,
         "flips": _spans(settings, arms, ALL_FLIPS),
         "accuracy": _spans(settings, arms, ACCURACY),
         "lost": [s.short_title for s in settings if loses(s.effect(arms[0], ACCURACY))],
@@ -110,7 +108,7 @@ def _best(setting: SettingResults, best: Candidate | None) -> Data:
     if best is None:
         return {"arm": ""}
     text = change(setting.effect(best.arm, ALL_FLIPS))
-    return {"arm": title_of(best.arm), "change": text, "cost": multiple(best.cost("training"))}
+    return {"arm": best.arm, "change": text, "cost": multiple(best.cost("training"))}
 
 
 def _spans(settings: Settings, arms: Sequence[str], path: str) -> list[str]:
@@ -121,11 +119,6 @@ def _spans(settings: Settings, arms: Sequence[str], path: str) -> list[str]:
         number, _, unit = first.partition(NO_BREAK)
         texts.append(" to ".join((number if last and last[0].endswith(unit) else first, *last)))
     return texts
-
-
-def _values(settings: Settings, arm: str) -> list[float]:
-    estimates = (setting.estimate(arm, "metrics.ece") for setting in settings)
-    return [estimate.value for estimate in estimates if estimate is not None]
 
 
 def levels(settings: Settings, arm: str, metric: str) -> list[str]:

@@ -1,23 +1,19 @@
 """Plain data of the results page, from stored results: claims, tables, answers and the goal."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
 from seedproof.comparison.effect import Effect
 from seedproof.measurement.intervals import Estimate
+from seedproof.report.numbers import NO_BREAK
 from seedproof_reproductions import figures, rules
 from seedproof_reproductions.claims import Case, CheckedClaim, Claim, evaluate, read_claims
 from seedproof_reproductions.figures import MISSING, change, cut, figure, multiple, share
-from seedproof_reproductions.findings2023 import selection
+from seedproof_reproductions.findings2023 import reading, selection
 from seedproof_reproductions.findings2023.arms import GROUPS
-from seedproof_reproductions.findings2023.names import BASELINE, IN_COMMON, title_of
-from seedproof_reproductions.findings2023.published import (
-    layout,
-    published,
-    published_cut,
-    published_row,
-)
+from seedproof_reproductions.findings2023.names import BASELINE, IN_COMMON, layout, title_of
 from seedproof_reproductions.findings2023.reading import ACCURACY, ENTROPY, FLIPS, SettingResults
 from seedproof_reproductions.findings2023.selection import Candidate, candidates
 from seedproof_reproductions.page import Table
@@ -54,91 +50,61 @@ def arms_of(setting: SettingResults, method: str) -> tuple[str, ...]:
 
 def checked_claims(settings: Settings) -> tuple[CheckedClaim, ...]:
     """Return every claim of the paper with a verdict for each result that it is about."""
-
-    def cases(claim: Claim) -> Iterator[Case]:
-        for setting in settings:
-            if claim.rule == "correlation":
-                estimate = setting.of_control(claim.more["figure"])
-                ceiling = setting.of_control("stand_in.reference")
-                if estimate is not None:
-                    evidence = Evidence(estimate=estimate, ceiling=ceiling)
-                    yield Case(setting.dataset, setting.title, evidence)
-            for method in claim.arms:
-                for arm in arms_of(setting, method):
-                    yield from _case(setting, claim, method, arm)
-
-    return evaluate(read_claims("seedproof_reproductions.findings2023"), cases)
+    return evaluate(read_claims(__package__), partial(_cases, settings))
 
 
-def _case(setting: SettingResults, claim: Claim, method: str, arm: str) -> Iterator[Case]:
-    """Yield the evidence of an arm for a claim, unless a part of it was not measured."""
-    make = {"cut": _cut, "share": _share, "cost": _cost, "accuracy": _accuracy, "better": _better}
-    evidence, printed, ours = make[claim.rule](setting, claim, method, arm)
-    if evidence is not None:
-        shared, fresh = PROTOCOLS
-        group = fresh if setting.of(arm, "shares") is None else shared
-        if not any(arm in arms for arms in PROTOCOLS.values()):
-            group = ""
-        where = f"{setting.title}: {title_of(arm)}"
-        yield Case(setting.dataset, where, evidence, printed, ours, group)
+def _cases(settings: Settings, claim: Claim) -> Iterator[Case]:
+    for setting in settings:
+        if claim.rule == "correlation":
+            paths = claim.more["figure"], "stand_in.reference"
+            estimate, ceiling = map(setting.of_control, paths)
+            if estimate is not None:
+                evidence = Evidence(estimate=estimate, ceiling=ceiling)
+                yield Case(setting.dataset, setting.title, evidence)
+        for method in claim.arms:
+            cases = (_case(setting, claim, method, arm) for arm in arms_of(setting, method))
+            yield from (case for case in cases if case is not None)
 
 
-# Evidence, and the published figure and ours as text unless they follow from the evidence.
-_Made: TypeAlias = tuple[Evidence | None, str | None, str | None]
-_NOTHING: _Made = (None, None, None)
+def _case(setting: SettingResults, claim: Claim, method: str, arm: str) -> Case | None:
+    """Return the case of an arm; None if the paper or our runs do not have it."""
+    group = next((name for name, arms in PROTOCOLS.items() if arm in arms), "")
+    case = partial(Case, setting.dataset, f"{setting.title}: {title_of(arm)}", group=group)
+    row, both = setting.published(claim.method, method), (arm, claim.more.get("reference", ""))
+    effect = setting.effect(arm, claim.more.get("effect", ENTROPY))
+    match claim.rule:
+        case "cut" if effect is not None and "cut" in row:
+            also = setting.effect(arm, claim.more.get("also", ""))
+            ours = f"{change(effect)}; {change(also)} where it is high in the arm"
+            evidence = Evidence(effect, published=row["cut"], also=also)
+            return case(evidence, ours=ours if also else "")
+        case "share" if "share" in row and (whole := setting.effect(both[1], ENTROPY)):
+            part, percent = share_of_cut(effect, whole), row["share"]
+            return case(Evidence(estimate=part, published=percent), share(Estimate(percent / 100)))
+        case "accuracy" if effect is not None and "accuracy" in row:
+            before = setting.published(claim.method, "control")["accuracy"]
+            gain = row["accuracy"][0] - before[0]
+            return case(Evidence(effect), f"+{gain:.1f}{NO_BREAK}pts")
+        case "cost" if None not in (costs := [setting.cost(x, "training") for x in both]):
+            ours = "{} of one training, the ensemble {}".format(*map(multiple, costs))
+            return case(Evidence(cost=costs[0], other_cost=costs[1]), ours=ours)
+        case "better" if effect is not None and (others := _others(setting, claim)):
+            titled = {title_of(name): other for name, other in others.items()}
+            ours = stated = ""
+            if PLAIN_EXPONENT in others:
+                ours = f"{change(effect)}; {change(others[PLAIN_EXPONENT])} without"
+                percents = reading.published()["exponent"].get(setting.dataset)
+                stated = "{}; {} without".format(*map(cut, percents)) if percents else ""
+            return case(Evidence(effect, others=titled), stated, ours)
+    return None
 
 
-def _cut(setting: SettingResults, claim: Claim, method: str, arm: str) -> _Made:
-    effect = setting.effect(arm, claim.more["effect"])
-    percent = published_cut(claim.method, setting.dataset, method)
-    if effect is None or percent is None:
-        return _NOTHING
-    also = setting.effect(arm, claim.more["also"]) if "also" in claim.more else None
-    both = f"{change(effect)}; {change(also)} where it is high in the arm"
-    return Evidence(effect, published=percent, also=also), None, both if also else None
-
-
-def _share(setting: SettingResults, claim: Claim, method: str, arm: str) -> _Made:
-    effect, whole = (setting.effect(name, ENTROPY) for name in (arm, claim.more["reference"]))
-    percent = published_row(setting.dataset, method).get("share")
-    if whole is None or percent is None:
-        return _NOTHING
-    evidence = Evidence(estimate=share_of_cut(effect, whole), published=percent)
-    return evidence, share(Estimate(percent / 100)), None
-
-
-def _cost(setting: SettingResults, claim: Claim, _: str, arm: str) -> _Made:
-    cost, whole = (setting.cost(name, "training") for name in (arm, claim.more["reference"]))
-    if cost is None or whole is None:
-        return _NOTHING
-    ours = f"{multiple(cost)} of one training, the ensemble {multiple(whole)}"
-    return Evidence(cost=cost, other_cost=whole), None, ours
-
-
-def _accuracy(setting: SettingResults, claim: Claim, method: str, arm: str) -> _Made:
-    effect = setting.effect(arm, claim.more["effect"])
-    stated = [published_row(setting.dataset, name).get("accuracy") for name in ("control", method)]
-    before, after = (None if accuracy is None else accuracy[0] for accuracy in stated)
-    if effect is None or before is None or after is None:
-        return _NOTHING
-    gain = after - before
-    return Evidence(effect), f"+{gain:.1f}\N{NO-BREAK SPACE}pts", None
-
-
-def _better(setting: SettingResults, claim: Claim, _: str, arm: str) -> _Made:
-    effect = setting.effect(arm, claim.more["effect"])
-    arms = [arms_of(setting, method) for method in claim.more["others"]]
-    effects = {other: setting.effect(other, ENTROPY) for names in arms for other in names}
-    known = {title_of(other): item for other, item in effects.items() if item is not None}
-    # An arm is shown to be the best only if every other method was run.
-    if effect is None or len(known) < len(effects) or not all(arms):
-        return _NOTHING
-    if PLAIN_EXPONENT not in effects:
-        return Evidence(effect, others=known), None, None
-    stated = published()["exponent"].get(setting.dataset)
-    printed = stated and f"{cut(stated['with'])}; {cut(stated['without'])} without"
-    ours = f"{change(effect)}; {change(effects[PLAIN_EXPONENT])} without"
-    return Evidence(effect, others=known), printed, ours
+def _others(setting: SettingResults, claim: Claim) -> dict[str, Effect]:
+    """Return the effects of the arms to beat; empty unless every other method was run."""
+    groups = [arms_of(setting, method) for method in claim.more["others"]]
+    effects = {arm: setting.effect(arm, ENTROPY) for arms in groups for arm in arms}
+    known = {arm: effect for arm, effect in effects.items() if effect is not None}
+    return known if all(groups) and len(known) == len(effects) else {}
 
 
 def paper_tables(settings: Settings) -> dict[str, Table]:
@@ -155,16 +121,16 @@ def paper_tables(settings: Settings) -> dict[str, Table]:
         for setting, method, arm in trained:
             effects = [setting.effect(arm, path) for path in columns.values()]
             if arm != BASELINE and any(effects):
-                printed = _printed(published_cut(name, setting.dataset, method))
+                printed = _printed_cut(setting.published(name, method))
                 title = _name(setting, arm, is_first=setting is not last)
-                rows.append((title, printed, *map(_judged, effects)))
+                rows.append((title, printed, *map(figures.judged_change, effects)))
                 last = setting
         tables[name] = Table.of(("", "published", *columns), rows)
     return tables
 
 
 def _row_3(setting: SettingResults, method: str, arm: str) -> tuple[str, ...]:
-    row, effect = published_row(setting.dataset, method), setting.effect(arm, ENTROPY)
+    row, effect = setting.published("table3", method), setting.effect(arm, ENTROPY)
     mean, sd = row.get("accuracy", (None, None))
     is_control = arm == BASELINE
     part = share(share_of_cut(effect, setting.effect(ENSEMBLE, ENTROPY)))
@@ -173,8 +139,8 @@ def _row_3(setting: SettingResults, method: str, arm: str) -> tuple[str, ...]:
         MISSING if mean is None else f"{mean:.1f} ±{sd:.1f}",
         _figure(setting, arm, "accuracy"),
         _figure(setting, arm, "accuracy_sd"),
-        "" if is_control else _printed(row.get("cut")),
-        _figure(setting, arm, "label_entropy") if is_control else _judged(effect),
+        "" if is_control else _printed_cut(row),
+        _figure(setting, arm, "label_entropy") if is_control else figures.judged_change(effect),
         share(Estimate(row["share"] / 100)) if "share" in row else "",
         "" if arm in (BASELINE, ENSEMBLE) else part,
     )
@@ -186,18 +152,12 @@ def _name(setting: SettingResults, arm: str, *, is_first: bool) -> str:
     return f"{prefix}{title_of(arm)}"
 
 
-def _printed(percent: float | None) -> str:
-    return MISSING if percent is None else cut(percent)
+def _printed_cut(row: Mapping[str, Any]) -> str:
+    return cut(row["cut"]) if "cut" in row else MISSING
 
 
 def _figure(setting: SettingResults, arm: str, metric: str) -> str:
     return figure(metric, setting.estimate(arm, f"metrics.{metric}"))
-
-
-def _judged(effect: Effect | None) -> str:
-    """A change with its verdict, unless it has no interval to judge."""
-    is_plain = effect is not None and effect.verdict == "not tested"
-    return change(effect) if is_plain else figures.judged_change(effect)
 
 
 def all_arms(setting: SettingResults) -> Table:
@@ -244,7 +204,7 @@ def redraws(settings: Settings) -> Data:
                 rows.append((f"{prefix}{title_of(arm)}{suffix}", *cells, span if prefix else ""))
             differ = any(rules.is_below(left, right) for left in effects for right in effects)
             cuts = sum(map(selection.is_cut, effects))
-            note = {"arm": title_of(first), "on": setting.title, "span": span, "differ": differ}
+            note = {"arm": first, "on": setting.title, "span": span, "differ": differ}
             notes += [note | {"draws": len(effects), "cuts": cuts}] if len(effects) > 1 else []
     table = Table.of(layout()["headers"]["redraws"], rows)
     return {"table": table, "notes": notes} if rows else {}
@@ -252,10 +212,8 @@ def redraws(settings: Settings) -> Data:
 
 def spanned(effects: Iterable[Effect | None]) -> list[str]:
     """Return the smallest and the largest change as text, without intervals."""
-    known = [effect for effect in effects if effect is not None and effect.value is not None]
-    known.sort(key=lambda effect: effect.value or 0.0)
-    plain = (Effect(effect.metric, effect.scale, effect.value) for effect in known)
-    texts = [change(effect) for effect in plain]
+    known = sorted((e.value, e.metric, e.scale) for e in effects if e and e.value is not None)
+    texts = [change(Effect(metric, scale, value)) for value, metric, scale in known]
     return [texts[0], texts[-1]] if texts else [MISSING]
 
 
@@ -274,29 +232,33 @@ def goal(settings: Settings) -> Data:
 
 
 def _reached(ranked: Sequence[Candidate]) -> Data:
-    reached = [arm for arm in ranked if arm.reaches]
-    data: Data = {"of": len(ranked), "arms": [title_of(arm.arm) for arm in reached]}
-    if reached:
-        best = reached[0]
-        data["table"] = goal_table(reached)
-        data["together"] = sum(arm.halves_together for arm in reached)
-        data["flips"] = changes(best.settings, [best.arm], FLIPS)
-        data["accuracy"] = changes(best.settings, [best.arm], ACCURACY)
-    near = selection.closest(ranked)
-    data["closest"] = near and {"arm": title_of(near.arm), "shortfalls": shortfalls(near)}
-    return data
+    reached, near = [arm for arm in ranked if arm.reaches], selection.closest(ranked)
+    settings, arms = ranked[0].settings if ranked else (), [arm.arm for arm in reached]
+    return {
+        "of": len(ranked),
+        "arms": arms,
+        "table": goal_table(reached) if reached else None,
+        "together": sum(arm.halves_together for arm in reached),
+        "flips": changes(settings, arms[:1], FLIPS),
+        "accuracy": changes(settings, arms[:1], ACCURACY),
+        "closest": near and {"arm": near.arm, "shortfalls": shortfalls(near)},
+    }
+
+
+def paired_header(settings: Settings) -> list[str]:
+    """Return titles of the columns with flips and accuracy in each setting."""
+    names = [setting.short_title for setting in settings]
+    return [f"{metric}, {name}" for metric in ("flip rate", "accuracy") for name in names]
 
 
 def goal_table(arms: Sequence[Candidate]) -> Table:
     """Return flips, accuracy and costs of arms, and whether they pass the stricter tests."""
-    names = [setting.short_title for setting in arms[0].settings]
-    pairs = [f"{metric}, {name}" for metric in ("flip rate", "accuracy") for name in names]
-    rows = []
+    pairs, rows = paired_header(arms[0].settings), []
     for arm in arms:
-        costs = []
-        for kind in ("training", "serving"):
-            texts = [multiple(setting.cost(arm.arm, kind)) for setting in arm.settings]
-            costs.append(" / ".join(texts if len(set(texts)) > 1 else texts[:1]))
+        costs = [
+            " / ".join(dict.fromkeys(multiple(each.cost(arm.arm, kind)) for each in arm.settings))
+            for kind in ("training", "serving")
+        ]
         effects = (*arm.effects(FLIPS), *arm.effects(ACCURACY))
         tests = (
             "yes" if test else "not shown"
@@ -316,7 +278,7 @@ def shortfalls(arm: Candidate) -> list[Data]:
             reasons.append({"reason": "runs", "on": on})
             continue
         if not selection.halves(flips):
-            reasons.append({"reason": "flip rate", "on": on, "change": change(flips)})
+            reasons.append({"reason": "flips", "on": on, "change": change(flips)})
         if rules.loses(accuracy):
             reasons.append({"reason": "accuracy", "on": on, "change": change(accuracy)})
     return reasons
@@ -330,11 +292,10 @@ def each(
 ) -> list[Data]:
     """Return a figure of the first of several arms in each setting that has one."""
     names = ((setting, setting.first_of(arms)) for setting in settings)
-    values = ((setting, read(setting, arm)) for setting, arm in names if arm is not None)
-    known = [(setting, value) for setting, value in values if value is not None]
     return [
         {"on": s.short_title, "dataset": s.dataset, "text": write(value), "value": value}
-        for s, value in known
+        for s, arm in names
+        if arm is not None and (value := read(s, arm)) is not None
     ]
 
 
@@ -398,9 +359,9 @@ def levers(settings: Settings) -> Data:
     winners = [arm for arm in ours if all(beats(arm, other) for other in paper)]
     largest = [arm.arm for arm in sorted(winners, key=least_cut)[:MOST_NAMED]]
     return {
-        "published": [title_of(arm.arm) for arm in paper],
+        "published": [arm.arm for arm in paper],
         "winners": len(winners),
         "of": len(ours),
-        "largest": {title_of(arm): changes(frozen, [arm], ENTROPY) for arm in largest},
+        "largest": {arm: changes(frozen, [arm], ENTROPY) for arm in largest},
         "beat_ensemble": sum(beats(arm, ensemble) for arm in winners) if has_ensemble else None,
     }

@@ -6,47 +6,40 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from seedproof.errors import EmptyInputError
 from seedproof_reproductions import page
 from seedproof_reproductions.claims import summarize
 from seedproof_reproductions.figures import UNDETERMINED, listed
-from seedproof_reproductions.findings2023 import decision_data, page_data, selection
+from seedproof_reproductions.findings2023 import decision_data, page_data, reading, selection
 from seedproof_reproductions.findings2023.charts import cell_chart, mitigation_chart
-from seedproof_reproductions.findings2023.names import BASELINE, title_of
+from seedproof_reproductions.findings2023.names import BASELINE, layout, title_of
 from seedproof_reproductions.findings2023.page_data import Data
-from seedproof_reproductions.findings2023.published import layout, published
-from seedproof_reproductions.findings2023.reading import SettingResults, by_setting, heads
+from seedproof_reproductions.findings2023.reading import SettingResults, by_setting, published
 from seedproof_reproductions.findings2023.recipe import ARMS_OF_TRACK
 from seedproof_reproductions.findings2023.results import stored_results
 from seedproof_reproductions.findings2023.settings import Setting
 from seedproof_reproductions.results import shared_versions
 
-START = "seedproof reproduce findings2023"
 PAGE = "docs/results/findings2023.md"
 # The page that helps to choose, next to the one that reports.
 DECISION = "which-mitigation.md"
 # Parts of a setting that an option of the command changes.
 OPTIONS = {"epochs", "n_train", "n_test"}
-ENCODERS = {
-    "head": "a head trained on frozen features of MiniLM-L6",
-    "finetune": "a fine-tuned MiniLM-L6",
-}
 
 
 def build_data(results: Sequence[Mapping[str, Any]], path: str | os.PathLike[str] = PAGE) -> Data:
     """Return all names that the template of the results page uses, except its charts."""
     settings = by_setting(results)
-    if not settings:
-        raise EmptyInputError("There are no results to make a page of. Collect some first.")
     compared = [setting for setting in settings if BASELINE in setting.arms]
+    described = [setting_data(setting) for setting in settings]
     claims = page_data.checked_claims(compared) if compared else ()
     data: Data = {
         "paper": published()["paper"],
         "printed": {name: row["tgtss"] for name, row in published()["table3"].items()},
         "title": "Findings of ACL 2023, reproduced",
+        "titles": lambda arms: listed([title_of(arm) for arm in arms]),
         "folder": Path(path).stem,
         "decision": decision_name(path),
-        "settings": [setting_data(setting) for setting in settings],
+        "settings": described,
         "answers": page_data.short_answer(compared) if compared else {},
         "goal": page_data.goal(compared),
         **page.claims_data(claims),
@@ -55,7 +48,7 @@ def build_data(results: Sequence[Mapping[str, Any]], path: str | os.PathLike[str
         "tables": page_data.paper_tables(compared),
         "redraws": page_data.redraws(compared),
         "all_arms": {setting.title: page_data.all_arms(setting) for setting in settings},
-        "differences": differences([setting_data(setting) for setting in settings]),
+        "differences": differences(described),
         "versions": shared_versions(setting.content["versions"] for setting in settings),
         "commands": [train_command(setting) for setting in settings],
         "command": page_command(settings, path),
@@ -70,12 +63,13 @@ def build_decision(
     """Return all names of the template of the decision page, except its chart."""
     settings = by_setting(results)
     compared = [setting for setting in settings if BASELINE in setting.arms]
-    frozen = heads(compared)
+    frozen = reading.heads(compared)
     names = [setting.short_title for setting in frozen]
     can_advise = all(setting.n_runs >= selection.ENOUGH["head"] for setting in frozen) and names
     chosen = selection.choices(compared) if can_advise else {}
     return {
         "page": Path(path).name,
+        "titles": lambda arms: listed([title_of(arm) for arm in arms]),
         "folder": Path(path).stem,
         "settings": [setting_data(setting) for setting in settings],
         "on": names,
@@ -86,7 +80,7 @@ def build_decision(
         "can_advise": bool(can_advise),
         "enough": selection.ENOUGH,
         "advice": decision_data.advice(compared, chosen) if can_advise else {},
-        "choices": decision_data.choices_table(chosen, names) if chosen else None,
+        "choices": decision_data.choices_table(chosen, frozen) if chosen else None,
         "command": page_command(settings, path),
     }
 
@@ -96,12 +90,7 @@ def write_page(
 ) -> tuple[Path, ...]:
     """Write the results page, the decision page next to it, and their charts into a folder.
 
-    Args:
-        results: Stored results of all settings.
-        path: The results page, such as `docs/results/findings2023.md`.
-
-    Returns:
-        All files that were written, the pages first.
+    Return all files that were written, the pages first.
     """
     data, choice = build_data(results, path), build_decision(results, path)
     compared = [setting for setting in by_setting(results) if BASELINE in setting.arms]
@@ -125,17 +114,15 @@ def decision_name(path: str | os.PathLike[str]) -> str:
 def setting_data(setting: SettingResults) -> Data:
     """Return sizes, training, published values and traced arms of a setting."""
     content, usual = setting.content, Setting(setting.dataset, setting.track)
-    parts = [
-        setting.of(BASELINE, f"scalars.{part}_multiplications") or 0.0
-        for part in ("head", "encoder")
-    ]
+    paths = (f"scalars.{part}_multiplications" for part in ("head", "encoder"))
+    parts = [setting.of(BASELINE, path) or 0.0 for path in paths]
     traced = {arm: setting.of(arm, "n_traced") or 0 for arm in setting.arms}
     return {
         "title": setting.title,
         "short_title": setting.short_title,
         "is_head": setting.track == "head",
         "has_control": BASELINE in setting.arms,
-        "encoder": ENCODERS[setting.track],
+        "encoder": layout()["titles"]["encoders"][setting.track],
         "is_full": all(
             content["setting"][name] == getattr(usual, name)
             for name in ("epochs", "batch_size", "dropout", "n_train", "n_test")
@@ -148,9 +135,9 @@ def setting_data(setting: SettingResults) -> Data:
         "head_share": parts[0] / sum(parts) if all(parts) else None,
         "traced": traced.pop(BASELINE, 0),
         "most_traced": max(traced.values(), default=0),
-        "untraced": [title_of(arm) for arm, n_runs in traced.items() if not n_runs],
+        "untraced": [arm for arm, n_runs in traced.items() if not n_runs],
         "other_steps": [
-            title_of(arm)
+            arm
             for arm in setting.treatments
             if setting.estimate(arm, "single_run")
             and setting.effect(arm, "single_run_effects.all") is None
@@ -191,9 +178,9 @@ def is_packaged(settings: Sequence[SettingResults]) -> bool:
 
 def page_command(settings: Sequence[SettingResults], path: str | os.PathLike[str]) -> str:
     """Return the command that builds the pages again."""
-    if is_packaged(settings):
-        return f"{START} --from-results --page {PAGE}"
-    return f"{START} --from-results --results FOLDER --page {Path(path).as_posix()}"
+    places = {"results": "FOLDER", "page": Path(path).as_posix()}
+    given = {"page": PAGE} if is_packaged(settings) else places
+    return page.command("findings2023", {"from_results": True, **given})
 
 
 def train_command(setting: SettingResults) -> str:
@@ -205,17 +192,16 @@ def train_command(setting: SettingResults) -> str:
     def unusual(base: Setting) -> dict[str, object]:
         return {key: value for key, value in kept.items() if value != getattr(base, key)}
 
-    for base, smoke in ((usual, []), (usual.smoke(), ["--smoke"])):
+    for base in (usual, usual.smoke()):
         changed = unusual(base)
         if set(changed) <= OPTIONS and None not in changed.values():
-            given = {**changed, "seeds": setting.n_runs}
-            options = [f"--{key.replace('_', '-')} {value}" for key, value in given.items()]
+            smoke = {} if base is usual else {"smoke": True}
+            given = {"dataset": setting.dataset, "track": setting.track, **smoke, **changed}
+            given["seeds"] = setting.n_runs
             # By default a smoke run has few arms.
             if smoke or not set(ARMS_OF_TRACK[setting.track]) <= set(setting.arms):
-                options.append(f"--arms {','.join(setting.arms)}")
+                given["arms"] = ",".join(setting.arms)
             # One process trains a teacher that runs share once.
-            options.append("--engine serial")
-            names = f"--dataset {setting.dataset} --track {setting.track}"
-            return " ".join((START, names, *smoke, *options))
+            return page.command("findings2023", given | {"engine": "serial"})
     values = listed([f"{key}={value!r}" for key, value in unusual(usual).items()])
     return f"# {setting.content['name']} was made from Python, with {values}: no option gives that."

@@ -1,4 +1,4 @@
-"""Stored results by data set and track."""
+"""Stored results by data set and track, with what the paper printed."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,15 +6,23 @@ from typing import Any
 from seedproof.measurement.intervals import Estimate
 from seedproof_reproductions.findings2023.arms import DRAW
 from seedproof_reproductions.findings2023.names import BASELINE, DATASETS, TRACKS
-from seedproof_reproductions.reading import StoredResults, as_estimate, lookup
+from seedproof_reproductions.packaged import read_toml
+from seedproof_reproductions.reading import StoredResults, as_estimate, in_order, lookup
 
 # Paths of effects with the interval of an arm alone, and with simultaneous intervals of all arms.
 FLIPS, ACCURACY, ENTROPY = "effects.flip_rate", "effects.accuracy", "effects.label_entropy"
 ALL_FLIPS, ALL_ACCURACY = "of_all.flip_rate", "of_all.accuracy"
 
 
+def published() -> Mapping[str, Any]:
+    """Return the content of `published.toml`."""
+    return read_toml(__package__, "published.toml")
+
+
 class SettingResults(StoredResults):
     """Results of one data set and one track."""
+
+    order = {"track": list(TRACKS), "dataset": list(DATASETS)}  # noqa: RUF012 - a ClassVar
 
     @property
     def track(self) -> str:
@@ -64,15 +72,18 @@ class SettingResults(StoredResults):
         """Return a figure of the control alone, such as `stand_in.pearson`."""
         return as_estimate(lookup(self.content, f"control.{path}"))
 
+    def published(self, table: str, method: str) -> Mapping[str, Any]:
+        """Return a row of `table3` to `table6` in percent, such as `cut`; empty if there is none.
+
+        Cuts have no sign in the paper.
+        """
+        row = published().get(table, {}).get(self.dataset, {}).get(method, {})
+        return row if isinstance(row, dict) else {"cut": row}
+
 
 def by_setting(results: Sequence[Mapping[str, Any]]) -> tuple[SettingResults, ...]:
     """Return stored results in one order: heads first, then by data set."""
-
-    def place(setting: SettingResults) -> tuple[int, int, str]:
-        order = list(TRACKS).index(setting.track), list(DATASETS).index(setting.dataset)
-        return *order, setting.content["name"]
-
-    return tuple(sorted(map(SettingResults, results), key=place))
+    return in_order(map(SettingResults, results))
 
 
 def heads(settings: Sequence[SettingResults]) -> tuple[SettingResults, ...]:

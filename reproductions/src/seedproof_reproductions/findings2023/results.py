@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -12,21 +13,13 @@ from seedproof.comparison.arms.compare import Side
 from seedproof.comparison.effect import Effect
 from seedproof.records.reader import Store, StoreShards
 from seedproof.typing import IntArray
+from seedproof_reproductions.findings2023 import comparison, single_runs
 from seedproof_reproductions.findings2023.arms import ARMS, GROUPS, Arm
-from seedproof_reproductions.findings2023.comparison import (
-    Figures,
-    compare_once,
-    cross_fitted,
-    high_in,
-)
+from seedproof_reproductions.findings2023.comparison import high_in
 from seedproof_reproductions.findings2023.control import plain_control
 from seedproof_reproductions.findings2023.names import BASELINE
 from seedproof_reproductions.findings2023.settings import Setting
-from seedproof_reproductions.findings2023.single_runs import (
-    Predictions,
-    run_entropy,
-    run_entropy_ratio,
-)
+from seedproof_reproductions.findings2023.single_runs import Predictions
 from seedproof_reproductions.results import (
     plain_effect,
     plain_effects,
@@ -92,7 +85,7 @@ class _OpenArm:
 
     side: Side
     source: StoreShards
-    figures: Figures
+    figures: comparison.Figures
     predictions: Predictions
 
     @property
@@ -106,10 +99,9 @@ class _OpenArm:
     @property
     def scalars(self) -> dict[str, float]:
         """Median over the runs that logged a scalar."""
-        runs = self.source.manifests
-        logged = {name: [run.scalars.get(name) for run in runs] for name in SCALARS}
-        values = {name: [v for v in of_runs if v is not None] for name, of_runs in logged.items()}
-        return {name: float(median(of_runs)) for name, of_runs in values.items() if of_runs}
+        runs = [run.scalars for run in self.source.manifests]
+        logged = {name: [run[name] for run in runs if name in run] for name in SCALARS}
+        return {name: float(median(values)) for name, values in logged.items() if values}
 
 
 def _open(store: str | os.PathLike[str], records: Store) -> list[_OpenArm]:
@@ -123,7 +115,7 @@ def _open(store: str | os.PathLike[str], records: Store) -> list[_OpenArm]:
         # Where no arm has two runs, this raises an error.
         arm = next(iter(enough or records.arms()), None)
         sides = [Side(str(arm), records.shards(arm=arm, split=SPLIT))]
-    figures = compare_once(sides)
+    figures = comparison.compare_once(sides)
     return [
         _OpenArm(side, side.source, figures[side.name], _predictions(side.name, side.source))
         for side in sides
@@ -138,7 +130,7 @@ def _predictions(name: str, source: StoreShards) -> Predictions:
 
 
 def _plain_arm(arm: _OpenArm, control: _OpenArm | None) -> dict[str, Any]:
-    entropy = run_entropy(arm.predictions)
+    entropy = single_runs.run_entropy(arm.predictions)
     metrics = arm.figures.metrics
     base = control if arm is not control else None
     effects, of_all = (
@@ -164,10 +156,8 @@ def _plain_arm(arm: _OpenArm, control: _OpenArm | None) -> dict[str, Any]:
 
 def _shares(arm: Arm) -> str | None:
     """Return what all runs of an arm share, so that less depends on their seeds."""
-    has_teacher = arm.teacher == "shared"
-    if arm.fixed_init:
-        return "both" if has_teacher else "init"
-    return "teacher" if has_teacher else None
+    shared = {(True, True): "both", (True, False): "init", (False, True): "teacher"}
+    return shared.get((arm.fixed_init, arm.teacher == "shared"))
 
 
 def _costs(arm: _OpenArm, control: _OpenArm) -> dict[str, float | None]:
@@ -196,8 +186,8 @@ def _high(arm: _OpenArm, control: _OpenArm) -> dict[str, Any] | None:
         "n_examples": int(high_in(control.predictions.final).sum()),
         "n_chosen": short(high.n_chosen),
         "naive": short(1 - high.as_published),
-        "cross_fitted": _plain(cross_fitted(base, own, is_paired=is_paired)),
-        "by_arm": _plain(cross_fitted(base, own, is_paired=is_paired, by_arm=True)),
+        "cross_fitted": _plain(comparison.cross_fitted(base, own, is_paired=is_paired)),
+        "by_arm": _plain(comparison.cross_fitted(base, own, is_paired=is_paired, by_arm=True)),
     }
 
 
@@ -218,13 +208,13 @@ def _single_run_effects(arm: _OpenArm, control: _OpenArm | None) -> dict[str, An
     """Return the effect on the entropy within a run: of all examples, and where it is high."""
     if control is None:
         return dict.fromkeys(("all", "high", "high_naive"))
-    base, own, others = control.predictions, arm.predictions, control.predictions.not_traced
-    # Runs that are measured must not choose, and neither must their seeds.
-    high = run_entropy_ratio(base, own, high_in(others)) if len(others) > 1 else None
+    base, others = control.predictions, control.predictions.not_traced
+    ratio = partial(single_runs.run_entropy_ratio, base, arm.predictions)
     return {
-        "all": _plain(run_entropy_ratio(base, own)),
-        "high": _plain(high),
-        "high_naive": _plain(run_entropy_ratio(base, own, high_in(base.final))),
+        "all": _plain(ratio()),
+        # Runs that are measured must not choose, and neither must their seeds.
+        "high": _plain(ratio(high_in(others)) if len(others) > 1 else None),
+        "high_naive": _plain(ratio(high_in(base.final))),
     }
 
 

@@ -6,14 +6,14 @@ from math import inf, isfinite
 
 from seedproof.comparison.effect import Effect
 from seedproof_reproductions.findings2023 import reading
-from seedproof_reproductions.findings2023.names import BASELINE
+from seedproof_reproductions.findings2023.names import BASELINE, layout
 from seedproof_reproductions.findings2023.reading import SettingResults
 from seedproof_reproductions.rules import excludes_loss, has_verdict, loses
 
 # The goal: training at most 1.5 times the control's, half of the flips, a cut of 40 % excluded.
 MOST_TRAINING, AT_MOST, EXCLUDED = 1.5, 0.5, 0.6
-# Budgets of training, and a loss of accuracy that some can afford.
-HARDLY_MORE, A_TENTH, HALF, SMALL_LOSS = 1.02, 1.1, 1.5, 0.02
+# A loss of accuracy that some can afford.
+SMALL_LOSS = 0.02
 # Arms with fewer runs are not chosen: fine-tuning takes hours, and has a row of its own.
 ENOUGH = {"head": 8, "finetune": 5}
 DEPLOYED = "deployed-shared"
@@ -67,17 +67,17 @@ class Candidate:
 
     @property
     def is_published(self) -> bool:
-        """Whether it is one of the paper's methods."""
+        """True if it is one of the paper's methods."""
         return bool(self.settings[0].of(self.arm, "group") == "paper")
 
     @property
     def is_honest(self) -> bool:
-        """Whether each run trains everything anew."""
+        """True if each run trains everything anew."""
         return all(setting.of(self.arm, "shares") is None for setting in self.settings)
 
     @property
     def keeps_accuracy(self) -> bool:
-        """Whether no loss is shown in any setting."""
+        """True if no loss is shown in any setting."""
         return all(map(keeps, self.effects(reading.ACCURACY)))
 
     def loses_at_most(self, loss: float, path: str = reading.ACCURACY) -> bool:
@@ -86,18 +86,18 @@ class Candidate:
 
     @property
     def halves_together(self) -> bool:
-        """Whether simultaneous intervals still show that flips are halved."""
+        """True if simultaneous intervals still show that flips are halved."""
         return all(map(halves, self.effects(reading.ALL_FLIPS)))
 
     @property
     def reaches(self) -> bool:
-        """Whether it reaches the goal, whatever its runs share."""
+        """True if it reaches the goal, whatever its runs share."""
         does_halve = all(map(halves, self.effects(reading.FLIPS)))
         return self.affords(MOST_TRAINING) and self.keeps_accuracy and does_halve
 
     @property
     def cuts(self) -> bool:
-        """Whether enough runs show a cut everywhere by simultaneous intervals."""
+        """True if enough runs show a cut everywhere by simultaneous intervals."""
         enough = (has_enough(setting, self.arm) for setting in self.settings)
         return all(map(is_cut, self.effects(reading.ALL_FLIPS))) and all(enough)
 
@@ -132,20 +132,14 @@ def choices(settings: Sequence[SettingResults]) -> dict[str, Candidate]:
     """Return what to use by budget, the cheapest first; none repeats the arm of a cheaper one."""
     known = [arm for arm in candidates(settings) if arm.cuts]
     honest = [arm for arm in known if arm.is_honest]
-    kept = [arm for arm in honest if arm.keeps_accuracy]
-    nearly = [arm for arm in honest if arm.loses_at_most(SMALL_LOSS, reading.ALL_ACCURACY)]
-    deployed = [arm for arm in known if arm.arm == DEPLOYED and arm.keeps_accuracy]
-
-    def first(ranked: Sequence[Candidate], budget: float) -> Candidate | None:
-        return next((arm for arm in ranked if arm.affords(budget)), None)
-
+    able = {
+        "kept": [arm for arm in honest if arm.keeps_accuracy],
+        "nearly": [arm for arm in honest if arm.loses_at_most(SMALL_LOSS, reading.ALL_ACCURACY)],
+        "deployed": [arm for arm in known if arm.arm == DEPLOYED and arm.keeps_accuracy],
+    }
     rows = {
-        "hardly more training than now": first(kept, HARDLY_MORE),
-        "hardly more training, and up to 2 points of accuracy": first(nearly, HARDLY_MORE),
-        "a tenth more training": first(kept, A_TENTH),
-        "half as much training again": first(kept, HALF),
-        "any training": first(kept, inf),
-        "a redeployment: learn from the model that serves now": next(iter(deployed), None),
+        row["says"]: next((arm for arm in able[row["arms"]] if arm.affords(row["training"])), None)
+        for row in layout()["budgets"]
     }
     for setting in settings:
         if setting.track != "head":

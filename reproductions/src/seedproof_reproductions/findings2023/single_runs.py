@@ -17,15 +17,10 @@ from seedproof_reproductions.findings2023.comparison import ratio
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Predictions of the runs of one arm.
+    """Predictions of the runs of one arm."""
 
-    Args:
-        final: Predicted class in the end, axes (runs, examples).
-        traces: Over their steps, as far as they were traced; None if none was.
-    """
-
-    final: IntArray
-    traces: Traces | None
+    final: IntArray  # predicted class in the end, axes (runs, examples)
+    traces: Traces | None  # over their steps, as far as they were traced; None if none was
 
     @classmethod
     def of(cls, source: StoreShards) -> "Predictions":

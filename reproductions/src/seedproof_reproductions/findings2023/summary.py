@@ -5,8 +5,9 @@ from typing import Any
 
 from seedproof.report.numbers import MINUS
 from seedproof_reproductions.figures import MISSING, listed
-from seedproof_reproductions.findings2023.names import BASELINE
+from seedproof_reproductions.findings2023.names import BASELINE, layout
 from seedproof_reproductions.findings2023.settings import WHOLE, Setting
+from seedproof_reproductions.reading import fewer
 
 HEADER = ("arm", "acc. %", "flips %", "change % [95 %]", "train", "serve")
 # With fewer runs the change has no interval.
@@ -14,17 +15,12 @@ JUDGED = 3
 
 
 def summary_table(results: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """Return accuracy, flips, change of flips and costs of every arm.
+    """Return the texts of `HEADER` for every arm.
 
-    Args:
-        results: Results of a setting.
-
-    Returns:
-        As many texts per arm as `HEADER` has. Costs are multiples of the control's. An arm whose
-        runs share a teacher or their first weights has a star.
+    Costs are multiples of the control's. An arm whose runs share a teacher or their first weights
+    has a star.
     """
-    few = _few_runs(results)
-    rows = []
+    few, rows = _few_runs(results), []
     for name, arm in results["arms"].items():
         accuracy, flips = (100 * arm["metrics"][metric][0] for metric in ("accuracy", "flip_rate"))
         change = _change(arm["effects"].get("flip_rate"), is_judged=name not in few)
@@ -36,33 +32,23 @@ def summary_table(results: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
 def summary_notes(results: Mapping[str, Any]) -> list[str]:
     """Return sentences that the reader of the table needs, each for a line of its own."""
-    arms, notes = results["arms"], []
-    if any(arm["shares"] for arm in arms.values()):
-        notes.append("* All runs share a teacher or their first weights: they vary less.")
-    if BASELINE not in arms:
-        notes.append(f"Nothing to compare with: add {BASELINE} to --arms.")
-    elif len(arms) > 1:
-        notes.append(
-            f"Changes are against {BASELINE}, with the interval of each arm alone; `seedproof "
-            "compare` widens its intervals for all arms."
-        )
-    if _few_runs(results):
-        notes.append("Two runs per arm are too few: the change has no interval.")
-    departures = _departures(results)
-    if departures:
-        notes.append(f"Not the paper's setting: {listed(departures)}.")
-    return notes
+    arms, departures = results["arms"], listed(_departures(results))
+    is_needed = {
+        "shared": any(arm["shares"] for arm in arms.values()),
+        "no_control": BASELINE not in arms,
+        "alone": BASELINE in arms and len(arms) > 1,
+        "few": bool(_few_runs(results)),
+        "departs": bool(departures),
+    }
+    notes = layout()["notes"]
+    return [notes[name].format(departures=departures) for name in notes if is_needed[name]]
 
 
 def _few_runs(results: Mapping[str, Any]) -> set[str]:
     """Arms with too few runs to judge, here or in the control."""
-    arms = results["arms"]
-    control = arms[BASELINE]["n_runs"] if BASELINE in arms else JUDGED
-    return {
-        name
-        for name, arm in arms.items()
-        if BASELINE in arms and name != BASELINE and min(control, arm["n_runs"]) < JUDGED
-    }
+    n_runs = {name: arm["n_runs"] for name, arm in results["arms"].items()}
+    control = n_runs.pop(BASELINE, None)
+    return {name for name, n in n_runs.items() if control and min(control, n) < JUDGED}
 
 
 def _departures(results: Mapping[str, Any]) -> list[str]:
@@ -70,13 +56,13 @@ def _departures(results: Mapping[str, Any]) -> list[str]:
     usual, whole = Setting(setting["dataset"], setting["track"]), WHOLE[setting["dataset"]]
     nouns = {"epochs": "epochs", "batch_size": "utterances per step", "dropout": "dropout"}
     return [
-        f"{sizes[split]:,} of {n_all:,} {split}{'ing' if split == 'train' else ''} utterances"
-        for split, n_all in zip(("train", "test"), whole, strict=True)
-        if sizes[split] != n_all
-    ] + [
-        f"{setting[name]:,} in place of {getattr(usual, name):,} {noun}"
-        for name, noun in nouns.items()
-        if setting[name] != getattr(usual, name)
+        *fewer("training utterances", sizes["train"], whole[0]),
+        *fewer("test utterances", sizes["test"], whole[1]),
+        *(
+            f"{setting[name]:,} in place of {getattr(usual, name):,} {noun}"
+            for name, noun in nouns.items()
+            if setting[name] != getattr(usual, name)
+        ),
     ]
 
 
@@ -95,4 +81,4 @@ def _percent(ratio: float | None) -> str:
 
 
 def _times(cost: float | None) -> str:
-    return MISSING if cost is None else f"×{cost:.0f}" if cost >= 10 else f"×{cost:.2f}"
+    return MISSING if cost is None else f"×{cost:.{0 if cost >= 10 else 2}f}"

@@ -1,9 +1,10 @@
 import pytest
 
 import seedproof as sp
-from seedproof_reproductions.conll2019.families import compared_families, compared_rivals, open_arms
+from seedproof_reproductions.conll2019.families import compared_families, compared_rivals
 from seedproof_reproductions.conll2019.recipe import study
 from seedproof_reproductions.conll2019.settings import Setting
+from seedproof_reproductions.runs import arms_of
 
 # Small batches, for NASWA must have steps to leave out.
 SETTING = Setting(epochs=1, batch_size=4, n_train=60, n_dev=20, n_test=20)
@@ -16,9 +17,9 @@ def test_a_further_arm_does_not_widen_the_papers_intervals(tmp_path):
     three, four = tmp_path / "three", tmp_path / "four"
     for place, arms in ((three, ARMS[:3]), (four, ARMS)):
         study(SETTING, store=place, seeds=3, arms=arms).run("serial", progress=False)
-    sides = open_arms(three, ARMS[:3], split="test")
+    sides = arms_of(three, baseline="none", split="test")
 
-    families = compared_families(open_arms(four, ARMS, split="test"))
+    families = compared_families(arms_of(four, baseline="none", split="test"))
     without, rivals = compared_families(sides), compared_rivals(sides)
 
     separate, together = sp.compare(three), sp.compare(four)
@@ -39,7 +40,5 @@ def test_a_further_arm_does_not_widen_the_papers_intervals(tmp_path):
     assert kl.value == pytest.approx(kl_of_two.value)
     assert kl.high / kl.low < kl_of_two.high / kl_of_two.low
     assert compared_rivals(sides[:2]) is None
-    # Without a baseline or another arm, not even a store is opened.
-    for arms in (ARMS[1:3], ARMS[:1]):
-        families = compared_families(open_arms(tmp_path / "nowhere", arms, split="test"))
-        assert families.alone == families.of_all == {}
+    for few in (sides[:1], []):
+        assert compared_families(few) == compared_families(few, match_rates=True) == ({}, {})

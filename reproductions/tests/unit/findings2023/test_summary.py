@@ -31,3 +31,4 @@ def test_each_arm_has_a_row():
         ("ema", "94.73", "3.11", "0 [−1, 0]", "–", "–"),
         ("l2", "94.73", "3.11", "−51", "–", "–"),
     ]
+    assert summary_table({"arms": {"none": arm(n_runs=2), "l2": arm(cut)}})[1][3] == "−51"

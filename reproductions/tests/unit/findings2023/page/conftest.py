@@ -1,11 +1,13 @@
 """Results of made-up runs, with numbers that are easy to follow."""
 
 from copy import deepcopy
+from dataclasses import asdict
 
 import pytest
 
 from seedproof.comparison.effect import judged, scale_of
 from seedproof_reproductions.findings2023.reading import SettingResults, by_setting
+from seedproof_reproductions.findings2023.settings import WHOLE, Setting
 
 METRICS = {
     "accuracy": [0.9, 0.88, 0.92],
@@ -27,10 +29,6 @@ CONTROL = {
         "one_run_many": {**CELLS, "means": [0.02, None]},
         "map": CELLS,
     },
-}
-SIZES = {
-    "clinc150": {"train": 15_000, "test": 4500},
-    "massive": {"train": 11_514, "test": 2974},
 }
 
 
@@ -117,13 +115,11 @@ def made_arms():
 
 def made(dataset="clinc150", track="head", arms=None, **setting):
     """Results of a setting."""
-    usual = {"epochs": 5, "batch_size": 256, "dropout": 0.3, "n_train": None, "n_test": None}
-    traced = {"n_traced": 3, "n_traced_control": 10}
-    rate = {"learning_rate": 0.001 if track == "head" else 0.0001}
+    usual = Setting(dataset, track)
     return {
         "name": f"{dataset}-{track}",
-        "setting": {"dataset": dataset, "track": track, **usual, **traced, **rate, **setting},
-        "sizes": SIZES[dataset],
+        "setting": {**asdict(usual), "learning_rate": usual.learning_rate, **setting},
+        "sizes": dict(zip(("train", "test"), WHOLE[dataset], strict=True)),
         "n_classes": 150,
         "versions": {"python": "3.11.7", "torch": "2.13.0"},
         "arms": made_arms() if arms is None else arms,
