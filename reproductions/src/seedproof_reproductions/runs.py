@@ -3,17 +3,15 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import typer
 
 from seedproof._optional import require
+from seedproof.api.compare import sides_of
 from seedproof.comparison.arms.compare import Side
-from seedproof.comparison.sides import Reading, open_sides
 from seedproof.errors import OptionError, RunError, TooFewRunsError
-from seedproof.records.columns import Columns
+from seedproof.predictions.arms import load_arms
 from seedproof.records.location import Location
 from seedproof.records.manifest import StudyManifest
 from seedproof.records.reader import Store
@@ -26,8 +24,6 @@ from seedproof_reproductions.settings import BaseSetting
 LOCAL_ENGINES = ("serial", "processes")
 # With more runs than this, the user is warned.
 MANY_RUNS = 500
-# No table is read here, so that nothing is sorted in this memory.
-MEMORY = 10**9
 
 
 def study_of(
@@ -132,6 +128,4 @@ def open_study(store: str | os.PathLike[str], paper: str) -> tuple[Store, Mappin
 
 def arms_of(store: str | os.PathLike[str], *, baseline: str | None, split: str) -> list[Side]:
     """Open the arms of a store with two finished runs or more, the baseline first if given."""
-    with TemporaryDirectory(prefix="seedproof-") as working:
-        reading = Reading(columns=Columns(), working=Path(working), memory=MEMORY, split=split)
-        return open_sides([os.fspath(store)], baseline, reading)
+    return sides_of(load_arms(os.fspath(store), {"split": split}, baseline=baseline))

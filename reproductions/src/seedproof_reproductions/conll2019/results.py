@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from seedproof.api.measure import measure_arms
 from seedproof.comparison.arms.result import ComparedArm
 from seedproof.comparison.effect import Effect
 from seedproof.measurement.explanations import Curves, ExplanationMeasurement
 from seedproof.measurement.result import Measurement
 from seedproof.records.manifest import RunManifest
-from seedproof.report.api import measure_arms
 from seedproof.report.words import drift, spread_cause
 from seedproof_reproductions.conll2019.families import compared_families, compared_rivals
 from seedproof_reproductions.conll2019.names import BASELINE, JACCARD, KL
