@@ -29,7 +29,7 @@ from torch import Tensor, nn
 
 from seedproof.explain import Lime, TakesLengths, TokenBatch
 from seedproof.explain.models import probs_of
-from seedproof.runs.rng import seed_everything, untouched
+from seedproof.training.rng import seed_everything, untouched
 from seedproof.typing import FloatArray
 from seedproof_reproductions.datasets.catalog import load
 from seedproof_reproductions.datasets.texts import UNKNOWN, Texts, Vocabulary

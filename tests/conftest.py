@@ -132,8 +132,8 @@ def small_bert():
     def make(**settings):
         from transformers import BertConfig, BertForSequenceClassification
 
-        from seedproof.runs.rng import untouched
         from seedproof.testing.trainings import fill
+        from seedproof.training.rng import untouched
 
         config = BertConfig(
             hidden_size=8,

@@ -44,9 +44,9 @@ def single_thread():
 @pytest.fixture
 def make_run():
     """Makes runs that write nothing; two of the same number draw the same numbers."""
-    from seedproof.runs.run import Run
-    from seedproof.runs.spec import StudySpec
     from seedproof.seeds import SeedPlan
+    from seedproof.training.run import Run
+    from seedproof.training.spec import StudySpec
 
     def make_run(index=0, arm="none"):
         spec = StudySpec("made", "train", SeedPlan.all(index + 1), arms=(arm,))

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from seedproof.report.comparison.report import ComparisonReport
     from seedproof.report.planning import plan
     from seedproof.report.report import Report
-    from seedproof.runs.dynamics import Dynamics
-    from seedproof.runs.run import Run, current_run
     from seedproof.seeds.plan import SeedPlan
-    from seedproof.study.study import Study
+    from seedproof.training.dynamics import Dynamics
+    from seedproof.training.run import Run, current_run
+    from seedproof.training.study import Study
 
 __all__ = [
     "Check",
@@ -57,20 +57,20 @@ _HOMES = {
     "Check": "seedproof.predictions.predictions",
     "Columns": "seedproof.records.columns",
     "ComparisonReport": "seedproof.report.comparison.report",
-    "Dynamics": "seedproof.runs.dynamics",
+    "Dynamics": "seedproof.training.dynamics",
     "Effect": "seedproof.comparison.effect",
     "Estimate": "seedproof.measurement.intervals",
     "LoadOptions": "seedproof.predictions.options",
     "Predictions": "seedproof.predictions.predictions",
     "Report": "seedproof.report.report",
-    "Run": "seedproof.runs.run",
+    "Run": "seedproof.training.run",
     "SeedPlan": "seedproof.seeds.plan",
     "SeedproofError": "seedproof.errors",
-    "Study": "seedproof.study.study",
+    "Study": "seedproof.training.study",
     "blame": "seedproof.report.blame",
     "compare": "seedproof.api.compare",
     "compare_versions": "seedproof.api.compare",
-    "current_run": "seedproof.runs.run",
+    "current_run": "seedproof.training.run",
     "gate": "seedproof.api.gate",
     "measure": "seedproof.api.measure",
     "measure_arms": "seedproof.api.measure",

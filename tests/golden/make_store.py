@@ -19,8 +19,8 @@ from seedproof.records.location import Location
 from seedproof.records.manifest import FailureManifest, Part, RunManifest, StudyManifest
 from seedproof.records.schema import Kind, Layout, version_text
 from seedproof.records.writer import PredictionsWriter
-from seedproof.runs.spec import RunSpec, StudySpec
 from seedproof.seeds import SeedPlan
+from seedproof.training.spec import RunSpec, StudySpec
 
 HERE = Path(__file__).parent
 CLASSES = ("cat", "dog", "füchse 🦊")

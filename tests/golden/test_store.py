@@ -11,9 +11,9 @@ import seedproof as sp
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
 from seedproof.records.schema import SCHEMA_VERSION, Kind
-from seedproof.runs.resume import planned, status_of
-from seedproof.runs.spec import StudySpec
 from seedproof.seeds import SeedPlan
+from seedproof.training.resume import planned, status_of
+from seedproof.training.spec import StudySpec
 
 HERE = Path(__file__).parent
 STORES = sorted(path.name for path in HERE.glob("store-*") if path.is_dir())

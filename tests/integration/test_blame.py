@@ -16,9 +16,9 @@ from seedproof.errors import OptionError
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
 from seedproof.report.blame import blame
-from seedproof.runs.resume import status_of
 from seedproof.seeds.sharing import Sharing
 from seedproof.testing.errors import WithFields
+from seedproof.training.resume import status_of
 
 # SEEDPROOF_FULL=1 runs many studies; CI runs fewer, and allows for their chance:
 # the standard deviation of a share of 0.95 is 0.005 from 2,000 studies and 0.015 from 200.

@@ -13,9 +13,9 @@ from seedproof.engines import ProcessEngine, SerialEngine
 from seedproof.engines.ray import RayEngine
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
-from seedproof.runs.rng import capture
-from seedproof.study.study import Study
 from seedproof.testing.engines import becomes_true, is_same_state
+from seedproof.training.rng import capture
+from seedproof.training.study import Study
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from seedproof.records.location import Location
-from seedproof.study.study import Study
+from seedproof.training.study import Study
 
 TROUBLE = "not yet"
 

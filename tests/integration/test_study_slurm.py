@@ -8,8 +8,8 @@ import pytest
 import seedproof as sp
 from seedproof.engines import slurm
 from seedproof.engines.slurm import SlurmEngine
-from seedproof.study.study import Study
 from seedproof.testing.errors import WithFields
+from seedproof.training.study import Study
 
 TROUBLE = "not yet"
 # What SLURM's commands do with an array of three: the first job runs, the others wait for ever.

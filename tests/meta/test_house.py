@@ -19,7 +19,7 @@ import seedproof
 from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.dynamics import DYNAMICS_NAMES
 from seedproof.metrics.explanations import EXPLANATION_NAMES
-from seedproof.runs.spec import StudySpec
+from seedproof.training.spec import StudySpec
 
 SOURCE = Path(seedproof.__file__).parent
 ROOT = Path(__file__).parents[2]

@@ -15,9 +15,9 @@ from seedproof.predictions.arms import load_arms
 from seedproof.records.location import Location
 from seedproof.records.manifest import StudyManifest
 from seedproof.records.reader import Store
-from seedproof.runs.resume import FINISHED, planned
-from seedproof.runs.run import Run
-from seedproof.study.study import Study
+from seedproof.training.resume import FINISHED, planned
+from seedproof.training.run import Run
+from seedproof.training.study import Study
 from seedproof_reproductions.settings import BaseSetting
 
 # Engines whose runs read the data where they are planned.

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from seedproof.errors import OptionError, RunError, TooFewRunsError
-from seedproof.study.study import Study
+from seedproof.training.study import Study
 from seedproof_reproductions.runs import arms_of, incomplete_arms, make_runs, open_study
 
 

@@ -9,8 +9,8 @@ import typer
 from seedproof.cli import options
 
 if TYPE_CHECKING:
-    from seedproof.runs.doctor import Diagnosis
-    from seedproof.runs.finding import Finding
+    from seedproof.doctor.examine import Diagnosis
+    from seedproof.doctor.finding import Finding
 
 FAULT, NO_TRAINING = 1, 4
 SIGNS = {
@@ -44,8 +44,8 @@ def doctor(
     """
     from rich.console import Console
 
-    from seedproof.runs.doctor import examine
-    from seedproof.runs.target import find_target
+    from seedproof.doctor.examine import examine
+    from seedproof.training.target import find_target
 
     words = tuple(arguments or ())
     console = Console(stderr=True)
@@ -103,7 +103,7 @@ def _lines(finding: "Finding") -> list[tuple[str, str]]:
 
 
 def _plain(diagnosis: "Diagnosis") -> dict[str, object]:
-    from seedproof.runs.finding import details
+    from seedproof.doctor.finding import details
 
     failure = diagnosis.failure
     return {

@@ -10,8 +10,8 @@ from seedproof.errors import OptionError
 
 if TYPE_CHECKING:
     from seedproof.messages import Message
-    from seedproof.runs.resume import Status
     from seedproof.seeds import SeedPlan
+    from seedproof.training.resume import Status
 
 SOME_FAILED, INTERRUPTED = 4, 130
 STOPPED = "Stopped. Finished runs are kept: the same command goes on from here."
@@ -76,8 +76,8 @@ def run(
     An unchanged script works: all generators are seeded before its first line. It logs with
     seedproof.current_run().log_predictions("test", ids=…, probs=…, labels=…).
     """
-    from seedproof.runs.target import find_target
-    from seedproof.study.study import Study
+    from seedproof.training.study import Study
+    from seedproof.training.target import find_target
 
     words = tuple(arguments or ())
     found = find_target(target, words)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from seedproof.runs.resume import RunState, Status
+    from seedproof.training.resume import RunState, Status
 
 # More runs than this, and finished ones are only counted.
 MANY = 40
@@ -30,7 +30,7 @@ def status(
 
     from seedproof.messages import printable
     from seedproof.records.location import Location
-    from seedproof.runs.resume import status_of
+    from seedproof.training.resume import status_of
 
     found = status_of(Location.of(store))
     if as_json:

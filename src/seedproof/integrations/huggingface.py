@@ -10,10 +10,10 @@ import torch
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from seedproof.errors import RunError
-from seedproof.runs.run import Run
 from seedproof.stabilize import Policy, WeightAverage, build
 from seedproof.stabilize.average import STATE_KEY
 from seedproof.stabilize.modes import evaluating
+from seedproof.training.run import Run
 
 
 def seeds_of(run: Run) -> dict[str, int]:

@@ -12,13 +12,13 @@ from torch.utils.data import Sampler
 
 from seedproof.errors import RunError
 from seedproof.messages import Message
-from seedproof.runs.rng import advance, capture, from_portable, restore, to_portable
-from seedproof.runs.run import Run
 from seedproof.seeds import Streams
 from seedproof.seeds.streams import NUMPY
 from seedproof.stabilize import AverageWarning, Policy, WeightAverage, build
 from seedproof.stabilize.average import STATE_KEY
 from seedproof.stabilize.modes import evaluating
+from seedproof.training.rng import advance, capture, from_portable, restore, to_portable
+from seedproof.training.run import Run
 
 
 class EpochSampler(Sampler[int]):

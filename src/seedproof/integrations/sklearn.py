@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from seedproof._optional import require
 from seedproof.errors import OptionError, ShapeError
-from seedproof.runs.run import Run
 from seedproof.seeds import SeedPlan
-from seedproof.study.study import Study
+from seedproof.training.run import Run
+from seedproof.training.study import Study
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,7 +31,7 @@ import pytest
 
 from seedproof.engines.base import THREAD_VARIABLES, Engine, Failure, Outcome
 from seedproof.errors import TaskError
-from seedproof.runs.rng import capture, seed_everything
+from seedproof.training.rng import capture, seed_everything
 
 Build = Callable[..., Engine]
 

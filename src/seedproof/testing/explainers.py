@@ -22,9 +22,9 @@ import torch
 from torch import Tensor, nn
 
 from seedproof.explain import Explainer, Scores, TokenBatch
-from seedproof.runs.rng import capture, untouched
 from seedproof.testing.engines import is_same_state
 from seedproof.testing.trainings import fill, one_thread
+from seedproof.training.rng import capture, untouched
 
 N_TOKENS = 20
 # Rounding of float32 in sums whose order depends on the shape of the batch.

@@ -20,7 +20,6 @@ import torch
 from torch.optim import SGD, Adam, SparseAdam
 
 from seedproof.errors import RunError
-from seedproof.runs.rng import capture
 from seedproof.stabilize import AverageWarning
 from seedproof.stabilize.average import STATE_KEY
 from seedproof.testing.engines import is_same_state
@@ -47,6 +46,7 @@ from seedproof.testing.trainings import (
     through_a_file,
     train,
 )
+from seedproof.training.rng import capture
 
 
 @contextmanager

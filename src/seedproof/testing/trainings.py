@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 
-from seedproof.runs.rng import untouched
 from seedproof.stabilize import WeightAverage
+from seedproof.training.rng import untouched
 
 Attach = Callable[[nn.Module, Optimizer], WeightAverage]
 Event = tuple[str, int]

@@ -14,8 +14,8 @@ from torch import nn
 
 from seedproof.explain import Lime, TokenBatch
 from seedproof.explain.models import probs_of
-from seedproof.runs.rng import seed_everything, untouched
 from seedproof.testing.trainings import one_thread
+from seedproof.training.rng import seed_everything, untouched
 
 UNKNOWN, START, END = 1, 2, 3
 N_TOP = 3

@@ -20,12 +20,12 @@ from seedproof.errors import RunError
 from seedproof.integrations.huggingface import AveragingCallback, RunCallback, seeds_of
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
-from seedproof.runs.rng import untouched
-from seedproof.runs.spec import StudySpec
 from seedproof.stabilize import PRESETS
 from seedproof.stabilize.average import STATE_KEY
 from seedproof.testing.errors import WithFields
 from seedproof.testing.trainings import are_equal, copies, fill, is_same_data, n_hooks, one_thread
+from seedproof.training.rng import untouched
+from seedproof.training.spec import StudySpec
 
 N_EXAMPLES, N_EPOCHS, N_STEPS = 16, 3, 4
 GENERATOR = torch.Generator().manual_seed(0)

@@ -24,10 +24,10 @@ from seedproof.integrations.huggingface_soft_labels import (
     SoftLabelLoss,
     TgtssCallback,
 )
-from seedproof.runs.rng import untouched
 from seedproof.stabilize import Tgtss, raised, smoothed
 from seedproof.testing.errors import WithFields
 from seedproof.testing.trainings import are_equal, copies, fill, one_thread
+from seedproof.training.rng import untouched
 
 N_EXAMPLES, N_CLASSES, N_EPOCHS = 18, 3, 2  # five steps an epoch, the last of two examples
 GENERATOR = torch.Generator().manual_seed(0)

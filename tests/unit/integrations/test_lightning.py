@@ -13,8 +13,6 @@ from seedproof.errors import RunError
 from seedproof.integrations.lightning import AveragingCallback, EpochSampler, RunCallback
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
-from seedproof.runs.rng import seed_everything, untouched
-from seedproof.runs.spec import StudySpec
 from seedproof.stabilize import PRESETS, AverageWarning
 from seedproof.stabilize.average import STATE_KEY
 from seedproof.testing.errors import WithFields, warning_codes
@@ -27,6 +25,8 @@ from seedproof.testing.trainings import (
     n_hooks,
     one_thread,
 )
+from seedproof.training.rng import seed_everything, untouched
+from seedproof.training.spec import StudySpec
 
 pytestmark = [
     # Small data needs no workers, and a silent trainer no logger.

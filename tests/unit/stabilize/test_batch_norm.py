@@ -4,12 +4,12 @@ import torch
 from torch import nn
 
 from seedproof.errors import OptionError
-from seedproof.runs.rng import capture
 from seedproof.stabilize import AverageWarning, Policy, WeightAverage
 from seedproof.stabilize.batch_norm import refresh, statistics, tracked
 from seedproof.testing.engines import is_same_state
 from seedproof.testing.errors import WithFields, warning_codes
 from seedproof.testing.trainings import adam, are_equal, batch, copies, fill, take_step
+from seedproof.training.rng import capture
 
 
 class Normed(nn.Module):

@@ -16,8 +16,8 @@ from seedproof.explain import Gradients, Lime, TakesLengths, TokenBatch
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
 from seedproof.records.reader import Store
-from seedproof.runs.run import Run
-from seedproof.study.study import Study
+from seedproof.training.run import Run
+from seedproof.training.study import Study
 from seedproof_reproductions.conll2019.data import PART_SEED, Encoded, encode, prepare
 from seedproof_reproductions.conll2019.settings import EXPLAIN, Setting
 from seedproof_reproductions.conll2019.training import evaluate, load_chosen

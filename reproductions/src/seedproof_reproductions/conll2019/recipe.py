@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from seedproof.runs.run import Run
-from seedproof.study.study import Study
+from seedproof.training.run import Run
+from seedproof.training.study import Study
 from seedproof_reproductions.conll2019.names import BASELINE, PAPER_ARMS
 from seedproof_reproductions.conll2019.results import collect
 from seedproof_reproductions.conll2019.settings import ARMS, Setting

@@ -16,7 +16,7 @@ from torch.optim import Adam
 from seedproof import stabilize
 from seedproof.errors import NotFoundError
 from seedproof.records.manifest import RunManifest
-from seedproof.runs.run import Run
+from seedproof.training.run import Run
 from seedproof.typing import FloatArray, IntArray
 from seedproof_reproductions.conll2019.data import Encoded, Prepared
 from seedproof_reproductions.conll2019.settings import Setting

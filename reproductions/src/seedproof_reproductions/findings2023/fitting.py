@@ -9,10 +9,10 @@ from torch.nn import functional
 from torch.optim import Adam
 
 from seedproof import stabilize
-from seedproof.runs.dynamics import Dynamics
 from seedproof.stabilize import Policy, WeightAverage
 from seedproof.stabilize.policy import Mean
 from seedproof.stabilize.soft_labels.losses import codistillation_loss, soft_cross_entropy
+from seedproof.training.dynamics import Dynamics
 from seedproof_reproductions.findings2023.arms import CONTROL, Arm
 from seedproof_reproductions.findings2023.data import Prepared
 from seedproof_reproductions.findings2023.models import Classifier, FineTuned, Head, Sources

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils import skip_init
 
-from seedproof.runs.rng import GlobalStream, torch_generator
-from seedproof.runs.run import Run
 from seedproof.stabilize.modes import evaluating
+from seedproof.training.rng import GlobalStream, torch_generator
+from seedproof.training.run import Run
 from seedproof_reproductions.findings2023.arms import Arm
 from seedproof_reproductions.minilm import PADDING, load_encoder, mean_state
 

@@ -9,7 +9,7 @@ import typer
 
 from seedproof._optional import require
 from seedproof.errors import OptionError
-from seedproof.study.study import Study
+from seedproof.training.study import Study
 from seedproof_reproductions.findings2023.arms import ARMS, arm_of
 from seedproof_reproductions.findings2023.results import collect
 from seedproof_reproductions.findings2023.settings import Setting

@@ -12,8 +12,8 @@ from functools import lru_cache
 from torch import Tensor
 from torch.nn import functional
 
-from seedproof.runs.run import Run
 from seedproof.stabilize.soft_labels import Tgtss, ensemble, knn_smoothed, smoothed
+from seedproof.training.run import Run
 from seedproof_reproductions.findings2023.arms import ARMS, Arm, SoftLabels
 from seedproof_reproductions.findings2023.data import Prepared
 from seedproof_reproductions.findings2023.fitting import Cost, Trace, Trained, fit, steps_of

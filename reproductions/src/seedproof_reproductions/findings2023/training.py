@@ -5,7 +5,7 @@ import time
 import torch
 from torch import Tensor
 
-from seedproof.runs.run import Run
+from seedproof.training.run import Run
 from seedproof_reproductions.findings2023.arms import CONTROL, Arm, arm_of
 from seedproof_reproductions.findings2023.data import Prepared, prepare
 from seedproof_reproductions.findings2023.fitting import Cost, Trace, Trained, fit, steps_of

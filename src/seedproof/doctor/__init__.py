@@ -1,0 +1,1 @@
+"""Find out whether a training obeys its seeds."""

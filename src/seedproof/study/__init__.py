@@ -1,1 +1,0 @@
-"""The object that composes the flow: plan, run, measure."""

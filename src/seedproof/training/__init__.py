@@ -1,0 +1,1 @@
+"""Train under seeds: studies, runs, workers, and what a run records."""

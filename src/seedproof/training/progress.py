@@ -1,0 +1,292 @@
+"""How far a study is: a live table on a terminal, plain lines elsewhere."""
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from textwrap import fill
+from typing import Protocol
+
+import numpy as np
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from seedproof.engines import Failure
+from seedproof.messages import Message, printable
+from seedproof.training.resume import FAILED, FINISHED, RUNNING, WAITING, RunState
+from seedproof.training.spec import RunSpec
+from seedproof.training.worker import Trained
+
+N_MESSAGES = 5
+LINE_WIDTH = 80
+
+
+class Watch(Protocol):
+    """Told what becomes of each run."""
+
+    def started(self, run: RunSpec) -> None:
+        """A run began."""
+
+    def elsewhere(self, run: RunSpec) -> None:
+        """Another coordinator is at this run; it is asked for again later."""
+
+    def finished(self, run: RunSpec, result: Trained) -> None:
+        """A run is in the store."""
+
+    def failed(self, run: RunSpec, failure: Failure) -> None:
+        """A run raised, died or took too long."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean and standard deviation of a scalar over runs.
+
+    Args:
+        mean: Mean over the runs.
+        sd: Standard deviation; None if there is a single run.
+    """
+
+    mean: float
+    sd: float | None = None
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4g}" if self.sd is None else f"{self.mean:.4g} ± {self.sd:.2g}"
+
+
+@dataclass(frozen=True)
+class Duration:
+    """A number of seconds, which is read as hours, minutes and seconds.
+
+    >>> str(Duration(90))
+    '1 min 30 s'
+    """
+
+    seconds: float
+
+    def __str__(self) -> str:
+        minutes, rest = divmod(round(self.seconds), 60)
+        hours, minutes = divmod(minutes, 60)
+        if hours:
+            return f"{hours} h {minutes:02} min"
+        return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+
+
+class Board:
+    """Counts what becomes of each run, and draws it when rich asks.
+
+    Args:
+        study: Name of the study.
+        runs: Where the runs stand before.
+        follow: A scalar whose mean and sd is shown.
+    """
+
+    def __init__(self, study: str, runs: Iterable[RunState], follow: str | None) -> None:
+        states = list(runs)
+        self.study = study
+        self.status = {run.spec.run_id: run.status for run in states}
+        # What stopped before is tried again, and nothing goes on yet.
+        for run_id, status in self.status.items():
+            if status in FAILED:
+                self.status[run_id] = WAITING
+        self.arms = list(dict.fromkeys(run.spec.arm for run in states))
+        self.arm_of = {run.spec.run_id: run.spec.arm for run in states}
+        self.follow = follow
+        self.values: dict[str, list[float]] = {arm: [] for arm in self.arms}
+        self.failures: list[Message] = []
+        self.start = time.monotonic()
+        self.n_before = sum(status == FINISHED for status in self.status.values())
+        for run in states:
+            self._note(run.spec.arm, run.scalars)
+
+    def _note(self, arm: str, scalars: Mapping[str, float]) -> None:
+        if self.follow is not None and self.follow in scalars:
+            self.values[arm].append(scalars[self.follow])
+
+    def started(self, run: RunSpec) -> None:
+        """A run began."""
+        self.status[run.run_id] = RUNNING
+
+    def elsewhere(self, run: RunSpec) -> None:
+        """Another coordinator is at this run."""
+        self.status[run.run_id] = WAITING
+
+    def finished(self, run: RunSpec, result: Trained) -> None:
+        """A run is in the store."""
+        self.status[run.run_id] = FINISHED
+        self._note(run.arm, result.scalars)
+
+    def failed(self, run: RunSpec, failure: Failure) -> None:
+        """A run raised, died or took too long."""
+        self.status[run.run_id] = failure.status
+        self.failures.append(
+            Message(
+                "run-failed",
+                "run {run} of {arm} {status}: {reason}",
+                run=run.name,
+                arm=run.arm,
+                status=failure.status,
+                reason=failure.message,
+            )
+        )
+
+    @property
+    def n_done(self) -> int:
+        """Runs that are finished."""
+        return sum(status == FINISHED for status in self.status.values())
+
+    def seconds_left(self) -> float | None:
+        """What is left, if it goes on as it did; None before the first run is over."""
+        over = sum(status == FINISHED or status in FAILED for status in self.status.values())
+        made = over - self.n_before
+        if made == 0:
+            return None
+        return (time.monotonic() - self.start) / made * (len(self.status) - over)
+
+    def spread(self, arm: str) -> Spread | None:
+        """Return mean and sd of the followed scalar over the finished runs of an arm."""
+        values = self.values[arm]
+        if not values:
+            return None
+        return Spread(
+            float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None
+        )
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from self._draw()
+
+    def _draw(self) -> Iterator[RenderableType]:
+        head = Table.grid(padding=(0, 2))
+        left = self.seconds_left()
+        head.add_row(
+            Text(printable(self.study), style="bold"),
+            ProgressBar(total=len(self.status), completed=self.n_done, width=24),
+            f"{self.n_done} of {len(self.status)}",
+            "" if left is None or self.n_done == len(self.status) else f"{Duration(left)} left",
+        )
+        yield head
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+        for column in ("arm", "finished", "running", "failed", "waiting"):
+            table.add_column(column, justify="left" if column == "arm" else "right")
+        if self.follow is not None:
+            table.add_column(Text(printable(self.follow)), justify="right")
+        for arm in self.arms:
+            counts = Counter(s for i, s in self.status.items() if self.arm_of[i] == arm)
+            n_failed = sum(counts[status] for status in FAILED)
+            cells: list[RenderableType] = [
+                Text(printable(arm)),
+                str(counts[FINISHED]),
+                str(counts[RUNNING]),
+                Text(str(n_failed), style="bold red" if n_failed else ""),
+                str(counts[WAITING]),
+            ]
+            if self.follow is not None:
+                cells.append(str(self.spread(arm) or ""))
+            table.add_row(*cells)
+        yield table
+        for message in self.failures[-N_MESSAGES:]:
+            yield Text(printable(str(message)), style="red", overflow="ellipsis", no_wrap=True)
+
+
+class Failures(Board):
+    """Tells what failed, in a line each, and nothing else.
+
+    Args:
+        study: Name of the study.
+        runs: Where the runs stand before.
+        follow: A scalar whose mean and sd is shown.
+        console: Where lines go.
+    """
+
+    def __init__(
+        self, study: str, runs: Iterable[RunState], follow: str | None, console: Console
+    ) -> None:
+        super().__init__(study, runs, follow)
+        self._console = console
+
+    def _say(self, message: Message, *, width: int | None = None) -> None:
+        text = printable(str(message))
+        if width is not None:
+            text = fill(text, width, subsequent_indent="  ", break_long_words=False)
+        self._console.print(Text(text), soft_wrap=True)
+
+    def failed(self, run: RunSpec, failure: Failure) -> None:
+        """A run raised, died or took too long."""
+        super().failed(run, failure)
+        self._say(self.failures[-1])
+
+
+class Lines(Failures):
+    """The same as plain lines, one an event, for a log file.
+
+    Args:
+        study: Name of the study.
+        runs: Where the runs stand before.
+        follow: A scalar whose mean and sd is shown.
+        console: Where lines go.
+    """
+
+    def __init__(
+        self, study: str, runs: Iterable[RunState], follow: str | None, console: Console
+    ) -> None:
+        super().__init__(study, runs, follow, console)
+        if self.n_before:
+            self._say(
+                Message(
+                    "study-resumed",
+                    "{study}: {n_finished} of {n_runs} are finished",
+                    study=study,
+                    n_finished=self.n_before,
+                    n_runs=len(self.status),
+                )
+            )
+
+    def finished(self, run: RunSpec, result: Trained) -> None:
+        """A run is in the store."""
+        super().finished(run, result)
+        spread, left = self.spread(run.arm), self.seconds_left()
+        followed = "" if spread is None else ", {follow} {spread}"
+        rest = ", {left} left" if left else ""
+        message = Message(
+            "run-finished",
+            "run {run} of {arm} finished in {seconds:.1f} s "
+            f"({{n_finished}} of {{n_runs}}{followed}{rest})",
+            run=run.name,
+            arm=run.arm,
+            seconds=result.seconds,
+            n_finished=self.n_done,
+            n_runs=len(self.status),
+            follow=self.follow,
+            spread=spread,
+            left=Duration(left) if left else None,
+        )
+        self._say(message, width=LINE_WIDTH)
+
+
+@contextmanager
+def watch(
+    study: str, runs: Iterable[RunState], *, shown: bool, follow: str | None
+) -> Iterator[Watch]:
+    """Something to tell what becomes of each run; it draws where somebody can see it.
+
+    Args:
+        study: Name of the study.
+        runs: Where the runs stand before.
+        shown: Whether anything is drawn but failures, which are told in any case.
+        follow: A scalar whose mean and sd is shown.
+
+    Yields:
+        What is told.
+    """
+    console = Console(stderr=True)
+    if not shown:
+        yield Failures(study, runs, follow, console)
+    elif not console.is_terminal:
+        yield Lines(study, runs, follow, console)
+    else:
+        board = Board(study, runs, follow)
+        with Live(board, console=console, refresh_per_second=4):
+            yield board

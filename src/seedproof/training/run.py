@@ -1,0 +1,321 @@
+"""What a training function gets: its seeds, and a place for what it found out."""
+
+import getpass
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+from tempfile import gettempdir
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from seedproof.errors import DtypeError
+from seedproof.messages import Message
+from seedproof.records.location import Location
+from seedproof.records.manifest import RunManifest
+from seedproof.records.schema import digest
+from seedproof.seeds import SeedPlan, Streams
+from seedproof.seeds.streams import GLOBAL, NUMPY, TORCH
+from seedproof.training.logbook import Logbook
+from seedproof.training.rng import GlobalStream, repeatable, torch_generator
+from seedproof.training.spec import RunSpec, StudySpec
+from seedproof.training.threads import limited_to
+
+if TYPE_CHECKING:
+    from seedproof.training.dynamics import Dynamics
+
+
+class Run:
+    """One training under one assignment of seeds.
+
+    A training function gets one; a script asks for it with `sp.current_run()`.
+
+    Args:
+        spec: What decides the run's outcome.
+        folder: Where its records go; None if they are checked and dropped.
+        checks_at_once: Whether that is done when they come, because nobody will write them.
+        code: Digest of the code that trains it: other code finds no checkpoint of it.
+    """
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        folder: Location | None = None,
+        *,
+        checks_at_once: bool = False,
+        code: str = "",
+    ) -> None:
+        self._code = code[:8] or "any"
+        self.spec = spec
+        self.folder = folder
+        self._streams = Streams(spec.seeds)
+        self._generators: dict[tuple[str, str], Any] = {}
+        self._globals: dict[str, GlobalStream] = {}
+        self._log = Logbook(spec.name, folder, checks_at_once=checks_at_once)
+
+    @property
+    def name(self) -> str:
+        """What people call the run, such as "3"."""
+        return self.spec.name
+
+    @property
+    def arm(self) -> str:
+        """The arm that it belongs to, such as "none" or "aswa"."""
+        return self.spec.arm
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """What was given after `--` on the command line, or as `arguments` to the study."""
+        return self.spec.arguments
+
+    @property
+    def seeds(self) -> Mapping[str, int]:
+        """Seed of each source, 32 bits."""
+        return self.spec.seeds
+
+    @property
+    def seed(self) -> int:
+        """One seed for all sources together, for libraries that take only one."""
+        return self._streams.seed
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Inside, everything is seeded by the run, and `sp.current_run()` gives it.
+
+        Global generators draw from a stream that changes with every source, for code that does
+        not tell them apart. Afterwards they, and the number of threads, are as they were. Engines
+        do this around your function; you need it only with `Study.ask`.
+
+        Yields:
+            Nothing.
+        """
+        global _current  # noqa: PLW0603 - a script has no other way to learn of its run
+        with ExitStack() as stack:
+            stack.enter_context(limited_to(self.spec.threads))
+            if self.spec.deterministic:
+                stack.enter_context(repeatable())
+            stack.enter_context(GlobalStream(self._streams.everything()).followed())
+            before, _current = _current, self
+            try:
+                yield
+            finally:
+                _current = before
+
+    def seeded(self, source: str) -> AbstractContextManager[None]:
+        """Inside, the global generators of python, numpy and torch follow one source.
+
+        Afterwards they are as they were, also after an exception. The next time, they go on where
+        they stopped.
+
+        Args:
+            source: `init`, `order`, `dropout`, `data` or `explainer`.
+
+        Returns:
+            A context manager.
+        """
+        if source not in self._globals:
+            self._globals[source] = GlobalStream(self._streams.sequence(source, GLOBAL))
+        return self._globals[source].followed()
+
+    def rng(self, source: str) -> np.random.Generator:
+        """The numpy generator of one source: the same one each time, so that it goes on.
+
+        Args:
+            source: `init`, `order`, `dropout`, `data` or `explainer`.
+
+        Returns:
+            A generator.
+        """
+        key = (source, "numpy")
+        if key not in self._generators:
+            sequence = self._streams.sequence(source, NUMPY)
+            self._generators[key] = np.random.default_rng(sequence)
+        generator: np.random.Generator = self._generators[key]
+        return generator
+
+    def torch_generator(self, source: str, *, device: str = "cpu") -> Any:  # noqa: ANN401 - torch's
+        """The torch generator of one source: the same one each time, so that it goes on.
+
+        Args:
+            source: `init`, `order`, `dropout`, `data` or `explainer`.
+            device: Where it lives.
+
+        Returns:
+            A `torch.Generator`.
+        """
+        key = (source, device)
+        if key not in self._generators:
+            sequence = self._streams.sequence(source, TORCH)
+            self._generators[key] = torch_generator(sequence, device)
+        return self._generators[key]
+
+    def log_predictions(
+        self,
+        split: str,
+        *,
+        ids: npt.ArrayLike | None = None,
+        probs: npt.ArrayLike | None = None,
+        predictions: npt.ArrayLike | None = None,
+        top_classes: npt.ArrayLike | None = None,
+        top_probs: npt.ArrayLike | None = None,
+        labels: npt.ArrayLike | None = None,
+        classes: Sequence[str] | None = None,
+    ) -> None:
+        """Keep what the model says of each example; batch by batch, or all at once.
+
+        Batches may come in any order of ids up to 256 MB a split; beyond that, ids must ascend.
+
+        Args:
+            split: Name of the data, such as "test".
+            ids: Id of each example, the same in every run; its position without them.
+            probs: Probabilities, axes (examples, classes); arrays, or tensors of torch. In half
+                precision they take half of the disk, and are off by at most 0.05 % of their value,
+                or by 3e-8 where they are below 6e-5.
+            predictions: Predicted classes, where there are no probabilities.
+            top_classes: Indices of the most probable classes, axes (examples, top), where there are
+                too many to keep them all. Name all of them in `classes`.
+            top_probs: Their probabilities, axes (examples, top).
+            labels: Gold class of each example.
+            classes: Names of the classes; their indices without them.
+        """
+        self._log.add_predictions(
+            split,
+            ids=ids,
+            probs=probs,
+            predictions=predictions,
+            top_classes=top_classes,
+            top_probs=top_probs,
+            labels=labels,
+            classes=classes,
+        )
+
+    def log_explanations(
+        self,
+        split: str,
+        method: str,
+        *,
+        ids: npt.ArrayLike,
+        tokens: Sequence[Sequence[str]],
+        scores: Sequence[npt.ArrayLike],
+        draw: int = 0,
+    ) -> None:
+        """Keep why the model says it: a score for each token of each example.
+
+        Args:
+            split: Name of the data, such as "test".
+            method: Name of the explanation, such as "attention".
+            ids: Id of each example, the same in every run.
+            tokens: The tokens of each example, a list of words each.
+            scores: One score for each token.
+            draw: Which repeat of the explainer's own sampling.
+
+        Raises:
+            DtypeError: A text is not cut into tokens.
+        """
+        for place, words in enumerate([tokens] if isinstance(tokens, str) else tokens):
+            if isinstance(words, str):
+                position = None if isinstance(tokens, str) else place
+                where = "`tokens`" if position is None else "`tokens[{position}]`"
+                raise DtypeError(
+                    f"{where} is one text, not a list of tokens. Give a list of words for each "
+                    "example, such as text.split(), with one score a word.",
+                    position=position,
+                )
+        self._log.add_explanations(split, method, ids=ids, tokens=tokens, scores=scores, draw=draw)
+
+    def log_dynamics(self, split: str, dynamics: "Dynamics") -> None:
+        """Keep what the model said of each example over the steps of its training.
+
+        Args:
+            split: Name of the data, such as "dev".
+            dynamics: The recorder, after the training; later updates are not kept.
+        """
+        self._log.add_dynamics(split, dynamics.record())
+
+    def log_scalar(self, name: str, value: float) -> None:
+        """Keep one number, such as a loss; the last one of a name stays.
+
+        Args:
+            name: What it is.
+            value: The number; may be a tensor or array of one.
+        """
+        self._log.add_scalar(name, value)
+
+    @property
+    def scalars(self) -> Mapping[str, float]:
+        """The numbers that were kept so far."""
+        return self._log.scalars
+
+    @property
+    def checkpoint_dir(self) -> Path:
+        """A folder of the run's own that is still there when a killed run is tried again.
+
+        It is in the store if that is on this machine, and among temporary files otherwise. Other
+        code finds another folder: it must not go on from weights that it would not have made.
+        """
+        if self.folder is not None and self.folder.is_local:
+            place = Path(self.folder.path) / "checkpoints" / self._code
+        else:
+            owner = f"{getpass.getuser()} {self.folder} {self.spec.run_id}"
+            place = Path(gettempdir()) / "seedproof-checkpoints" / digest(owner.encode())
+            place = place / self._code
+        place.mkdir(parents=True, exist_ok=True)
+        return place
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was logged yet."""
+        return self._log.is_empty
+
+    def commit(self, facts: Mapping[str, Any]) -> RunManifest:
+        """Write all records, then `run.json`: from now on the run exists.
+
+        Args:
+            facts: Versions, hardware, timings, digest of the code.
+
+        Returns:
+            What was written.
+        """
+        manifest = RunManifest(
+            run_id=self.spec.run_id,
+            name=self.spec.name,
+            parts=self._log.write(),
+            arm=self.spec.arm,
+            seeds=dict(self.spec.seeds),
+            facts=dict(facts),
+            scalars=dict(self._log.scalars),
+        )
+        if self.folder is not None:
+            manifest.commit(self.folder)
+        return manifest
+
+
+class RunWarning(UserWarning):
+    """Something that a run logs is lost; its only argument is a `Message`."""
+
+
+_current: Run | None = None
+
+
+def current_run() -> Run:
+    """The run that this program is training.
+
+    A program that nobody started with `seedproof run` gets the first run of a plan, whose
+    records are checked and dropped, so that it still works on its own.
+
+    Returns:
+        The run.
+    """
+    global _current  # noqa: PLW0603 - the same run each time
+    if _current is None:
+        message = Message(
+            "no-run",
+            "This program was not started with `seedproof run`: what it logs is checked, "
+            "but kept nowhere.",
+        )
+        warnings.warn(RunWarning(message), stacklevel=2)
+        alone = StudySpec("alone", "alone", SeedPlan.all(1))
+        _current = Run(alone.runs()[0], checks_at_once=True)
+    return _current

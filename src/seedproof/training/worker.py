@@ -1,0 +1,249 @@
+"""Make one run: claim it, seed everything, train, commit. What engines map over the runs."""
+
+import os
+import platform
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, BinaryIO, Literal
+
+from seedproof.engines import n_cores
+from seedproof.errors import CodeChangedError, RunError, RunExistsError
+from seedproof.messages import Message
+from seedproof.records.location import Location
+from seedproof.records.manifest import RunManifest
+from seedproof.records.schema import digest
+from seedproof.training.code import file_digest, loaded_files
+from seedproof.training.run import Run, RunWarning
+from seedproof.training.spec import RunSpec
+from seedproof.training.target import Target, loaded_afresh
+from seedproof.training.torch_import_hook import loaded_torch, seconds_of_loading
+
+VERSIONS = ("seedproof", "numpy", "torch", "scikit-learn", "transformers", "lightning")
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What the coordinator learns of a run.
+
+    Args:
+        status: `finished`; or `elsewhere`, if another process is at it.
+        scalars: The numbers that it logged.
+        seconds: How long it took.
+    """
+
+    status: Literal["finished", "elsewhere"]
+    scalars: Mapping[str, float]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class TrainRun:
+    """Makes a run in whatever process it is called in; frozen, so that it can travel there.
+
+    Args:
+        store: Where its records go.
+        target: What is trained.
+        code: Digests of what is known of its code beforehand.
+        is_alone: Whether the process is the run's own, so that its output goes to `log.txt`.
+    """
+
+    store: Location
+    target: Target
+    code: Mapping[str, str]
+    is_alone: bool
+
+    def __call__(self, spec: RunSpec) -> Trained:
+        """Make the run, unless it is there, or somebody else is at it."""
+        folder = self.store / "runs" / spec.run_id
+        with claimed(folder) as is_mine:
+            if not is_mine:
+                return Trained("elsewhere", {}, 0.0)
+            if (folder / "run.json").is_file():
+                return _as_trained(RunManifest.load(folder))
+            run = Run(spec, folder, code=digest(repr(sorted(self.code.items())).encode()))
+            with output_to(folder / "log.txt", is_wanted=self.is_alone):
+                began = datetime.now(UTC)
+                self._check_code()
+                with run.active(), loaded_afresh(self.target.root):
+                    start = time.perf_counter() - seconds_of_loading()
+                    self.target(run)
+                    seconds = time.perf_counter() - seconds_of_loading() - start
+                    facts = self._facts(spec, began, seconds)
+                if run.is_empty:
+                    raise RunError(
+                        "The run has logged nothing. Add run.log_predictions(...), or in a script "
+                        "sp.current_run().log_predictions(...)."
+                    )
+                try:
+                    return _as_trained(run.commit(facts))
+                except RunExistsError:
+                    # Where nothing can be claimed, somebody else may have been faster.
+                    return _as_trained(RunManifest.load(folder))
+
+    def _check_code(self) -> None:
+        """A file that was saved since the study began is another training."""
+        for name, before in self.code.items():
+            path = self.target.root / name
+            if name.endswith(".py") and path.is_file() and file_digest(path) != before:
+                raise CodeChangedError(
+                    "{name} has changed since the study began. Run the study again: it will say "
+                    "what to do about the runs that are finished.",
+                    name=name,
+                )
+
+    def _facts(self, spec: RunSpec, began: datetime, seconds: float) -> dict[str, Any]:
+        files = loaded_files(self.target.root, since=began.timestamp())
+        return {
+            "target": spec.target,
+            "arguments": list(spec.arguments),
+            "threads": spec.threads,
+            "deterministic": spec.deterministic,
+            "code": files | dict(self.code),
+            "versions": {"python": platform.python_version()} | _versions(),
+            "hardware": _hardware(),
+            "began": began.isoformat(timespec="seconds"),
+            "seconds": round(seconds, 3),
+        }
+
+
+def _as_trained(manifest: RunManifest) -> Trained:
+    return Trained("finished", manifest.scalars, float(manifest.facts.get("seconds", 0.0)))
+
+
+@contextmanager
+def claimed(folder: Location) -> Iterator[bool]:
+    """Inside, nobody else on this filesystem makes the same run; says whether that was granted.
+
+    The claim ends with the process that holds it. Object stores know no claims: two coordinators
+    may make the same run there, and one of the two equal results stays.
+    """
+    if not folder.is_local:
+        yield True
+        return
+    place = Path(folder.path) / "claim"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.touch()
+    with place.open("rb") as file:
+        try:
+            yield _lock(file)
+        finally:
+            # Closing is not enough: processes that were forked inside hold the file as well.
+            _unlock(file)
+
+
+def is_claimed(folder: Location) -> bool:
+    """Whether some process is at this run now."""
+    if not folder.is_local or not (folder / "claim").is_file():
+        return False
+    # Opened for reading only: whoever looks at a study may not be allowed to write.
+    with Path(folder.path, "claim").open("rb") as file:
+        # Shared, so that two who look do not take each other for the one who trains.
+        return not _lock(file, shared=True)
+
+
+def _unlock(file: BinaryIO) -> None:
+    try:
+        import fcntl
+    except ModuleNotFoundError:  # not on Windows
+        return
+    with suppress(OSError):  # a filesystem without locks
+        fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def _lock(file: BinaryIO, *, shared: bool = False) -> bool:
+    """Lock a file until it is unlocked; False if another process holds it."""
+    try:
+        import fcntl
+    except ModuleNotFoundError:  # not on Windows
+        return True
+    try:
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a filesystem without locks
+        return True
+    return True
+
+
+@contextmanager
+def output_to(log: Location, *, is_wanted: bool) -> Iterator[None]:
+    """Inside, whatever this process and its children print goes to a file of the run."""
+    if not is_wanted:
+        yield
+        return
+    with ExitStack() as stack:
+        path = Path(log.path)
+        if not log.is_local:
+            scratch = stack.enter_context(TemporaryDirectory(prefix="seedproof-"))
+            path = Path(scratch) / "log.txt"
+            stack.callback(_upload, path, log)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # A killed run that is tried again goes on in the same file.
+        file = stack.enter_context(path.open("ab", buffering=0))
+        stack.enter_context(_redirected(file.fileno()))
+        try:
+            yield
+        except BaseException:
+            file.write(traceback.format_exc().encode(errors="replace"))
+            raise
+
+
+def _upload(path: Path, log: Location) -> None:
+    """Keep a log where there is no folder to write it in; a lost one harms no run."""
+    earlier = log.read_bytes() if log.is_file() else b""
+    try:
+        log.replace(earlier + path.read_bytes())
+    except OSError as error:
+        message = Message(
+            "log-not-written", "{path} could not be written: {reason}", path=log, reason=str(error)
+        )
+        warnings.warn(RunWarning(message), stacklevel=1)
+
+
+@contextmanager
+def _redirected(to: int) -> Iterator[None]:
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    kept = [os.dup(1), os.dup(2)]
+    try:
+        for channel in (1, 2):
+            os.dup2(to, channel)
+        yield
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        for channel, before in zip((1, 2), kept, strict=True):
+            os.dup2(before, channel)
+            os.close(before)
+
+
+@cache
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in VERSIONS:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _hardware() -> dict[str, Any]:
+    torch = loaded_torch()  # or no GPU was used
+    n_gpus = torch.cuda.device_count() if torch is not None else 0
+    return {
+        "machine": platform.machine(),
+        "system": platform.system(),
+        "cores": n_cores(),
+        "gpus": [torch.cuda.get_device_name(i) for i in range(n_gpus)] if torch else [],
+    }

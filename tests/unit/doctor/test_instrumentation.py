@@ -1,0 +1,417 @@
+"""What is seen of a training from outside."""
+
+import random  # noqa: TID251 - whether it is left as it was found
+import runpy
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import numpy as np
+import pytest
+import torch
+
+from seedproof.doctor import instrumentation as module
+from seedproof.doctor.instrumentation import Watch, files_below
+from seedproof.doctor.observation import Observed, SeedCall
+from seedproof.training.rng import untouched
+
+
+@pytest.fixture
+def code(tmp_path):
+    """A folder for the user's code."""
+    folder = tmp_path / "code"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def watched(code, tmp_path):
+    """Runs a script under a watch: what was seen."""
+
+    def run(script, *, folder=code, root=None):
+        (code / "train.py").write_text(dedent(script).strip(), encoding="utf-8")
+        seen = Observed()
+        watch = Watch(seen, root=root or folder, notes=tmp_path / "notes")
+        with untouched(), instrumentation.on():
+            runpy.run_path(str(folder / "train.py"), {"watch": watch})
+        return seen
+
+    return run
+
+
+# ------------------------------------------------------------------------------ seeds
+
+
+def test_seed_calls_are_noted_with_line_and_value(watched):
+    """Those of all three libraries, by every name and way to call them."""
+    seen = watched(
+        """
+        import random
+        import numpy as np, torch
+        random.seed(1)
+        np.random.seed(seed=2)
+        torch.manual_seed(3)
+        torch.random.manual_seed(4)
+        """
+    )
+
+    assert seen.seed_calls == [
+        SeedCall("random.seed", "1", "train.py:3"),
+        SeedCall("numpy.random.seed", "2", "train.py:4"),
+        SeedCall("torch.manual_seed", "3", "train.py:5"),
+        SeedCall("torch.random.manual_seed", "4", "train.py:6"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("draw", "late"),
+    [
+        ("random.random()", "random.seed"),
+        ("np.random.rand()", "numpy.random.seed"),
+        ("torch.nn.Linear(2, 2)", "torch.manual_seed"),
+        ("np.random.default_rng(0).random()", None),
+        ("torch.zeros(3)", None),
+    ],
+)
+def test_a_seed_is_late_if_something_was_drawn_from_its_own_generator(watched, draw, late):
+    """Draws from the others do not make it late."""
+    seen = watched(
+        f"""
+        import random
+        import numpy as np, torch
+        {draw}
+        random.seed(1)
+        np.random.seed(1)
+        torch.manual_seed(1)
+        """
+    )
+
+    assert [call.function for call in seen.seed_calls if call.is_late] == ([late] if late else [])
+
+
+def test_a_generator_that_was_seeded_once_is_never_late_again(watched):
+    """To seed each fold or epoch anew is no fault."""
+    seen = watched(
+        """
+        import torch
+        for fold in range(3):
+            torch.manual_seed(fold)
+            torch.rand(1)
+        """
+    )
+
+    assert [(call.value, call.is_late) for call in seen.seed_calls] == [
+        ("0", False), ("1", False), ("2", False),
+    ]  # fmt: skip
+
+
+def test_streams_apart_have_a_beginning_of_their_own(watched):
+    """Inside, earlier draws do not count; afterwards, they do."""
+    seen = watched(
+        """
+        import torch
+        torch.rand(1)
+        with instrumentation.apart():
+            torch.manual_seed(1)
+        torch.manual_seed(2)
+        """
+    )
+
+    assert [call.is_late for call in seen.seed_calls] == [False, True]
+
+
+PUT_BACK = {
+    "python": ("random.getstate()", "random.seed(0)", "random.setstate(state)"),
+    "numpy": ("np.random.get_state()", "np.random.seed(0)", "np.random.set_state(state)"),
+    "torch": ("torch.get_rng_state()", "torch.manual_seed(0)", "torch.set_rng_state(state)"),
+    "torch.random": (
+        "torch.random.get_rng_state()",
+        "torch.random.manual_seed(0)",
+        "torch.random.set_rng_state(state)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("save", "seed", "restore"), PUT_BACK.values(), ids=PUT_BACK)
+def test_a_seed_is_undone_if_its_generator_is_put_back(watched, save, seed, restore):
+    """What is drawn in between disturbs nothing; a later seed is as late as before."""
+    draw = "random.random(), np.random.rand(), torch.rand(1)"
+    seen = watched(
+        f"""
+        import random
+        import numpy as np, torch
+        {draw}
+        state = {save}
+        {seed}
+        {seed}
+        {draw}
+        {restore}
+        {seed}
+        """
+    )
+
+    assert [call.is_undone for call in seen.seed_calls] == [True, True, False]
+    assert seen.seed_calls[2].is_late
+
+
+def test_a_seed_from_before_the_state_was_saved_stays(watched):
+    """Only what came in between is undone."""
+    seen = watched(
+        """
+        import torch
+        torch.manual_seed(5)
+        state = torch.get_rng_state()
+        torch.manual_seed(0)
+        torch.set_rng_state(state)
+        """
+    )
+
+    assert [call.is_undone for call in seen.seed_calls] == [False, True]
+
+
+def test_a_seed_under_fork_rng_is_undone(watched):
+    """The usual way to draw fixed noise."""
+    seen = watched(
+        """
+        import torch
+        torch.rand(1)
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            torch.rand(1)
+        """
+    )
+
+    assert [call.is_undone for call in seen.seed_calls] == [True]
+
+
+def test_a_state_from_elsewhere_undoes_nothing(watched):
+    """A checkpoint's, say."""
+    seen = watched(
+        """
+        import torch
+        torch.manual_seed(5)
+        torch.set_rng_state(torch.Generator().manual_seed(6).get_state())
+        """
+    )
+
+    assert [call.is_undone for call in seen.seed_calls] == [False]
+
+
+def test_no_more_calls_are_kept_than_say_something(watched, monkeypatch):
+    """A training that seeds at every step does not fill the memory."""
+    monkeypatch.setattr(module, "MOST_CALLS", 3)
+
+    seen = watched(
+        """
+        import numpy as np
+        for step in range(9):
+            np.random.seed(step)
+            np.random.default_rng(step)
+            np.random.default_rng()
+        """
+    )
+
+    assert len(seen.seed_calls) == len(seen.generators) == 3
+    assert seen.unseeded == ["train.py:5"]
+
+
+# ------------------------------------------------------------------------------ generators
+
+
+def test_generators_without_a_seed_are_noted(watched):
+    """However that is said."""
+    seen = watched(
+        """
+        import random
+        import numpy as np, torch
+        np.random.default_rng()
+        np.random.default_rng(None)
+        np.random.seed()
+        random.seed(None)
+        torch.seed()
+        """
+    )
+
+    assert seen.unseeded == [f"train.py:{line}" for line in range(3, 8)]
+    assert seen.seed_calls == seen.generators == []
+
+
+def test_generators_from_a_number_are_noted_and_from_a_sequence_not(watched):
+    """A sequence has no value that could be compared between runs."""
+    seen = watched(
+        """
+        import numpy as np
+        np.random.default_rng(7)
+        np.random.default_rng(seed=np.int64(8))
+        np.random.default_rng(np.random.SeedSequence(9))
+        """
+    )
+
+    assert seen.generators == [
+        SeedCall("numpy.random.default_rng", "7", "train.py:2"),
+        SeedCall("numpy.random.default_rng", "8", "train.py:3"),
+    ]
+    assert seen.unseeded == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+def test_generators_without_a_seed_are_noted_in_forked_processes(watched):
+    """As in the workers of a data loader."""
+    seen = watched(
+        """
+        from multiprocessing import get_context
+        import numpy as np
+        def draw():
+            np.random.default_rng()
+        worker = get_context("fork").Process(target=draw)
+        worker.start()
+        worker.join()
+        """
+    )
+
+    assert seen.unseeded == ["train.py:4"]
+
+
+# ------------------------------------------------------------------------------ lines
+
+
+def test_a_call_is_laid_to_the_users_innermost_line(watched, code):
+    """A module of the user's own is named by its path below the root."""
+    (code / "tools").mkdir()
+    (code / "tools" / "seeding.py").write_text(
+        "import numpy as np\n\ndef seed(n):\n    np.random.seed(n)\n", encoding="utf-8"
+    )
+
+    seen = watched(
+        """
+        import sys
+        sys.path.insert(0, __file__.rpartition("/")[0])
+        from tools.seeding import seed
+        del sys.path[0], sys.modules["tools.seeding"], sys.modules["tools"]
+        seed(1)
+        """
+    )
+
+    assert [call.where for call in seen.seed_calls] == ["tools/seeding.py:4"]
+
+
+def test_a_call_in_a_library_is_laid_to_the_line_that_led_there(watched, tmp_path, monkeypatch):
+    """Also if the library's folder is named like the user's, and longer."""
+    library = tmp_path / "code-library"
+    library.mkdir()
+    (library / "some_library.py").write_text(
+        "import numpy as np\n\ndef seed(n):\n    np.random.seed(n)\n", encoding="utf-8"
+    )
+    monkeypatch.syspath_prepend(library)
+
+    seen = watched(
+        """
+        from some_library import seed
+
+        seed(1)
+        """
+    )
+
+    assert [call.where for call in seen.seed_calls] == ["train.py:3"]
+
+
+def test_a_library_below_the_root_is_not_the_users(watched, code):
+    """As where the interpreter is in the same folder as the code."""
+    root = Path(code.anchor)
+    seen = watched(
+        """
+        from contextlib import ExitStack
+        import numpy as np
+        stack = ExitStack()
+        stack.callback(np.random.seed, 1)
+        stack.close()
+        """,
+        root=root,
+    )
+
+    assert [call.where for call in seen.seed_calls] == [
+        f"{code.resolve().relative_to(root) / 'train.py'}:5"
+    ]
+
+
+def test_code_behind_a_link_is_the_users(watched, code, tmp_path):
+    """Where the folder is reached by another name."""
+    (tmp_path / "link").symlink_to(code)
+
+    seen = watched(
+        """
+        import numpy as np
+        np.random.seed(1)
+        """,
+        folder=tmp_path / "link",
+    )
+
+    assert [call.where for call in seen.seed_calls] == ["train.py:2"]
+
+
+def test_threads_and_processes_are_noted_where_they_are_started(watched):
+    """Each line once, whoever starts them on its behalf."""
+    seen = watched(
+        """
+        import threading
+        from concurrent.futures import ThreadPoolExecutor
+        for _ in range(2):
+            threading.Thread(target=int).start()
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(str, range(4)))
+        """
+    )
+
+    assert seen.workers == ["train.py:4", "train.py:6"]
+
+
+def test_the_number_of_threads_is_noted_where_it_is_set(watched):
+    """Whatever it is set to."""
+    seen = watched(
+        """
+        import torch
+        torch.set_num_threads(torch.get_num_threads())
+        """
+    )
+
+    assert seen.thread_calls == ["train.py:2"]
+
+
+def test_afterwards_everything_is_as_it_was(watched):
+    """Functions are followed for a while, also if the training raises."""
+    names = (
+        (random, "seed"), (random, "setstate"), (np.random, "seed"), (np.random, "default_rng"),
+        (torch, "manual_seed"), (torch, "set_rng_state"), (torch, "set_num_threads"),
+    )  # fmt: skip
+    before = [getattr(owner, name) for owner, name in names]
+
+    with pytest.raises(ZeroDivisionError):
+        watched("1 / 0")
+
+    assert [getattr(owner, name) for owner, name in names] == before
+
+
+# ------------------------------------------------------------------------------ files
+
+
+def test_files_are_found_a_few_levels_down(tmp_path, monkeypatch):
+    """Not the hidden and the compiled ones, and not a whole data set."""
+    monkeypatch.setattr(module, "MOST_LEVELS", 2)
+    for name in ("a", "b/c", "b/d/e", ".hidden", ".git/f", "b/__pycache__/g"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name, encoding="utf-8")
+    (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
+
+    found = files_below([tmp_path, tmp_path])
+
+    assert list(found) == [str(tmp_path / "a"), str(tmp_path / "b" / "c")]
+    assert found[str(tmp_path / "b" / "c")][1] == 3
+
+
+def test_no_more_files_are_looked_at_than_say_something(tmp_path, monkeypatch):
+    """A folder with a million of them does not hold up a training."""
+    monkeypatch.setattr(module, "MOST_FILES", 2)
+    for name in "abc":
+        (tmp_path / name).touch()
+
+    assert len(files_below([tmp_path])) == 2

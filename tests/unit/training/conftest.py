@@ -1,0 +1,86 @@
+"""Runs, what they wrote, and draws from global generators."""
+
+import random  # noqa: TID251 - what a run does to global generators can be seen only in draws
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+
+from seedproof.records.location import Location
+from seedproof.records.manifest import Part, RunManifest
+from seedproof.records.run_reader import RunReader
+from seedproof.records.schema import Kind, probs_from_binary
+from seedproof.seeds import SeedPlan
+from seedproof.training.run import Run
+from seedproof.training.spec import StudySpec
+
+
+@pytest.fixture
+def draw() -> Callable[..., list[list[float]]]:
+    """Draws normal numbers from the global generators of python, numpy and torch.
+
+    Python and numpy make two at a time and keep the second, which is part of their state.
+    """
+
+    def draw(n: int = 1) -> list[list[float]]:
+        return [
+            [random.gauss(0.0, 1.0), float(np.random.standard_normal()), torch.randn(1).item()]  # noqa: NPY002 - see above
+            for _ in range(n)
+        ]
+
+    return draw
+
+
+@pytest.fixture
+def own_generators() -> Iterator[None]:
+    """Puts global generators back by other means than those that are tested."""
+    python, numpy, of_torch = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: TID251, NPY002 - same
+    yield
+    random.setstate(python)
+    np.random.set_state(numpy)  # noqa: TID251, NPY002 - same
+    torch.set_rng_state(of_torch)  # noqa: TID251 - same
+
+
+@pytest.fixture
+def make_run(tmp_path) -> Callable[..., Run]:
+    """A run of a small study, in a store or in none."""
+
+    def make(
+        index: int = 0, *, kept: bool = True, plan: SeedPlan | None = None, **settings: Any
+    ) -> Run:
+        study = StudySpec("small", "train.py", plan or SeedPlan.all(index + 1), **settings)
+        spec = study.runs()[index]
+        folder = Location.of(tmp_path / "store" / "runs" / spec.run_id)
+        return Run(spec, folder if kept else None)
+
+    return make
+
+
+@pytest.fixture
+def read_back() -> Callable[..., SimpleNamespace]:
+    """What a reader of the store finds in the predictions of one run."""
+
+    def read(folder: Location, parts: tuple[Part, ...], split: str = "test") -> SimpleNamespace:
+        run = RunManifest(folder.name, "0", parts)
+        reader = RunReader(folder.parent.parent, run, split)
+        column = {Kind.PROBS: "probs", Kind.LABELS: "prediction"}[reader.kind]
+        groups = range(len(reader.groups))
+        rows = pa.concat_tables([reader.read(i, ["example", "label", column]) for i in groups])
+        is_probs = reader.kind is Kind.PROBS
+        values = rows.column(column)
+        if is_probs:
+            values = probs_from_binary(values, len(reader.classes))
+        return SimpleNamespace(
+            kind=reader.kind,
+            classes=reader.classes,
+            groups=[group.rows for group in reader.groups],
+            ids=rows.column("example").to_pylist(),
+            labels=rows.column("label").to_pylist(),
+            values=values.tolist() if is_probs else values.to_pylist(),
+        )
+
+    return read

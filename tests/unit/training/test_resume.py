@@ -1,0 +1,329 @@
+"""The store alone tells what is done, what is left, and which code did it."""
+
+from dataclasses import replace
+
+import pytest
+
+from seedproof.errors import CodeChangedError, NotFoundError, StudyChangedError
+from seedproof.records.location import Location
+from seedproof.records.manifest import FailureManifest, StudyManifest
+from seedproof.records.schema import digest
+from seedproof.seeds import SeedPlan
+from seedproof.testing.errors import WithFields
+from seedproof.training.code import EDITED
+from seedproof.training.resume import check_code, check_one_code, enter, planned, status_of
+from seedproof.training.run import Run
+from seedproof.training.spec import StudySpec
+from seedproof.training.target import FunctionTarget, NamedTarget, ScriptTarget
+from seedproof.training.worker import claimed
+
+STUDY = StudySpec("small", "train.py", SeedPlan.all(3), ("none", "aswa"))
+
+
+def helper():
+    """What the training needs."""
+    return 1
+
+
+def train(run):
+    """A training in a module."""
+    run.log_scalar("loss", helper())
+
+
+@pytest.fixture
+def store(tmp_path):
+    """An empty store of the study."""
+    store = Location.of(tmp_path / "store")
+    enter(store, STUDY)
+    return store
+
+
+REASON, TRACEBACK = "It failed.", "Traceback: …"
+
+
+def folder_of(store, index):
+    """The folder of one run."""
+    return store / "runs" / STUDY.runs()[index].run_id
+
+
+def finish(store, index, *, loss=0.5, **facts):
+    """Commit one run."""
+    run = Run(STUDY.runs()[index], folder_of(store, index))
+    run.log_scalar("loss", loss)
+    run.commit(facts)
+
+
+def fail(store, index, status):
+    """Record that one run did not finish."""
+    spec = STUDY.runs()[index]
+    failure = FailureManifest(
+        spec.run_id, spec.name, spec.arm, status, REASON, TRACEBACK, attempts=3
+    )
+    failure.write(folder_of(store, index))
+
+
+def statuses(store):
+    """Where each run stands, in order."""
+    return [run.status for run in status_of(store).runs]
+
+
+def test_every_planned_run_is_waiting_at_first(store):
+    """In the order of the plan, with its index for `--only`."""
+    status = status_of(store)
+
+    assert status.study == "small"
+    assert [run.spec for run in status.runs] == list(STUDY.runs())
+    assert [run.index for run in status.runs] == [0, 1, 2, 3, 4, 5]
+    assert status.counts == {"waiting": 6}
+    assert not status.is_done
+    assert str(status) == "small: 6 waiting"
+
+
+def test_every_status_is_told_apart(store):
+    """Finished, failed, killed, over its time, running now, and not begun."""
+    finish(store, 0, seconds=1.5)
+    for index, status in enumerate(("failed", "killed", "timeout"), start=1):
+        fail(store, index, status)
+
+    with claimed(folder_of(store, 4)):
+        found = status_of(store)
+
+    assert [run.status for run in found.runs] == [
+        "finished",
+        "failed",
+        "killed",
+        "timeout",
+        "running",
+        "waiting",
+    ]
+    assert [run.index for run in found.failed] == [1, 2, 3]
+    assert str(found) == (
+        "small: 1 failed, 1 finished, 1 killed, 1 running, 1 timeout, 1 waiting"
+    )  # fmt: skip
+    assert not found.is_done
+
+
+def test_a_status_says_what_is_known_of_the_run(store):
+    """Seconds and scalars of a finished one, message and traceback of a failed one."""
+    finish(store, 0, seconds=1.5, loss=0.25)
+    fail(store, 1, "failed")
+
+    done, failed, waiting = status_of(store).runs[:3]
+
+    assert (done.seconds, done.scalars, done.message) == (1.5, {"loss": 0.25}, "")
+    assert (failed.message, failed.traceback) == (REASON, TRACEBACK)
+    assert (failed.seconds, failed.scalars) == (None, {})
+    assert (waiting.seconds, waiting.message) == (None, "")
+
+
+def test_a_claim_that_nobody_holds_is_no_run(store):
+    """Its process is gone, however it went: the run is waiting again, or as it last failed."""
+    for index in (0, 1):
+        with claimed(folder_of(store, index)):
+            pass
+    fail(store, 1, "killed")
+
+    assert statuses(store)[:2] == ["waiting", "killed"]
+
+
+def test_what_happened_last_counts(store):
+    """A failed run that is tried again is running, and then finished."""
+    fail(store, 0, "failed")
+    with claimed(folder_of(store, 0)):
+        assert statuses(store)[0] == "running"
+        finish(store, 0)
+        assert statuses(store)[0] == "finished"
+
+    assert statuses(store)[0] == "finished"
+
+
+def test_a_study_is_done_when_every_run_is_finished(store):
+    """Not before."""
+    for index in range(5):
+        finish(store, index)
+    assert not status_of(store).is_done
+
+    finish(store, 5)
+
+    assert status_of(store).is_done
+    assert status_of(store).failed == ()
+
+
+def test_entering_makes_the_store(tmp_path):
+    """Also the folders above it."""
+    store = Location.of(tmp_path / "a" / "b")
+
+    assert enter(store, STUDY) == STUDY
+    assert planned(StudyManifest.load(store), store) == STUDY
+
+
+def test_entering_again_adds_what_is_new(store):
+    """Seeds and arms; what is there stays there, and is finished as it was."""
+    finish(store, 0)
+    more = replace(STUDY, seeds=SeedPlan.all(4), arms=("ema",))
+
+    joined = enter(store, more)
+
+    assert joined == replace(STUDY, seeds=SeedPlan.all(4), arms=("none", "aswa", "ema"))
+    assert planned(StudyManifest.load(store), store) == joined
+    assert status_of(store).counts == {"finished": 1, "waiting": 11}
+
+
+def test_entering_with_less_leaves_the_store_alone(store, tmp_path):
+    """A coordinator that asks for fewer runs does not make the others forgotten."""
+    before = (tmp_path / "store" / "study.json").stat()
+
+    joined = enter(store, replace(STUDY, seeds=SeedPlan.all(1), arms=("none",)))
+
+    assert joined == STUDY
+    after = (tmp_path / "store" / "study.json").stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+def test_a_store_of_another_study_is_refused(store):
+    """And stays as it was, once a run is finished."""
+    finish(store, 0)
+    with pytest.raises(
+        StudyChangedError, check=WithFields(setting="target", stored="train.py", requested="fit.py")
+    ):
+        enter(store, replace(STUDY, target="fit.py"))
+
+    assert planned(StudyManifest.load(store), store) == STUDY
+
+
+def test_a_slip_in_the_first_command_locks_no_store(store):
+    """Nothing is finished that could be mixed up with what is asked for now."""
+    fail(store, 0, "failed")
+    other = replace(STUDY, arguments=("--lr", "0.1"))
+
+    assert enter(store, other) == other
+    assert planned(StudyManifest.load(store), store) == other
+
+
+def test_a_store_that_no_study_made_is_refused(tmp_path):
+    """Ingested predictions, or a plan of an older version, have no runs to make."""
+    for name, plan in (("bare", None), ("old", {"vary": ["init"], "runs": 2})):
+        store = Location.of(tmp_path / name)
+        StudyManifest("ingested", 10, plan).write(store)
+        for use in (status_of, lambda store: enter(store, STUDY)):
+            with pytest.raises(StudyChangedError, check=WithFields(store=store)):
+                use(store)
+
+
+def test_no_store_has_no_status(tmp_path):
+    """The message says which file is missing."""
+    with pytest.raises(NotFoundError):
+        status_of(Location.of(tmp_path / "nowhere"))
+
+
+@pytest.fixture
+def script(tmp_path):
+    """A script and a module beside it."""
+    (tmp_path / "train.py").write_text("import lib\n")
+    (tmp_path / "lib.py").write_text("x = 1\n")
+    return ScriptTarget(str(tmp_path / "train.py"))
+
+
+def code_of(script):
+    """What a run of the script records."""
+    return {"lib.py": digest(b"x = 1\n"), **script.code()}
+
+
+def test_the_same_code_is_accepted(store, script):
+    """Runs of it can be added; a store without runs accepts any."""
+    check_code(store, script)
+    check_one_code(store)
+    for index in range(2):
+        finish(store, index, code=code_of(script))
+
+    check_code(store, script)
+    check_one_code(store)
+
+
+def test_runs_that_recorded_no_code_are_accepted(store, script):
+    """There is nothing to compare."""
+    finish(store, 0)
+
+    check_code(store, script)
+    check_one_code(store)
+
+
+@pytest.mark.parametrize("name", ["train.py", "lib.py"])
+@pytest.mark.parametrize("text", ["x = 2\n", None], ids=["edited", "removed"])
+def test_a_changed_file_is_refused(name, text, store, script, tmp_path):
+    """The script itself or what it imports; the error names run, arm, file, and the way out."""
+    finish(store, 1, code=code_of(script))
+    (tmp_path / name).unlink()
+    if text is not None:
+        (tmp_path / name).write_text(text)
+
+    change = "gone" if text is None else "changed"
+    changed = WithFields(run="0", arm="aswa", name=name, change=change)
+    with pytest.raises(CodeChangedError, check=changed) as caught:
+        check_code(store, script)
+    assert "--allow-changed-code" in str(caught.value)
+
+
+def test_a_file_that_was_edited_during_a_run_is_refused(store, script):
+    """Nobody can know which of the two made the run, so it fits no code."""
+    finish(store, 0, code=code_of(script) | {"lib.py": EDITED})
+
+    edited = WithFields(run="0", arm="none", name="lib.py", change="edited")
+    with pytest.raises(CodeChangedError, check=edited):
+        check_code(store, script)
+    with pytest.raises(CodeChangedError, check=WithFields(name="lib.py", other_run="0", run="0")):
+        check_one_code(store)
+
+
+def test_a_named_function_is_compared_by_its_files(store, tmp_path):
+    """They are all that is known before it is loaded."""
+    (tmp_path / "lib.py").write_text("x = 1\n")
+    target = NamedTarget("lib:train", str(tmp_path))
+    finish(store, 0, code={"lib.py": digest(b"x = 1\n")})
+    check_code(store, target)
+
+    (tmp_path / "lib.py").write_text("x = 2\n")
+
+    changed = WithFields(run="0", arm="none", name="lib.py", change="changed")
+    with pytest.raises(CodeChangedError, check=changed):
+        check_code(store, target)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "fields"),
+    [
+        ({}, None),
+        ({"train": "other"}, {"name": "train", "change": "changed"}),
+        ({"helper": "other"}, {"name": "helper", "change": "changed"}),
+        ({"removed": "other"}, {"name": "removed", "change": "gone"}),
+    ],
+    ids=["same", "train", "helper", "removed"],
+)
+def test_a_changed_definition_is_refused(recorded, fields, store):
+    """For functions, what they reach is compared one by one."""
+    target = FunctionTarget(train)
+    assert target.code().keys() == {"train", "helper"}
+    finish(store, 0, code=dict(target.code()) | recorded)
+
+    if fields is None:
+        check_code(store, target)
+        return
+    with pytest.raises(CodeChangedError, check=WithFields(run="0", arm="none", **fields)):
+        check_code(store, target)
+
+
+def test_runs_of_different_code_are_found(store):
+    """A file that somebody saved while the study was on."""
+    finish(store, 0, code={"train.py": "aa", "lib.py": "bb"})
+    finish(store, 2, code={"train.py": "aa", "lib.py": "cc"})
+
+    with pytest.raises(CodeChangedError, check=WithFields(name="lib.py", other_run="0", run="1")):
+        check_one_code(store)
+
+
+def test_runs_that_loaded_different_files_are_alike(store):
+    """An arm that needs another module is no change of code."""
+    finish(store, 0, code={"train.py": "aa"})
+    finish(store, 1, code={"train.py": "aa", "aswa.py": "bb"})
+
+    check_one_code(store)

@@ -1,0 +1,384 @@
+"""A run is made once, by one process at a time, and what it prints is kept beside it."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow.fs
+import pytest
+
+from seedproof.engines import ProcessEngine, n_cores
+from seedproof.errors import CodeChangedError, RunError
+from seedproof.records.location import Location
+from seedproof.records.manifest import RunManifest
+from seedproof.records.schema import digest
+from seedproof.seeds import SeedPlan
+from seedproof.testing.errors import WithFields
+from seedproof.training.run import Run
+from seedproof.training.spec import StudySpec
+from seedproof.training.target import FunctionTarget, ScriptTarget
+from seedproof.training.worker import Trained, TrainRun, claimed, is_claimed, output_to
+
+SPECS = StudySpec("small", "train.py", SeedPlan.all(3), arguments=("-v",)).runs()
+
+
+@pytest.fixture
+def store(tmp_path):
+    """Where records go."""
+    return Location.of(tmp_path / "store")
+
+
+@pytest.fixture
+def program():
+    """Runs a program in a process of its own."""
+    started = []
+
+    def program(text, *arguments):
+        process = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(text), *map(str, arguments)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield program
+    for process in started:
+        process.kill()
+        process.wait()
+        for channel in (process.stdin, process.stdout, process.stderr):
+            channel.close()
+
+
+def folder_of(store, spec):
+    """The folder of a run."""
+    return store / "runs" / spec.run_id
+
+
+def task_of(store, train, **settings):
+    """What makes a run by a function."""
+    return TrainRun(store, FunctionTarget(train), {}, is_alone=False, **settings)
+
+
+HOLD = """
+import sys
+from seedproof.records.location import Location
+from seedproof.training.worker import claimed
+
+with claimed(Location.of(sys.argv[1])) as is_mine:
+    print(is_mine, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("end", ["leaves", "is killed"])
+def test_a_claim_excludes_other_processes_and_ends_with_its_own(end, store, program):
+    """However the process goes, the run is free again."""
+    folder = folder_of(store, SPECS[0])
+    assert not is_claimed(folder)
+    holder = program(HOLD, folder)
+    assert holder.stdout.readline() == "True\n"
+
+    assert is_claimed(folder)
+    with claimed(folder) as is_mine:
+        assert not is_mine
+    assert is_claimed(folder)
+    if end == "leaves":
+        holder.stdin.close()
+        assert holder.wait(10) == 0
+    else:
+        os.kill(holder.pid, signal.SIGKILL)
+        assert holder.wait(10) == -signal.SIGKILL
+
+    assert not is_claimed(folder)
+    with claimed(folder) as is_mine:
+        assert is_mine
+
+
+def test_claims_of_different_runs_do_not_meet(store):
+    """Each run has its own."""
+    with claimed(folder_of(store, SPECS[0])), claimed(folder_of(store, SPECS[1])) as is_mine:
+        assert is_mine
+        assert is_claimed(folder_of(store, SPECS[1]))
+        assert not is_claimed(folder_of(store, SPECS[2]))
+
+
+def test_a_claim_ends_with_an_exception(store):
+    """A run that failed may be tried again by anybody."""
+    folder = folder_of(store, SPECS[0])
+
+    with pytest.raises(ZeroDivisionError):
+        task_of(store, lambda _: 1 / 0)(SPECS[0])
+
+    assert not is_claimed(folder)
+    assert not (folder / "run.json").is_file()
+
+
+def test_a_run_is_made_and_committed(store):
+    """The coordinator learns its scalars; the store has the rest."""
+    began = datetime.now(UTC)
+    seen = []
+
+    def train(run):
+        seen.append(run.seeds)
+        run.log_scalar("loss", 0.25)
+
+    trained = TrainRun(store, FunctionTarget(train), {"train": "00ff"}, is_alone=False)(SPECS[1])
+
+    manifest = RunManifest.load(folder_of(store, SPECS[1]))
+    facts = manifest.facts
+    assert trained == Trained("finished", {"loss": 0.25}, facts["seconds"])
+    assert seen == [SPECS[1].seeds]
+    assert (manifest.run_id, manifest.name) == (SPECS[1].run_id, "1")
+    assert (facts["target"], facts["arguments"]) == ("train.py", ["-v"])
+    assert (facts["threads"], facts["deterministic"]) == (1, True)
+    assert facts["code"]["train"] == "00ff"
+    assert facts["versions"]["python"] == ".".join(map(str, sys.version_info[:3]))
+    assert {"numpy", "seedproof", "torch"} <= facts["versions"].keys()
+    assert facts["hardware"]["cores"] == n_cores()
+    # Whole seconds are recorded, so a fraction of one may be missing.
+    assert -1 < (datetime.fromisoformat(facts["began"]) - began).total_seconds() < 60
+    assert 0 <= facts["seconds"] < 60
+
+
+def test_the_files_that_a_run_loaded_are_recorded(store, tmp_path):
+    """The script, and modules beside it, by their digests."""
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "sp_worker_lib.py").write_text("x = 1\n")
+    script = "import sp_worker_lib, seedproof as sp\nsp.current_run().log_scalar('loss', 1)\n"
+    (tmp_path / "code" / "train.py").write_text(script)
+    target = ScriptTarget(str(tmp_path / "code" / "train.py"))
+
+    try:
+        TrainRun(store, target, target.code(), is_alone=False)(SPECS[0])
+    finally:
+        sys.modules.pop("sp_worker_lib", None)
+
+    code = RunManifest.load(folder_of(store, SPECS[0])).facts["code"]
+    assert code == {
+        "sp_worker_lib.py": digest(b"x = 1\n"),
+        "train.py": digest(script.encode()),
+    }
+
+
+def test_a_finished_run_is_not_trained_again(store):
+    """Whoever asks for it gets what is there."""
+    seen = []
+
+    def train(run):
+        seen.append(run.name)
+        run.log_scalar("loss", float(len(seen)))
+
+    first, second = (task_of(store, train)(SPECS[0]) for _ in range(2))
+
+    assert seen == ["0"]
+    assert first == second
+    assert second.scalars == {"loss": 1.0}
+
+
+def test_a_run_that_somebody_else_is_at_is_left_to_them(store):
+    """Nothing is trained, and the coordinator is told to ask again."""
+    seen = []
+
+    with claimed(folder_of(store, SPECS[0])):
+        trained = task_of(store, seen.append)(SPECS[0])
+
+    assert trained == Trained("elsewhere", {}, 0.0)
+    assert seen == []
+
+
+def test_the_slower_of_two_gives_way(store):
+    """Where nothing can be claimed, the first to commit stays, and the other reports it."""
+
+    def train(run):
+        run.log_scalar("loss", 2.0)
+        rival = Run(run.spec, run.folder)
+        rival.log_scalar("loss", 1.0)
+        rival.commit({"seconds": 7.0})
+
+    trained = task_of(store, train)(SPECS[0])
+
+    assert trained == Trained("finished", {"loss": 1.0}, 7.0)
+    assert RunManifest.load(folder_of(store, SPECS[0])).scalars == {"loss": 1.0}
+
+
+def test_a_script_that_was_saved_since_the_study_began_is_not_run(store, tmp_path):
+    """Half of the runs would be made by other code than the rest."""
+    script = tmp_path / "train.py"
+    script.write_text("import seedproof as sp\nsp.current_run().log_scalar('loss', 1)\n")
+    target = ScriptTarget(str(script))
+    task = TrainRun(store, target, target.code(), is_alone=False)
+    task(SPECS[0])
+
+    script.write_text("raise SystemExit('trained by other code')\n")
+
+    with pytest.raises(CodeChangedError, check=WithFields(name="train.py")):
+        task(SPECS[1])
+    assert not (folder_of(store, SPECS[1]) / "run.json").is_file()
+
+
+def test_a_run_that_logs_nothing_is_not_finished(store):
+    """It would never be repeated, and there would be nothing to measure."""
+    target = FunctionTarget(lambda _: None)
+
+    with pytest.raises(RunError):
+        TrainRun(store, target, target.code(), is_alone=False)(SPECS[0])
+    assert not (folder_of(store, SPECS[0]) / "run.json").is_file()
+
+
+def test_a_claim_ends_although_a_forked_process_lives_on(tmp_path):
+    """Workers of a data loader may outlive the run that started them."""
+    folder = Location.of(tmp_path / "run")
+    with claimed(folder) as is_mine:
+        child = os.fork()
+        if child == 0:
+            time.sleep(30)
+            os._exit(0)
+    try:
+        with claimed(folder) as is_mine_again:
+            assert is_mine
+            assert is_mine_again
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def test_a_function_is_not_mistaken_for_a_file_of_its_name(store, tmp_path, monkeypatch):
+    """A folder may hold a program called `train` beside the one that defines a function of it."""
+    (tmp_path / "train").write_text("#!/bin/sh\n")
+    monkeypatch.chdir(tmp_path)
+
+    def train(run):
+        run.log_scalar("loss", 1.0)
+
+    train.__module__, train.__qualname__ = "__main__", "train"
+    target = FunctionTarget(train)
+
+    trained = TrainRun(store, target, target.code(), is_alone=False)(SPECS[0])
+
+    assert trained.status == "finished"
+
+
+def test_without_claims_a_run_is_made_all_the_same(tmp_path):
+    """An object store has none: there, two equal results may be made, and one of them stays."""
+    # As far as we can tell, such a filesystem is as far away as an object store.
+    elsewhere = pyarrow.fs.SubTreeFileSystem(str(tmp_path), pyarrow.fs.LocalFileSystem())
+    store = Location(elsewhere, "bucket")
+    folder_of(store, SPECS[0]).make_folder()
+
+    with claimed(folder_of(store, SPECS[0])) as is_mine:
+        assert is_mine
+        assert not is_claimed(folder_of(store, SPECS[0]))
+        trained = task_of(store, lambda run: run.log_scalar("loss", 1.0))(SPECS[0])
+
+    assert trained.scalars == {"loss": 1.0}
+    assert RunManifest.load(folder_of(store, SPECS[0])).scalars == {"loss": 1.0}
+
+
+PRINT = """
+import os, subprocess, sys
+import pyarrow.fs
+from seedproof.records.location import Location
+from seedproof.training.worker import output_to
+
+files = pyarrow.fs.LocalFileSystem()
+if sys.argv[2] == "elsewhere":
+    files = pyarrow.fs.SubTreeFileSystem(sys.argv[1], files)
+print("before", flush=True)
+try:
+    with output_to(Location(files, sys.argv[3]), is_wanted=sys.argv[4] == "wanted"):
+        print("printed")
+        print("complained", file=sys.stderr)
+        sys.stdout.flush()
+        os.write(1, b"from native code\\n")
+        subprocess.run(["echo", "from a child"], check=True)
+        if sys.argv[5] == "fails":
+            raise ValueError("no data")
+except ValueError:
+    pass
+print("after")
+"""
+# What the program prints inside, sorted, and what it raises.
+PRINTED = ["complained", "from a child", "from native code", "printed"]
+RAISED = "ValueError: no data"
+
+
+def test_output_of_a_run_goes_to_its_log(program, tmp_path):
+    """Whatever the process, native code and its children print; afterwards it is as before."""
+    log = tmp_path / "runs" / "log.txt"
+
+    out, err = program(PRINT, tmp_path, "local", log, "wanted", "ends").communicate(timeout=30)
+
+    assert out == "before\nafter\n"
+    assert err == ""
+    lines = log.read_text().splitlines()
+    assert sorted(lines) == PRINTED
+
+
+def test_a_log_ends_in_the_traceback(program, tmp_path):
+    """Of a run that raised, the last line says what; another attempt goes on below."""
+    log = tmp_path / "log.txt"
+    earlier = "first attempt"
+    log.write_text(f"{earlier}\n")
+
+    out, _ = program(PRINT, tmp_path, "local", log, "wanted", "fails").communicate(timeout=30)
+
+    assert out == "before\nafter\n"
+    lines = log.read_text().splitlines()
+    assert lines[0] == earlier
+    assert any(line.startswith("Traceback") for line in lines)
+    assert lines[-1] == RAISED
+
+
+def test_a_log_is_copied_to_a_store_elsewhere(program, tmp_path):
+    """It is written on this machine first, and is there also if the run fails."""
+    process = program(PRINT, tmp_path, "elsewhere", "log.txt", "wanted", "fails")
+
+    out, _ = process.communicate(timeout=30)
+
+    assert out == "before\nafter\n"
+    assert (tmp_path / "log.txt").read_text().splitlines()[-1] == RAISED
+
+
+def test_output_stays_where_it_is_in_a_shared_process(tmp_path):
+    """With breakpoints in mind: the serial engine redirects nothing."""
+    before = os.fstat(1)
+
+    with output_to(Location.of(tmp_path / "log.txt"), is_wanted=False):
+        assert os.fstat(1) == before
+
+    assert not (tmp_path / "log.txt").exists()
+
+
+def test_a_run_in_a_process_of_its_own_keeps_its_output(store, tmp_path, capfd):
+    """One that finishes and one that raises: each has its own log, and nobody else's."""
+    script = tmp_path / "train.py"
+    printed, reason = "this is run", "no data"
+    script.write_text(
+        "import seedproof as sp\n"
+        "run = sp.current_run()\n"
+        f"print('{printed}', run.name)\n"
+        "run.log_scalar('loss', 1.0)\n"
+        f"assert run.name == '0', '{reason}'\n"
+    )
+    target = ScriptTarget(str(script))
+    task = TrainRun(store, target, target.code(), is_alone=True)
+
+    outcomes = list(ProcessEngine(workers=2, retries=0).map(task, SPECS[:2]))
+
+    done, failed = sorted(outcomes, key=lambda outcome: outcome.index)
+    assert done.value().scalars == {"loss": 1.0}
+    assert failed.failure.status == "failed"
+    assert failed.failure.message.fields == {"error_type": "AssertionError", "reason": reason}
+    logs = [Path(folder_of(store, spec).path, "log.txt").read_text() for spec in SPECS[:2]]
+    assert logs[0] == f"{printed} 0\n"
+    assert logs[1].startswith(f"{printed} 1\nTraceback")
+    assert logs[1].endswith(f"AssertionError: {reason}\n")
+    assert capfd.readouterr() == ("", "")
