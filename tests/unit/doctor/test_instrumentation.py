@@ -32,7 +32,7 @@ def watched(code, tmp_path):
         (code / "train.py").write_text(dedent(script).strip(), encoding="utf-8")
         seen = Observed()
         watch = Watch(seen, root=root or folder, notes=tmp_path / "notes")
-        with untouched(), instrumentation.on():
+        with untouched(), watch.on():
             runpy.run_path(str(folder / "train.py"), {"watch": watch})
         return seen
 
@@ -111,7 +111,7 @@ def test_streams_apart_have_a_beginning_of_their_own(watched):
         """
         import torch
         torch.rand(1)
-        with instrumentation.apart():
+        with watch.apart():
             torch.manual_seed(1)
         torch.manual_seed(2)
         """
