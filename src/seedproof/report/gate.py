@@ -22,7 +22,14 @@ from seedproof.measurement.intervals import SPREAD_FROM, Estimate
 from seedproof.messages import Message, printable
 from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.card import Unit, card
-from seedproof.report.numbers import NO_BREAK, WithUnit, number_format, sign, with_minus
+from seedproof.report.numbers import (
+    NO_BREAK,
+    SAME_DECIMALS,
+    WithUnit,
+    number_format,
+    sign,
+    with_minus,
+)
 from seedproof.report.text import PLAIN_WIDTH
 
 FORMAT = 1
@@ -208,7 +215,7 @@ class NearLimit:
 
     def _written(self, value: float) -> str:
         factor = 100 if self.unit in {"percent", "points"} else 1
-        scaled = factor * value
+        scaled = round(factor * value, SAME_DECIMALS)
         first = ".2f" if self.unit == "ratio" else number_format(scaled, self.unit)
         for spec in (first, *(f".{n_digits}f" for n_digits in range(2, 8))):
             beyond = round(float(format(scaled, spec)) - factor * self.limit, 9)
