@@ -50,16 +50,26 @@ def _refuses(function, *arguments, **choice):
 
 
 CALLS = {
+    "BlameReport": lambda: issubclass(seedproof.BlameReport, seedproof.Result),
+    "Chart": lambda: seedproof.measure(TABLE).figure("votes").name == "votes",
+    "ComparedArm": lambda: isinstance(
+        seedproof.compare([TABLE, TABLE]).baseline, seedproof.ComparedArm
+    ),
     "ComparisonReport": lambda: seedproof.ComparisonReport.__name__ == "ComparisonReport",
     "Dynamics": lambda: seedproof.Dynamics(2, labels=[0, 1]).n_updates == 0,
     "Effect": lambda: seedproof.Effect("flip_rate", "ratio", 0.5).is_shown is False,
     "Columns": lambda: seedproof.Columns(run="seed").run == "seed",
     "Estimate": lambda: seedproof.Estimate(0.5).low is None,
+    "GateReport": lambda: issubclass(seedproof.GateReport, seedproof.Result),
+    "Plan": lambda: isinstance(seedproof.plan(seeds=5), seedproof.Plan),
     "Report": lambda: seedproof.Report.__name__ == "Report",
+    "Result": lambda: issubclass(seedproof.Report, seedproof.Result),
     "Run": lambda: seedproof.Run(StudySpec("house", "train", PLAN).runs()[1]).name == "1",
     "SeedPlan": lambda: len(seedproof.SeedPlan.one_at_a_time(2).assignments()) == 4,
     "SeedproofError": lambda: issubclass(seedproof.SeedproofError, Exception),
+    "SideBySide": lambda: len(seedproof.SideBySide({})) == 0,
     "Study": lambda: seedproof.Study("house", print, store="nowhere").store.endswith("nowhere"),
+    "VersionReport": lambda: issubclass(seedproof.VersionReport, seedproof.Result),
     "__version__": lambda: seedproof.__version__ >= "0",
     "blame": lambda: _refuses(seedproof.blame, GOLDEN, split="test", arm="none"),
     "compare": lambda: len(seedproof.compare([TABLE, TABLE]).arms) == 1,

@@ -12,6 +12,8 @@ from seedproof.report.charts.drawing import picture_spec
 from seedproof.report.comparison.figures import build_figures as figures_of_comparison
 from seedproof.report.figures import build_figures
 
+WHITE = re.compile(r'<rect width="\d+" height="\d+" fill="#ffffff"')
+
 
 def _probs(noise, n_runs=5, n_examples=200):
     rng = np.random.default_rng(5)
@@ -21,7 +23,7 @@ def _probs(noise, n_runs=5, n_examples=200):
 
 
 @pytest.fixture(scope="module")
-def figures(tmp_path_factory):
+def figures():
     """All charts of a report with labels, and those of a comparison of two arms."""
     labels = np.arange(200) % 2
     report = sp.measure(_probs(1.0), labels=labels)
@@ -40,7 +42,7 @@ def test_every_picture_is_white_and_has_its_title_and_legend(figures):
         words = _words(svg)
         spec = picture_spec(figure)
 
-        assert re.search(r'<rect width="\d+" height="\d+" fill="#ffffff"', svg), figure.name
+        assert WHITE.search(svg), figure.name
         assert " ".join(spec["title"]["text"])[:20] in " ".join(words), figure.name
         for _, _, text in figure.alone.get("legend", figure.legend):
             assert text in words, figure.name

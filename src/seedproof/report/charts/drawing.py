@@ -12,7 +12,7 @@ import altair as alt
 import vl_convert as vlc
 from altair.utils.schemapi import debug_mode
 
-from seedproof.errors import OptionError, UnknownNameError
+from seedproof.errors import OptionError
 from seedproof.report.charts.comparison import DRAWN_BY as OF_COMPARISON
 from seedproof.report.charts.dynamics import DRAWN_BY as OF_DYNAMICS
 from seedproof.report.charts.legend import CHANNELS, legend_layer
@@ -112,29 +112,6 @@ def _title(text: str) -> Spec:
         "color": "var(--ink)",
         "offset": 10,
     }
-
-
-def find(figures: tuple[Figure, ...], name: str) -> Figure:
-    """The figure of a name.
-
-    Args:
-        figures: The figures there are.
-        name: Which one.
-
-    Returns:
-        The figure.
-
-    Raises:
-        UnknownNameError: There is no such figure.
-    """
-    for figure in figures:
-        if figure.name == name:
-            return figure
-    raise UnknownNameError(
-        "There is no figure {figure!r} in this report. It has: {known}.",
-        figure=name,
-        known=tuple(figure.name for figure in figures),
-    )
 
 
 def javascript() -> str:

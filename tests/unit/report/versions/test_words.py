@@ -14,8 +14,9 @@ from seedproof.errors import ColumnError, OptionError, UnknownNameError
 from seedproof.measurement.intervals import Estimate
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.location import Location
-from seedproof.report.versions import DIFFERENCES, GROUP_HEAD, TITLES, VersionReport, _votes
-from seedproof.report.versions_words import (
+from seedproof.report.versions import VersionReport
+from seedproof.report.versions.text import DIFFERENCES, GROUP_HEAD, TITLES, _votes
+from seedproof.report.versions.words import (
     Points,
     PValue,
     left_out_examples,
@@ -68,7 +69,7 @@ def test_text(report, snapshot):
 def test_a_change_beyond_the_seed_is_said_with_its_size_and_p_value(report):
     """30 of 300 examples change in every run: named as such, and listed with their votes."""
     found = report(6, 6, 30)
-    change, directions, accuracy, examples = said(found)
+    change, _, directions, accuracy, examples = said(found)
 
     assert change.code == "change-beyond-seed"
     assert change.fields["p_value"].value == pytest.approx(2 / 924)  # ways to assign 12 runs
@@ -93,7 +94,7 @@ def test_p_values_have_three_digits(value, text):
 
 def test_no_change_is_said_in_weaker_words(report):
     """Nothing changed: the sentence claims none, and no example is named."""
-    change, directions, accuracy, examples = said(report(6, 6))
+    change, _, directions, accuracy, examples = said(report(6, 6))
 
     assert change.code == "change-not-shown"
     assert change.fields["shown_for"] == ""
@@ -117,9 +118,10 @@ def test_runs_too_few_for_a_single_example_are_said_to_be(report):
 def test_two_runs_of_each_give_no_verdict(report):
     """Intervals over examples alone cannot distinguish the seed from the version."""
     found = report(2, 2, 30)
-    change, directions, accuracy, _ = said(found)
+    change, steady, directions, accuracy, _ = said(found)
 
     assert (change.code, accuracy.code) == ("change-of-few-runs", "accuracy-of-few-runs")
+    assert steady.code == "steadiness-of-few-runs"
     assert directions.fields["negative_beyond"] == ""
     notes = limits(found.comparison)
     assert codes(notes) == ["two-runs", "two-runs", "no-small-p-value"]
@@ -140,12 +142,12 @@ def test_without_labels_right_and_wrong_are_left_out(report):
     """Flips need no labels; the note says what is missing."""
     found = report(4, 4, labeled=False)
 
-    assert len(said(found)) == 2
+    assert len(said(found)) == 3
     assert not [line for line in found.text().splitlines() if TITLES["accuracy_old"] in line]
     assert "no-labels" in codes(limits(found.comparison))
 
 
-def test_saving_writes_three_files(report, tmp_path):
+def test_saving_writes_four_files(report, tmp_path):
     """The text ends with the command; a folder that is a file is refused."""
     found = report(3, 3)
 
@@ -154,6 +156,7 @@ def test_saving_writes_three_files(report, tmp_path):
 
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "examples.parquet",
+        "versions.html",
         "versions.json",
         "versions.txt",
     ]
