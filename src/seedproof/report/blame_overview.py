@@ -9,8 +9,11 @@ from seedproof.measurement.intervals import Estimate
 from seedproof.messages import Message
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, intervals
-from seedproof.report.overview import Overview, Section, TextTable
+from seedproof.report.overview import Overview, Section, TextTable, key_figure
+from seedproof.report.view import KeyFigure
 
+# More have no room next to each other; the table has all.
+MAX_SOURCES = 3
 TITLES = {"flips": "Flips", "logits": "Variance of the logit"}
 
 
@@ -55,6 +58,7 @@ def build_overview(
         headline=headline(result),
         title=str(title),
         sentences=tuple(("Flips", str(sentence)) for sentence in sentences),
+        key_figures=tuple(_key_figures(result)),
         sections=tuple(
             Section(
                 TITLES[kind],
@@ -65,6 +69,16 @@ def build_overview(
         ),
         notes=tuple(map(str, notes)),
     )
+
+
+def _key_figures(result: Blame) -> Iterator[KeyFigure]:
+    apart = Message("apart", "of the predictions differ between runs that share no seed.")
+    yield key_figure("apart", "Flip rate", Estimate(result.flips.apart), apart, is_difference=False)
+    left = Message("total-share", "of these flips are left if this source alone varies.")
+    for source, share in list(result.flips.total.items())[:MAX_SOURCES]:
+        if share is not None:
+            title = f"{source}, total"
+            yield key_figure(source, title, _estimate(share), left, is_difference=False)
 
 
 def build_figures(result: Blame) -> tuple[Figure, ...]:

@@ -17,12 +17,16 @@ from seedproof.metrics.card import Unit
 from seedproof.report import gate as formats
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, Mark, intervals
+from seedproof.report.numbers import WithUnit
 from seedproof.report.overview import Overview, Section, TextTable
 from seedproof.report.result import ESTIMATE_COLUMNS, Result, estimate_cells, refuse_columns
 from seedproof.report.text import MAX_LINE
+from seedproof.report.view import KeyFigure
 
 STYLES = {"PASS": "green", "FAIL": "red", "INVESTIGATE": "yellow"}
 RULES = "Rules"
+# More rules have no room next to each other; the table has all.
+MAX_KEYS = 4
 MARKS: dict[str, Mark] = {"pass": "good", "fail": "bad", "investigate": "open"}
 MEANINGS: dict[Mark, str] = {
     "good": "the rule holds",
@@ -144,6 +148,7 @@ class GateReport(Result):
             sentences=tuple(
                 (check.outcome.capitalize(), str(formats.sentence(check))) for check in self.checks
             ),
+            key_figures=tuple(_key_figure(check) for check in self.checks[:MAX_KEYS]),
             sections=(Section(RULES, "Every rule and its verdict", (TextTable(header, rows),)),),
             notes=tuple(map(str, self.result.notes)),
             brackets=BRACKETS,
@@ -169,6 +174,19 @@ class _Colored:
         for word, style in STYLES.items():
             text.highlight_regex(f"(?m)^{word}", style=f"bold {style}")
         yield text
+
+
+def _key_figure(check: Check) -> KeyFigure:
+    """Return a rule as one of the figures that stand first."""
+    return KeyFigure(
+        name=check.rule.metric,
+        title=check.rule.metric,
+        value=str(WithUnit(check.found.value, formats.unit_of(check.rule.metric))),
+        unit="",
+        interval=f"{check.outcome}: {formats.limit_text(check.rule)}",
+        meaning=formats.sentence(check),
+        bar=None,
+    )
 
 
 def _figure(index: int, check: Check) -> Figure:

@@ -8,7 +8,7 @@ from typing import TypeVar, overload
 from seedproof.errors import UnknownNameError
 from seedproof.measurement.intervals import Estimate
 from seedproof.metrics.card import Unit
-from seedproof.report.numbers import NO_BREAK, bracketed
+from seedproof.report.numbers import NO_BREAK, bracketed, sign, signless
 
 V = TypeVar("V")
 T = TypeVar("T")
@@ -56,17 +56,22 @@ class WrittenEstimate(Estimate):
 
     Args:
         unit: The unit that it is written in.
+        is_difference: Whether it is a difference of shares, in points with the digits of a share.
 
     >>> print(WrittenEstimate(0.0902, 0.0571, 0.1398, "runs × examples", "percent"))
     9.0 % [5.7, 14.0] over runs × examples
     """
 
     unit: Unit = "score"
+    is_difference: bool = False
 
     @classmethod
-    def of(cls, estimate: Estimate, unit: Unit) -> "WrittenEstimate":
+    def of(
+        cls, estimate: Estimate, unit: Unit, *, is_difference: bool = False
+    ) -> "WrittenEstimate":
         """Return an estimate with its unit."""
-        return cls(estimate.value, estimate.low, estimate.high, estimate.over, unit)
+        ends = estimate.low, estimate.high
+        return cls(estimate.value, *ends, estimate.over, unit, is_difference)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Estimate):
@@ -77,7 +82,12 @@ class WrittenEstimate(Estimate):
         return hash(_figures(self))
 
     def __str__(self) -> str:
-        text = bracketed(self, self.unit).replace(NO_BREAK, " ")
+        text = bracketed(self, self.unit)
+        if self.is_difference:
+            text = signless(self.value) + sign("points")
+            if self.low is not None and self.high is not None:
+                text += f" [{signless(self.low)}, {signless(self.high)}]"
+        text = text.replace(NO_BREAK, " ")
         return text if self.over is None else f"{text} over {self.over}"
 
 

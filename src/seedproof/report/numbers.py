@@ -42,6 +42,12 @@ def with_minus(scaled: float, number_format: str) -> str:
     return text.replace("-", MINUS, 1) if text.startswith("-") else text
 
 
+def signless(value: float) -> str:
+    """Return a share or a difference of shares in percent; what rounds to 0 has no sign."""
+    text = number(value, "percent")
+    return "0.0" if text == f"{MINUS}0.0" else text
+
+
 def sign(unit: Unit) -> str:
     """What follows a number of this unit: a sign, or nothing."""
     return {"percent": f"{NO_BREAK}%", "points": f"{NO_BREAK}pts"}.get(unit, "")

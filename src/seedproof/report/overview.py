@@ -4,15 +4,13 @@ from dataclasses import dataclass
 
 from seedproof.measurement.intervals import Estimate
 from seedproof.messages import Message
-from seedproof.metrics.card import Unit
-from seedproof.report.numbers import number
+from seedproof.report.numbers import signless
 from seedproof.report.view import KeyFigure
 
 BRACKETS = (
     "Brackets are 95\N{NO-BREAK SPACE}% intervals. Every figure says what it is over, and nothing "
     "is called a difference unless its interval supports it."
 )
-UNIT_WORDS = {"percent": "%", "points": "points", "nats": "nats"}
 
 
 @dataclass(frozen=True)
@@ -50,8 +48,8 @@ class Section:
 
     @property
     def slug(self) -> str:
-        """Its address on the page."""
-        return "".join(sign if sign.isalnum() else "-" for sign in self.topic.lower())
+        """Its address on the page, which no other element has."""
+        return "on-" + "".join(sign if sign.isalnum() else "-" for sign in self.topic.lower())
 
 
 @dataclass(frozen=True)
@@ -78,25 +76,25 @@ class Overview:
 
 
 def key_figure(
-    name: str, title: str, estimate: Estimate, unit: Unit, meaning: Message
+    name: str, title: str, estimate: Estimate, meaning: Message, *, is_difference: bool
 ) -> KeyFigure:
-    """Return one of the figures that stand first.
+    """Return a share, or a difference of shares, as one of the figures that stand first.
 
     Args:
         name: Name of the figure.
         title: What it is.
         estimate: Value and interval.
-        unit: Their unit.
         meaning: What it says, in one sentence.
+        is_difference: Whether it is in points instead of percent.
 
     Returns:
         The figure, with a bar if it cannot be negative.
     """
     bar, interval = None, ""
     if estimate.low is not None and estimate.high is not None:
-        interval = f"[{number(estimate.low, unit)}, {number(estimate.high, unit)}]"
+        interval = f"[{signless(estimate.low)}, {signless(estimate.high)}]"
         if estimate.low >= 0.0:
             scale = 1.25 * estimate.high or 1.0
             bar = (estimate.low / scale, estimate.value / scale, estimate.high / scale)
-    value = number(estimate.value, unit)
-    return KeyFigure(name, title, value, UNIT_WORDS.get(unit, ""), interval, meaning, bar)
+    unit = "points" if is_difference else "%"
+    return KeyFigure(name, title, signless(estimate.value), unit, interval, meaning, bar)

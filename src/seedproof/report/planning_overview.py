@@ -18,6 +18,7 @@ from seedproof.report.planning_text import (
     sentences,
     size_of,
 )
+from seedproof.report.view import KeyFigure
 
 ANSWERS, REACH = "Seeds needed", "What seeds can show"
 KINDS = {
@@ -25,6 +26,7 @@ KINDS = {
     "sd": "ratio of spreads",
     "flip_rate": "ratio of flip rates",
 }
+LINES = {"mean": "means, by", "sd": "spreads, times", "flip_rate": "flips, times"}
 RANGE = Message("range-of-pilot", "Lines reach over what the pilot's runs allow.")
 
 
@@ -59,6 +61,7 @@ def build_overview(
         headline=headline(answers, reaches),
         title=f"power {figures.power:g}, confidence {figures.confidence:g}",
         sentences=tuple(zip(topics, map(str, said), strict=False)),
+        key_figures=tuple(_key_figure(answer) for answer in answers),
         sections=tuple(sections),
         notes=tuple(map(str, notes(answers, reaches, figures))),
         brackets="",
@@ -77,6 +80,18 @@ def headline(answers: Sequence[Answer], reaches: Sequence[Reach]) -> str:
     return f"Differences that {listed} seeds per arm can show"
 
 
+def _key_figure(answer: Answer) -> KeyFigure:
+    return KeyFigure(
+        name=answer.kind,
+        title=f"{KINDS[answer.kind]} of {answer.effect:.4g}".capitalize(),
+        value="–" if answer.n_seeds is None else f"{answer.n_seeds:,}",
+        unit="seeds per arm",
+        interval="" if answer.low is None else _span(answer),
+        meaning=Message("seeds-for-effect", "the fewest that show it with the power of the plan."),
+        bar=None,
+    )
+
+
 def _seeds(n_seeds: int | None) -> str:
     return "no number is enough" if n_seeds is None else f"{n_seeds:,}"
 
@@ -92,7 +107,7 @@ def _span(answer: Answer) -> str:
 def build_figures(answers: Sequence[Answer], reaches: Sequence[Reach]) -> tuple[Figure, ...]:
     """Return a chart of the seeds needed, and one of what seeds can show per kind of figure."""
     needed = [
-        Line(f"{KINDS[one.kind]}: {one.effect:.4g}", Estimate(one.n_seeds, one.low, one.high))
+        Line(f"{LINES[one.kind]} {one.effect:.4g}", Estimate(one.n_seeds, one.low, one.high))
         for one in answers
         if one.n_seeds is not None
     ]

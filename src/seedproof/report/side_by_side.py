@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import quote
@@ -26,9 +27,11 @@ from seedproof.report.result import ESTIMATE_COLUMNS, Result
 from seedproof.report.view import Row, View, can_show, unknown_column
 
 FIGURES = "Figures"
+# More arms have no room next to each other; the table has all.
+MAX_KEYS = 4
 DRAWN = ("flip_rate", "accuracy", "accuracy_sd", "label_entropy_corrected")
 JUDGES_NOTHING = (
-    "Intervals that overlap may still belong to a real difference; `seedproof compare` judges."
+    "Intervals that overlap may still belong to a real difference; seedproof compare judges."
 )
 # Columns that no terminal has.
 NEVER_REACHED = 100_000
@@ -148,6 +151,10 @@ class SideBySide(Result, ByName[Report]):
             headline=f"{len(self):,} {'arm' if len(self) == 1 else 'arms'} side by side",
             title=", ".join(self),
             sentences=tuple((arm, view.headline) for arm, view in views.items()),
+            key_figures=tuple(
+                replace(view.key_figures[0], title=f"{view.key_figures[0].title}, {arm}")
+                for arm, view in list(views.items())[:MAX_KEYS]
+            ),
             sections=(Section(FIGURES, "Every figure of every arm", tuple(tables)),),
             notes=(JUDGES_NOTHING, *left_out),
         )

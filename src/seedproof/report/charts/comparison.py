@@ -10,6 +10,8 @@ from seedproof.report.figures import Figure
 
 ROW_HEIGHT = 38
 NAME_WIDTH = 118
+# As much as a phone has room for next to a chart.
+LINE_NAME_WIDTH = 140
 KINDS = ["good", "bad", "open", "base"]
 FILLS = [var("accent"), var("alert-mark"), var("bg"), var("ink")]
 STROKES = [var("accent"), var("alert-mark"), var("ink-3"), var("ink")]
@@ -203,7 +205,12 @@ def _intervals(figure: Figure) -> Chart:
     x_axis = alt.Axis(grid=True, domain=False, ticks=False, tickCount=5, labelOverlap=True)
     x = alt.X("value:Q", scale=scale, axis=x_axis, title=in_lines(facts["axis"]))
     y_axis = alt.Axis(
-        title=None, domain=False, ticks=False, grid=False, labelPadding=8, labelLimit=NAME_WIDTH
+        title=None,
+        domain=False,
+        ticks=False,
+        grid=False,
+        labelPadding=8,
+        labelLimit=LINE_NAME_WIDTH,
     )
     y = alt.Y("name:N", sort=facts["names"], scale=alt.Scale(domain=facts["names"]), axis=y_axis)
     lines = inline([row for row in rows if row["low"] is not None])

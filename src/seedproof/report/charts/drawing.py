@@ -20,6 +20,7 @@ from seedproof.report.charts.measurement import DRAWN_BY as OF_MEASUREMENT
 from seedproof.report.charts.theme import CONFIG, LIGHT
 from seedproof.report.figures import Figure
 from seedproof.report.figures.base import drawn
+from seedproof.report.numbers import NO_BREAK
 
 Spec: TypeAlias = dict[str, Any]
 
@@ -105,7 +106,7 @@ def picture_spec(figure: Figure) -> Spec:
 
 def _title(text: str) -> Spec:
     return {
-        "text": wrap(drawn(text), TITLE_LENGTH),
+        "text": wrap(drawn(text.replace(NO_BREAK, " ")), TITLE_LENGTH),
         "anchor": "start",
         "fontSize": 15,
         "fontWeight": 600,

@@ -2,11 +2,10 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from seedproof.comparison.versions.result import Part, VersionComparison
 from seedproof.messages import Message
-from seedproof.report.numbers import bracketed
+from seedproof.report.numbers import WithUnit, signless
 from seedproof.report.overview import Overview, Section, TextTable, key_figure
 from seedproof.report.versions import words
 from seedproof.report.versions.figures import (
@@ -17,7 +16,7 @@ from seedproof.report.versions.figures import (
     slice_topic,
 )
 from seedproof.report.versions.text import DIFFERENCES, TITLES
-from seedproof.report.versions.words import signless
+from seedproof.report.view import KeyFigure
 
 N_LISTED = 50
 FIGURES_HEAD = ("figure", "value", "95 % interval", "over")
@@ -42,9 +41,7 @@ def build_overview(comparison: VersionComparison, *, show: Sequence[str] = ()) -
     Returns:
         Plain data.
     """
-    sections = [
-        Section(CHANGES, str(words.headline(comparison)), (_figures(comparison, is_flip=True),))
-    ]
+    sections = [Section(CHANGES, _between(comparison), (_figures(comparison, is_flip=True),))]
     if "accuracy_change" in comparison.whole.figures:
         table = _figures(comparison, is_flip=False)
         sections.append(Section(DIRECTIONS, "What became right, what became wrong", (table,)))
@@ -68,11 +65,18 @@ def build_overview(comparison: VersionComparison, *, show: Sequence[str] = ()) -
     )
 
 
+def _between(comparison: VersionComparison) -> str:
+    between, within = (
+        WithUnit(comparison[name].value, "percent") for name in ("flip_rate", "flip_rate_no_change")
+    )
+    return f"{between} of the answers differ between versions, {within} within one version"
+
+
 def _topic(code: str) -> str:
     return next((topic for start, topic in TOPICS.items() if code.startswith(start)), EXAMPLES)
 
 
-def _key_figures(comparison: VersionComparison) -> list[Any]:
+def _key_figures(comparison: VersionComparison) -> list[KeyFigure]:
     meanings = {
         "flip_rate": ("Changed answers", "of the answers differ between an old and a new run."),
         "flip_rate_no_change": ("No change", "of them differ between two runs of one version."),
@@ -85,8 +89,8 @@ def _key_figures(comparison: VersionComparison) -> list[Any]:
             name,
             title,
             figures[name],
-            "points" if name in DIFFERENCES else "percent",
             Message(f"key-{name.replace('_', '-')}", meaning),
+            is_difference=name in DIFFERENCES,
         )
         for name, (title, meaning) in meanings.items()
         if name in figures
@@ -142,7 +146,7 @@ def _groups(title: str, parts: Sequence[Part]) -> TextTable:
 
 def _share(part: Part, name: str) -> str:
     value = part.figures.get(name)
-    return "–" if value is None else bracketed(value, "percent").split(" [")[0]
+    return "–" if value is None else str(WithUnit(value.value, "percent"))
 
 
 def _examples(comparison: VersionComparison, show: Sequence[str]) -> TextTable:

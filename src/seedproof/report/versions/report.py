@@ -59,7 +59,7 @@ class VersionReport(HoldsScratch, Result, ByName[Estimate]):
     @property
     def _entries(self) -> Mapping[str, Estimate]:
         return {
-            name: WrittenEstimate.of(estimate, "points" if name in DIFFERENCES else "percent")
+            name: WrittenEstimate.of(estimate, "percent", is_difference=name in DIFFERENCES)
             for name, estimate in self.comparison.whole.figures.items()
         }
 

@@ -10,10 +10,10 @@ from rich.text import Text
 
 from seedproof.comparison.versions.result import Part, VersionComparison
 from seedproof.messages import printable
-from seedproof.report.numbers import number, sign
+from seedproof.report.numbers import number, sign, signless
 from seedproof.report.text import MAX_CELL, PLAIN_WIDTH, Prose
 from seedproof.report.versions import words
-from seedproof.report.versions.words import N_LISTED, fitted, signless
+from seedproof.report.versions.words import N_LISTED, fitted
 from seedproof.report.view import unknown_column
 
 # Columns of the list of examples; a text of the user's own takes what they leave.

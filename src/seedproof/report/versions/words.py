@@ -12,7 +12,7 @@ from seedproof.measurement.intervals import TAIL, Estimate
 from seedproof.messages import Message, printable
 from seedproof.report.comparison.amounts import change, ends
 from seedproof.report.comparison.text import shortened
-from seedproof.report.numbers import MINUS, NO_BREAK, WithInterval, WithUnit, number
+from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit, signless
 from seedproof.report.text import MAX_CELL
 
 N_LISTED = 10
@@ -75,12 +75,6 @@ class PValue:
         if self.value < 0.001:
             return f"p{NO_BREAK}<{NO_BREAK}.001"
         return f"p{NO_BREAK}={NO_BREAK}{f'{self.value:.3f}'.removeprefix('0')}"
-
-
-def signless(value: float) -> str:
-    """A share in percent; what rounds to 0 has no sign."""
-    text = number(value, "percent")
-    return "0.0" if text == f"{MINUS}0.0" else text
 
 
 def interval(value: Estimate) -> str:
