@@ -125,9 +125,10 @@ class GateReport(Result):
     def _figures(self) -> tuple[Figure, ...]:
         return tuple(_figure(index, check) for index, check in enumerate(self.checks, start=1))
 
-    def _first_figure(self, figures: tuple[Figure, ...]) -> Figure | None:
-        outcomes = [check.outcome for check in self.checks]
-        return figures[outcomes.index(self.result.outcome)] if figures else None
+    def _first_figure(self) -> Figure | None:
+        deciding = [check.outcome == self.result.outcome for check in self.checks]
+        pairs = zip(self._figures(), deciding, strict=True)
+        return next((figure for figure, decides in pairs if decides), None)
 
     def _overview(self, show: Sequence[str]) -> Overview:
         refuse_columns(show)
@@ -191,29 +192,36 @@ def _key_figure(check: Check) -> KeyFigure:
 
 def _figure(index: int, check: Check) -> Figure:
     """Return a rule as a chart: its value or its change, with the limit as a line."""
-    unit = formats.unit_of(check.rule.metric)
-    estimate, axis = check.found, f"{check.rule.metric}{_in_unit(unit)}"
-    if check.effect is not None:
-        effect = check.effect
-        ends = (effect.value, effect.low, effect.high)
-        value, low, high = (None if x is None or not math.isfinite(x) else x for x in ends)
-        is_ratio = effect.scale == "ratio"
-        estimate = Estimate((1.0 if is_ratio else 0.0) if value is None else value, low, high)
-        unit = "score" if is_ratio else "points" if unit == "percent" else unit
-        axis = f"{check.rule.metric}, " + (
-            "times the baseline" if is_ratio else f"change from the baseline{_in_unit(unit)}"
-        )
+    estimate, unit, axis, limit = _drawn(check)
     return intervals(
         f"rule_{index}",
         f"{printable(check.rule.metric)}: {formats.limit_text(check.rule)}",
         [Line("measured", estimate, MARKS[check.outcome])],
         section=RULES,
-        axis=f"{printable(axis)} (line: the limit)",
+        axis=axis if limit is None else f"{axis} (line: the limit)",
         unit=unit,
         marks=MEANINGS,
-        reference=check.rule.limit if check.effect is None else limit_of(check.rule),
+        reference=limit,
         takeaway=formats.sentence(check),
     )
+
+
+def _drawn(check: Check) -> tuple[Estimate, Unit, str, float | None]:
+    """Return what is drawn of a rule, in which unit, the title of its axis, and its limit."""
+    effect, unit = check.effect, formats.unit_of(check.rule.metric)
+    name = printable(check.rule.metric)
+    if check.rule.kind != "no-worse":
+        return check.found, unit, f"{name}{_in_unit(unit)}", check.rule.limit
+    if effect is None or effect.value is None:  # a ratio to a baseline of 0
+        return check.found, unit, f"{name}{_in_unit(unit)}", None
+    low, high = (
+        None if end is None or not math.isfinite(end) else end for end in (effect.low, effect.high)
+    )
+    change, limit = Estimate(effect.value, low, high), limit_of(check.rule)
+    if effect.scale == "ratio":
+        return change, "score", f"{name}, times the baseline", limit
+    unit = "points" if unit == "percent" else unit
+    return change, unit, f"{name}, change from the baseline{_in_unit(unit)}", limit
 
 
 def _in_unit(unit: Unit) -> str:

@@ -16,6 +16,7 @@ from seedproof.measurement.result import Measurement
 from seedproof.metrics.card import card
 from seedproof.records.location import Location
 from seedproof.report.figures import Figure, build_figures
+from seedproof.report.figures.votes import votes
 from seedproof.report.named import ByName, WrittenEstimate
 from seedproof.report.overview import Overview, Section, TextTable
 from seedproof.report.result import ESTIMATE_COLUMNS, Result, estimate_cells
@@ -138,9 +139,9 @@ class Report(HoldsScratch, Result, ByName[Estimate]):
     def _figures(self) -> tuple[Figure, ...]:
         return build_figures(self.measurement)
 
-    def _first_figure(self, figures: tuple[Figure, ...]) -> Figure | None:
-        # However many runs and examples there are, it has a few marks.
-        return next(figure for figure in figures if figure.name == "votes")
+    def _first_figure(self) -> Figure:
+        # A few marks however many runs there are, and made without reading the examples.
+        return votes(self.measurement)
 
     def _overview(self, show: Sequence[str]) -> Overview:
         view = self.view(show=show)

@@ -73,9 +73,9 @@ class Result(ABC):
     def _about(self) -> str:
         """Return a few words for the short form: "of 10 runs: …"."""
 
-    def _first_figure(self, figures: tuple[Figure, ...]) -> Figure | None:
+    def _first_figure(self) -> Figure | None:
         """Return the chart that says most; None if there is none."""
-        return figures[0] if figures else None
+        return next(iter(self._figures()), None)
 
     def _page(self, show: Sequence[str], command: str | None) -> str:
         """Return the page."""
@@ -117,17 +117,17 @@ class Result(ABC):
         Raises:
             UnknownNameError: There is no such chart.
         """
-        figures = self._figures()
         if name is None:
-            chosen = self._first_figure(figures)
+            chosen = self._first_figure()
         else:
-            chosen = next((figure for figure in figures if figure.name == name), None)
+            chosen = next((figure for figure in self._figures() if figure.name == name), None)
         if chosen is None:
+            known = self.figure_names
             raise UnknownNameError(
                 "There is no figure {figure!r} in this report. It has: {listed}.",
                 figure=name or "",
-                listed=tuple(figure.name for figure in figures) or "none",
-                known=tuple(figure.name for figure in figures),
+                listed=known or "none",
+                known=known,
             )
         return Chart(chosen)
 
@@ -206,7 +206,7 @@ class Result(ABC):
     def _repr_html_(self) -> str:
         from seedproof.report.overview_html import render_short
 
-        return render_short(self._overview(()), self._first_figure(self._figures()))
+        return render_short(self._overview(()), self._first_figure())
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield self._render(())

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import quote
 
@@ -102,11 +101,12 @@ class SideBySide(Result, ByName[Report]):
         """
         self._check_columns(show)
         save_files(folder, self._texts((), command))
+        place = os.fspath(folder).rstrip("/")  # a path or a URL
         for arm, report in self.items():
             name = quote(arm, safe=" +=,")
             known = can_show(report.measurement)
             report.save(
-                Path(folder) / (f"_{name}" if name[0] == "." else name),
+                f"{place}/_{name}" if name[0] == "." else f"{place}/{name}",
                 show=[column for column in show if column in known],
                 command=command,
             )

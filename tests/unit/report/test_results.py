@@ -145,6 +145,15 @@ def test_notebooks_get_headline_key_figures_and_one_chart(result):
         assert key.title in short
 
 
+def test_the_short_form_reads_no_examples():
+    """A notebook shows a report of millions of examples at once, or one whose table is gone."""
+    report = MAKERS["Report"]()
+    for file in report._scratch.path.iterdir():
+        file.unlink()
+
+    assert report.view().headline in report._repr_html_()
+
+
 def test_columns_that_are_not_there_are_refused(result):
     """The same error whatever is asked for."""
     for ask in (result.text, result.to_html):
