@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from seedproof.api.compare import compare, compare_versions
     from seedproof.api.gate import gate
     from seedproof.api.measure import measure, measure_arms
+    from seedproof.comparison.arms.result import ComparedArm
     from seedproof.comparison.effect import Effect
     from seedproof.errors import SeedproofError
     from seedproof.integrations.sklearn import study_estimator
@@ -18,29 +19,42 @@ if TYPE_CHECKING:
     from seedproof.predictions.options import LoadOptions
     from seedproof.predictions.predictions import Check, Predictions
     from seedproof.records.columns import Columns
-    from seedproof.report.blame import blame
+    from seedproof.report.blame import BlameReport, blame
+    from seedproof.report.chart import Chart
     from seedproof.report.comparison.report import ComparisonReport
-    from seedproof.report.planning import plan
+    from seedproof.report.gate_report import GateReport
+    from seedproof.report.planning import Plan, plan
     from seedproof.report.report import Report
+    from seedproof.report.result import Result
+    from seedproof.report.side_by_side import SideBySide
+    from seedproof.report.versions import VersionReport
     from seedproof.seeds.plan import SeedPlan
     from seedproof.training.dynamics import Dynamics
     from seedproof.training.run import Run, current_run
     from seedproof.training.study import Study
 
 __all__ = [
+    "BlameReport",
+    "Chart",
     "Check",
     "Columns",
+    "ComparedArm",
     "ComparisonReport",
     "Dynamics",
     "Effect",
     "Estimate",
+    "GateReport",
     "LoadOptions",
+    "Plan",
     "Predictions",
     "Report",
+    "Result",
     "Run",
     "SeedPlan",
     "SeedproofError",
+    "SideBySide",
     "Study",
+    "VersionReport",
     "__version__",
     "blame",
     "compare",
@@ -54,19 +68,27 @@ __all__ = [
 ]
 
 _HOMES = {
+    "BlameReport": "seedproof.report.blame",
+    "Chart": "seedproof.report.chart",
     "Check": "seedproof.predictions.predictions",
     "Columns": "seedproof.records.columns",
+    "ComparedArm": "seedproof.comparison.arms.result",
     "ComparisonReport": "seedproof.report.comparison.report",
     "Dynamics": "seedproof.training.dynamics",
     "Effect": "seedproof.comparison.effect",
     "Estimate": "seedproof.measurement.intervals",
+    "GateReport": "seedproof.report.gate_report",
     "LoadOptions": "seedproof.predictions.options",
+    "Plan": "seedproof.report.planning",
     "Predictions": "seedproof.predictions.predictions",
     "Report": "seedproof.report.report",
+    "Result": "seedproof.report.result",
     "Run": "seedproof.training.run",
     "SeedPlan": "seedproof.seeds.plan",
     "SeedproofError": "seedproof.errors",
+    "SideBySide": "seedproof.report.side_by_side",
     "Study": "seedproof.training.study",
+    "VersionReport": "seedproof.report.versions",
     "blame": "seedproof.report.blame",
     "compare": "seedproof.api.compare",
     "compare_versions": "seedproof.api.compare",

@@ -102,7 +102,7 @@ def check_texts(report: sp.Report) -> None:
 def check_pictures(report: sp.Report, file_format: str = "svg") -> None:
     """Accepts figures that can all be drawn; drawings are well-formed."""
     for figure in build_figures(report.measurement):
-        picture = report.picture(figure.name, file_format)
+        picture = report.figure(figure.name).to_bytes(file_format)
         if file_format == "svg":
             ET.fromstring(picture)  # noqa: S314 - drawn by us
         else:

@@ -77,7 +77,8 @@ def compare(
     """
     parse_memory(options.get("memory", "2GB"))
     asked = known_metrics(metrics)
-    reports = _reports(*as_list(targets))
+    several: Any = [targets] if isinstance(targets, Report) else targets
+    reports = _reports(*as_list(several))
     if reports is not None:
         check_options(["report"], {**options, "skip_damaged": None})
         extra = {"paired": paired, "match_rates": match_rates, "metrics": asked is not None}

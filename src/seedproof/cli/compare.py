@@ -71,7 +71,7 @@ def compare(
     with watching(Console(stderr=True)) as reading["progress"]:
         found: Any
         if is_of_versions:
-            written = "versions.json, versions.txt, examples.parquet"
+            written = "versions.html, versions.json, versions.txt, examples.parquet"
             found = api.compare_versions(old or "", new or "", **reading)
         else:
             written = "comparison.html, comparison.json"

@@ -11,9 +11,6 @@ from seedproof.errors import OptionError, first_line
 
 if TYPE_CHECKING:
     from seedproof.predictions.options import LoadOptions
-    from seedproof.report.gate_report import GateReport
-
-STYLES = {"PASS": "green", "FAIL": "red", "INVESTIGATE": "yellow"}
 
 
 @options.reads_predictions
@@ -94,8 +91,10 @@ def gate(
         _write("--markdown", markdown, report.to_markdown(command=options.command_line()))
     if as_json:
         sys.stdout.write(report.to_json())
+    elif sys.stdout.isatty():
+        report.show()
     else:
-        _show(report)
+        typer.echo(report.text())
     raise typer.Exit(report.exit_code)
 
 
@@ -127,16 +126,3 @@ def _unwritable(option: str, path: Path, reason: str) -> OptionError:
         reason=reason,
         usual_name="gate.xml" if option == "--junit" else "gate.md",
     )
-
-
-def _show(report: "GateReport") -> None:
-    if not sys.stdout.isatty():
-        typer.echo(str(report))
-        return
-    from rich.console import Console
-    from rich.text import Text
-
-    text = Text(str(report))
-    for word, style in STYLES.items():
-        text.highlight_regex(f"(?m)^{word}", style=f"bold {style}")
-    Console(soft_wrap=True).print(text)

@@ -48,5 +48,5 @@ def report(
                 ending=ending,
             )
         path = out or Path(f"{figure}.{chosen}")
-        found.picture(figure, chosen, path)
+        found.figure(figure).save(path, chosen)
     typer.echo(f"Written to {path}", err=True)

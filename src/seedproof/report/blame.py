@@ -2,11 +2,12 @@
 
 import os
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from rich.console import Console, ConsoleOptions, RenderResult
+import pyarrow as pa
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
@@ -16,8 +17,12 @@ from seedproof.errors import NotFoundError, OptionError
 from seedproof.messages import Message, printable
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
+from seedproof.report import blame_overview
+from seedproof.report.figures.base import Figure
 from seedproof.report.numbers import MINUS, NO_BREAK, WithUnit
-from seedproof.report.text import MAX_LINE, plain_text
+from seedproof.report.overview import Overview
+from seedproof.report.result import Result, refuse_columns
+from seedproof.report.text import MAX_LINE
 from seedproof.typing import Progress
 
 # If varying any one source alone leaves nearly all flips, the training hardly heeds its sources.
@@ -73,9 +78,9 @@ def blame(
     return BlameReport(blame_runs(shards, seeds, progress=progress))
 
 
-@dataclass(frozen=True)
-class BlameReport:
-    """Which randomness is to blame, for people and as JSON.
+@dataclass(frozen=True, eq=False, repr=False)
+class BlameReport(Result):
+    """Which source of randomness causes the flips, for people and as JSON.
 
     Args:
         result: Shares of flips and of logits.
@@ -83,20 +88,28 @@ class BlameReport:
 
     result: Blame
 
+    _page_file = "blame.html"
+    _json_file = "blame.json"
+    _columns: ClassVar = {
+        "of": pa.string(),
+        "source": pa.string(),
+        "share": pa.string(),
+        "value": pa.float64(),
+        "low": pa.float64(),
+        "high": pa.float64(),
+        "is_resolved": pa.bool_(),
+    }
+
     def summary(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return everything as plain data."""
         return self.result.summary()
 
-    def to_json(self) -> str:
-        """The summary as JSON text."""
-        return self.result.to_json()
-
     def sentences(self) -> tuple[Message, ...]:
-        """What may be said, the most important first."""
+        """Return what may be said, the most important first."""
         return tuple(_sentences(self.result))
 
     def notes(self) -> tuple[Message, ...]:
-        """What a person should know beside the figures."""
+        """Return what limits the figures."""
         return tuple(_notes(self.result))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -115,8 +128,38 @@ class BlameReport:
         for note in self.notes():
             yield Text(textwrap.fill(f"Note: {note}", width), style="dim")
 
-    def __str__(self) -> str:
-        return plain_text(self)
+    def _render(self, show: Sequence[str]) -> RenderableType:
+        refuse_columns(show)
+        return self
+
+    def _records(self) -> list[dict[str, Any]]:
+        return blame_overview.records(self.result)
+
+    def _figures(self) -> tuple[Figure, ...]:
+        return blame_overview.build_figures(self.result)
+
+    def _overview(self, show: Sequence[str]) -> Overview:
+        refuse_columns(show)
+        return blame_overview.build_overview(
+            self.result,
+            title=_title(self.result),
+            sentences=self.sentences(),
+            notes=self.notes(),
+            cells={
+                kind: (
+                    *(
+                        (source, _cell(first), _cell(shares.total[source]))
+                        for source, first in shares.first.items()
+                    ),
+                    ("interaction", _cell(shares.interaction), ""),
+                )
+                for kind, shares in blame_overview.kinds(self.result)
+            },
+            legend=LEGEND,
+        )
+
+    def _about(self) -> str:
+        return f"of {self.result.n_runs:,} runs: {blame_overview.headline(self.result)}"
 
 
 def _title(found: Blame) -> Message:

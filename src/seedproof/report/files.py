@@ -1,10 +1,7 @@
-"""Where reports go: files, folders, and the temporary folder that goes with a report."""
+"""Files and folders that reports are written to."""
 
 import os
-import shutil
-import weakref
 from collections.abc import Mapping
-from pathlib import Path
 
 import pyarrow.fs
 
@@ -84,9 +81,3 @@ def _copy(source: Location, target: Location) -> None:
             source_filesystem=source.files,
             destination_filesystem=target.files,
         )
-
-
-def remove_with(owner: object, scratch: Path | None) -> None:
-    """Remove a temporary folder as soon as its owner is gone."""
-    if scratch is not None:
-        weakref.finalize(owner, shutil.rmtree, scratch, ignore_errors=True)

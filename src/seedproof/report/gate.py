@@ -1,6 +1,5 @@
 """The verdicts of a gate in words: for a terminal, a pull request, CI systems and programs."""
 
-import json
 import re
 import textwrap
 from collections.abc import Mapping
@@ -22,7 +21,14 @@ from seedproof.measurement.intervals import SPREAD_FROM, Estimate
 from seedproof.messages import Message, printable
 from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.card import Unit, card
-from seedproof.report.numbers import NO_BREAK, WithUnit, number_format, sign, with_minus
+from seedproof.report.numbers import (
+    NO_BREAK,
+    SAME_DECIMALS,
+    WithUnit,
+    number_format,
+    sign,
+    with_minus,
+)
 from seedproof.report.text import PLAIN_WIDTH
 
 FORMAT = 1
@@ -64,7 +70,7 @@ def headline(result: GateResult) -> Message:
 
 def sentence(check: Check) -> Message:
     """What was found, and how it stands to the limit."""
-    value = _value(check)
+    value = value_text(check)
     # After the baseline of a change a comma ends the aside.
     comma = "," if value.code == "change" else ""
     code, relation = _relation(check)
@@ -111,9 +117,9 @@ def advice(check: Check) -> Message | None:
     )
 
 
-def _value(check: Check) -> Message:
-    """The value with its interval, or the change against the baseline with its own."""
-    rule, effect, unit = check.rule, check.effect, _unit(check.rule.metric)
+def value_text(check: Check) -> Message:
+    """Return the value with its interval, or the change against the baseline with its own."""
+    rule, effect, unit = check.rule, check.effect, unit_of(check.rule.metric)
     if effect is None or check.baseline is None:
         near = NearLimit(check.found, unit, rule.limit)
         return Message("value", "{value}", value=near)
@@ -163,7 +169,7 @@ def _caveat(check: Check) -> str:
 
 def limit_text(rule: Rule) -> Message:
     """A limit as people say it: "at most 5 %", or the margin against a baseline."""
-    unit = _unit(rule.metric)
+    unit = unit_of(rule.metric)
     if rule.kind == "no-worse":
         is_ratio = scale_of(rule.metric) == "ratio"
         of_margin: Unit = "percent" if is_ratio else "points" if unit == "percent" else unit
@@ -179,7 +185,8 @@ def _exact(limit: float, unit: Unit) -> str:
     return text + (f"{NO_BREAK}pt" if (text, unit) == ("1", "points") else sign(unit))
 
 
-def _unit(metric: str) -> Unit:
+def unit_of(metric: str) -> Unit:
+    """Return the unit that a metric is written in."""
     return card(metric).unit if metric in METRIC_NAMES else "score"
 
 
@@ -208,7 +215,7 @@ class NearLimit:
 
     def _written(self, value: float) -> str:
         factor = 100 if self.unit in {"percent", "points"} else 1
-        scaled = factor * value
+        scaled = round(factor * value, SAME_DECIMALS)
         first = ".2f" if self.unit == "ratio" else number_format(scaled, self.unit)
         for spec in (first, *(f".{n_digits}f" for n_digits in range(2, 8))):
             beyond = round(float(format(scaled, spec)) - factor * self.limit, 9)
@@ -258,7 +265,7 @@ def as_markdown(result: GateResult, *, command: str | None = None) -> str:
         cells = (
             f"{SIGNS[check.outcome]} {check.outcome}",
             _escaped(check.rule.metric),
-            str(_value(check)),
+            str(value_text(check)),
             str(limit_text(check.rule)),
             str(advice(check) or "–"),
         )
@@ -324,9 +331,9 @@ def _plain_spaces(words: str) -> str:
     return words.replace(NO_BREAK, " ")
 
 
-def as_json(result: GateResult) -> str:
-    """The verdicts as plain data, with the sentences of the terminal."""
-    content = {
+def summary(result: GateResult) -> dict[str, Any]:
+    """Return the verdicts as plain data, with the sentences of the terminal."""
+    return {
         "format": FORMAT,
         "outcome": result.outcome,
         "exit_code": result.exit_code,
@@ -334,7 +341,6 @@ def as_json(result: GateResult) -> str:
         "checks": [_plain(check) for check in result.checks],
         "notes": [str(note) for note in result.notes],
     }
-    return json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _plain(check: Check) -> dict[str, Any]:

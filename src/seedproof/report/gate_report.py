@@ -1,20 +1,73 @@
 """The result of a gate, and the files that a CI system reads."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from seedproof.comparison.gate.judge import GateResult
+import pyarrow as pa
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.text import Text
+
+from seedproof.comparison.gate.judge import Check, GateResult
+from seedproof.comparison.gate.rules import limit_of
+from seedproof.measurement.intervals import Estimate
+from seedproof.messages import printable
+from seedproof.metrics.card import Unit
 from seedproof.report import gate as formats
+from seedproof.report.figures.base import Figure
+from seedproof.report.figures.intervals import Line, Mark, intervals
+from seedproof.report.numbers import WithUnit
+from seedproof.report.overview import Overview, Section, TextTable
+from seedproof.report.result import ESTIMATE_COLUMNS, Result, estimate_cells, refuse_columns
+from seedproof.report.text import MAX_LINE
+from seedproof.report.view import KeyFigure
+
+STYLES = {"PASS": "green", "FAIL": "red", "INVESTIGATE": "yellow"}
+RULES = "Rules"
+# More rules have no room next to each other; the table has all.
+MAX_KEYS = 4
+MARKS: dict[str, Mark] = {"pass": "good", "fail": "bad", "investigate": "open"}
+MEANINGS: dict[Mark, str] = {
+    "good": "the rule holds",
+    "bad": "the rule is broken",
+    "open": "open: the interval straddles the limit, or there are too few runs",
+}
+BRACKETS = (
+    "Brackets are 95\N{NO-BREAK SPACE}% intervals. A rule holds or is broken only if they say so."
+)
 
 
-@dataclass(frozen=True, eq=False)
-class GateReport:
-    """What a gate decided: `print` it, or ask it for the file that a CI system reads.
+@dataclass(frozen=True, eq=False, repr=False)
+class GateReport(Result):
+    """The verdict of a gate: `print` it, or ask it for the file that a CI system reads.
 
     Args:
         result: The verdicts.
+
+    >>> import seedproof as sp
+    >>> runs = [[0, 1, 1, 0], [0, 1, 0, 0], [0, 1, 1, 0]]
+    >>> report = sp.gate(runs, max={"ambiguity": 0.5})
+    >>> report.outcome, report.exit_code
+    ('pass', 0)
+    >>> report
+    <GateReport pass: 1 rule, 3 runs>
     """
 
     result: GateResult
+
+    _page_file = "gate.html"
+    _json_file = "gate.json"
+    _columns: ClassVar = {
+        "kind": pa.string(),
+        "metric": pa.string(),
+        "limit": pa.float64(),
+        "outcome": pa.string(),
+        "reason": pa.string(),
+        **ESTIMATE_COLUMNS,
+        "baseline_value": pa.float64(),
+        "more_runs": pa.int64(),
+    }
 
     @property
     def outcome(self) -> str:
@@ -26,16 +79,21 @@ class GateReport:
         """0, 1 or 3."""
         return self.result.exit_code
 
-    def to_json(self) -> str:
-        """The verdicts as JSON text."""
-        return formats.as_json(self.result)
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """The verdict on each rule, in the order of the rules."""
+        return self.result.checks
+
+    def summary(self) -> dict[str, Any]:
+        """Return the verdicts as plain data."""
+        return formats.summary(self.result)
 
     def to_junit(self) -> str:
-        """The verdicts as JUnit XML, one test case for each rule."""
+        """Return the verdicts as JUnit XML, one test case per rule."""
         return formats.as_junit(self.result)
 
     def to_markdown(self, *, command: str | None = None) -> str:
-        """The verdicts as a comment for a pull request.
+        """Return the verdicts as a comment for a pull request.
 
         Args:
             command: The command that made it, for the end of the comment.
@@ -45,5 +103,126 @@ class GateReport:
         """
         return formats.as_markdown(self.result, command=command)
 
-    def __str__(self) -> str:
-        return formats.as_text(self.result)
+    def _render(self, show: Sequence[str]) -> RenderableType:
+        refuse_columns(show)
+        return _Colored(self.result)
+
+    def _records(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "kind": check.rule.kind,
+                "metric": check.rule.metric,
+                "limit": check.rule.limit,
+                "outcome": check.outcome,
+                "reason": check.reason,
+                **estimate_cells(check.found),
+                "baseline_value": None if check.baseline is None else check.baseline.value,
+                "more_runs": check.more_runs,
+            }
+            for check in self.checks
+        ]
+
+    def _figures(self) -> tuple[Figure, ...]:
+        return tuple(_figure(index, check) for index, check in enumerate(self.checks, start=1))
+
+    def _first_figure(self) -> Figure | None:
+        deciding = [check.outcome == self.result.outcome for check in self.checks]
+        pairs = zip(self._figures(), deciding, strict=True)
+        return next((figure for figure, decides in pairs if decides), None)
+
+    def _overview(self, show: Sequence[str]) -> Overview:
+        refuse_columns(show)
+        rows = tuple(
+            (
+                check.rule.metric,
+                check.outcome,
+                str(formats.value_text(check)),
+                str(formats.limit_text(check.rule)),
+                str(formats.advice(check) or "–"),
+            )
+            for check in self.checks
+        )
+        header = ("metric", "verdict", "value, with its 95 % interval", "limit", "what to do")
+        return Overview(
+            headline=str(formats.headline(self.result)),
+            title=f"{len(self.checks):,} {_rules(len(self.checks))}, {self.result.n_runs:,} runs",
+            sentences=tuple(
+                (check.outcome.capitalize(), str(formats.sentence(check))) for check in self.checks
+            ),
+            key_figures=tuple(_key_figure(check) for check in self.checks[:MAX_KEYS]),
+            sections=(Section(RULES, "Every rule and its verdict", (TextTable(header, rows),)),),
+            notes=tuple(map(str, self.result.notes)),
+            brackets=BRACKETS,
+        )
+
+    def _about(self) -> str:
+        n_rules = len(self.checks)
+        return f"{self.outcome}: {n_rules:,} {_rules(n_rules)}, {self.result.n_runs:,} runs"
+
+
+def _rules(n_rules: int) -> str:
+    return "rule" if n_rules == 1 else "rules"
+
+
+@dataclass(frozen=True)
+class _Colored:
+    """The verdicts in colors, as wide as the terminal."""
+
+    result: GateResult
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        text = Text(formats.as_text(self.result, width=min(options.max_width, MAX_LINE)))
+        for word, style in STYLES.items():
+            text.highlight_regex(f"(?m)^{word}", style=f"bold {style}")
+        yield text
+
+
+def _key_figure(check: Check) -> KeyFigure:
+    """Return a rule as one of the figures that stand first."""
+    return KeyFigure(
+        name=check.rule.metric,
+        title=check.rule.metric,
+        value=str(WithUnit(check.found.value, formats.unit_of(check.rule.metric))),
+        unit="",
+        interval=f"{check.outcome}: {formats.limit_text(check.rule)}",
+        meaning=formats.sentence(check),
+        bar=None,
+    )
+
+
+def _figure(index: int, check: Check) -> Figure:
+    """Return a rule as a chart: its value or its change, with the limit as a line."""
+    estimate, unit, axis, limit = _drawn(check)
+    return intervals(
+        f"rule_{index}",
+        f"{printable(check.rule.metric)}: {formats.limit_text(check.rule)}",
+        [Line("measured", estimate, MARKS[check.outcome])],
+        section=RULES,
+        axis=axis if limit is None else f"{axis} (line: the limit)",
+        unit=unit,
+        marks=MEANINGS,
+        reference=limit,
+        takeaway=formats.sentence(check),
+    )
+
+
+def _drawn(check: Check) -> tuple[Estimate, Unit, str, float | None]:
+    """Return what is drawn of a rule, in which unit, the title of its axis, and its limit."""
+    effect, unit = check.effect, formats.unit_of(check.rule.metric)
+    name = printable(check.rule.metric)
+    if check.rule.kind != "no-worse":
+        return check.found, unit, f"{name}{_in_unit(unit)}", check.rule.limit
+    if effect is None or effect.value is None:  # a ratio to a baseline of 0
+        return check.found, unit, f"{name}{_in_unit(unit)}", None
+    low, high = (
+        None if end is None or not math.isfinite(end) else end for end in (effect.low, effect.high)
+    )
+    change, limit = Estimate(effect.value, low, high), limit_of(check.rule)
+    if effect.scale == "ratio":
+        return change, "score", f"{name}, times the baseline", limit
+    unit = "points" if unit == "percent" else unit
+    return change, unit, f"{name}, change from the baseline{_in_unit(unit)}", limit
+
+
+def _in_unit(unit: Unit) -> str:
+    return {"percent": ", %", "points": ", points", "nats": ", nats"}.get(unit, "")

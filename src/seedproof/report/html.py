@@ -73,11 +73,6 @@ def render_page(
     )
 
 
-def render_short(measurement: Measurement) -> str:
-    """A short form for notebooks: the verdict, the sentences and the figures, without scripts."""
-    return template("short.html").render(view=build_view(measurement))
-
-
 def view_with_cards(view: View) -> dict[str, Any]:
     """The view as the template reads it, with every card as HTML."""
 

@@ -9,6 +9,9 @@ NO_BREAK = "\N{NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
 # From here on a number with four digits that count has none behind the point.
 MANY = 1000
+# Sums in another order differ in their last bits, which must not decide how a tie is rounded:
+# 76.05 and 76.05000000000003 are one figure and have one text.
+SAME_DECIMALS = 9
 
 
 def bracketed(value: Estimate, unit: Unit) -> str:
@@ -34,9 +37,15 @@ def number_format(scaled: float, unit: Unit) -> str:
 
 
 def with_minus(scaled: float, number_format: str) -> str:
-    """A number in a format, with a true minus sign before it."""
-    text = format(scaled, number_format)
+    """Return a number in a format, with a true minus sign before it."""
+    text = format(round(scaled, SAME_DECIMALS), number_format)
     return text.replace("-", MINUS, 1) if text.startswith("-") else text
+
+
+def signless(value: float) -> str:
+    """Return a share or a difference of shares in percent; what rounds to 0 has no sign."""
+    text = number(value, "percent")
+    return "0.0" if text == f"{MINUS}0.0" else text
 
 
 def sign(unit: Unit) -> str:

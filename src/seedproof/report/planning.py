@@ -1,12 +1,12 @@
 """`sp.plan`: how many seeds a difference needs, and what a number of seeds can show."""
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
-from rich.console import Console, ConsoleOptions, RenderResult
+import pyarrow as pa
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
 from seedproof.comparison.effect import POWER
 from seedproof.comparison.planning.answers import Answer, Ask, Kind, Reach, kind_of
@@ -23,9 +23,12 @@ from seedproof.comparison.planning.power import (
 from seedproof.errors import OptionError
 from seedproof.measurement.intervals import CONFIDENCE
 from seedproof.messages import Message
+from seedproof.report import planning_overview
+from seedproof.report.figures.base import Figure
+from seedproof.report.overview import Overview
 from seedproof.report.planning_text import Figures, lines, notes, sentences
 from seedproof.report.report import Report
-from seedproof.report.text import plain_text
+from seedproof.report.result import Result, refuse_columns
 from seedproof.typing import is_count
 
 FORMAT = 1
@@ -35,22 +38,43 @@ SEVERAL = (5, 10, 20, 50)
 USUAL_CVS = (0.1, 0.3)
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan(Result):
     """How many seeds to make: `print` it, or take its figures.
 
     Args:
-        answers: One for each effect that was asked for.
+        answers: One per effect that was asked for.
         reaches: What numbers of seeds can show.
         figures: What both were computed from.
+
+    >>> import seedproof as sp
+    >>> plan = sp.plan(sd=0.012, detect=0.01)
+    >>> plan
+    <Plan: 24 seeds per arm are needed>
+    >>> plan.answers[0].n_seeds
+    24
     """
 
     answers: tuple[Answer, ...]
     reaches: tuple[Reach, ...]
     figures: Figures
 
+    _page_file = "plan.html"
+    _json_file = "plan.json"
+    _columns: ClassVar = {
+        "question": pa.string(),
+        "kind": pa.string(),
+        "effect": pa.float64(),
+        "given": pa.float64(),
+        "n_seeds": pa.int64(),
+        "n_seeds_low": pa.int64(),
+        "n_seeds_high": pa.int64(),
+        "observed": pa.float64(),
+        "detectable": pa.float64(),
+    }
+
     def summary(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return everything as plain data."""
         return {
             "format": FORMAT,
             **asdict(self.figures),
@@ -58,23 +82,36 @@ class Plan:
             "reaches": [asdict(reach) for reach in self.reaches],
         }
 
-    def to_json(self) -> str:
-        """The summary as JSON text."""
-        return json.dumps(self.summary(), ensure_ascii=False, allow_nan=False) + "\n"
-
     def sentences(self) -> tuple[Message, ...]:
-        """The answers, and how to read what seeds can show."""
+        """Return the answers, and how to read what seeds can show."""
         return tuple(sentences(self.answers, self.reaches, self.figures))
 
     def notes(self) -> tuple[Message, ...]:
-        """What the figures take for granted."""
+        """Return what the figures take for granted."""
         return tuple(notes(self.answers, self.reaches, self.figures))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield from lines(self.answers, self.reaches, self.figures, width=options.max_width)
 
-    def __str__(self) -> str:
-        return plain_text(self)
+    def _render(self, show: Sequence[str]) -> RenderableType:
+        refuse_columns(show)
+        return self
+
+    def _records(self) -> list[dict[str, Any]]:
+        return planning_overview.records(self.answers, self.reaches)
+
+    def _figures(self) -> tuple[Figure, ...]:
+        return planning_overview.build_figures(self.answers, self.reaches)
+
+    def _overview(self, show: Sequence[str]) -> Overview:
+        refuse_columns(show)
+        return planning_overview.build_overview(self.answers, self.reaches, self.figures)
+
+    def __repr__(self) -> str:
+        return f"<Plan: {self._about()}>"
+
+    def _about(self) -> str:
+        return planning_overview.headline(self.answers, self.reaches)
 
 
 def plan(

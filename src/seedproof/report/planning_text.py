@@ -202,20 +202,22 @@ def _table(reaches: Sequence[Reach], figures: Figures) -> Table:
     table.add_column(f"true, {100 * figures.power:g}{NO_BREAK}% power", justify="right")
     before = ""
     for reach in reaches:
-        name = _name(reach)
-        cells = (_size(reach, reach.observed), _size(reach, reach.detectable))
+        name = name_of(reach)
+        cells = (size_of(reach, reach.observed), size_of(reach, reach.detectable))
         table.add_row("" if name == before else name, f"{reach.n_seeds:,}", *cells)
         before = name
     return table
 
 
-def _name(reach: Reach) -> str:
+def name_of(reach: Reach) -> str:
+    """Return what differs, with what is assumed of it."""
     if reach.kind == "mean":
         return "mean" if reach.given is None else f"mean (sd {reach.given:.3g})"
     return "standard deviation" if reach.kind == "sd" else f"flip rate (cv {reach.given:.2g})"
 
 
-def _size(reach: Reach, effect: float) -> str:
+def size_of(reach: Reach, effect: float) -> str:
+    """Return an effect as text."""
     if reach.kind == "mean":
         return f"{effect:.2f}{NO_BREAK}sd" if reach.given is None else f"{effect:.3g}"
     if effect > LARGEST_RATIO:

@@ -1,71 +1,87 @@
-"""The report object: what a person holds after measuring."""
+"""The report of a measurement."""
 
-import os
-from collections.abc import Iterator, KeysView, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
+from rich.console import RenderableType
 
 from seedproof.errors import UnknownNameError
 from seedproof.measurement.dynamics.result import DynamicsMeasurement
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.intervals import Estimate
 from seedproof.measurement.result import Measurement
-from seedproof.report.files import remove_with, save_files, write_file
-from seedproof.report.text import as_text
-from seedproof.report.view import View, build_view
+from seedproof.metrics.card import card
+from seedproof.records.location import Location
+from seedproof.report.figures import Figure, build_figures
+from seedproof.report.figures.votes import votes
+from seedproof.report.named import ByName, WrittenEstimate
+from seedproof.report.overview import Overview, Section, TextTable
+from seedproof.report.result import ESTIMATE_COLUMNS, Result, estimate_cells
+from seedproof.report.scratch import HoldsScratch, ScratchFolder
+from seedproof.report.text import render
+from seedproof.report.view import Row, View, build_view
 from seedproof.typing import FloatArray
 
+HEADER = ("metric", "value", "95 % interval", "over")
 
-class Report:
-    """What measuring found: `print` it, ask it for a figure, look at its examples.
+
+class Report(HoldsScratch, Result, ByName[Estimate]):
+    """How much of the predictions the seed decided: a mapping of metrics to estimates.
+
+    `print` it, ask it for a figure, look at its examples, or save its page.
 
     Args:
         measurement: The figures.
-        scratch: A temporary folder to be removed together with the report.
+        scratch: A temporary folder to be removed together with the report and its copies.
+
+    >>> import seedproof as sp
+    >>> report = sp.measure([[0, 1, 1, 0], [0, 1, 0, 0], [0, 1, 1, 0]])
+    >>> print(report["flip_rate"])
+    16.7 % [0.7, 100.0] over runs × examples
+    >>> report.get("accuracy") is None
+    True
+    >>> report.examples["flip_rate"].to_pylist()
+    [0.0, 0.0, 0.6666666666666666, 0.0]
     """
 
+    _page_file = "report.html"
+    _json_file = "summary.json"
+    _columns: ClassVar = {"metric": pa.string(), **ESTIMATE_COLUMNS, "unit": pa.string()}
+
     def __init__(self, measurement: Measurement, scratch: Path | None = None) -> None:
+        super().__init__(scratch)
         self.measurement = measurement
-        remove_with(self, scratch)
 
-    def __getitem__(self, name: str) -> Estimate:
-        metrics = self.measurement.metrics
-        if name not in metrics:
-            places = [
-                f"report.explanations[{method!r}].metrics"
-                for method, explained in self.explanations.items()
-                if name in explained.metrics
-            ]
-            if self.dynamics is not None and name in self.dynamics.metrics:
-                places.append("report.dynamics.metrics")
-            raise UnknownNameError(
-                "There is no metric {metric!r} in this report. It has: {known}.{elsewhere}",
-                metric=name,
-                known=tuple(metrics),
-                elsewhere="".join(f" {place} has it." for place in places),
-                places=tuple(places),
-            )
-        return metrics[name]
+    @property
+    def _entries(self) -> Mapping[str, Estimate]:
+        return self.metrics
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.measurement.metrics)
-
-    def __len__(self) -> int:
-        return len(self.measurement.metrics)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.measurement.metrics
-
-    def keys(self) -> KeysView[str]:
-        """Names of all figures, so that `dict(report)` works."""
-        return self.measurement.metrics.keys()
+    def _unknown(self, name: str) -> UnknownNameError:
+        places = [
+            f"report.explanations[{method!r}].metrics"
+            for method, explained in self.explanations.items()
+            if name in explained.metrics
+        ]
+        if self.dynamics is not None and name in self.dynamics.metrics:
+            places.append("report.dynamics.metrics")
+        return UnknownNameError(
+            "There is no metric {metric!r} in this report. It has: {known}.{elsewhere}",
+            metric=name,
+            known=tuple(self.measurement.metrics),
+            elsewhere="".join(f" {place} has it." for place in places),
+            places=tuple(places),
+        )
 
     @property
     def metrics(self) -> Mapping[str, Estimate]:
         """Every figure by name."""
-        return self.measurement.metrics
+        return {
+            name: WrittenEstimate.of(estimate, card(name).unit)
+            for name, estimate in self.measurement.metrics.items()
+        }
 
     @property
     def explanations(self) -> Mapping[str, ExplanationMeasurement]:
@@ -74,7 +90,7 @@ class Report:
 
     @property
     def dynamics(self) -> DynamicsMeasurement | None:
-        """How much single runs waver over their steps, and how well one tells of all.
+        """Changes of single runs over their steps, and how well one run predicts the others.
 
         None if no run was traced.
         """
@@ -82,7 +98,7 @@ class Report:
 
     @property
     def examples(self) -> pa.Table:
-        """One row for each example, in the order of their ids."""
+        """One row per example, in the order of their ids."""
         return self.measurement.examples()
 
     @property
@@ -91,7 +107,7 @@ class Report:
         return self.measurement.detail["flip_matrix"]
 
     def view(self, *, show: Sequence[str] = ()) -> View:
-        """The report in words and rows, as plain data.
+        """Return the report in words and rows, as plain data.
 
         Args:
             show: Further columns of your own to show with examples, such as a text; "tokens" for
@@ -103,101 +119,73 @@ class Report:
         return build_view(self.measurement, show=show)
 
     def summary(self) -> dict[str, Any]:
-        """Everything but the examples, as plain data: what `summary.json` holds."""
+        """Return everything but the examples, as plain data: the content of `summary.json`."""
         return self.measurement.summary()
 
-    def to_json(self) -> str:
-        """The summary as JSON text."""
-        return self.measurement.to_json()
+    def _render(self, show: Sequence[str]) -> RenderableType:
+        return render(self.view(show=show))
 
-    def to_html(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        *,
-        show: Sequence[str] = (),
-        command: str | None = None,
-    ) -> str:
-        """The page that a colleague reads: one file that loads nothing and sends nothing.
-
-        Args:
-            path: Where to write it; None writes nothing.
-            show: Further columns of your own to show with examples, such as a text; "tokens" for
-                the words of explained examples.
-            command: The command that made it, for the box at its end.
-
-        Returns:
-            The page.
-        """
+    def _page(self, show: Sequence[str], command: str | None) -> str:
         from seedproof.report.html import render_page
 
-        page = render_page(self.measurement, show=show, command=command)
-        if path is not None:
-            write_file(path, page.encode())
-        return page
+        return render_page(self.measurement, show=show, command=command)
 
-    def to_png(self, figure: str, path: str | os.PathLike[str] | None = None) -> bytes:
-        """One chart as a PNG picture, drawn without a browser.
+    def _records(self) -> list[dict[str, Any]]:
+        return [
+            {"metric": name, **estimate_cells(estimate), "unit": card(name).unit}
+            for name, estimate in self.measurement.metrics.items()
+        ]
 
-        Args:
-            figure: Its name, such as "flip_matrix".
-            path: Where to write it; None writes nothing.
+    def _figures(self) -> tuple[Figure, ...]:
+        return build_figures(self.measurement)
 
-        Returns:
-            The picture.
-        """
-        return self.picture(figure, "png", path)
+    def _first_figure(self) -> Figure:
+        # A few marks however many runs there are, and made without reading the examples.
+        return votes(self.measurement)
 
-    def picture(
-        self, figure: str, file_format: str, path: str | os.PathLike[str] | None = None
-    ) -> bytes:
-        """One chart as a picture for a paper, drawn without a browser.
+    def _overview(self, show: Sequence[str]) -> Overview:
+        view = self.view(show=show)
+        tables = [TextTable(HEADER, _cells(view.rows))]
+        tables += [
+            TextTable(
+                (*HEADER[:3], "drawn twice" if reasons.has_floor else "over"),
+                tuple(
+                    (
+                        row.name,
+                        row.value,
+                        row.interval,
+                        row.floor if reasons.has_floor else row.over,
+                    )
+                    for row in reasons.rows
+                ),
+                title=f"reasons by {reasons.title}",
+            )
+            for reasons in view.reasons
+        ]
+        if view.dynamics is not None:
+            rows = _cells(view.dynamics.rows)
+            tables.append(TextTable(HEADER, rows, title="one run over its steps"))
+        return Overview(
+            headline=view.headline,
+            title=view.title,
+            sentences=tuple((str(one.topic), str(one.text)) for one in view.sentences),
+            key_figures=view.key_figures,
+            sections=(Section("Figures", "Every figure", tuple(tables)),),
+            notes=view.notes,
+        )
 
-        Args:
-            figure: Its name, such as "flip_matrix".
-            file_format: `png`, `svg` or `pdf`.
-            path: Where to write it; None writes nothing.
+    def _examples_file(self) -> Location:
+        return self.measurement.examples_file
 
-        Returns:
-            The picture.
-        """
-        from seedproof.report import charts
-        from seedproof.report.figures import build_figures
+    def _move_examples(self, scratch: ScratchFolder) -> None:
+        place = scratch.moved(self.measurement.examples_file)
+        self.measurement = replace(self.measurement, examples_file=place)
 
-        chosen = charts.find(build_figures(self.measurement), figure)
-        content = charts.picture(chosen, file_format)
-        if path is not None:
-            write_file(path, content)
-        return content
+    def _about(self) -> str:
+        found = self.measurement
+        size = f"{found.n_runs:,} runs, {found.n_examples:,} examples"
+        return f"of {size}: flip_rate {self['flip_rate']}"
 
-    def _repr_html_(self) -> str:
-        from seedproof.report.html import render_short
 
-        return render_short(self.measurement)
-
-    def save(
-        self,
-        folder: str | os.PathLike[str],
-        *,
-        show: Sequence[str] = (),
-        command: str | None = None,
-    ) -> None:
-        """Write `report.html`, `summary.json` and `examples.parquet` into a folder.
-
-        Args:
-            folder: Where to; it is made if need be.
-            show: Further columns of your own to show with examples, such as a text; "tokens" for
-                the words of explained examples.
-            command: The command that made it, for the box at the page's end.
-        """
-        files = {
-            "summary.json": self.to_json(),
-            "report.html": self.to_html(show=show, command=command),
-        }
-        save_files(folder, files, examples=self.measurement.examples_file)
-
-    def __str__(self) -> str:
-        return as_text(self.view())
-
-    def __repr__(self) -> str:
-        size = f"{self.measurement.n_runs} runs, {self.measurement.n_examples} examples"
-        return f"<Report of {size}: flip_rate {self['flip_rate']}>"
+def _cells(rows: Sequence[Row]) -> tuple[tuple[str, ...], ...]:
+    return tuple((row.name, row.value, row.interval, row.over) for row in rows)

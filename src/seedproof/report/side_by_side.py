@@ -1,29 +1,42 @@
 """Several arms of a study, side by side: one report each, one table for all."""
 
-import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
 from urllib.parse import quote
 
-from rich.console import Console, ConsoleOptions, RenderResult
+import pyarrow as pa
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
 from seedproof.errors import UnknownNameError
 from seedproof.messages import printable
+from seedproof.metrics.card import card
+from seedproof.report.figures.base import Figure
+from seedproof.report.figures.intervals import Line, intervals
+from seedproof.report.files import save_files
+from seedproof.report.named import ByName
+from seedproof.report.overview import Overview, Section, TextTable
 from seedproof.report.reasons.view import ReasonRow
 from seedproof.report.report import Report
-from seedproof.report.text import plain_text
+from seedproof.report.result import ESTIMATE_COLUMNS, Result
 from seedproof.report.view import Row, View, can_show, unknown_column
 
+FIGURES = "Figures"
+# More arms have no room next to each other; the table has all.
+MAX_KEYS = 4
+DRAWN = ("flip_rate", "accuracy", "accuracy_sd", "label_entropy_corrected")
+JUDGES_NOTHING = (
+    "Intervals that overlap may still belong to a real difference; seedproof compare judges."
+)
 # Columns that no terminal has.
 NEVER_REACHED = 100_000
 
 
-class SideBySide(Mapping[str, Report]):
+class SideBySide(Result, ByName[Report]):
     """The report of each arm, by its name; `print` it for the figures side by side.
 
     It shows what each arm has, and judges nothing: intervals that overlap may still belong to a
@@ -32,32 +45,41 @@ class SideBySide(Mapping[str, Report]):
     Args:
         reports: A report for each arm.
         left_out: Arms that have too few finished runs for one.
+
+    >>> import seedproof as sp
+    >>> runs = [[0, 1, 1, 0], [0, 1, 0, 0], [0, 1, 1, 0]]
+    >>> arms = sp.SideBySide({"none": sp.measure(runs), "ours": sp.measure(runs)})
+    >>> arms
+    <SideBySide of 2 arms: none, ours>
+    >>> print(arms["ours"]["ambiguity"])
+    25.0 %
     """
+
+    _page_file = "arms.html"
+    _json_file = "arms.json"
+    _columns: ClassVar = {
+        "arm": pa.string(),
+        "metric": pa.string(),
+        **ESTIMATE_COLUMNS,
+        "unit": pa.string(),
+    }
 
     def __init__(self, reports: Mapping[str, Report], left_out: Sequence[str] = ()) -> None:
         self._reports = dict(reports)
         self.left_out = tuple(left_out)
 
-    def __getitem__(self, arm: str) -> Report:
-        if arm not in self._reports:
-            raise UnknownNameError(
-                "There is no arm {arm!r} here. Known: {known}.", arm=arm, known=tuple(self._reports)
-            )
-        return self._reports[arm]
+    @property
+    def _entries(self) -> Mapping[str, Report]:
+        return self._reports
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._reports)
-
-    def __len__(self) -> int:
-        return len(self._reports)
+    def _unknown(self, name: str) -> UnknownNameError:
+        return UnknownNameError(
+            "There is no arm {arm!r} here. Known: {known}.", arm=name, known=tuple(self._reports)
+        )
 
     def summary(self) -> dict[str, Any]:
-        """The summary of each arm, as plain data."""
+        """Return the summary of each arm, as plain data."""
         return {arm: report.summary() for arm, report in self.items()}
-
-    def to_json(self) -> str:
-        """The summaries as JSON text."""
-        return json.dumps(self.summary(), ensure_ascii=False, allow_nan=False) + "\n"
 
     def save(
         self,
@@ -66,10 +88,10 @@ class SideBySide(Mapping[str, Report]):
         show: Sequence[str] = (),
         command: str | None = None,
     ) -> None:
-        """Write the report of each arm into a folder of its own.
+        """Write the page of all arms, and the report of each arm into a folder of its own.
 
         Args:
-            folder: Where to; it is made if need be.
+            folder: Where to write; it is created if needed.
             show: Further columns of your own to show with examples, such as a text; "tokens" for
                 the words of explained examples. Arms that lack one are shown without it.
             command: The command that made it, for the box at each page's end.
@@ -77,19 +99,68 @@ class SideBySide(Mapping[str, Report]):
         Raises:
             ColumnError: No arm has a column that is to be shown.
         """
-        known = {arm: can_show(report.measurement) for arm, report in self.items()}
-        every = list(dict.fromkeys(name for names in known.values() for name in names))
-        for name in show:
-            if name not in every:
-                notes = [note for one in self.values() for note in one.measurement.notes]
-                raise unknown_column(name, every, list(dict.fromkeys(notes)))
+        self._check_columns(show)
+        save_files(folder, self._texts((), command))
+        place = os.fspath(folder).rstrip("/")  # a path or a URL
         for arm, report in self.items():
             name = quote(arm, safe=" +=,")
+            known = can_show(report.measurement)
             report.save(
-                Path(folder) / (f"_{name}" if name[0] == "." else name),
-                show=[one for one in show if one in known[arm]],
+                f"{place}/_{name}" if name[0] == "." else f"{place}/{name}",
+                show=[column for column in show if column in known],
                 command=command,
             )
+
+    def _check_columns(self, show: Sequence[str]) -> None:
+        """Refuse columns that no arm has."""
+        known = [name for report in self.values() for name in can_show(report.measurement)]
+        for name in show:
+            if name not in known:
+                notes = [note for report in self.values() for note in report.measurement.notes]
+                raise unknown_column(name, list(dict.fromkeys(known)), list(dict.fromkeys(notes)))
+
+    def _render(self, show: Sequence[str]) -> RenderableType:
+        self._check_columns(show)  # examples are shown by the report of each arm
+        return self
+
+    def _records(self) -> list[dict[str, Any]]:
+        return [{"arm": arm, **row} for arm, report in self.items() for row in report._records()]  # noqa: SLF001 - a result, too
+
+    def _figures(self) -> tuple[Figure, ...]:
+        return tuple(
+            _figure(name, self._reports)
+            for name in DRAWN
+            if any(name in report for report in self.values())
+        )
+
+    def _overview(self, show: Sequence[str]) -> Overview:
+        self._check_columns(show)
+        views = {arm: report.view() for arm, report in self.items()}
+        rows = {arm: _by_heading(view) for arm, view in views.items()}
+        tables = []
+        for heading in dict.fromkeys(name for by_heading in rows.values() for name in by_heading):
+            of_arms = [by_heading.get(heading, {}) for by_heading in rows.values()]
+            names = dict.fromkeys(name for by_name in of_arms for name in by_name)
+            cells = tuple(
+                (name, *(_cell(by_name.get(name)) for by_name in of_arms)) for name in names
+            )
+            title = f"reasons by {heading}" if heading else ""
+            tables.append(TextTable(("metric", *rows), cells, title=title))
+        left_out = tuple(f"Left out: {arm}, which has one finished run." for arm in self.left_out)
+        return Overview(
+            headline=f"{len(self):,} {'arm' if len(self) == 1 else 'arms'} side by side",
+            title=", ".join(self),
+            sentences=tuple((arm, view.headline) for arm, view in views.items()),
+            key_figures=tuple(
+                replace(view.key_figures[0], title=f"{view.key_figures[0].title}, {arm}")
+                for arm, view in list(views.items())[:MAX_KEYS]
+            ),
+            sections=(Section(FIGURES, "Every figure of every arm", tuple(tables)),),
+            notes=(JUDGES_NOTHING, *left_out),
+        )
+
+    def _about(self) -> str:
+        return f"of {len(self):,} {'arm' if len(self) == 1 else 'arms'}: {', '.join(self)}"
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         views = {arm: report.view() for arm, report in self.items()}
@@ -105,9 +176,6 @@ class SideBySide(Mapping[str, Report]):
             left = left[n_arms:]
         for arm in self.left_out:
             yield Text(f"Left out: {printable(arm)}, which has one finished run.", style="dim")
-
-    def __str__(self) -> str:
-        return plain_text(self)
 
 
 def _table(views: Mapping[str, View], arms: Sequence[str]) -> Table:
@@ -152,3 +220,20 @@ def _by_heading(view: View) -> dict[str, dict[str, Row | ReasonRow]]:
 def _floor(cell: Row | ReasonRow) -> str:
     """What two draws of one run give, without its interval, for which there is no room."""
     return cell.bare_floor if isinstance(cell, ReasonRow) else ""
+
+
+def _cell(cell: Row | ReasonRow | None) -> str:
+    return "–" if cell is None else f"{cell.value} {cell.interval}".strip()
+
+
+def _figure(name: str, reports: Mapping[str, Report]) -> Figure:
+    about = card(name)
+    unit = {"percent": ", %", "points": ", points", "nats": ", nats"}.get(about.unit, "")
+    return intervals(
+        name,
+        f"{about.title} of each arm",
+        [Line(arm, report[name]) for arm, report in reports.items() if name in report],
+        section=FIGURES,
+        axis=f"{about.title.lower()}{unit}",
+        unit=about.unit,
+    )

@@ -205,7 +205,7 @@ def test_a_saved_report_has_the_same_dynamics(study, tmp_path):
 
     assert again.to_json() == report.to_json()
     assert again.dynamics.curve.mean == pytest.approx(report.dynamics.curve.mean)
-    assert sp.Report(again).to_png("one_run_map").startswith(b"\x89PNG")
+    assert sp.Report(again).figure("one_run_map").to_bytes().startswith(b"\x89PNG")
 
 
 def test_dynamics_are_measured_only_if_asked_for(study):

@@ -18,12 +18,12 @@ from seedproof.messages import Message, recorded
 from seedproof.report.gate import (
     NearLimit,
     advice,
-    as_json,
     as_junit,
     as_markdown,
     as_text,
     headline,
     sentence,
+    summary,
 )
 
 BOTH = "runs × examples"
@@ -262,7 +262,7 @@ def test_text_fits_eighty_columns():
 
 def test_json_holds_figures_and_sentences():
     """As plain data, with ordinary spaces."""
-    content = json.loads(as_json(RESULT))
+    content = json.loads(json.dumps(summary(RESULT), allow_nan=False))
 
     assert (content["outcome"], content["exit_code"], content["n_runs"]) == ("fail", 1, 10)
     assert [one["outcome"] for one in content["checks"]] == ["pass", "investigate", "fail"]
@@ -279,7 +279,7 @@ def test_json_has_no_infinity():
     """A ratio to a baseline without flips has no upper end."""
     effect = Effect("flip_rate", "ratio", None, 0.5, float("inf"), "examples")
 
-    content = json.loads(as_json(GateResult((compared("flip_rate", effect, 0.04, 0.0),), 10)))
+    content = summary(GateResult((compared("flip_rate", effect, 0.04, 0.0),), 10))
 
     assert content["checks"][0]["effect"]["low"] == 0.5
     assert content["checks"][0]["effect"]["high"] is None

@@ -69,36 +69,43 @@ def test_the_page_is_the_same_each_time(report):
     ("kind", "start"), [("png", b"\x89PNG"), ("svg", b"<svg"), ("pdf", b"%PDF")]
 )
 def test_pictures_are_what_they_say(report, tmp_path, kind, start):
-    """Each format begins as it should, and the file holds what is returned."""
-    content = report.picture("flip_matrix", kind, tmp_path / f"flips.{kind}")
+    """Each format begins as it should, and follows from the extension of the file."""
+    chart = report.figure("flip_matrix")
 
+    chart.save(tmp_path / "charts" / f"flips.{kind}")
+
+    content = (tmp_path / "charts" / f"flips.{kind}").read_bytes()
     assert content.startswith(start)
-    assert (tmp_path / f"flips.{kind}").read_bytes() == content
+    assert chart.to_bytes(kind).startswith(start)
 
 
 def test_a_picture_has_no_css_variable_left(report):
     """Outside the page nobody knows its colors by name."""
     for name in ("accuracy_by_run", "flip_matrix", "votes", "reliability_0"):
-        assert b"var(--" not in report.picture(name, "svg")
+        assert b"var(--" not in report.figure(name).to_bytes("svg")
 
 
 def test_an_unknown_figure_or_format_is_answered_with_the_known_ones(report):
     """A typo costs one look."""
     with pytest.raises(UnknownNameError, check=WithFields(figure="flips")):
-        report.to_png("flips")
+        report.figure("flips")
     with pytest.raises(
         OptionError, check=WithFields(file_format="gif", known=("png", "svg", "pdf"))
     ):
-        report.picture("votes", "gif")
+        report.figure("votes").to_bytes("gif")
 
 
 def test_a_notebook_gets_a_short_form(report):
-    """Words and figures, no script."""
+    """Headline, key figures and one chart, no script."""
     short = report._repr_html_()
 
+    view = report.view()
+    assert view.headline in short
+    assert all(key.title in short for key in view.key_figures)
+    assert short.count("<svg") == 1
     assert "flip_rate" in short
     assert "<script" not in short
-    assert len(short) < 20_000
+    assert len(short) < 40_000
 
 
 @pytest.mark.parametrize("name", METRIC_NAMES)

@@ -2,7 +2,9 @@
 
 import pytest
 
-from seedproof.report.numbers import quantity
+from seedproof.measurement.intervals import Estimate
+from seedproof.report.gate import NearLimit
+from seedproof.report.numbers import number, quantity
 
 
 @pytest.mark.parametrize(
@@ -20,3 +22,11 @@ from seedproof.report.numbers import quantity
 def test_a_cost_has_four_digits_that_count_and_no_power_of_ten(value, text):
     """1.516e+05 forward passes are for machines."""
     assert quantity(value) == text
+
+
+@pytest.mark.parametrize("other", [0.7535000000000001, 0.7535 - 1e-15])
+def test_sums_in_another_order_have_the_same_text(other):
+    """Half a digit more or less by rounding errors: each verb writes the same figure."""
+    assert number(other, "percent") == number(0.7535, "percent")
+    texts = {str(NearLimit(Estimate(value), "percent", 0.5)) for value in (0.7535, other)}
+    assert len(texts) == 1

@@ -3,7 +3,6 @@
 import random  # noqa: TID251 - what a run does to global generators can be seen only in draws
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +13,6 @@ from seedproof.records.location import Location
 from seedproof.records.manifest import Part, RunManifest
 from seedproof.records.run_reader import RunReader
 from seedproof.records.schema import Kind, probs_from_binary
-from seedproof.seeds import SeedPlan
-from seedproof.training.run import Run
-from seedproof.training.spec import StudySpec
 
 
 @pytest.fixture
@@ -43,21 +39,6 @@ def own_generators() -> Iterator[None]:
     random.setstate(python)
     np.random.set_state(numpy)  # noqa: TID251, NPY002 - same
     torch.set_rng_state(of_torch)  # noqa: TID251 - same
-
-
-@pytest.fixture
-def make_run(tmp_path) -> Callable[..., Run]:
-    """A run of a small study, in a store or in none."""
-
-    def make(
-        index: int = 0, *, kept: bool = True, plan: SeedPlan | None = None, **settings: Any
-    ) -> Run:
-        study = StudySpec("small", "train.py", plan or SeedPlan.all(index + 1), **settings)
-        spec = study.runs()[index]
-        folder = Location.of(tmp_path / "store" / "runs" / spec.run_id)
-        return Run(spec, folder if kept else None)
-
-    return make
 
 
 @pytest.fixture

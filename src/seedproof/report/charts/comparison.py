@@ -10,6 +10,8 @@ from seedproof.report.figures import Figure
 
 ROW_HEIGHT = 38
 NAME_WIDTH = 118
+# As much as a phone has room for next to a chart.
+LINE_NAME_WIDTH = 140
 KINDS = ["good", "bad", "open", "base"]
 FILLS = [var("accent"), var("alert-mark"), var("bg"), var("ink")]
 STROKES = [var("accent"), var("alert-mark"), var("ink-3"), var("ink")]
@@ -192,8 +194,46 @@ def _votes_before_after(figure: Figure) -> Chart:
     return alt.layer(cells, kept, texts, height=222)
 
 
+def _intervals(figure: Figure) -> Chart:
+    facts, rows = figure.facts, [dict(row) for row in figure.rows]
+    reference = facts["reference"]
+    values = [row[key] for row in rows for key in ("low", "value", "high") if row[key] is not None]
+    values += [] if reference is None else [reference]
+    room = (max(values) - min(values)) * 0.06 or max(abs(max(values)), 1.0) * 0.1
+    least = 0.0 if min(values) >= 0.0 and min(values) - room < 0.0 else min(values) - room
+    scale = alt.Scale(domain=[least, max(values) + room], nice=False, zero=False)
+    x_axis = alt.Axis(grid=True, domain=False, ticks=False, tickCount=5, labelOverlap=True)
+    x = alt.X("value:Q", scale=scale, axis=x_axis, title=in_lines(facts["axis"]))
+    y_axis = alt.Axis(
+        title=None,
+        domain=False,
+        ticks=False,
+        grid=False,
+        labelPadding=8,
+        labelLimit=LINE_NAME_WIDTH,
+    )
+    y = alt.Y("name:N", sort=facts["names"], scale=alt.Scale(domain=facts["names"]), axis=y_axis)
+    lines = inline([row for row in rows if row["low"] is not None])
+    layers = []
+    if reference is not None:
+        at = inline([{"value": reference}])
+        layers.append(alt.Chart(at).mark_rule(color=var("ink-2"), size=1.4).encode(x=x))
+    layers += [
+        alt.Chart(lines)
+        .mark_rule(size=2.6, strokeCap="round")
+        .encode(x=alt.X("low:Q", scale=scale), x2=alt.X2("high:Q"), y=y, stroke=_stroke()),
+        _marked(
+            alt.Chart(inline(rows)).encode(x=x, y=y),
+            90,
+            [alt.Tooltip("name:N", title=" "), alt.Tooltip("text:N", title=" ")],
+        ),
+    ]
+    return alt.layer(*layers, height=ROW_HEIGHT * len(rows))
+
+
 DRAWN_BY: Mapping[str, Callable[[Figure], Chart]] = {
     "forest": _forest,
+    "intervals": _intervals,
     "tradeoff": _tradeoff,
     "spread_parts": _spread_parts,
     "votes_before_after": _votes_before_after,

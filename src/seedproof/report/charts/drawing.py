@@ -2,25 +2,32 @@
 
 import os
 from contextlib import suppress
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeAlias
+from textwrap import wrap
+from typing import Any, TypeAlias, cast
 
 import altair as alt
 import vl_convert as vlc
 from altair.utils.schemapi import debug_mode
 
-from seedproof.errors import OptionError, UnknownNameError
+from seedproof.errors import OptionError
 from seedproof.report.charts.comparison import DRAWN_BY as OF_COMPARISON
 from seedproof.report.charts.dynamics import DRAWN_BY as OF_DYNAMICS
+from seedproof.report.charts.legend import CHANNELS, legend_layer
 from seedproof.report.charts.measurement import DRAWN_BY as OF_MEASUREMENT
 from seedproof.report.charts.theme import CONFIG, LIGHT
 from seedproof.report.figures import Figure
+from seedproof.report.figures.base import drawn
+from seedproof.report.numbers import NO_BREAK
 
 Spec: TypeAlias = dict[str, Any]
 
 FORMATS = ("png", "svg", "pdf")
 PICTURE_WIDTH = 520
+# Characters of a title that fit above a picture.
+TITLE_LENGTH = 64
 DRAWN_BY = {**OF_MEASUREMENT, **OF_DYNAMICS, **OF_COMPARISON}
 
 
@@ -47,12 +54,12 @@ def spec(figure: Figure, *, validate: bool = False) -> Spec:
 
 
 def picture(figure: Figure, file_format: str, *, scale: float = 2.0) -> bytes:
-    """A figure as an image, drawn without a browser.
+    """Return a figure as an image on white, with its title and legend, drawn without a browser.
 
     Args:
         figure: What is drawn.
         file_format: `png`, `svg` or `pdf`.
-        scale: Pixels a point, for `png`.
+        scale: Pixels per point, for `png`.
 
     Returns:
         The file's bytes.
@@ -60,44 +67,52 @@ def picture(figure: Figure, file_format: str, *, scale: float = 2.0) -> bytes:
     Raises:
         OptionError: The format is not known.
     """
-    content = _resolve(spec(figure))
-    content |= {"width": PICTURE_WIDTH, "title": figure.title}
-    content.pop("autosize")
+    if file_format not in FORMATS:
+        raise OptionError(
+            "A figure cannot be {file_format!r}. Formats: {known}.",
+            file_format=file_format,
+            known=tuple(FORMATS),
+        )
+    content = picture_spec(figure)
     match file_format:
         case "png":
             return bytes(vlc.vegalite_to_png(content, scale=scale))
         case "svg":
             return str(vlc.vegalite_to_svg(content)).encode()
-        case "pdf":
-            return bytes(vlc.vegalite_to_pdf(content))
-    raise OptionError(
-        "A figure cannot be {file_format!r}. Formats: {known}.",
-        file_format=file_format,
-        known=tuple(FORMATS),
-    )
+    return bytes(vlc.vegalite_to_pdf(content))
 
 
-def find(figures: tuple[Figure, ...], name: str) -> Figure:
-    """The figure of a name.
+def picture_spec(figure: Figure) -> Spec:
+    """Return the Vega-Lite spec of a figure that stands alone: no page gives it words or colors.
 
     Args:
-        figures: The figures there are.
-        name: Which one.
+        figure: What is drawn.
 
     Returns:
-        The figure.
-
-    Raises:
-        UnknownNameError: There is no such figure.
+        Plain data with a width, a white background, a title and a legend.
     """
-    for figure in figures:
-        if figure.name == name:
-            return figure
-    raise UnknownNameError(
-        "There is no figure {figure!r} in this report. It has: {known}.",
-        figure=name,
-        known=tuple(figure.name for figure in figures),
-    )
+    alone = replace(figure, **figure.alone)
+    content = spec(alone)
+    if alone.legend:
+        content["layer"] = [*content["layer"], legend_layer(alone.legend, PICTURE_WIDTH)]
+        content["resolve"] = {
+            kind: dict.fromkeys(CHANNELS, "independent") for kind in ("scale", "legend")
+        }
+    content |= {"width": PICTURE_WIDTH, "title": _title(alone.title), "padding": 12}
+    content["config"] = {**CONFIG, "background": LIGHT["bg"]}
+    content.pop("autosize")
+    return cast("Spec", _resolve(content))
+
+
+def _title(text: str) -> Spec:
+    return {
+        "text": wrap(drawn(text.replace(NO_BREAK, " ")), TITLE_LENGTH),
+        "anchor": "start",
+        "fontSize": 15,
+        "fontWeight": 600,
+        "color": "var(--ink)",
+        "offset": 10,
+    }
 
 
 def javascript() -> str:

@@ -84,11 +84,6 @@ def render_page(
     )
 
 
-def render_short(comparison: Comparison) -> str:
-    """A short form for notebooks: the finding, the sentences and the effects, without scripts."""
-    return template("comparison_short.html").render(view=build_view(comparison))
-
-
 def _forest(view: ComparisonView, figures: Sequence[Figure]) -> list[Block]:
     """The blocks that have a chart, in the order in which their axes go together."""
     blocks = {f"forest_{block.key}": block for block in (*view.key_blocks, *view.reason_blocks)}

@@ -1,31 +1,64 @@
-"""The comparison object: what a person holds after comparing."""
+"""The report of a comparison of arms."""
 
-import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from rich.console import Console
+import pyarrow as pa
+from rich.console import RenderableType
 
 from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.comparison.effect import Effect
 from seedproof.errors import UnknownNameError
-from seedproof.report.comparison.text import as_text, render
+from seedproof.report.comparison.figures import build_figures
+from seedproof.report.comparison.overview import build_overview
+from seedproof.report.comparison.text import render
 from seedproof.report.comparison.view import ComparisonView, build_view
-from seedproof.report.files import remove_with, save_files, write_file
+from seedproof.report.figures import Figure
+from seedproof.report.overview import Overview
+from seedproof.report.result import Result
+from seedproof.report.scratch import HoldsScratch, ScratchFolder
+
+EFFECT_COLUMNS = ("metric", "scale", "low", "high", "over", "detectable", "verdict")
 
 
-class ComparisonReport:
-    """What comparing found: `print` it, ask it for an effect, write its page.
+class ComparisonReport(HoldsScratch, Result):
+    """Differences of arms against a baseline: `print` it, ask it for an effect, write its page.
 
     Args:
         comparison: The effects.
-        scratch: A temporary folder to be removed together with the report.
+        scratch: A temporary folder to be removed together with the report and its copies.
+
+    >>> import seedproof as sp
+    >>> old = [[0, 1, 1, 0], [0, 1, 0, 0], [0, 1, 1, 1]]
+    >>> report = sp.compare({"none": old, "ours": [[0, 1, 1, 0]] * 3})
+    >>> report
+    <ComparisonReport of ours against none: flip_rate no difference shown>
+    >>> report.effects("ours")["flip_rate"].verdict
+    'no difference shown'
     """
 
+    _page_file = "comparison.html"
+    _json_file = "comparison.json"
+    _columns: ClassVar = {
+        "arm": pa.string(),
+        "method": pa.string(),
+        "metric": pa.string(),
+        "baseline_value": pa.float64(),
+        "arm_value": pa.float64(),
+        "scale": pa.string(),
+        "effect": pa.float64(),
+        "low": pa.float64(),
+        "high": pa.float64(),
+        "over": pa.string(),
+        "detectable": pa.float64(),
+        "verdict": pa.string(),
+    }
+
     def __init__(self, comparison: Comparison, scratch: Path | None = None) -> None:
+        super().__init__(scratch)
         self.comparison = comparison
-        remove_with(self, scratch)
 
     @property
     def baseline(self) -> ComparedArm:
@@ -38,16 +71,52 @@ class ComparisonReport:
         return self.comparison.arms
 
     def arm(self, name: str) -> ComparedArm:
-        """One arm by its name, the baseline too."""
+        """Return an arm by its name; the baseline has one, too."""
         return self.comparison.arm(name)
 
+    @property
+    def examples(self) -> pa.Table:
+        """One row per arm and example, the baseline first."""
+        tables = []
+        for arm in (self.baseline, *self.arms):
+            table = arm.measurement.examples()
+            names = pa.array([arm.name] * len(table), pa.string())
+            tables.append(table.add_column(0, "arm", names))
+        return pa.concat_tables(tables, promote_options="default")
+
+    def effects(self, arm: str, *, method: str | None = None) -> Mapping[str, Effect]:
+        """Return what an arm changes against the baseline, by metric.
+
+        Args:
+            arm: Name of the arm.
+            method: Method of explanation, for metrics of explanations.
+
+        Returns:
+            Ratios and differences, with intervals and verdicts; none for the baseline.
+
+        Raises:
+            UnknownNameError: There is no such arm, or it is not compared by that method.
+        """
+        compared = self.arm(arm)
+        if method is None:
+            return compared.effects
+        if method not in compared.explanations:
+            raise UnknownNameError(
+                "{arm!r} is not compared by explanations of {method!r}. Known: {listed}.",
+                arm=arm,
+                method=method,
+                listed=tuple(compared.explanations) or "none",
+                known=tuple(compared.explanations),
+            )
+        return compared.explanations[method]
+
     def effect(self, arm: str, metric: str, *, method: str | None = None) -> Effect:
-        """What an arm changes in one metric, against the baseline.
+        """Return what an arm changes in one metric, against the baseline.
 
         Args:
             arm: Name of the arm.
             metric: Name of the metric.
-            method: By which method was explained, for figures of explanations.
+            method: Method of explanation, for metrics of explanations.
 
         Returns:
             A ratio or a difference, with its interval and a verdict.
@@ -55,18 +124,7 @@ class ComparisonReport:
         Raises:
             UnknownNameError: There is no such arm, or it has no such effect.
         """
-        found = self.arm(arm)
-        effects = found.effects
-        if method is not None:
-            if method not in found.explanations:
-                raise UnknownNameError(
-                    "{arm!r} is not compared by explanations of {method!r}. Known: {listed}.",
-                    arm=arm,
-                    method=method,
-                    listed=tuple(found.explanations) or "none",
-                    known=tuple(found.explanations),
-                )
-            effects = found.explanations[method]
+        effects = self.effects(arm, method=method)
         if metric not in effects:
             raise UnknownNameError(
                 "{arm!r} has no effect on {metric!r}. It has: {listed}.",
@@ -78,7 +136,7 @@ class ComparisonReport:
         return effects[metric]
 
     def view(self, *, show: Sequence[str] = ()) -> ComparisonView:
-        """The comparison in words and rows, as plain data.
+        """Return the comparison in words and rows, as plain data.
 
         Args:
             show: Further columns of your own to show with examples, such as a text.
@@ -89,105 +147,64 @@ class ComparisonReport:
         return build_view(self.comparison, show=show)
 
     def summary(self) -> dict[str, Any]:
-        """Everything but the examples, as plain data: what `comparison.json` holds."""
+        """Return everything but the examples, as plain data: the content of `comparison.json`."""
         return self.comparison.summary()
 
-    def to_json(self) -> str:
-        """The summary as JSON text."""
-        return self.comparison.to_json()
+    def _render(self, show: Sequence[str]) -> RenderableType:
+        return render(self.view(show=show))
 
-    def to_html(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        *,
-        show: Sequence[str] = (),
-        command: str | None = None,
-    ) -> str:
-        """The page that a colleague reads: one file that loads nothing and sends nothing.
-
-        Args:
-            path: Where to write it; None writes nothing.
-            show: Further columns of your own to show with examples, such as a text.
-            command: The command that made it, for the box at its end.
-
-        Returns:
-            The page.
-        """
+    def _page(self, show: Sequence[str], command: str | None) -> str:
         from seedproof.report.comparison.html import render_page
 
-        page = render_page(self.comparison, show=show, command=command)
-        if path is not None:
-            write_file(path, page.encode())
-        return page
+        return render_page(self.comparison, show=show, command=command)
 
-    def picture(
-        self, figure: str, file_format: str, path: str | os.PathLike[str] | None = None
-    ) -> bytes:
-        """One chart as a picture for a paper, drawn without a browser.
+    def _records(self) -> list[dict[str, Any]]:
+        rows = []
+        for arm in self.arms:
+            base, own = self.baseline.measurement, arm.measurement
+            parts = [("", arm.effects, base.metrics, own.metrics)]
+            parts += [
+                (
+                    method,
+                    effects,
+                    base.explanations[method].metrics,
+                    own.explanations[method].metrics,
+                )
+                for method, effects in arm.explanations.items()
+            ]
+            rows += [
+                {
+                    "arm": arm.name,
+                    "method": method or None,
+                    "baseline_value": before[name].value,
+                    "arm_value": after[name].value,
+                    **{key: getattr(effect, key) for key in EFFECT_COLUMNS},
+                    "effect": effect.value,
+                }
+                for method, effects, before, after in parts
+                for name, effect in effects.items()
+            ]
+        return rows
 
-        Args:
-            figure: Its name, such as "stability_accuracy".
-            file_format: `png`, `svg` or `pdf`.
-            path: Where to write it; None writes nothing.
+    def _figures(self) -> tuple[Figure, ...]:
+        return build_figures(self.comparison)
 
-        Returns:
-            The picture.
-        """
-        from seedproof.report import charts
-        from seedproof.report.comparison.figures import build_figures
+    def _overview(self, show: Sequence[str]) -> Overview:
+        return build_overview(self.view(show=show))
 
-        content = charts.picture(charts.find(build_figures(self.comparison), figure), file_format)
-        if path is not None:
-            write_file(path, content)
-        return content
+    def _move_examples(self, scratch: ScratchFolder) -> None:
+        def moved(arm: ComparedArm) -> ComparedArm:
+            place = scratch.moved(arm.measurement.examples_file)
+            return replace(arm, measurement=replace(arm.measurement, examples_file=place))
 
-    def save(
-        self,
-        folder: str | os.PathLike[str],
-        *,
-        show: Sequence[str] = (),
-        command: str | None = None,
-    ) -> None:
-        """Write `comparison.html` and `comparison.json` into a folder.
+        self.comparison = replace(
+            self.comparison, baseline=moved(self.baseline), arms=tuple(map(moved, self.arms))
+        )
 
-        Args:
-            folder: Where to; it is made if need be.
-            show: Further columns of your own to show with examples, such as a text.
-            command: The command that made it, for the box at the page's end.
-        """
-        files = {
-            "comparison.json": self.to_json(),
-            "comparison.html": self.to_html(show=show, command=command),
-        }
-        save_files(folder, files)
-
-    def show(self, *, show: Sequence[str] = ()) -> None:
-        """Print it to the terminal, with colors where it has them.
-
-        Args:
-            show: Further columns of your own to show with examples, such as a text.
-        """
-        Console().print(render(self.view(show=show)))
-
-    def text(self, *, show: Sequence[str] = ()) -> str:
-        """The same without colors, 80 columns wide.
-
-        Args:
-            show: Further columns of your own to show with examples, such as a text.
-
-        Returns:
-            What `print` prints.
-        """
-        return as_text(self.view(show=show))
-
-    def _repr_html_(self) -> str:
-        from seedproof.report.comparison.html import render_short
-
-        return render_short(self.comparison)
-
-    def __str__(self) -> str:
-        return self.text()
-
-    def __repr__(self) -> str:
+    def _about(self) -> str:
         arms = ", ".join(arm.name for arm in self.arms)
-        return f"<ComparisonReport of {arms} against {self.baseline.name}>"
+        verdicts = [
+            arm.effects["flip_rate"].verdict for arm in self.arms if "flip_rate" in arm.effects
+        ]
+        about = f": flip_rate {', '.join(verdicts)}" if verdicts else ""
+        return f"of {arms} against {self.baseline.name}{about}"

@@ -1,7 +1,7 @@
 """What one chart shows, as plain data."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from seedproof.measurement.result import Measurement
@@ -70,7 +70,7 @@ class Figure:
     """One chart: what is drawn, what it shows, and the same numbers as a table.
 
     Args:
-        name: What `report.to_png` and `--figure` call it.
+        name: Its name for `report.figure` and `--figure`.
         section: The topic that it belongs to.
         title: What is drawn.
         takeaway: What to see; only what a computed condition supports. None if there is nothing.
@@ -81,6 +81,8 @@ class Figure:
         header: Columns of the table of numbers; empty where the marks are too many.
         numbers: Its rows, as text.
         kind: What draws it, where several figures are drawn alike; else its name without a number.
+        alone: Fields that are different in a picture, where no heading and no other chart of the
+            page stand next to it.
     """
 
     name: str
@@ -94,3 +96,4 @@ class Figure:
     header: Sequence[str] = ()
     numbers: Sequence[Sequence[str]] = ()
     kind: str = ""
+    alone: Mapping[str, Any] = field(default_factory=dict)

@@ -94,6 +94,10 @@ def _reliability(measurement: Measurement, group: int, n_groups: int) -> Figure:
             )
             for r in summary
         ],
+        alone={
+            "title": "Share right by confidence"
+            + (f", where the answer is “{name}”" if n_groups > 1 else "")
+        },
     )
 
 
@@ -152,4 +156,5 @@ def ece_by_run(measurement: Measurement) -> Figure:
         facts={"mean": float(values.mean()), "axis": "ECE of one run, %"},
         header=("run", "ECE, %"),
         numbers=[(row["run"], f"{row['ece']:.2f}") for row in rows],
+        alone={"legend": [("dot", "accent", "one run"), ("line", "ink", "mean")]},
     )

@@ -137,4 +137,8 @@ def sd_by_confidence(measurement: Measurement) -> Figure:
             )
             for r in rows
         ],
+        alone={
+            "title": "Spread of a probability by confidence",
+            "legend": [("line", "accent", "mean"), ("band", "accent-soft", "95 % over examples")],
+        },
     )

@@ -159,6 +159,12 @@ def cumulative_entropy(found: DynamicsMeasurement) -> tuple[Figure, ...]:
                 )
                 for i in chosen
             ],
+            alone={
+                "legend": [
+                    ("line", "accent", "mean"),
+                    *([("band", "accent-soft", "lowest to highest run")] * (len(found.runs) > 1)),
+                ]
+            },
         ),
     )
 

@@ -20,6 +20,7 @@ AGAINST = (
     "{sure:.0f}\N{NO-BREAK SPACE}% of the top words differ where runs are sure, against "
     "{doubtful:.0f}\N{NO-BREAK SPACE}% where they are not"
 )
+DRAWN_TWICE = ("dash", "ink-3", "between two draws of one run")
 
 
 def top_words(measurement: Measurement) -> tuple[Figure, ...]:
@@ -92,7 +93,7 @@ def _figure(
         if noise is None
         else [
             ("line", "accent", "between two runs"),
-            ("dash", "ink-3", "between two draws of one run"),
+            DRAWN_TWICE,
         ],
         header=("mean probability", "differ, %", "95 % over examples", "examples"),
         numbers=[
@@ -105,6 +106,14 @@ def _figure(
             for r in rows
         ],
         kind="top_words",
+        alone={
+            "title": f"Top words that differ, by confidence: {named(found.method)}",
+            "legend": [
+                ("line", "accent", "between two runs"),
+                ("band", "accent-soft", "95 % over examples"),
+                *([] if noise is None else [DRAWN_TWICE]),
+            ],
+        },
     )
 
 

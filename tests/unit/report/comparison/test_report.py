@@ -165,7 +165,7 @@ def test_every_chart_is_valid_and_can_be_a_picture(usual):
         "votes_before_after_1",
         "votes_before_after_2",
     ]
-    assert b"var(--" not in usual.picture("forest_flip_rate", "svg")
+    assert b"var(--" not in usual.figure("forest_flip_rate").to_bytes("svg")
 
 
 def test_a_notebook_gets_a_short_form(usual):

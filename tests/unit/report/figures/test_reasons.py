@@ -57,7 +57,7 @@ def test_every_chart_is_valid_and_can_be_a_picture(three_methods):
     """As Vega-Lite's schema says; drawn without a browser."""
     for figure in top_words(three_methods.measurement):
         charts.spec(figure, validate=True)
-    assert three_methods.picture("top_words_lime", "svg").startswith(b"<svg")
+    assert three_methods.figure("top_words_lime").to_bytes("svg").startswith(b"<svg")
 
 
 def test_bins_are_percentages_with_a_band(draw):

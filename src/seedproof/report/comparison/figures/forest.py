@@ -1,7 +1,6 @@
 """What each arm changes: one chart a metric."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,14 +9,16 @@ from seedproof.comparison.arms.result import Comparison
 from seedproof.comparison.effect import Effect
 from seedproof.metrics.card import card
 from seedproof.report.comparison import amounts
-from seedproof.report.comparison.figures.names import drawn_arms
+from seedproof.report.comparison.figures.names import MARKS, drawn_arms
 from seedproof.report.comparison.groups import verdict_kind
 from seedproof.report.comparison.reasons import KEY_FIGURES, explained_by, of_method
 from seedproof.report.comparison.view import KEY_METRICS, is_ratio
 from seedproof.report.figures import Figure
+from seedproof.report.reasons.words import named
 
 # Ratios beyond these are drawn at the edge: an axis that reaches further shows nothing else.
 LEAST_RATIO, LARGEST_RATIO = 1 / 16, 16.0
+RATIO_TITLE = "times the baseline; left is steadier"
 RATIO_TICKS = {
     0.0625: "×1/16",
     0.125: "×⅛",
@@ -35,7 +36,7 @@ def forest(comparison: Comparison) -> tuple[Figure, ...]:
     """One chart a metric: ratios on a common logarithmic axis, differences each on its own."""
     parts = [(name, "", comparison) for name in KEY_METRICS]
     parts += [
-        (name, f"_{method}", of_method(comparison, method))
+        (name, method, of_method(comparison, method))
         for method in explained_by(comparison)
         for name in KEY_FIGURES
     ]
@@ -45,20 +46,20 @@ def forest(comparison: Comparison) -> tuple[Figure, ...]:
         [arm.effects[name] for name, _, of in ratios for arm in of.arms if name in arm.effects]
     )
     found = []
-    for name, ending, of in (*ratios, *(one for one in drawn if not is_ratio(one[0]))):
-        is_last = (name, ending) == ratios[-1][:2]
+    for name, method, of in (*ratios, *(one for one in drawn if not is_ratio(one[0]))):
+        is_last = (name, method) == ratios[-1][:2]
         facts = _ratio_axis(domain, is_last=is_last) if is_ratio(name) else None
-        found.append(replace(_forest_block(of, name, facts), name=f"forest_{name}{ending}"))
+        found.append(_forest_block(of, name, method, facts))
     return tuple(found)
 
 
 def _forest_block(
-    comparison: Comparison, metric: str, ratio_axis: Mapping[str, Any] | None
+    comparison: Comparison, metric: str, method: str, ratio_axis: Mapping[str, Any] | None
 ) -> Figure:
     called = drawn_arms(comparison)
     arms = [arm for arm in comparison.arms if metric in arm.effects]
     effects = [arm.effects[metric] for arm in arms]
-    facts = ratio_axis or _difference_axis(comparison, metric, effects)
+    facts = dict(ratio_axis or _difference_axis(comparison, metric, effects))
     low, high = facts["domain"]
     scale = 1.0 if ratio_axis or not amounts.unit(effects[0]) else 100.0
     rows: list[dict[str, Any]] = [
@@ -73,17 +74,24 @@ def _forest_block(
         }
         for arm, effect in zip(arms, effects, strict=True)
     ]
+    facts = {**facts, "arms": [row["arm"] for row in rows]}
+    title, by_method = card(metric).title, f" by {named(method)}" if method else ""
     return Figure(
-        name=f"forest_{metric}",
+        name=f"forest_{metric}_{method}" if method else f"forest_{metric}",
         section="Effects",
-        title=card(metric).title,
+        title=title,
         takeaway=None,
         reading=(),
         rows=rows,
-        facts={**facts, "arms": [row["arm"] for row in rows]},
+        facts=facts,
         header=("arm", "change", "verdict"),
         numbers=[(row["arm"], row["change"], row["verdict"]) for row in rows],
         kind="forest",
+        alone={
+            "title": f"{title}{by_method}, change against {comparison.baseline.name}",
+            "legend": MARKS,
+            "facts": facts | {"labeled": True} | ({"axis": RATIO_TITLE} if ratio_axis else {}),
+        },
     )
 
 
@@ -113,7 +121,7 @@ def _ratio_axis(domain: tuple[float, float], *, is_last: bool) -> dict[str, Any]
         "ticks": list(ticks),
         "texts": list(ticks.values()),
         "labeled": is_last,
-        "axis": "times the baseline; left is steadier" if is_last else None,
+        "axis": RATIO_TITLE if is_last else None,
     }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.messages import Message
 from seedproof.report.comparison import cautions
-from seedproof.report.comparison.figures.names import drawn_arms
+from seedproof.report.comparison.figures.names import MARKS, drawn_arms
 from seedproof.report.comparison.figures.placing import Place, placed
 from seedproof.report.comparison.groups import (
     MAX_LISTED,
@@ -18,12 +18,6 @@ from seedproof.report.comparison.groups import (
 from seedproof.report.figures import Figure
 from seedproof.report.figures.base import drawn
 from seedproof.report.numbers import quantity
-
-MARKS = [
-    ("dot", "accent", "steadier or better"),
-    ("diamond", "alert-mark", "less steady or worse"),
-    ("ring", "ink-3", "not shown"),
-]
 
 
 def stability_accuracy(comparison: Comparison) -> Figure:

@@ -64,6 +64,10 @@ def _votes(
         },
         header=("before", "after", "examples"),
         numbers=[(r["before"], r["after"], f"{r['count']:,}") for r in rows if r["count"]],
+        alone={
+            "title": f"Examples by their share of votes: {comparison.baseline.name} → {arm.name}",
+            "legend": vote_legend(comparison),
+        },
     )
 
 

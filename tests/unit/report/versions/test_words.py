@@ -8,20 +8,24 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import seedproof as sp
 from seedproof.comparison.versions.compare import compare_versions
 from seedproof.comparison.versions.result import Exchange
 from seedproof.errors import ColumnError, OptionError, UnknownNameError
 from seedproof.measurement.intervals import Estimate
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.location import Location
-from seedproof.report.versions import DIFFERENCES, GROUP_HEAD, TITLES, VersionReport, _votes
-from seedproof.report.versions_words import (
+from seedproof.report.versions import VersionReport
+from seedproof.report.versions.text import DIFFERENCES, GROUP_HEAD, TITLES, _votes
+from seedproof.report.versions.words import (
     Points,
     PValue,
+    headline,
     left_out_examples,
     legend,
     limits,
     sentences,
+    steadier,
     title,
 )
 from seedproof.testing.errors import WithFields
@@ -68,7 +72,7 @@ def test_text(report, snapshot):
 def test_a_change_beyond_the_seed_is_said_with_its_size_and_p_value(report):
     """30 of 300 examples change in every run: named as such, and listed with their votes."""
     found = report(6, 6, 30)
-    change, directions, accuracy, examples = said(found)
+    change, _, directions, accuracy, examples = said(found)
 
     assert change.code == "change-beyond-seed"
     assert change.fields["p_value"].value == pytest.approx(2 / 924)  # ways to assign 12 runs
@@ -93,7 +97,7 @@ def test_p_values_have_three_digits(value, text):
 
 def test_no_change_is_said_in_weaker_words(report):
     """Nothing changed: the sentence claims none, and no example is named."""
-    change, directions, accuracy, examples = said(report(6, 6))
+    change, _, directions, accuracy, examples = said(report(6, 6))
 
     assert change.code == "change-not-shown"
     assert change.fields["shown_for"] == ""
@@ -117,13 +121,91 @@ def test_runs_too_few_for_a_single_example_are_said_to_be(report):
 def test_two_runs_of_each_give_no_verdict(report):
     """Intervals over examples alone cannot distinguish the seed from the version."""
     found = report(2, 2, 30)
-    change, directions, accuracy, _ = said(found)
+    change, steady, directions, accuracy, _ = said(found)
 
     assert (change.code, accuracy.code) == ("change-of-few-runs", "accuracy-of-few-runs")
+    assert steady.code == "steadiness-of-few-runs"
     assert directions.fields["negative_beyond"] == ""
     notes = limits(found.comparison)
     assert codes(notes) == ["two-runs", "two-runs", "no-small-p-value"]
     assert [note.fields.get("version") for note in notes] == ["old", "new", None]
+
+
+@pytest.fixture
+def noisy(tmp_path):
+    """Compares versions whose runs flip so many of the hard examples at random."""
+
+    def make(old, new, n_runs=8):
+        rng = np.random.default_rng(4)
+        hard = rng.random(N_EXAMPLES) < 0.4
+        sides = [
+            ArrayShards(((rng.random((n_runs, N_EXAMPLES)) < share) & hard).astype(int))
+            for share in (old, new)
+        ]
+        return VersionReport(compare_versions(*sides, Location.of(tmp_path / "x.parquet")))
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "verdict"),
+    [
+        (0.5, 0.05, "new-version-steadier", "steadier"),
+        (0.05, 0.5, "new-version-less-steady", "less steady"),
+        (0.3, 0.3, "steadiness-not-shown", "no difference shown"),
+        (0.0, 0.0, "steadiness-not-shown", "not tested"),
+    ],
+)
+def test_the_steadier_version_is_named_only_where_it_is_shown(noisy, old, new, code, verdict):
+    """By the ratio of the two flip rates, whose interval must exclude 1."""
+    found = noisy(old, new)
+
+    assert found.steadiness.verdict == verdict
+    message = steadier(found.comparison)
+    assert (message.code, message.fields["effect"]) == (code, found.steadiness)
+    assert message in said(found) or str(message) in map(str, said(found))
+    assert found.summary()["steadiness"]["verdict"] == verdict
+
+
+def test_the_headline_names_stability_and_change(noisy, report):
+    """What is shown of both, in one sentence."""
+    assert headline(noisy(0.5, 0.05).comparison).code == "more-changes-and-steadier"
+    assert headline(noisy(0.3, 0.3).comparison).code == "no-change-shown"
+    assert headline(report(6, 6, 30).comparison).code == "more-changes"
+    assert headline(report(2, 2, 30).comparison).code == "few-runs"
+
+
+def test_steadiness_is_that_of_compare_with_a_wider_interval():
+    """Both verbs have the same ratio; `compare` also knows what the examples share."""
+    rng = np.random.default_rng(4)
+    hard = rng.random(N_EXAMPLES) < 0.4
+    old, new = (((rng.random((6, N_EXAMPLES)) < share) & hard).astype(int) for share in (0.5, 0.2))
+
+    effect = sp.compare_versions(old, new).steadiness
+    compared = sp.compare({"old": old, "new": new}).effect("new", "flip_rate")
+
+    assert effect.value == pytest.approx(compared.value)
+    assert effect.low < compared.low < compared.high < effect.high
+
+
+def test_a_version_of_one_run_is_not_called_steadier(report):
+    """Nothing is known of the stability of a single run."""
+    found = report(1, 6)
+
+    assert found.steadiness is None
+    assert found.summary()["steadiness"] is None
+    message = steadier(found.comparison)
+    assert (message.code, message.fields) == ("steadiness-unknown", {"version": "old"})
+
+
+def test_figures_print_as_in_the_table(report):
+    """Rates in percent, differences in points, both with the digits of the table."""
+    found = report(6, 6, 30)
+    lines = [" ".join(line.split()) for line in found.text().splitlines()]
+
+    for name, estimate in found.items():
+        printed = str(estimate).replace(" over ", " ")
+        assert any(line.endswith(f"{TITLES[name].strip()} {printed}") for line in lines)
 
 
 def test_a_single_old_run_is_pointed_out(report):
@@ -140,12 +222,12 @@ def test_without_labels_right_and_wrong_are_left_out(report):
     """Flips need no labels; the note says what is missing."""
     found = report(4, 4, labeled=False)
 
-    assert len(said(found)) == 2
+    assert len(said(found)) == 3
     assert not [line for line in found.text().splitlines() if TITLES["accuracy_old"] in line]
     assert "no-labels" in codes(limits(found.comparison))
 
 
-def test_saving_writes_three_files(report, tmp_path):
+def test_saving_writes_four_files(report, tmp_path):
     """The text ends with the command; a folder that is a file is refused."""
     found = report(3, 3)
 
@@ -154,6 +236,7 @@ def test_saving_writes_three_files(report, tmp_path):
 
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "examples.parquet",
+        "versions.html",
         "versions.json",
         "versions.txt",
     ]

@@ -1,20 +1,47 @@
-"""What is said about two versions. Every sentence has a condition."""
+"""Sentences about two versions. Every sentence has a condition."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
 
+from seedproof.comparison.contrast import from_estimates
+from seedproof.comparison.effect import Effect
 from seedproof.comparison.versions.result import Part, VersionComparison
 from seedproof.measurement.intervals import TAIL, Estimate
 from seedproof.messages import Message, printable
+from seedproof.report.comparison.amounts import change, ends
 from seedproof.report.comparison.text import shortened
-from seedproof.report.numbers import MINUS, NO_BREAK, WithInterval, WithUnit, number
+from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit, signless
 from seedproof.report.text import MAX_CELL
 
 N_LISTED = 10
 MAX_NAMED = 3
 IN_FILE = "all are in versions.json (--out)"
+# By what is shown of its stability: the new version changes more than another seed would, or not.
+HEADLINES = {
+    "steadier": (
+        Message(
+            "more-changes-and-steadier",
+            "The new version is steadier, and changes more answers than another seed would",
+        ),
+        Message("steadier", "The new version is steadier; no change beyond the seed is shown"),
+    ),
+    "less steady": (
+        Message(
+            "more-changes-and-less-steady",
+            "The new version is less steady, and changes more answers than another seed would",
+        ),
+        Message(
+            "less-steady", "The new version is less steady; no change beyond the seed is shown"
+        ),
+    ),
+    "no difference shown": (
+        Message("more-changes", "The new version changes more answers than another seed would"),
+        Message("no-change-shown", "No change beyond the seed is shown"),
+    ),
+}
+TOO_FEW_RUNS = Message("few-runs", "Too few runs to distinguish the new version from another seed")
 
 
 @dataclass(frozen=True)
@@ -50,10 +77,11 @@ class PValue:
         return f"p{NO_BREAK}={NO_BREAK}{f'{self.value:.3f}'.removeprefix('0')}"
 
 
-def signless(value: float) -> str:
-    """A share in percent; what rounds to 0 has no sign."""
-    text = number(value, "percent")
-    return "0.0" if text == f"{MINUS}0.0" else text
+def interval(value: Estimate) -> str:
+    """Return an interval in percent or points, such as "[−0.1, 1.5]"; nothing without one."""
+    if value.low is None or value.high is None:
+        return ""
+    return f"[{signless(value.low)}, {signless(value.high)}]"
 
 
 def title(comparison: VersionComparison) -> Message:
@@ -75,7 +103,7 @@ def _runs(n_runs: int, kind: str) -> Message:
 
 def sentences(comparison: VersionComparison) -> tuple[Message, ...]:
     """What a person wants to know first; the weaker words where the figures allow no more."""
-    messages = [_changed(comparison)]
+    messages = [_changed(comparison), steadier(comparison)]
     if "accuracy_change" in comparison.whole.figures:
         messages += [_directions(comparison), _accuracy(comparison)]
     return (*messages, _single_examples(comparison))
@@ -116,6 +144,78 @@ def _changed(comparison: VersionComparison) -> Message:
         f"({{beyond}}{p_value}){{shown_for}}."
     )
     return Message("change-not-shown", words, **fields, shown_for=_but_shown(comparison))
+
+
+def steadiness(comparison: VersionComparison) -> Effect | None:
+    """Return what the new version changes in the flip rate, as a ratio to the old one.
+
+    It is made from the two rates and their intervals. Both are of the same examples, which makes
+    the interval of the ratio wider than it need be, never too narrow.
+
+    Args:
+        comparison: The figures.
+
+    Returns:
+        An effect with its verdict; None if a version has a single run.
+    """
+    figures = comparison.whole.figures
+    if "flip_rate_old" not in figures or "flip_rate_new" not in figures:
+        return None
+    return from_estimates(
+        "flip_rate",
+        figures["flip_rate_old"],
+        figures["flip_rate_new"],
+        has_runs=min(len(comparison.old_runs), len(comparison.new_runs)) > 2,
+    )
+
+
+def steadier(comparison: VersionComparison) -> Message:
+    """Say whether the new version is steadier than the old one, as far as the runs show it."""
+    effect = steadiness(comparison)
+    if effect is None:
+        version = "old" if len(comparison.old_runs) == 1 else "new"
+        return Message(
+            "steadiness-unknown",
+            "Whether the new version is steadier is not known: the {version} one has a single run.",
+            version=version,
+        )
+    fields: dict[str, object] = {
+        "old": WithUnit(comparison["flip_rate_old"].value, "percent"),
+        "new": WithUnit(comparison["flip_rate_new"].value, "percent"),
+        "change": f"{change(effect)} {ends(effect)}".strip(),
+        "effect": effect,
+    }
+    runs = "two of its runs disagree on {new} of the answers, two old ones on {old}"
+    if effect.verdict == "steadier":
+        words = f"The new version is steadier: {runs} ({{change}})."
+        return Message("new-version-steadier", words, **fields)
+    if effect.verdict == "less steady":
+        words = f"The new version is less steady: {runs} ({{change}})."
+        return Message("new-version-less-steady", words, **fields)
+    runs = "two new runs disagree on {new} of the answers, two old ones on {old}"
+    if effect.verdict == "too few runs":
+        words = f"Too few runs to say which version is steadier: {runs}."
+        return Message("steadiness-of-few-runs", words, **fields)
+    if effect.low is None:
+        words = f"No difference in stability is shown: {runs}."
+    else:
+        words = f"No difference in stability is shown: {runs} ({{change}})."
+    return Message("steadiness-not-shown", words, **fields)
+
+
+def headline(comparison: VersionComparison) -> Message:
+    """Return the finding in one short sentence."""
+    changed = _changed(comparison).code
+    headlines = {
+        "new-version-steadier": HEADLINES["steadier"],
+        "new-version-less-steady": HEADLINES["less steady"],
+    }
+    beyond, not_beyond = headlines.get(steadier(comparison).code, HEADLINES["no difference shown"])
+    if changed in {"change-beyond-seed", "change-of-unknown-size"}:
+        return beyond
+    if changed == "change-of-few-runs" and not_beyond.code == "no-change-shown":
+        return TOO_FEW_RUNS
+    return not_beyond
 
 
 def _can_be_small(comparison: VersionComparison) -> bool:
@@ -175,19 +275,19 @@ def _than_the_seed(beyond: Estimate) -> Message | str:
 
 
 def _accuracy(comparison: VersionComparison) -> Message:
-    change = comparison["accuracy_change"]
+    moved = comparison["accuracy_change"]
     fields = {
         "old": WithUnit(comparison["accuracy_old"].value, "percent"),
         "new": WithUnit(comparison["accuracy_new"].value, "percent"),
-        "change": Points(change),
+        "change": Points(moved),
     }
     start = "Accuracy goes from {old} to {new}"
-    if change.over == "examples":
+    if moved.over == "examples":
         words = f"{start}; so few runs cannot tell luck from progress."
         return Message("accuracy-of-few-runs", words, **fields)
-    if not _side(change):
+    if not _side(moved):
         return Message("accuracy-open", f"{start}: no change is shown, {{change}}.", **fields)
-    word = "better" if change.value > 0 else "worse"
+    word = "better" if moved.value > 0 else "worse"
     return Message(f"accuracy-{word}", f"{start}: {word}, {{change}}.", **fields)
 
 
@@ -287,10 +387,10 @@ def fitted(name: str, width: int) -> str:
     return text
 
 
-def legend(parts: Sequence[Part]) -> tuple[Message, ...]:
-    """How to read the table of classes, or of the slices of a column."""
+def legend(parts: Sequence[Part], *, n_listed: int = N_LISTED) -> tuple[Message, ...]:
+    """Say how to read the table of classes, or of the slices of a column."""
     messages = [_judged(parts)]
-    shown = ordered(parts)[:N_LISTED]
+    shown = ordered(parts)[:n_listed]
     if any(part.n_labeled for part in shown):
         messages.append(
             Message(
@@ -320,10 +420,10 @@ def _judged(parts: Sequence[Part]) -> Message:
     return Message("rows-judged", f"{start}; * above 0{alone}.", n_parts=len(parts))
 
 
-def left_out_examples(comparison: VersionComparison) -> Message | None:
-    """Where the examples are that the list has no room for; None if it has all."""
+def left_out_examples(comparison: VersionComparison, *, n_listed: int = N_LISTED) -> Message | None:
+    """Say where the examples are that the list has no room for; None if it has all."""
     n_found, n_kept = comparison.discoveries.n_found, len(comparison.unexplained)
-    if n_found <= N_LISTED:
+    if n_found <= n_listed:
         return None
     where = f"{IN_FILE}."
     if n_kept < n_found:
@@ -334,7 +434,7 @@ def left_out_examples(comparison: VersionComparison) -> Message | None:
     return Message(
         "examples-left-out",
         f"{{n_shown}} of {{n_found:,}} shown; {where}",
-        n_shown=N_LISTED,
+        n_shown=n_listed,
         n_found=n_found,
         n_kept=n_kept,
     )

@@ -1,25 +1,19 @@
-"""Two versions for a terminal: sentences with their conditions, figures, groups, examples."""
+"""Two versions for a terminal: sentences, figures, groups, examples."""
 
-import os
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 from rich.cells import cell_len
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from seedproof.comparison.versions.result import Part, VersionComparison
-from seedproof.errors import UnknownNameError
-from seedproof.measurement.intervals import Estimate
 from seedproof.messages import printable
-from seedproof.report import versions_words as words
-from seedproof.report.files import remove_with, save_files
-from seedproof.report.numbers import number, sign
-from seedproof.report.text import MAX_CELL, PLAIN_WIDTH, Prose, plain_text
-from seedproof.report.versions_words import N_LISTED, fitted, signless
+from seedproof.report.numbers import number, sign, signless
+from seedproof.report.text import MAX_CELL, PLAIN_WIDTH, Prose
+from seedproof.report.versions import words
+from seedproof.report.versions.words import N_LISTED, fitted
 from seedproof.report.view import unknown_column
 
 # Columns of the list of examples; a text of the user's own takes what they leave.
@@ -55,78 +49,11 @@ GROUP_HEAD = ("examples", "changed", "no change", "beyond the seed", "r→w", "w
 LEFT_ALIGNED, N_UNLABELED = 3, 4
 
 
-class VersionReport:
-    """What comparing two versions found: `print` it, ask it for a figure, save it.
+def render(comparison: VersionComparison, *, show: Sequence[str] = ()) -> RenderableType:
+    """Return what a terminal shows.
 
     Args:
         comparison: The figures.
-        scratch: A temporary folder to be removed together with the report.
-    """
-
-    def __init__(self, comparison: VersionComparison, scratch: Path | None = None) -> None:
-        self.comparison = comparison
-        remove_with(self, scratch)
-
-    def __getitem__(self, name: str) -> Estimate:
-        figures = self.comparison.whole.figures
-        if name not in figures:
-            raise UnknownNameError(
-                "There is no figure {figure!r} here. Known: {known}",
-                figure=name,
-                known=tuple(figures),
-            )
-        return figures[name]
-
-    def summary(self) -> dict[str, Any]:
-        """Everything but the table of all examples, as plain data: what `versions.json` holds."""
-        return self.comparison.summary()
-
-    def to_json(self) -> str:
-        """The summary as JSON text."""
-        return self.comparison.to_json()
-
-    def save(
-        self,
-        folder: str | os.PathLike[str],
-        *,
-        show: Sequence[str] = (),
-        command: str | None = None,
-    ) -> None:
-        """Write `versions.json`, `versions.txt` and `examples.parquet` into a folder.
-
-        Args:
-            folder: Where to; it is made if need be.
-            show: Further columns of your own to show with examples, such as a text.
-            command: The command that made it, for the last line of the text.
-        """
-        made = "" if command is None else f"\n\nMade by: {command}"
-        files = {
-            "versions.json": self.to_json(),
-            "versions.txt": f"{self.text(show=show)}{made}\n",
-        }
-        save_files(folder, files, examples=self.comparison.examples_file)
-
-    def show(self, *, show: Sequence[str] = ()) -> None:
-        """Print it to the terminal, with colors where it has them."""
-        Console().print(render(self.comparison, show=show))
-
-    def text(self, *, show: Sequence[str] = ()) -> str:
-        """The same without colors, 80 columns wide."""
-        return plain_text(render(self.comparison, show=show))
-
-    def __str__(self) -> str:
-        return self.text()
-
-    def __repr__(self) -> str:
-        old, new = len(self.comparison.old_runs), len(self.comparison.new_runs)
-        return f"<VersionReport of {old} old and {new} new runs: flip_rate {self['flip_rate']}>"
-
-
-def render(comparison: VersionComparison, *, show: Sequence[str] = ()) -> RenderableType:
-    """What a terminal shows.
-
-    Args:
-        comparison: What was found.
         show: Further columns of the user's own to show with examples, such as a text.
 
     Returns:
@@ -135,9 +62,7 @@ def render(comparison: VersionComparison, *, show: Sequence[str] = ()) -> Render
     Raises:
         ColumnError: A column that is to be shown was not carried along.
     """
-    for name in show:
-        if name not in comparison.extras():
-            raise unknown_column(name, comparison.extras())
+    check_columns(comparison, show)
     parts: list[RenderableType] = [Text(str(words.title(comparison)), style="dim"), Text("")]
     for sentence in words.sentences(comparison):
         parts += [Prose(str(sentence)), Text("")]
@@ -157,6 +82,21 @@ def render(comparison: VersionComparison, *, show: Sequence[str] = ()) -> Render
     return Group(*parts)
 
 
+def check_columns(comparison: VersionComparison, show: Sequence[str]) -> None:
+    """Refuse columns of examples that were not carried along.
+
+    Args:
+        comparison: The figures.
+        show: The columns to show.
+
+    Raises:
+        ColumnError: A column is not there.
+    """
+    for name in show:
+        if name not in comparison.extras():
+            raise unknown_column(name, comparison.extras())
+
+
 def _table() -> Table:
     return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
 
@@ -171,14 +111,10 @@ def _figures(part: Part) -> Table:
         if name in part.figures:
             value = part.figures[name]
             unit = POINTS if name in DIFFERENCES else PERCENT
-            table.add_row(title, signless(value.value) + unit, _ends(value), value.over or "")
+            table.add_row(
+                title, signless(value.value) + unit, words.interval(value), value.over or ""
+            )
     return table
-
-
-def _ends(value: Estimate) -> str:
-    if value.low is None or value.high is None:
-        return ""
-    return f"[{signless(value.low)}, {signless(value.high)}]"
 
 
 def _groups(title: str, parts: Sequence[Part]) -> list[RenderableType]:
@@ -210,7 +146,7 @@ def _group_cells(part: Part) -> tuple[str, ...]:
         f"{part.n_examples:,}",
         _share(part, "flip_rate"),
         _share(part, "flip_rate_no_change"),
-        f"{signless(part.beyond.value)} {_ends(part.beyond)}".rstrip() + star,
+        f"{signless(part.beyond.value)} {words.interval(part.beyond)}".rstrip() + star,
         _share(part, "negative_flip_rate"),
         _share(part, "positive_flip_rate"),
     )

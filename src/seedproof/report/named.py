@@ -1,0 +1,95 @@
+"""Results that are mappings, and estimates that are written in their unit."""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeVar, overload
+
+from seedproof.errors import UnknownNameError
+from seedproof.measurement.intervals import Estimate
+from seedproof.metrics.card import Unit
+from seedproof.report.numbers import NO_BREAK, bracketed, sign, signless
+
+V = TypeVar("V")
+T = TypeVar("T")
+
+
+class ByName(Mapping[str, V]):
+    """A whole mapping by name, whose error for an unknown name lists the known ones."""
+
+    @property
+    @abstractmethod
+    def _entries(self) -> Mapping[str, V]:
+        """Everything by name."""
+
+    @abstractmethod
+    def _unknown(self, name: str) -> UnknownNameError:
+        """Return what to raise for a name that is not there."""
+
+    def __getitem__(self, name: str) -> V:
+        entries = self._entries
+        if name not in entries:
+            raise self._unknown(name)
+        return entries[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    @overload
+    def get(self, key: str, /) -> V | None: ...
+    @overload
+    def get(self, key: str, /, default: V | T) -> V | T: ...
+    def get(self, key: str, /, default: V | T | None = None) -> V | T | None:
+        """Return what has a name, or the default if nothing has it."""
+        return self._entries.get(key, default)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WrittenEstimate(Estimate):
+    """An estimate that prints as in the table of its report; equal to the plain one.
+
+    Args:
+        unit: The unit that it is written in.
+        is_difference: Whether it is a difference of shares, in points with the digits of a share.
+
+    >>> print(WrittenEstimate(0.0902, 0.0571, 0.1398, "runs × examples", "percent"))
+    9.0 % [5.7, 14.0] over runs × examples
+    """
+
+    unit: Unit = "score"
+    is_difference: bool = False
+
+    @classmethod
+    def of(
+        cls, estimate: Estimate, unit: Unit, *, is_difference: bool = False
+    ) -> "WrittenEstimate":
+        """Return an estimate with its unit."""
+        ends = estimate.low, estimate.high
+        return cls(estimate.value, *ends, estimate.over, unit, is_difference)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Estimate):
+            return NotImplemented
+        return _figures(self) == _figures(other)
+
+    def __hash__(self) -> int:
+        return hash(_figures(self))
+
+    def __str__(self) -> str:
+        text = bracketed(self, self.unit)
+        if self.is_difference:
+            text = signless(self.value) + sign("points")
+            if self.low is not None and self.high is not None:
+                text += f" [{signless(self.low)}, {signless(self.high)}]"
+        text = text.replace(NO_BREAK, " ")
+        return text if self.over is None else f"{text} over {self.over}"
+
+
+def _figures(estimate: Estimate) -> tuple[float, float | None, float | None, str | None]:
+    return estimate.value, estimate.low, estimate.high, estimate.over

@@ -1,0 +1,243 @@
+"""What all results have in common: text, JSON, a page, a table, charts, files."""
+
+import json
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from typing import Any, ClassVar
+
+import pyarrow as pa
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+
+from seedproof.errors import UnknownNameError
+from seedproof.measurement.intervals import Estimate
+from seedproof.records.location import Location
+from seedproof.report.chart import Chart
+from seedproof.report.figures.base import Figure
+from seedproof.report.files import save_files, write_file
+from seedproof.report.overview import Overview
+from seedproof.report.text import plain_text
+from seedproof.report.view import unknown_column
+
+# Columns of an estimate in a table.
+ESTIMATE_COLUMNS = {
+    "value": pa.float64(),
+    "low": pa.float64(),
+    "high": pa.float64(),
+    "over": pa.string(),
+}
+
+
+class Result(ABC):
+    """Base of everything that measuring, comparing, judging and planning return.
+
+    `print` shows the text, and the last line of a notebook's cell the headline, the key figures and
+    one chart.
+
+    >>> import seedproof as sp
+    >>> report = sp.measure([[0, 1, 1, 0], [0, 1, 0, 0]])
+    >>> isinstance(report, sp.Result)
+    True
+    >>> report.figure("votes")
+    <Chart votes: How the runs vote on an example>
+    """
+
+    # Files that `save` writes: the page and the summary.
+    _page_file: ClassVar[str]
+    _json_file: ClassVar[str]
+    # Columns of `to_frame`, in their order.
+    _columns: ClassVar[Mapping[str, pa.DataType]]
+
+    @abstractmethod
+    def summary(self) -> dict[str, Any]:
+        """Return everything but the examples, as plain data."""
+
+    @abstractmethod
+    def _render(self, show: Sequence[str]) -> RenderableType:
+        """Return what a terminal shows, with further columns of examples."""
+
+    @abstractmethod
+    def _records(self) -> list[dict[str, Any]]:
+        """Return the rows of `to_frame`."""
+
+    @abstractmethod
+    def _overview(self, show: Sequence[str]) -> Overview:
+        """Return headline, key figures and tables as plain data."""
+
+    @abstractmethod
+    def _figures(self) -> tuple[Figure, ...]:
+        """Return every chart that there is, as plain data."""
+
+    @abstractmethod
+    def _about(self) -> str:
+        """Return a few words for the short form: "of 10 runs: …"."""
+
+    def _first_figure(self) -> Figure | None:
+        """Return the chart that says most; None if there is none."""
+        return next(iter(self._figures()), None)
+
+    def _page(self, show: Sequence[str], command: str | None) -> str:
+        """Return the page."""
+        from seedproof.report.overview_html import render_page
+
+        return render_page(
+            self._overview(show),
+            self._figures(),
+            identity=self.to_json(),
+            json_file=self._json_file,
+            command=command,
+        )
+
+    def _examples_file(self) -> Location | None:
+        """Return the table of examples that `save` copies; None if there is none."""
+        return None
+
+    def _texts(self, show: Sequence[str], command: str | None) -> dict[str, str]:
+        """Return the texts that `save` writes, by the name of their file."""
+        return {
+            self._json_file: self.to_json(),
+            self._page_file: self.to_html(show=show, command=command),
+        }
+
+    @property
+    def figure_names(self) -> tuple[str, ...]:
+        """Names of all charts, for `figure`."""
+        return tuple(figure.name for figure in self._figures())
+
+    def figure(self, name: str | None = None) -> Chart:
+        """Return one chart, to be shown in a notebook or saved as a picture.
+
+        Args:
+            name: Its name, one of `figure_names`. If omitted, the chart that says most.
+
+        Returns:
+            A chart.
+
+        Raises:
+            UnknownNameError: There is no such chart.
+        """
+        if name is None:
+            chosen = self._first_figure()
+        else:
+            chosen = next((figure for figure in self._figures() if figure.name == name), None)
+        if chosen is None:
+            known = self.figure_names
+            raise UnknownNameError(
+                "There is no figure {figure!r} in this report. It has: {listed}.",
+                figure=name or "",
+                listed=known or "none",
+                known=known,
+            )
+        return Chart(chosen)
+
+    def to_json(self) -> str:
+        """Return the summary as JSON text."""
+        return json.dumps(self.summary(), ensure_ascii=False, allow_nan=False) + "\n"
+
+    def to_frame(self) -> Any:  # noqa: ANN401 - pandas need not be installed
+        """Return the figures as a table, one row each.
+
+        Returns:
+            A pandas data frame, or a pyarrow table if pandas is not installed.
+        """
+        rows = self._records()
+        schema = pa.schema(list(self._columns.items()))
+        table = pa.Table.from_pylist(rows, schema=schema)
+        return table if find_spec("pandas") is None else table.to_pandas()
+
+    def to_html(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        show: Sequence[str] = (),
+        command: str | None = None,
+    ) -> str:
+        """Return the page for a colleague: one file that loads nothing and sends nothing.
+
+        Args:
+            path: Where to write it. If omitted, nothing is written.
+            show: Further columns of your own to show with examples, such as a text.
+            command: The command that made it, for the box at its end.
+
+        Returns:
+            The page.
+        """
+        page = self._page(show, command)
+        if path is not None:
+            write_file(path, page.encode())
+        return page
+
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        show: Sequence[str] = (),
+        command: str | None = None,
+    ) -> None:
+        """Write the page, the summary as JSON, and the table of examples if there is one.
+
+        Args:
+            folder: Where to write; it is created if needed.
+            show: Further columns of your own to show with examples, such as a text.
+            command: The command that made it, for the box at the page's end.
+        """
+        save_files(folder, self._texts(show, command), examples=self._examples_file())
+
+    def show(self, *, show: Sequence[str] = ()) -> None:
+        """Print to the terminal, with colors where it has them.
+
+        Args:
+            show: Further columns of your own to show with examples, such as a text.
+        """
+        Console().print(self._render(show))
+
+    def text(self, *, show: Sequence[str] = ()) -> str:
+        """Return what `print` prints: no colors, 80 columns wide.
+
+        Args:
+            show: Further columns of your own to show with examples, such as a text.
+
+        Returns:
+            Lines of text.
+        """
+        return plain_text(self._render(show))
+
+    def _repr_html_(self) -> str:
+        from seedproof.report.overview_html import render_short
+
+        return render_short(self._overview(()), self._first_figure())
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield self._render(())
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._about()}>"
+
+    # A mapping would compare its entries and have no hash; a result is itself.
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+def estimate_cells(estimate: Estimate) -> dict[str, Any]:
+    """Return the cells of an estimate in a table."""
+    return {name: getattr(estimate, name) for name in ESTIMATE_COLUMNS}
+
+
+def refuse_columns(show: Sequence[str]) -> None:
+    """Refuse columns of examples where there are no examples.
+
+    Args:
+        show: What was asked for.
+
+    Raises:
+        ColumnError: Something was asked for.
+    """
+    for name in show:
+        raise unknown_column(name, ())

@@ -1,0 +1,80 @@
+"""The temporary folder of a result: shared by its copies, packed with its pickle."""
+
+import shutil
+import weakref
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, Self
+
+from seedproof.records.location import Location
+
+
+class ScratchFolder:
+    """A temporary folder that is removed as soon as nothing holds it.
+
+    Copies of its holder hold the same folder. A pickle carries the files, and loading it makes a
+    new folder.
+
+    Args:
+        path: The folder.
+        packed_at: Where its files were when they were pickled.
+    """
+
+    def __init__(self, path: Path, packed_at: str | None = None) -> None:
+        self.path = path
+        self.packed_at = packed_at
+        weakref.finalize(self, shutil.rmtree, path, ignore_errors=True)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: Mapping[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        files = {
+            file.relative_to(self.path).as_posix(): file.read_bytes()
+            for file in sorted(self.path.rglob("*"))
+            if file.is_file()
+        }
+        return _unpacked, (self.path.absolute().as_posix(), files)
+
+    def moved(self, place: Location) -> Location:
+        """Return where a file is now that was in the folder when that was pickled."""
+        if self.packed_at is None or not place.path.startswith(f"{self.packed_at}/"):
+            return place
+        return replace(
+            place, path=self.path.absolute().as_posix() + place.path[len(self.packed_at) :]
+        )
+
+
+def _unpacked(packed_at: str, files: Mapping[str, bytes]) -> ScratchFolder:
+    """Return a new folder with the files of a pickled one."""
+    scratch = ScratchFolder(Path(mkdtemp(prefix="seedproof-")), packed_at)
+    for name, content in files.items():
+        file = scratch.path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    return scratch
+
+
+class HoldsScratch:
+    """A result whose table of examples may lie in a temporary folder.
+
+    Args:
+        scratch: The folder; None if the table lies elsewhere.
+    """
+
+    def __init__(self, scratch: Path | None) -> None:
+        self._scratch = None if scratch is None else ScratchFolder(scratch)
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self._scratch is not None:
+            self._move_examples(self._scratch)
+
+    def _move_examples(self, scratch: ScratchFolder) -> None:
+        """Look for the examples where they are since a pickle was loaded."""
+        raise NotImplementedError

@@ -1,0 +1,132 @@
+"""The report of a comparison of two versions."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+from rich.console import RenderableType
+
+from seedproof.comparison.effect import Effect
+from seedproof.comparison.versions.result import VersionComparison
+from seedproof.errors import UnknownNameError
+from seedproof.measurement.intervals import Estimate
+from seedproof.records.location import Location
+from seedproof.report.figures.base import Figure
+from seedproof.report.named import ByName, WrittenEstimate
+from seedproof.report.overview import Overview
+from seedproof.report.result import ESTIMATE_COLUMNS, Result, estimate_cells
+from seedproof.report.scratch import HoldsScratch, ScratchFolder
+from seedproof.report.versions import words
+from seedproof.report.versions.figures import build_figures
+from seedproof.report.versions.overview import build_overview
+from seedproof.report.versions.text import DIFFERENCES, check_columns, render
+
+
+class VersionReport(HoldsScratch, Result, ByName[Estimate]):
+    """Changes between two versions of a model: a mapping of figures to estimates.
+
+    `print` it, ask it for a figure, or save its page.
+
+    Args:
+        comparison: The figures.
+        scratch: A temporary folder to be removed together with the report and its copies.
+
+    >>> import seedproof as sp
+    >>> old = [[0, 1, 1, 0], [0, 1, 0, 0], [0, 1, 1, 1]]
+    >>> report = sp.compare_versions(old, [[0, 1, 1, 1]] * 3)
+    >>> print(report["flip_rate"])
+    25.0 % [1.4, 100.0] over runs × examples
+    >>> report.steadiness.verdict
+    'no difference shown'
+    """
+
+    _page_file = "versions.html"
+    _json_file = "versions.json"
+    _columns: ClassVar = {
+        "group": pa.string(),
+        "name": pa.string(),
+        "n_examples": pa.int64(),
+        "figure": pa.string(),
+        **ESTIMATE_COLUMNS,
+    }
+
+    def __init__(self, comparison: VersionComparison, scratch: Path | None = None) -> None:
+        super().__init__(scratch)
+        self.comparison = comparison
+
+    @property
+    def _entries(self) -> Mapping[str, Estimate]:
+        return {
+            name: WrittenEstimate.of(estimate, "percent", is_difference=name in DIFFERENCES)
+            for name, estimate in self.comparison.whole.figures.items()
+        }
+
+    def _unknown(self, name: str) -> UnknownNameError:
+        return UnknownNameError(
+            "There is no figure {figure!r} here. Known: {known}",
+            figure=name,
+            known=tuple(self.comparison.whole.figures),
+        )
+
+    @property
+    def examples(self) -> pa.Table:
+        """One row per example, in the order of their ids."""
+        return self.comparison.examples()
+
+    @property
+    def steadiness(self) -> Effect | None:
+        """Flip rate of the new version as a ratio to the old one's, with its verdict.
+
+        None if one of the versions has a single run.
+        """
+        return words.steadiness(self.comparison)
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything but the examples, as plain data: the content of `versions.json`."""
+        effect = self.steadiness
+        summary = self.comparison.summary()
+        return summary | {"steadiness": None if effect is None else effect.summary()}
+
+    def _render(self, show: Sequence[str]) -> RenderableType:
+        return render(self.comparison, show=show)
+
+    def _records(self) -> list[dict[str, Any]]:
+        groups = [("all", (self.comparison.whole,)), ("class", self.comparison.by_class)]
+        groups += self.comparison.slices.items()
+        return [
+            {
+                "group": group,
+                "name": part.name,
+                "n_examples": part.n_examples,
+                "figure": name,
+                **estimate_cells(estimate),
+            }
+            for group, parts in groups
+            for part in parts
+            for name, estimate in part.figures.items()
+        ]
+
+    def _figures(self) -> tuple[Figure, ...]:
+        return build_figures(self.comparison)
+
+    def _overview(self, show: Sequence[str]) -> Overview:
+        check_columns(self.comparison, show)
+        return build_overview(self.comparison, show=show)
+
+    def _texts(self, show: Sequence[str], command: str | None) -> dict[str, str]:
+        made = "" if command is None else f"\n\nMade by: {command}"
+        text = {"versions.txt": f"{self.text(show=show)}{made}\n"}
+        return super()._texts(show, command) | text
+
+    def _examples_file(self) -> Location:
+        return self.comparison.examples_file
+
+    def _move_examples(self, scratch: ScratchFolder) -> None:
+        place = scratch.moved(self.comparison.examples_file)
+        self.comparison = replace(self.comparison, examples_file=place)
+
+    def _about(self) -> str:
+        old, new = len(self.comparison.old_runs), len(self.comparison.new_runs)
+        return f"of {old} old and {new} new runs: flip_rate {self['flip_rate']}"

@@ -1,0 +1,116 @@
+"""Pages of two versions, gates, plans, arms and blame in a real browser."""
+
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import seedproof as sp
+from seedproof.comparison.blame.compute import Blame
+from seedproof.comparison.blame.shares import Share, Shares
+
+EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+OWN_TEXT = "a secret"
+
+
+def _runs(n_runs, *, noise, seed, n_examples=200, n_classes=2):
+    truth = np.random.default_rng(0).normal(size=(n_examples, n_classes))
+    rng = np.random.default_rng(seed)
+    return (2 * truth + noise * rng.normal(size=(n_runs, n_examples, n_classes))).argmax(axis=2)
+
+
+def _table(predictions, names, *, groups=("forum", "mail"), run="run", text=OWN_TEXT):
+    return pa.Table.from_pylist(
+        [
+            {
+                "run": f"{run}{r}",
+                "example": f"{names[0]}{i}",
+                "prediction": names[answer],
+                "label": names[i % len(names)],
+                "group": groups[i * len(groups) // len(answers)],
+                "text": text,
+            }
+            for r, answers in enumerate(predictions)
+            for i, answer in enumerate(answers)
+        ]
+    )
+
+
+def _versions(n_old, n_new, names=("no", "yes"), **more):
+    old = _runs(n_old, noise=1.5, seed=1, n_classes=len(names))
+    new = _runs(n_new, noise=0.4, seed=2, n_classes=len(names))
+    new[:, :60] = (old[0, :60] + 1) % len(names)
+    tables = [_table(runs, names, **more) for runs in (old, new)]
+    return sp.compare_versions(*tables, by="group")
+
+
+def _blamed():
+    first = {"init": Share(0.2, 0.1, 0.3), "order": Share(-0.1, -0.3, 0.1)}
+    total = {"init": Share(0.7, 0.6, 0.8), "order": None}
+    shares = Shares(0.1, first, total, Share(0.9, 0.5, 1.3), "init")
+    return sp.BlameReport(Blame(("init", "order"), 12, 6, 200, shares, shares))
+
+
+MANY = tuple(f"a class of a rather long name, number {i}" for i in range(40))
+MAKERS = {
+    "versions": lambda: _versions(6, 6),
+    "versions-of-one-run": lambda: _versions(1, 4),
+    "versions-of-many-classes": lambda: _versions(3, 3, MANY, groups=MANY),
+    "versions-alike": lambda: sp.compare_versions(np.zeros((3, 20), int), np.zeros((3, 20), int)),
+    "gate": lambda: sp.gate(
+        _runs(4, noise=1.0, seed=1),
+        max={"flip_rate": 0.01, "ambiguity": 0.9},
+        no_worse=["flip_rate"],
+        baseline=_runs(4, noise=1.0, seed=2),
+    ),
+    "plan": lambda: sp.plan(sd=0.012, detect=0.005, cv=0.2, detect_flip_ratio=0.5),
+    "side-by-side": lambda: sp.SideBySide(
+        {f"an arm of a long name {i}": sp.measure(_runs(4, noise=i, seed=i)) for i in range(1, 8)},
+        left_out=["alone"],
+    ),
+    "blame": _blamed,
+}
+
+
+@cache
+def _made(name):
+    return MAKERS[name]()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
+@pytest.mark.parametrize("name", MAKERS)
+def test_every_result_is_drawn_quietly_and_accessibly(name, width, scheme, open_page, assert_sound):
+    """Every chart is drawn, nothing is logged or requested, nothing overflows, axe is content."""
+    opened = open_page(_made(name), width=width, scheme=scheme)
+
+    opened.unfold()
+    assert_sound(opened)
+
+
+def test_the_first_line_says_what_the_report_says(open_page):
+    """The title of the page is the finding, and the sentence on stability is there."""
+    report = _made("versions")
+    page = open_page(report).page
+
+    assert page.locator("h1").inner_text() == report._overview(()).headline
+    texts = page.locator(".verdicts dd").all_inner_texts()
+    assert len(texts) == len(report._overview(()).sentences)
+    assert report.steadiness.verdict == "steadier"
+
+
+def test_hostile_words_stay_words(open_page, assert_sound):
+    """Classes, ids, slices and texts full of markup are shown as they are, and run nothing."""
+    names = (EVIL, "constructor")
+    report = _versions(4, 4, names, groups=(EVIL, "</script>"), text=EVIL)
+
+    opened = open_page(report, show=["text"])
+
+    assert EVIL in opened.page.locator("main").inner_text()
+    assert_sound(opened)
+
+
+def test_texts_are_absent_unless_asked_for(open_page):
+    """Without `show` a text is not even in the file."""
+    assert OWN_TEXT not in open_page(_made("versions")).page.content()
+    assert OWN_TEXT in open_page(_made("versions"), show=["text"]).page.content()
