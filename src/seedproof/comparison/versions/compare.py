@@ -14,6 +14,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from seedproof.comparison.aligned import Aligned
+from seedproof.comparison.contrast import compared
+from seedproof.comparison.cross import Cross
+from seedproof.comparison.effect import Effect
 from seedproof.comparison.versions.changes import Opponents, directed_flips, flips
 from seedproof.comparison.versions.estimates import GroupSums
 from seedproof.comparison.versions.exchange import exchange_p_value, least_exchange_p_value
@@ -39,6 +42,8 @@ from seedproof.typing import BoolArray, IntArray, Progress
 N_KEPT = 500
 # Rows times runs of a chunk: it stays in the processor's cache.
 CHUNK_VALUES = 2**17
+# The first group holds all examples.
+WHOLE = 0
 ACCURACIES = ("accuracy_old", "accuracy_new")
 
 
@@ -127,6 +132,7 @@ class VersionTally:
         self._is_labeled = any(source.n_labeled for source in sources)
         self._groups = Groups(classes if self._is_labeled else (), slices)
         self._sums: dict[str, GroupSums] = {}
+        self._cross = Cross(is_paired=False)
         self._p_counts: Counter[int] = Counter()
         self._kept: list[pa.Table] = []  # one, after the first shard
         self._disagreements: IntArray = np.zeros((sum(self._n_runs.values()),) * 2, dtype=np.int64)
@@ -175,6 +181,10 @@ class VersionTally:
         opponents = Opponents.count(old, new)
         self._disagreements += opponents.disagreements
         changes = flips(opponents)
+        self._cross.n_examples += chunk.old.shape[1]
+        if "flip_rate_old" in changes and "flip_rate_new" in changes:
+            both = changes["flip_rate_old"].whole @ changes["flip_rate_new"].whole
+            self._cross.products += float(both)
         members = self._groups.members(chunk.codes[:, contested])
         for name, change in changes.items():
             self._sums.setdefault(name, GroupSums()).update(change, members)
@@ -270,7 +280,21 @@ class VersionTally:
             unexplained=self._unexplained(found, pa.concat_tables(self._kept)),
             examples_file=examples_file,
             notes=(*notes, *self._groups.notes),
+            steadiness=self._steadiness(),
         )
+
+    def _steadiness(self) -> Effect | None:
+        """Return what the new version changes in the flip rate, as comparing arms would."""
+        names = ("flip_rate_old", "flip_rate_new")
+        if any(name not in self._sums for name in names):
+            return None
+        n_examples = self._cross.n_examples
+        old, new = (
+            self._sums[name].group(WHOLE, n_examples, self._n_runs).statistic(name)
+            for name in names
+        )
+        cross = self._cross
+        return compared("flip_rate", old, new, cross=cross, is_paired=False, tail=TAIL)
 
     def _exchange(self) -> Exchange:
         n_old, n_new = self._n_runs.values()

@@ -106,10 +106,14 @@ class GroupMean:
         if name.endswith(("_beyond", "_change")) and not name.endswith("_no_change"):
             return self.difference(TAIL)
         if name in OWN:
-            return estimate(self._own(OWN[name], "logit" if name in LOGIT else "log"))
+            return estimate(self.statistic(name))
         if name.endswith("_no_change") and 1 in self.n_runs.values():
             return estimate(self._own("new" if self.n_runs["old"] == 1 else "old", "log"))
         return self._rate()
+
+    def statistic(self, name: str) -> MeanOverExamples:
+        """Return the quantity of one version by its name, as `measure` would have it."""
+        return self._own(OWN[name], "logit" if name in LOGIT else "log")
 
     def difference(self, tail: float) -> Estimate:
         """The interval of a difference of shares, which leaves out `tail` on each side."""

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from seedproof.comparison.effect import Effect
 from seedproof.comparison.versions.votes import Discoveries
 from seedproof.measurement.examples import read_parquet
 from seedproof.measurement.intervals import TAIL, Estimate
@@ -96,6 +97,8 @@ class VersionComparison:
             500, with what each run said.
         examples_file: Parquet file with one row an example.
         notes: What a person should know about how the input was read.
+        steadiness: Flip rate of the new version as a ratio to the old one's; None if a version has
+            a single run.
     """
 
     old_runs: tuple[str, ...]
@@ -109,6 +112,7 @@ class VersionComparison:
     unexplained: pa.Table
     examples_file: Location
     notes: tuple[Message, ...] = ()
+    steadiness: Effect | None = None
 
     def __getitem__(self, name: str) -> Estimate:
         return self.whole.figures[name]
@@ -162,6 +166,7 @@ class VersionComparison:
                 column: [part.summary() for part in parts] for column, parts in self.slices.items()
             },
             "is_beyond": self.is_beyond,
+            "steadiness": None if self.steadiness is None else self.steadiness.summary(),
             "exchange": asdict(self.exchange),
             "discoveries": asdict(self.discoveries),
             "unexplained": self.unexplained.select(listed).to_pylist(),

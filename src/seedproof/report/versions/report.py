@@ -18,7 +18,6 @@ from seedproof.report.named import ByName, WrittenEstimate
 from seedproof.report.overview import Overview
 from seedproof.report.result import ESTIMATE_COLUMNS, Result, estimate_cells
 from seedproof.report.scratch import HoldsScratch, ScratchFolder
-from seedproof.report.versions import words
 from seedproof.report.versions.figures import build_figures
 from seedproof.report.versions.overview import build_overview
 from seedproof.report.versions.text import DIFFERENCES, check_columns, render
@@ -81,13 +80,11 @@ class VersionReport(HoldsScratch, Result, ByName[Estimate]):
 
         None if one of the versions has a single run.
         """
-        return words.steadiness(self.comparison)
+        return self.comparison.steadiness
 
     def summary(self) -> dict[str, Any]:
         """Return everything but the examples, as plain data: the content of `versions.json`."""
-        effect = self.steadiness
-        summary = self.comparison.summary()
-        return summary | {"steadiness": None if effect is None else effect.summary()}
+        return self.comparison.summary()
 
     def _render(self, show: Sequence[str]) -> RenderableType:
         return render(self.comparison, show=show)

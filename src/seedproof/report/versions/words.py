@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
-from seedproof.comparison.contrast import from_estimates
-from seedproof.comparison.effect import Effect
 from seedproof.comparison.versions.result import Part, VersionComparison
 from seedproof.measurement.intervals import TAIL, Estimate
 from seedproof.messages import Message, printable
@@ -146,32 +144,9 @@ def _changed(comparison: VersionComparison) -> Message:
     return Message("change-not-shown", words, **fields, shown_for=_but_shown(comparison))
 
 
-def steadiness(comparison: VersionComparison) -> Effect | None:
-    """Return what the new version changes in the flip rate, as a ratio to the old one.
-
-    It is made from the two rates and their intervals. Both are of the same examples, which makes
-    the interval of the ratio wider than it need be, never too narrow.
-
-    Args:
-        comparison: The figures.
-
-    Returns:
-        An effect with its verdict; None if a version has a single run.
-    """
-    figures = comparison.whole.figures
-    if "flip_rate_old" not in figures or "flip_rate_new" not in figures:
-        return None
-    return from_estimates(
-        "flip_rate",
-        figures["flip_rate_old"],
-        figures["flip_rate_new"],
-        has_runs=min(len(comparison.old_runs), len(comparison.new_runs)) > 2,
-    )
-
-
 def steadier(comparison: VersionComparison) -> Message:
     """Say whether the new version is steadier than the old one, as far as the runs show it."""
-    effect = steadiness(comparison)
+    effect = comparison.steadiness
     if effect is None:
         version = "old" if len(comparison.old_runs) == 1 else "new"
         return Message(

@@ -175,17 +175,21 @@ def test_the_headline_names_stability_and_change(noisy, report):
     assert headline(report(2, 2, 30).comparison).code == "few-runs"
 
 
-def test_steadiness_is_that_of_compare_with_a_wider_interval():
-    """Both verbs have the same ratio; `compare` also knows what the examples share."""
+@pytest.mark.parametrize("n_new", [6, 2])
+def test_steadiness_is_that_of_compare(n_new):
+    """Both verbs have the same ratio, interval, power and verdict."""
     rng = np.random.default_rng(4)
     hard = rng.random(N_EXAMPLES) < 0.4
     old, new = (((rng.random((6, N_EXAMPLES)) < share) & hard).astype(int) for share in (0.5, 0.2))
 
-    effect = sp.compare_versions(old, new).steadiness
-    compared = sp.compare({"old": old, "new": new}).effect("new", "flip_rate")
+    effect = sp.compare_versions(old, new[:n_new]).steadiness
+    compared = sp.compare({"old": old, "new": new[:n_new]}).effect("new", "flip_rate")
 
-    assert effect.value == pytest.approx(compared.value)
-    assert effect.low < compared.low < compared.high < effect.high
+    assert (effect.verdict, effect.over) == (compared.verdict, compared.over)
+    assert (effect.value, effect.low, effect.high) == pytest.approx(
+        (compared.value, compared.low, compared.high)
+    )
+    assert effect.detectable == pytest.approx(compared.detectable)
 
 
 def test_a_version_of_one_run_is_not_called_steadier(report):
