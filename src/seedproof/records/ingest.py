@@ -251,7 +251,7 @@ class Ingest:
         lines = f"read_ndjson_objects({self._path(path)}, hive_partitioning=false)"
         found = self._db.sql(
             "SELECT DISTINCT unnest(keys), len(keys) > len(list_distinct(keys)) "
-            f"FROM (SELECT json_keys(json) AS keys FROM {lines})"
+            f"FROM (SELECT DISTINCT json_keys(json) AS keys FROM {lines})"
         ).fetchall()
         names = sorted({name for name, _ in found})
         if any(doubled for _, doubled in found):
@@ -270,16 +270,18 @@ class Ingest:
                     file=path.name,
                     key=name,
                 )
-        values = ", ".join(
-            f"json->{quote_text(json_path(name))} AS {quote_name(name)}" for name in names
-        )
+        # Each call parses the line again, so one call takes all keys.
+        paths = ", ".join(quote_text(json_path(name)) for name in names)
         # Python writes a missing number as a bare NaN, which DuckDB would take for a text.
-        texts = ", ".join(
-            f"CASE WHEN lower(CAST({name} AS VARCHAR)) NOT IN ('nan', '-nan') "
-            f"THEN {name}->>'$' END AS {name}"
-            for name in map(quote_name, names)
+        values = ", ".join(
+            f"CASE WHEN kinds[{i}] = 'DOUBLE' AND lower(left(texts[{i}], 5)) IN ('nan', '-nan') "
+            f"THEN NULL ELSE texts[{i}] END AS {quote_name(name)}"
+            for i, name in enumerate(names, start=1)
         )
-        sql = f"SELECT {texts} FROM (SELECT {values} FROM {lines})"
+        sql = (
+            f"SELECT {values} FROM (SELECT json_extract_string(json, [{paths}]) AS texts, "
+            f"json_type(json, [{paths}]) AS kinds FROM {lines})"
+        )
         return Scan(path.name, sql, dict.fromkeys(names, "VARCHAR"), path=path)
 
     def _scan_parquet(self, path: Path) -> Scan:
