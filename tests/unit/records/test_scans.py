@@ -9,12 +9,12 @@ from seedproof.errors import DtypeError, EmptyInputError, UnreadableError
 from seedproof.records.columns import Columns, Roles
 from seedproof.records.scans import (
     Scan,
-    check_packed,
     quote_name,
     quote_text,
     read_header,
     run_names,
     select,
+    unpacked,
 )
 from seedproof.testing.errors import WithFields
 
@@ -152,12 +152,30 @@ def test_several_values_in_a_cell_are_refused(kind, names, column):
         select(Scan("t.csv", "SELECT 1", types), roles, "0", integer_ids=False)
 
 
-def test_a_packed_file_tells_how_far_it_is_checked(tmp_path):
-    """In bytes of the file, up to its end."""
-    path, seen = tmp_path / "t.csv.gz", []
-    path.write_bytes(gzip.compress(b"run,example,prediction\n"))
+@pytest.mark.parametrize("n_read", [9, 11], ids=["fewer", "more"])
+def test_another_number_of_rows_is_refused(n_read):
+    """With both numbers, since nothing else would show that the reader lost a row."""
+    scan = Scan("t.csv", "SELECT 1", {}, n_rows=10)
 
-    check_packed(path, progress=lambda done, total: seen.append((done, total)))
+    scan.check_rows(10)
+    with pytest.raises(
+        UnreadableError, check=WithFields(file="t.csv", n_rows=10, n_read=n_read, problem="rows")
+    ):
+        scan.check_rows(n_read)
 
-    size = path.stat().st_size
-    assert seen == [(size, size)]
+
+def test_long_rows_are_read_few_at_a_time():
+    """By their average size; at least one."""
+    sizes = {"at_most": 1000, "n_bytes": 10**6}
+
+    assert Scan("t", "", {}, n_rows=100, n_bytes=100).batch_rows(**sizes) == 1000
+    assert Scan("t", "", {}, n_rows=100, n_bytes=10**7).batch_rows(**sizes) == 10
+    assert Scan("t", "", {}, n_rows=1, n_bytes=10**7).batch_rows(**sizes) == 1
+    assert Scan("t", "", {}, n_rows=0, n_bytes=10).batch_rows(**sizes) == 1000
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+def test_an_error_of_the_system_is_not_called_damage(tmp_path, name):
+    """It passes as it is; only the packer's own errors are about the file."""
+    with pytest.raises(FileNotFoundError), unpacked(tmp_path / name):
+        pass
