@@ -27,6 +27,7 @@ from seedproof.errors import (
 )
 from seedproof.records import scanner
 from seedproof.records.columns import Columns
+from seedproof.records.gathered import Gatherer
 from seedproof.records.ingest import Ingest, _translated_errors, may_pass
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
@@ -258,6 +259,20 @@ def test_a_table_in_memory_that_loses_a_row_is_found_out(ingest, monkeypatch):
     monkeypatch.setattr(scanner, "table_query", lambda name: f"{whole(name)} LIMIT 3")
 
     with pytest.raises(UnreadableError, check=WithFields(n_rows=4, n_read=3)):
+        ingest(pa.table(ROWS))
+
+
+def test_a_row_that_sorting_loses_is_found_out(ingest, monkeypatch):
+    """The run is not committed."""
+    note = Gatherer._note
+
+    def count_one_more(self, run, batch_idx, n_rows):
+        note(self, run, batch_idx, n_rows)
+        self.found.rows[run] += 1
+
+    monkeypatch.setattr(Gatherer, "_note", count_one_more)
+
+    with pytest.raises(StoreError, check=WithFields(run="a", n_read=3, n_written=2)):
         ingest(pa.table(ROWS))
 
 
