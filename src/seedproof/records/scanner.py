@@ -21,6 +21,7 @@ from seedproof.records.row_counts import (
 )
 from seedproof.records.scans import (
     Scan,
+    check_readable,
     checked_keys,
     csv_query,
     halves,
@@ -90,6 +91,7 @@ class Scanner:
         if not isinstance(table, os.PathLike):
             return self._scan_stream(table)
         path = Path(table)
+        check_readable(path)
         if not path.is_file():
             what = "a folder without a study.json" if path.is_dir() else "not a file"
             raise NotFoundError(

@@ -2,6 +2,8 @@
 
 import csv
 import io
+import os
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -120,6 +122,34 @@ def halves(schema: pa.Schema) -> frozenset[str]:
 
 def _is_nested(kind: str) -> bool:
     return kind.startswith(("STRUCT", "MAP", "UNION")) or kind.endswith("]")
+
+
+def check_readable(path: Path) -> None:
+    """Accept a file or folder that may be read, or is not there at all.
+
+    Args:
+        path: The file or folder.
+
+    Raises:
+        UnreadableError: The permission to read it is missing.
+    """
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            with os.scandir(path):
+                (path / os.pardir).stat()  # which takes the permission to enter it
+        elif stat.S_ISREG(mode):  # to open a pipe would wait for its other end
+            with path.open("rb"):
+                pass
+    except PermissionError as error:
+        raise UnreadableError(
+            "Permission denied: {path!r} may not be read by this user. Change its permissions, or "
+            "those of its folder.",
+            path=str(path),
+            problem="permission",
+        ) from error
+    except (OSError, ValueError):
+        return  # any other problem is reported where the file is read
 
 
 @contextmanager
