@@ -28,7 +28,7 @@ Arm: TypeAlias = Loadable | Report
 
 
 def compare(
-    targets: Loadable | Sequence[Arm] | Mapping[str, Arm],
+    targets: Arm | Sequence[Arm] | Mapping[str, Arm],
     *,
     baseline: str | None = None,
     gold: str | None = None,

@@ -14,6 +14,7 @@ from seedproof.errors import DtypeError, NotFoundError, OptionError
 from seedproof.predictions.readers import TABLE_SUFFIXES, reader_of
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
+from seedproof.records.scans import check_readable
 from seedproof.records.shards import natural_order
 from seedproof.typing import ArrowStream
 
@@ -81,9 +82,22 @@ def recognize(target: Target) -> Input:
 
 
 def is_store(path: str | os.PathLike[str]) -> bool:
-    """Whether a path or URL holds a store."""
+    """Whether a path or URL holds a store.
+
+    Args:
+        path: A path or URL.
+
+    Returns:
+        True for every URL.
+
+    Raises:
+        UnreadableError: It may not be read.
+    """
     text = os.fspath(path)
-    return "://" in text or (Path(text).is_dir() and Store.is_at(Location.of(text)))
+    if "://" in text:
+        return True
+    check_readable(Path(text))
+    return Path(text).is_dir() and Store.is_at(Location.of(text))
 
 
 def _of_mapping(target: Mapping[str, Any]) -> Input:
@@ -127,6 +141,7 @@ def _of_paths(paths: list[str]) -> Input:
 def _files(path: str) -> list[Path]:
     """The files that a path stands for: itself, those of a folder, those of a pattern."""
     place = Path(path)
+    check_readable(place)
     if place.is_dir():
         if Store.is_at(Location.of(path)):
             raise NotFoundError("{path!r} is a store, not a file. Give it alone.", path=path)

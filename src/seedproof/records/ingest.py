@@ -10,7 +10,6 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,6 @@ import pyarrow as pa
 from seedproof.errors import (
     ColumnError,
     DtypeError,
-    EmptyInputError,
-    NotFoundError,
     SeedproofError,
     StoreError,
     UnreadableError,
@@ -31,21 +28,10 @@ from seedproof.records.checks import HALF_SUM_TOLERANCE, SUM_TOLERANCE
 from seedproof.records.column_names import advice, suggested
 from seedproof.records.columns import Columns, Roles, shown
 from seedproof.records.gathered import Gathered, Gatherer
-from seedproof.records.location import Location, is_unicode
-from seedproof.records.reading_errors import BUFFER_BYTES, reason_of
-from seedproof.records.scans import (
-    Scan,
-    check_packed,
-    halves,
-    json_path,
-    quote_name,
-    quote_text,
-    read_header,
-    read_line_end,
-    run_names,
-    select,
-    text_of,
-)
+from seedproof.records.location import Location
+from seedproof.records.reading_errors import reason_of, unreadable
+from seedproof.records.scanner import Scanner
+from seedproof.records.scans import Scan, run_names, select, text_of
 from seedproof.records.shapes import long_form, named_classes, with_both_classes
 from seedproof.records.sorted_rows import Phases, Precision, SortedRows
 from seedproof.typing import ArrowStream
@@ -64,10 +50,6 @@ MOST_BUFFER_BYTES = 2**28
 THREAD_BYTES = 125 * 10**6
 # Rows that DuckDB hands over at once.
 BATCH_ROWS = 20_000
-TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
-JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
-PARQUET_SUFFIXES = (".parquet", ".pq")
-PACKED_SUFFIXES = (".gz", ".zst")
 # Errors of the system that the next attempt may not meet.
 PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE)
 INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
@@ -103,7 +85,6 @@ class Ingest:
         self._scratch = scratch
         self._rows = scratch / "rows"
         self._buffer_bytes = min(memory // BUFFER_PART, MOST_BUFFER_BYTES)
-        self._tables = 0
         share = max(int((memory - LIBRARY_BYTES) * DUCKDB_SHARE), LEAST_DUCKDB_BYTES)
         self._db = duckdb.connect(
             config={
@@ -120,6 +101,8 @@ class Ingest:
                 "preserve_insertion_order": False,
             }
         )
+        # DuckDB holds a row twice: in the buffer that it reads, and as what it makes of it.
+        self._row_bytes = share // 2
         # It can be asked how far it is, but nothing but the result belongs on stdout.
         self._db.execute("SET enable_progress_bar = true")
         self._db.execute("SET enable_progress_bar_print = false")
@@ -198,7 +181,14 @@ class Ingest:
         shutil.rmtree(self._rows, ignore_errors=True)
         self._rows.mkdir()
         before = [_state(table) for table in tables]
-        scans = [self._scan(table, progress) for table in tables]
+        scanner = Scanner(
+            self._db,
+            columns=self._columns,
+            scratch=self._scratch,
+            row_bytes=self._row_bytes,
+            progress=progress,
+        )
+        scans = [scanner.scan(table) for table in tables]
         roles = self._roles(scans)
         both_given = self._are_both_given(scans, roles)
         shaped = [long_form(scan, roles) for scan in scans]
@@ -224,152 +214,6 @@ class Ingest:
             "precision": vars(precision),
             "gathered": gathered.as_dict(),
         }
-
-    def _scan(self, table: Path | ArrowStream, progress: Phases | None) -> Scan:
-        if not isinstance(table, os.PathLike):
-            return self._scan_stream(table)
-        path = Path(table)
-        if not path.is_file():
-            what = "a folder without a study.json" if path.is_dir() else "not a file"
-            raise NotFoundError(
-                "{path!r} is {what}. Give a CSV, TSV, Parquet, JSONL or .npz file, or a store.",
-                path=str(path),
-                what=what,
-            )
-        if not is_unicode(str(path)):
-            raise UnreadableError(
-                "{path!r} is a name that is not UTF-8. Rename the file.", path=str(path)
-            )
-        suffixes = [suffix.lower() for suffix in path.suffixes]
-        packed = bool(suffixes) and suffixes[-1] in PACKED_SUFFIXES
-        kind = suffixes[-2] if packed and len(suffixes) > 1 else (suffixes or [""])[-1]
-        if packed:
-            check_packed(path, progress=None if progress is None else partial(progress, "checking"))
-        if kind in TEXT_SUFFIXES:
-            return self._scan_text(path)
-        if kind in JSON_SUFFIXES:
-            return self._scan_json(path)
-        if kind in PARQUET_SUFFIXES:
-            return self._scan_parquet(path)
-        raise UnreadableError(
-            "{file!r} has an ending that says no format. Known are .csv, .tsv, .parquet, "
-            ".jsonl (the text ones also with .gz or .zst) and .npz: rename it.",
-            file=path.name,
-        )
-
-    def _refuse_doubles(self, names: Sequence[str], title: str) -> None:
-        """DuckDB renames a column that is there twice; we say which one it is."""
-        if len({name.lower() for name in names}) < len(names):
-            Roles.find(names, self._columns, table=title)
-
-    def _scan_text(self, path: Path) -> Scan:
-        header, separator = read_header(path)
-        self._refuse_doubles(header, path.name)
-        types = dict.fromkeys(header, "VARCHAR")
-        fields = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in header)
-        sql = (
-            f"SELECT * FROM read_csv({self._path(path)}, auto_detect=false, header=true, "
-            f"delim={quote_text(separator)}, new_line='{read_line_end(path, separator)}', "
-            f"quote='\"', escape='\"', hive_partitioning=false, "
-            f"buffer_size={BUFFER_BYTES}, columns={{{fields}}})"
-        )
-        return Scan(path.name, sql, types, path=path)
-
-    def _scan_json(self, path: Path) -> Scan:
-        lines = f"read_ndjson_objects({self._path(path)}, hive_partitioning=false)"
-        found = self._db.sql(
-            "SELECT DISTINCT unnest(keys), len(keys) > len(list_distinct(keys)) "
-            f"FROM (SELECT json_keys(json) AS keys FROM {lines})"
-        ).fetchall()
-        names = sorted({name for name, _ in found})
-        if any(doubled for _, doubled in found):
-            raise ColumnError(
-                "{file} has a line with the same key twice. Rename one.", file=path.name
-            )
-        if not names:
-            raise EmptyInputError(
-                "{file} has no rows. Give one JSON object a line.", file=path.name
-            )
-        for name in names:
-            if '"' in name or not name:
-                raise ColumnError(
-                    "{file} has the key {key!r}, which is empty or holds a quotation mark. "
-                    "Rename it.",
-                    file=path.name,
-                    key=name,
-                )
-        values = ", ".join(
-            f"json->{quote_text(json_path(name))} AS {quote_name(name)}" for name in names
-        )
-        # Python writes a missing number as a bare NaN, which DuckDB would take for a text.
-        texts = ", ".join(
-            f"CASE WHEN lower(CAST({name} AS VARCHAR)) NOT IN ('nan', '-nan') "
-            f"THEN {name}->>'$' END AS {name}"
-            for name in map(quote_name, names)
-        )
-        sql = f"SELECT {texts} FROM (SELECT {values} FROM {lines})"
-        return Scan(path.name, sql, dict.fromkeys(names, "VARCHAR"), path=path)
-
-    def _scan_parquet(self, path: Path) -> Scan:
-        import pyarrow.parquet as pq
-
-        schema = pq.read_schema(path)
-        self._refuse_doubles(schema.names, path.name)
-        half = halves(schema)
-        sql = f"SELECT * FROM read_parquet({self._path(path)}, hive_partitioning=false)"
-        return Scan(path.name, sql, self._types(sql), half=half, path=path)
-
-    def _scan_stream(self, table: ArrowStream) -> Scan:
-        schema = getattr(table, "schema", None)
-        names = schema.names if isinstance(schema, pa.Schema) else getattr(table, "columns", ())
-        texts = [name for name in names if isinstance(name, str)]
-        self._refuse_doubles(texts, "The table")
-        for name in texts:
-            # Arrow hands names over as C does: cut there, and polars even ends the process.
-            if "\0" in name:
-                raise ColumnError(
-                    "The table has the column {column!r}, which holds a NUL character. Rename it.",
-                    column=name,
-                )
-        try:
-            reader = pa.RecordBatchReader.from_stream(table)
-        except (ValueError, TypeError, OverflowError) as error:  # whatever its library says
-            raise UnreadableError(
-                "The table cannot be read as Arrow ({reason}). Give each column one name "
-                "and one type.",
-                reason=reason_of(error),
-            ) from error
-        self._refuse_doubles(reader.schema.names, "The table")
-        half = halves(reader.schema)
-        if half:
-            fields = [
-                field.with_type(pa.float32()) if pa.types.is_float16(field.type) else field
-                for field in reader.schema
-            ]
-            reader = reader.cast(pa.schema(fields))
-        self._tables += 1
-        name = f"stream_{self._tables}"
-        self._db.register(name, reader)
-        # A stream can be read once only.
-        self._db.execute(f"CREATE TEMP TABLE held_{name} AS SELECT * FROM {name}")
-        self._db.unregister(name)
-        sql = f"SELECT * FROM held_{name}"
-        return Scan("The table", sql, self._types(sql), half=half)
-
-    def _types(self, sql: str) -> dict[str, str]:
-        relation = self._db.sql(sql)
-        return dict(zip(relation.columns, map(str, relation.types), strict=True))
-
-    def _path(self, path: Path) -> str:
-        """A file's name for DuckDB, which takes *, ? and [ for patterns."""
-        if any(sign in str(path) for sign in "*?["):
-            self._tables += 1
-            known = (*TEXT_SUFFIXES, *JSON_SUFFIXES, *PARQUET_SUFFIXES, *PACKED_SUFFIXES)
-            endings = "".join(suffix for suffix in path.suffixes if suffix.lower() in known)
-            plain = self._scratch / f"input-{self._tables}{endings}"
-            plain.symlink_to(path.absolute())
-            path = plain
-        return quote_text(str(path))
 
     def _roles(self, scans: Sequence[Scan]) -> Roles:
         found = [Roles.find(list(scan.types), self._columns, table=scan.title) for scan in scans]
@@ -433,7 +277,9 @@ class Ingest:
         gatherer = Gatherer(self._rows, buffer_bytes=self._buffer_bytes)
         for index, (scan, name) in enumerate(zip(scans, names, strict=True)):
             query = select(scan, roles, name, integer_ids=integer_ids)
-            with self._db.sql(query).to_arrow_reader(BATCH_ROWS) as reader:
+            n_before = gatherer.found.n_rows
+            batch_rows = scan.batch_rows(at_most=BATCH_ROWS, n_bytes=self._buffer_bytes)
+            with self._db.sql(query).to_arrow_reader(batch_rows) as reader:
                 for batch in reader:
                     gatherer.add(batch)
                     if gatherer.too_many:  # refused below, whatever follows
@@ -441,6 +287,7 @@ class Ingest:
                     if progress is not None:
                         share = min(max(self._db.query_progress(), 0.0), 100.0)
                         progress("reading", int(100 * index + share), 100 * len(scans))
+            scan.check_rows(gatherer.found.n_rows - n_before)
         if progress is not None:
             progress("reading", 100 * len(scans), 100 * len(scans))
         return gatherer.close()
@@ -546,9 +393,4 @@ def _translated(error: Exception, tables: tuple[str, ...]) -> SeedproofError:
             tables=tables,
             reason=reason_of(error),
         )
-    return UnreadableError(
-        "{tables} cannot be read: {reason}. Look whether it is complete and of the format "
-        "that its name says, or save it again.",
-        tables=tables,
-        reason=reason_of(error),
-    )
+    return unreadable(tables, reason_of(error))

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from seedproof.errors import ColumnError, InputError, NotFoundError, ShapeError, UnreadableError
 from seedproof.records.arrays import ArrayShards
-from seedproof.records.scans import run_names
+from seedproof.records.scans import check_readable, run_names
 from seedproof.records.shards import natural_order
 
 # What zipfile, its packers and numpy's reader of headers raise on bytes that are not theirs.
@@ -148,6 +148,7 @@ def _are_equal(one: npt.NDArray[Any] | None, other: npt.NDArray[Any] | None) -> 
 
 
 def _load_npz(path: Path) -> dict[str, npt.NDArray[Any]]:
+    check_readable(path)
     if not path.is_file():
         raise NotFoundError("{path!r} is not a file. Give an .npz file.", path=str(path))
     try:

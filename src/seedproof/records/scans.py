@@ -2,6 +2,8 @@
 
 import csv
 import io
+import os
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,9 +11,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from seedproof.errors import DtypeError, EmptyInputError, UnreadableError
+from seedproof.errors import ColumnError, DtypeError, EmptyInputError, UnreadableError
 from seedproof.records.columns import Roles
-from seedproof.typing import Progress
 
 HEADER_BYTES = 4 * 2**20
 PACKERS = {".gz": "gzip", ".zst": "zstd"}
@@ -27,6 +28,8 @@ class Scan:
         types: DuckDB's type of each column.
         half: Its columns of half-precision floats.
         path: The file; None for a table in memory.
+        n_rows: How many rows it has, counted without DuckDB.
+        n_bytes: Size of these rows.
     """
 
     title: str
@@ -34,6 +37,40 @@ class Scan:
     types: dict[str, str]
     half: frozenset[str] = frozenset()
     path: Path | None = None
+    n_rows: int | None = None
+    n_bytes: int = 0
+
+    def check_rows(self, n_read: int) -> None:
+        """Accept as many rows as the input has.
+
+        Args:
+            n_read: How many rows DuckDB gave.
+
+        Raises:
+            UnreadableError: It gave more or fewer.
+        """
+        if self.n_rows is not None and n_read != self.n_rows:
+            raise UnreadableError(
+                "{file} has {n_rows:,} rows, but {n_read:,} were read. Look for unclosed quotes "
+                "and mixed line ends, and save it again.",
+                file=self.title,
+                n_rows=self.n_rows,
+                n_read=n_read,
+                problem="rows",
+            )
+
+    def batch_rows(self, *, at_most: int, n_bytes: int) -> int:
+        """Choose how many rows to read at once.
+
+        Args:
+            at_most: The largest number.
+            n_bytes: Size that as many average rows should not exceed.
+
+        Returns:
+            A number of rows, at least one.
+        """
+        row_bytes = self.n_bytes / max(1, self.n_rows or 0)
+        return max(1, min(at_most, int(n_bytes / max(row_bytes, 1.0))))
 
 
 def text_of(scan: Scan, column: str) -> str:
@@ -95,26 +132,37 @@ def _is_nested(kind: str) -> bool:
     return kind.startswith(("STRUCT", "MAP", "UNION")) or kind.endswith("]")
 
 
-def check_packed(path: Path, *, progress: Progress | None = None) -> None:
-    """Accept a packed file that unpacks to its end: DuckDB passes over checksums and cut ends.
+def check_readable(path: Path) -> None:
+    """Accept a file or folder that may be read, or is not there at all.
 
     Args:
-        path: A file whose name says how it is packed.
-        progress: Told how many of its bytes are read.
+        path: The file or folder.
 
     Raises:
-        UnreadableError: It is damaged, incomplete or not packed.
+        UnreadableError: The permission to read it is missing.
     """
-    size = path.stat().st_size
-    with _unpacked(path) as (stream, file):
-        while stream.read(HEADER_BYTES):
-            if progress is not None:
-                progress(file.tell(), size)
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            with os.scandir(path):
+                (path / os.pardir).stat()  # which takes the permission to enter it
+        elif stat.S_ISREG(mode):  # to open a pipe would wait for its other end
+            with path.open("rb"):
+                pass
+    except PermissionError as error:
+        raise UnreadableError(
+            "Permission denied: {path!r} may not be read by this user. Change its permissions, or "
+            "those of its folder.",
+            path=str(path),
+            problem="permission",
+        ) from error
+    except (OSError, ValueError):
+        return  # any other problem is reported where the file is read
 
 
 @contextmanager
-def _unpacked(path: Path) -> Iterator[tuple[pa.NativeFile, pa.NativeFile]]:
-    """The file as a stream of what it holds, and as it is."""
+def unpacked(path: Path) -> Iterator[tuple[pa.NativeFile, pa.NativeFile]]:
+    """Yield the file as a stream of its unpacked content, and as it is."""
     packer = PACKERS.get(path.suffix.lower())
     try:
         with pa.OSFile(str(path)) as file:
@@ -124,6 +172,8 @@ def _unpacked(path: Path) -> Iterator[tuple[pa.NativeFile, pa.NativeFile]]:
                 with pa.CompressedInputStream(file, packer) as stream:
                     yield stream, file
     except OSError as error:
+        if packer is None or error.errno is not None:  # the system's error, not the packer's
+            raise
         raise UnreadableError(
             "{file} cannot be unpacked: it is damaged, or not packed. Save it again.",
             file=path.name,
@@ -133,7 +183,7 @@ def _unpacked(path: Path) -> Iterator[tuple[pa.NativeFile, pa.NativeFile]]:
 
 def read_header(path: Path) -> tuple[list[str], str]:
     """Column names of a text table, and what separates them."""
-    with _unpacked(path) as (stream, _):
+    with unpacked(path) as (stream, _):
         start = stream.read(HEADER_BYTES)
     try:
         # The cut may fall into the middle of a character.
@@ -174,12 +224,122 @@ def read_line_end(path: Path, separator: str) -> str:
 
     DuckDB would take the first line end of the file, even if it stands in a quoted name.
     """
-    with _unpacked(path) as (stream, _):
+    with unpacked(path) as (stream, _):
         text = stream.read(HEADER_BYTES).decode("utf-8-sig", errors="ignore")
     lines = io.StringIO(text, newline="")
     next(csv.reader(lines, delimiter=separator), None)
     header = text[: lines.tell()]
     return {"\r\n": r"\r\n", "\r": r"\r"}.get(header[len(header.rstrip("\r\n")) :], r"\n")
+
+
+def csv_query(
+    file: str, names: Sequence[str], *, separator: str, line_end: str, buffer_bytes: int
+) -> str:
+    """Write the query for all rows of a text table.
+
+    Args:
+        file: The file's name in SQL.
+        names: Its columns.
+        separator: What is between cells.
+        line_end: What is between rows, with backslashes.
+        buffer_bytes: Size of the reader's buffer, which must hold the longest row.
+
+    Returns:
+        SQL; all columns are texts.
+    """
+    fields = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in names)
+    return (
+        f"SELECT * FROM read_csv({file}, auto_detect=false, header=true, "
+        f"delim={quote_text(separator)}, new_line='{line_end}', quote='\"', escape='\"', "
+        f"hive_partitioning=false, buffer_size={buffer_bytes}, columns={{{fields}}})"
+    )
+
+
+def parquet_query(file: str) -> str:
+    """Return the query for all rows of a Parquet file, whose name is given in SQL."""
+    return f"SELECT * FROM read_parquet({file}, hive_partitioning=false)"
+
+
+def table_query(name: str) -> str:
+    """Return the query for all rows of a table of DuckDB."""
+    return f"SELECT * FROM {name}"
+
+
+def json_lines(file: str, *, object_bytes: int) -> str:
+    """Write the lines of a JSONL file as a table function.
+
+    Args:
+        file: The file's name in SQL.
+        object_bytes: Size of the longest line that is allowed.
+
+    Returns:
+        SQL, for the part after FROM.
+    """
+    return (
+        f"read_ndjson_objects({file}, hive_partitioning=false, maximum_object_size={object_bytes})"
+    )
+
+
+def json_keys_query(lines: str) -> str:
+    """Return the query for all keys, each with whether a line that has it has a key twice."""
+    return (
+        "SELECT DISTINCT unnest(keys), len(keys) > len(list_distinct(keys)) "
+        f"FROM (SELECT DISTINCT json_keys(json) AS keys FROM {lines})"
+    )
+
+
+def json_query(lines: str, names: Sequence[str]) -> str:
+    """Write the query for all rows of a JSONL file.
+
+    Args:
+        lines: What `json_lines` gave.
+        names: The keys of its objects.
+
+    Returns:
+        SQL; all columns are texts.
+    """
+    # Each call parses the line again, so one call takes all keys: a long line needs a multiple of
+    # its size.
+    paths = ", ".join(quote_text(json_path(name)) for name in names)
+    # Python writes a missing number as a bare NaN, which DuckDB would take for a text.
+    values = ", ".join(
+        f"CASE WHEN kinds[{i}] = 'DOUBLE' AND lower(left(texts[{i}], 5)) IN ('nan', '-nan') "
+        f"THEN NULL ELSE texts[{i}] END AS {quote_name(name)}"
+        for i, name in enumerate(names, start=1)
+    )
+    return (
+        f"SELECT {values} FROM (SELECT json_extract_string(json, [{paths}]) AS texts, "
+        f"json_type(json, [{paths}]) AS kinds FROM {lines})"
+    )
+
+
+def checked_keys(found: Sequence[tuple[str, bool]], file: str) -> list[str]:
+    """Check the keys of a JSONL file.
+
+    Args:
+        found: What `json_keys_query` gave.
+        file: The file's name.
+
+    Returns:
+        The keys in order.
+
+    Raises:
+        ColumnError: A key cannot be the name of a column.
+        EmptyInputError: There is none.
+    """
+    names = sorted({name for name, _ in found})
+    if any(doubled for _, doubled in found):
+        raise ColumnError("{file} has a line with the same key twice. Rename one.", file=file)
+    if not names:
+        raise EmptyInputError("{file} has no rows. Give one JSON object per line.", file=file)
+    for name in names:
+        if '"' in name or not name:
+            raise ColumnError(
+                "{file} has the key {key!r}, which is empty or holds a quotation mark. Rename it.",
+                file=file,
+                key=name,
+            )
+    return names
 
 
 def _first_row(text: str, separator: str) -> list[str]:

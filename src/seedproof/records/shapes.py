@@ -32,7 +32,8 @@ def long_form(scan: Scan, roles: Roles) -> tuple[Scan, Roles]:
         f"UNPIVOT INCLUDE NULLS ({quote_name(answer)} FOR {quote_name(run)} IN ({columns}))"
     )
     types = {name: scan.types[name] for name in kept} | dict.fromkeys((run, answer), "VARCHAR")
-    long = replace(scan, sql=sql, types=types, half=frozenset())
+    n_rows = None if scan.n_rows is None else scan.n_rows * len(roles.wide)
+    long = replace(scan, sql=sql, types=types, half=frozenset(), n_rows=n_rows)
     return long, replace(roles, run=run, prediction=answer, wide=())
 
 

@@ -20,6 +20,7 @@ from seedproof.errors import (
     LabelConflictError,
     MissingExampleError,
     MissingValueError,
+    StoreError,
     TooFewRunsError,
     UnknownLabelError,
 )
@@ -284,13 +285,27 @@ class SortedRows:
             split=SPLIT,
             tolerance=self._precision.tolerance,
         )
+        n_written = 0
         with self._sorted(run.name, extras, layout, done) as reader, writer:
             for batch in reader:
                 ids, labels, values, further = self._unpack(batch, run.name, extras)
                 writer.write(ids, labels, values, further)
-                done += len(ids)
-                self._tell("writing", done)
+                n_written += len(ids)
+                self._tell("writing", done + n_written)
+            self._check_sorted(run.name, n_written)
         return [group.examples for group in writer.groups]
+
+    def _check_sorted(self, name: str, n_written: int) -> None:
+        """Accept as many sorted rows of a run as were read; the run is not committed otherwise."""
+        n_read = self._gathered.rows[self._index(name)]
+        if n_written != n_read:
+            raise StoreError(
+                "Run {run!r} has {n_read:,} rows, but sorting gave {n_written:,}. Do the same "
+                "again, and report it as a bug if it happens twice.",
+                run=name,
+                n_read=n_read,
+                n_written=n_written,
+            )
 
     @contextmanager
     def _sorted(

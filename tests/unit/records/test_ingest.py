@@ -1,6 +1,7 @@
 """Tables of any library and format on their way into a store."""
 
 import ast
+import json
 import os
 from pathlib import Path
 
@@ -24,7 +25,9 @@ from seedproof.errors import (
     StoreError,
     UnreadableError,
 )
+from seedproof.records import scanner
 from seedproof.records.columns import Columns
+from seedproof.records.gathered import Gatherer
 from seedproof.records.ingest import Ingest, _translated_errors, may_pass
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
@@ -221,6 +224,80 @@ def test_a_table_that_changes_while_it_is_read_is_refused(ingest, tmp_path):
 
     with pytest.raises(UnreadableError, check=WithFields(table=path)):
         ingest(path, progress=write_to_it)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.jsonl", "t.parquet"])
+def test_a_reader_that_loses_a_row_is_found_out(ingest, tmp_path, monkeypatch, name):
+    """Rows are counted without it, and both numbers are named."""
+    path = tmp_path / name
+    lines = ["run,example,prediction", "a,1,x", "a,2,y", "b,1,x", "b,2,x"]
+    if name.endswith("parquet"):
+        pq.write_table(pa.table(ROWS), path)
+    elif name.endswith("jsonl"):
+        path.write_text(
+            "\n".join(
+                json.dumps({"run": r, "example": e, "prediction": "x"}) for r in "ab" for e in "12"
+            )
+        )
+    else:
+        with pa.output_stream(path) as file:  # packs by the ending
+            file.write("\n".join(lines).encode())
+
+    for query in ("csv_query", "json_query", "parquet_query"):
+        whole = getattr(scanner, query)
+        monkeypatch.setattr(
+            scanner, query, lambda *a, _whole=whole, **k: f"{_whole(*a, **k)} LIMIT 3"
+        )
+
+    with pytest.raises(UnreadableError, check=WithFields(file=name, n_rows=4, n_read=3)):
+        ingest(path)
+
+
+def test_a_table_in_memory_that_loses_a_row_is_found_out(ingest, monkeypatch):
+    """Its batches are counted as they pass."""
+    whole = scanner.table_query
+    monkeypatch.setattr(scanner, "table_query", lambda name: f"{whole(name)} LIMIT 3")
+
+    with pytest.raises(UnreadableError, check=WithFields(n_rows=4, n_read=3)):
+        ingest(pa.table(ROWS))
+
+
+def test_a_row_that_sorting_loses_is_found_out(ingest, monkeypatch):
+    """The run is not committed."""
+    note = Gatherer._note
+
+    def count_one_more(self, run, batch_idx, n_rows):
+        note(self, run, batch_idx, n_rows)
+        self.found.rows[run] += 1
+
+    monkeypatch.setattr(Gatherer, "_note", count_one_more)
+
+    with pytest.raises(StoreError, check=WithFields(run="a", n_read=3, n_written=2)):
+        ingest(pa.table(ROWS))
+
+
+@pytest.mark.parametrize("place", ["first", "middle", "last", "only"])
+def test_a_row_longer_than_the_usual_buffer_is_read(ingest, tmp_path, place):
+    """The reader gets a buffer that holds it."""
+    long = "x" * 20_000_000
+    rows = [] if place == "only" else [f"{i},x,text" for i in range(4)]
+    rows.insert({"first": 0, "middle": 2, "last": 4, "only": 0}[place], f"9,y,{long}")
+    for run in "ab":
+        (tmp_path / f"{run}.csv").write_text("\n".join(["example,prediction,text", *rows]))
+
+    store, _ = ingest(tmp_path / "a.csv", tmp_path / "b.csv")
+
+    shards = store.shards()
+    assert shards.n_examples == len(rows)
+    assert long in shards.shard(0).extras["text"].to_pylist()
+
+
+def test_blank_lines_are_no_rows(ingest, tmp_path):
+    """As DuckDB has it, so that the counts agree."""
+    path = tmp_path / "t.csv"
+    path.write_text("run,example,prediction\n\na,1,x\n\n\nb,1,x\n\n")
+
+    assert ingest(path)[0].shards().n_examples == 1
 
 
 def test_integer_ids_of_any_width_are_integers(ingest):

@@ -1,6 +1,9 @@
 """How one input is read: its header, its separator, the name of its run."""
 
 import gzip
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,12 +12,13 @@ from seedproof.errors import DtypeError, EmptyInputError, UnreadableError
 from seedproof.records.columns import Columns, Roles
 from seedproof.records.scans import (
     Scan,
-    check_packed,
+    check_readable,
     quote_name,
     quote_text,
     read_header,
     run_names,
     select,
+    unpacked,
 )
 from seedproof.testing.errors import WithFields
 
@@ -152,12 +156,89 @@ def test_several_values_in_a_cell_are_refused(kind, names, column):
         select(Scan("t.csv", "SELECT 1", types), roles, "0", integer_ids=False)
 
 
-def test_a_packed_file_tells_how_far_it_is_checked(tmp_path):
-    """In bytes of the file, up to its end."""
-    path, seen = tmp_path / "t.csv.gz", []
-    path.write_bytes(gzip.compress(b"run,example,prediction\n"))
+@pytest.mark.parametrize("n_read", [9, 11], ids=["fewer", "more"])
+def test_another_number_of_rows_is_refused(n_read):
+    """With both numbers, since nothing else would show that the reader lost a row."""
+    scan = Scan("t.csv", "SELECT 1", {}, n_rows=10)
 
-    check_packed(path, progress=lambda done, total: seen.append((done, total)))
+    scan.check_rows(10)
+    with pytest.raises(
+        UnreadableError, check=WithFields(file="t.csv", n_rows=10, n_read=n_read, problem="rows")
+    ):
+        scan.check_rows(n_read)
 
-    size = path.stat().st_size
-    assert seen == [(size, size)]
+
+def test_long_rows_are_read_few_at_a_time():
+    """By their average size; at least one."""
+    sizes = {"at_most": 1000, "n_bytes": 10**6}
+
+    assert Scan("t", "", {}, n_rows=100, n_bytes=100).batch_rows(**sizes) == 1000
+    assert Scan("t", "", {}, n_rows=100, n_bytes=10**7).batch_rows(**sizes) == 10
+    assert Scan("t", "", {}, n_rows=1, n_bytes=10**7).batch_rows(**sizes) == 1
+    assert Scan("t", "", {}, n_rows=0, n_bytes=10).batch_rows(**sizes) == 1000
+
+
+def test_what_is_readable_or_missing_passes(tmp_path):
+    """What is missing, or is no name at all, is reported by whoever opens it."""
+    path = tmp_path / "t.csv"
+    path.write_text("a")
+    os.mkfifo(tmp_path / "pipe")
+
+    for name in ("t.csv", ".", "nowhere", "t.csv/x", "pipe", "\0"):
+        check_readable(tmp_path / name)
+
+
+# Root may read everything, so this gives its rights up once all is set.
+UNPRIVILEGED = """
+import os, sys
+from pathlib import Path
+from seedproof.errors import UnreadableError
+from seedproof.records.npz import open_npz
+from seedproof.records.scans import check_readable
+if os.geteuid() == 0:
+    os.setuid(65534)
+for call, path in ((check_readable, Path(name)) for name in sys.argv[2:]):
+    try:
+        call(path)
+    except UnreadableError as error:
+        print(error.fields["problem"], error.fields["path"] == str(path))
+try:
+    open_npz([Path(sys.argv[1])])
+except UnreadableError as error:
+    print(error.fields["problem"])
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+def test_a_missing_permission_is_called_that(tmp_path):
+    """For a file, a folder, what is in it, and one that may be listed but not entered."""
+    # Folders of pytest are closed to other users.
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    for name in ("a.npz", "t.csv"):
+        (tmp_path / name).write_text("a")
+        (tmp_path / name).chmod(0)
+    for name, mode in (("closed", 0), ("listed", 0o444)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "t.csv").write_text("a")
+        (tmp_path / name).chmod(mode)
+    names = ["a.npz", "t.csv", "closed", "closed/t.csv", "listed", "listed/t.csv"]
+
+    done = subprocess.run(
+        [sys.executable, "-c", UNPRIVILEGED, *(str(tmp_path / name) for name in names)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    for name in ("closed", "listed"):
+        (tmp_path / name).chmod(0o755)
+
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == ["permission True"] * 5 + ["permission"]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+def test_an_error_of_the_system_is_not_called_damage(tmp_path, name):
+    """It passes as it is; only the packer's own errors are about the file."""
+    with pytest.raises(FileNotFoundError), unpacked(tmp_path / name):
+        pass
