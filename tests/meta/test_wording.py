@@ -10,8 +10,13 @@ from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).parents[1]
-FILES = sorted(path for path in TESTS.rglob("*.py") if path.parent.name != "meta")
+ROOT = Path(__file__).parents[2]
+FILES = sorted(
+    path
+    for tests in (ROOT / "tests", ROOT / "reproductions" / "tests")
+    for path in tests.rglob("*.py")
+    if path.parent.name != "meta"
+)
 # Two words in a row, as sentences have them and data mostly has not.
 PROSE = re.compile(r"[A-Za-z]{2,}[,;:.]? [a-z]{2,}")
 # Fixed terms of the product: verdicts, and what intervals are over.
@@ -63,7 +68,7 @@ def test_data_is_no_dependency_on_words(source):
     assert list(dependencies(source)) == []
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(TESTS)))
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_test_depends_on_words(path):
     """Each line is where a test would break if a sentence were worded better."""
     found = [f"{line}: {text[:80]}" for line, text in dependencies(path.read_text("utf-8"))]

@@ -1,6 +1,7 @@
 """A few runs in two small files: what the package holds, and what a store is unpacked from."""
 
 import json
+import zipfile
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.resources import files
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.schema import digest
@@ -70,9 +72,12 @@ class Bundle:
         Args:
             folder: Where to.
         """
-        arrays: dict[str, Any] = {name: self._array(name) for name in ARRAYS}
-        with (folder / ARRAYS_FILE).open("wb") as file:
-            np.savez_compressed(file, **arrays)
+        with zipfile.ZipFile(folder / ARRAYS_FILE, "w") as archive:
+            for name in ARRAYS:
+                member = zipfile.ZipInfo(f"{name}.npy")
+                member.compress_type = zipfile.ZIP_LZMA
+                with archive.open(member, "w") as file:
+                    np.lib.format.write_array(file, _as_planes(self._array(name)))
         (folder / FACTS_FILE).write_text(self._facts(), encoding="utf-8")
 
     @classmethod
@@ -88,7 +93,9 @@ class Bundle:
         folder = files("seedproof.demo") if folder is None else folder
         facts = json.loads((folder / FACTS_FILE).read_text(encoding="utf-8"))
         with (folder / ARRAYS_FILE).open("rb") as file, np.load(file) as arrays:
-            found = {name: arrays[name] for name in ARRAYS}
+            found: dict[str, Any] = {
+                name: _from_planes(arrays[name], dtype) for name, dtype in ARRAYS.items()
+            }
         return cls(
             study=StudyManifest(**facts["study"]),
             runs=tuple(RunManifest(**run) for run in facts["runs"]),
@@ -113,3 +120,18 @@ class Bundle:
             "runs": runs,
         }
         return json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
+
+
+def _as_planes(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    """The first bytes of all values, then the second ones, and so on: that packs well.
+
+    Values of one example over all runs come together. Axes are (bytes, examples, runs).
+    """
+    columns = np.ascontiguousarray(np.atleast_2d(array).T)
+    size = columns.dtype.itemsize
+    return np.moveaxis(columns.view(np.uint8).reshape(*columns.shape, size), -1, 0).copy()
+
+
+def _from_planes(planes: npt.NDArray[np.uint8], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    columns = np.ascontiguousarray(np.moveaxis(planes, 0, -1)).view(dtype)[..., 0]
+    return np.ascontiguousarray(columns.T if columns.shape[1] > 1 else columns[:, 0])
