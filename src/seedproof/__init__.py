@@ -12,10 +12,8 @@ if TYPE_CHECKING:
     from seedproof.api.gate import gate
     from seedproof.api.measure import measure, measure_arms
     from seedproof.comparison.arms.result import ComparedArm
-    from seedproof.comparison.effect import Effect
     from seedproof.errors import SeedproofError
     from seedproof.integrations.sklearn import study_estimator
-    from seedproof.measurement.intervals import Estimate
     from seedproof.predictions.options import LoadOptions
     from seedproof.predictions.predictions import Check, Predictions
     from seedproof.records.columns import Columns
@@ -29,6 +27,8 @@ if TYPE_CHECKING:
     from seedproof.report.side_by_side import SideBySide
     from seedproof.report.versions import VersionReport
     from seedproof.seeds.plan import SeedPlan
+    from seedproof.stats.effect import Effect
+    from seedproof.stats.intervals import Estimate
     from seedproof.training.dynamics import Dynamics
     from seedproof.training.run import Run, current_run
     from seedproof.training.study import Study
@@ -75,8 +75,8 @@ _HOMES = {
     "ComparedArm": "seedproof.comparison.arms.result",
     "ComparisonReport": "seedproof.report.comparison.report",
     "Dynamics": "seedproof.training.dynamics",
-    "Effect": "seedproof.comparison.effect",
-    "Estimate": "seedproof.measurement.intervals",
+    "Effect": "seedproof.stats.effect",
+    "Estimate": "seedproof.stats.intervals",
     "GateReport": "seedproof.report.gate_report",
     "LoadOptions": "seedproof.predictions.options",
     "Plan": "seedproof.report.planning",

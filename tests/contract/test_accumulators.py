@@ -5,10 +5,10 @@ import pickle
 import numpy as np
 import pytest
 
-from seedproof.measurement.intervals import Estimate, estimate
 from seedproof.metrics import FAMILIES, METRIC_NAMES, Batch
 from seedproof.metrics.card import card
 from seedproof.records.shards import TopProbs
+from seedproof.stats.intervals import Estimate, estimate
 
 
 def study(needs=frozenset({"labels", "probs"}), *, seed=0, n_runs=4, n_examples=20, n_classes=3):

@@ -96,7 +96,7 @@ def test_intervals_of_effects_cover_the_truth(n_runs, shape):
 
 def test_a_wrong_interval_is_noticed(monkeypatch):
     """The tests above can fail: intervals of half the width raise an alarm far too often."""
-    from seedproof.comparison.effect import Contrast
+    from seedproof.stats.effect import Contrast
 
     whole = Contrast.half_width
     monkeypatch.setattr(Contrast, "half_width", lambda self, tail: whole(self, tail) / 2)

@@ -31,7 +31,7 @@ def test_intervals_cover_the_truth(n_runs, n_examples, n_classes):
 
 def test_a_wrong_interval_is_noticed():
     """The test above can fail: an interval of half the width covers far too seldom."""
-    from seedproof.measurement.intervals import Estimate
+    from seedproof.stats.intervals import Estimate
     from seedproof.testing.simulation import estimates
 
     def halved(batch):

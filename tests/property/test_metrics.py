@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seedproof.measurement.intervals import estimate
 from seedproof.metrics import FAMILIES, Batch
 from seedproof.metrics.accuracy import Accuracy, accuracy, correctness_variance
 from seedproof.metrics.calibration import Calibration
@@ -24,6 +23,7 @@ from seedproof.metrics.statistic import (
     MeanOverPairs,
     RootOfMean,
 )
+from seedproof.stats.intervals import estimate
 from seedproof.testing import oracles
 from seedproof.testing.strategies import batches, class_counts, predictions, probabilities
 

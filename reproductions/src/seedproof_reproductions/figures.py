@@ -4,11 +4,11 @@ import math
 from collections.abc import Callable, Sequence
 from statistics import median
 
-from seedproof.comparison.effect import Effect
-from seedproof.measurement.intervals import Estimate
 from seedproof.metrics.card import Unit, card
 from seedproof.report.comparison import amounts
 from seedproof.report.numbers import MINUS, NO_BREAK, bracketed, sign
+from seedproof.stats.effect import Effect
+from seedproof.stats.intervals import Estimate
 
 MISSING = "–"
 UNDETERMINED = "not determined with so few runs"

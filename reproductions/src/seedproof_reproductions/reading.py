@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
-from seedproof.comparison.effect import Effect
 from seedproof.errors import EmptyInputError
-from seedproof.measurement.intervals import Estimate
+from seedproof.stats.effect import Effect
+from seedproof.stats.intervals import Estimate
 
 # Metric of effects whose path does not end with its name.
 METRIC_OF = {"high": "label_entropy", "single_run_effects": "single_run_entropy"}

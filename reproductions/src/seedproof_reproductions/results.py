@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from seedproof.comparison.effect import Effect
 from seedproof.errors import OptionError, UnreadableError
-from seedproof.measurement.intervals import Estimate
+from seedproof.stats.effect import Effect
+from seedproof.stats.intervals import Estimate
 
 # The records have all digits.
 DIGITS = 6

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from scipy.special import ndtri
 
-from seedproof.comparison.effect import Effect
-from seedproof.measurement.intervals import NORMAL, TAIL, Estimate
+from seedproof.stats.effect import Effect
+from seedproof.stats.intervals import NORMAL, TAIL, Estimate
 
 Interval: TypeAlias = tuple[float, float, float]
 # "Almost no loss" of accuracy: the default margin of `seedproof gate --no-worse`.

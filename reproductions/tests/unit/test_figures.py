@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from seedproof.comparison.effect import Effect
-from seedproof.measurement.intervals import Estimate
+from seedproof.stats.effect import Effect
+from seedproof.stats.intervals import Estimate
 from seedproof_reproductions import figures
 
 CUT = Effect("flip_rate", "ratio", 0.5, 0.3, 0.8, verdict="steadier")

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from seedproof.comparison.effect import Effect
 from seedproof.errors import OptionError, UnreadableError
-from seedproof.measurement.intervals import Estimate
+from seedproof.stats.effect import Effect
+from seedproof.stats.intervals import Estimate
 from seedproof.testing.errors import WithFields
 from seedproof_reproductions import results
 from seedproof_reproductions.conll2019 import results as conll2019

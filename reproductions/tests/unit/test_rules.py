@@ -3,8 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from seedproof.comparison.effect import Effect, judged
-from seedproof.measurement.intervals import Estimate
+from seedproof.stats.effect import Effect, judged
+from seedproof.stats.intervals import Estimate
 from seedproof_reproductions.rules import (
     RULES,
     WORDS,

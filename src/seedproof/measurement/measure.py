@@ -16,7 +16,6 @@ from seedproof.errors import (
 )
 from seedproof.measurement.engines import Workers
 from seedproof.measurement.examples import clear_examples, part_name
-from seedproof.measurement.intervals import estimate
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.tally import Tally
 from seedproof.messages import Message
@@ -25,6 +24,7 @@ from seedproof.records.location import Location
 from seedproof.records.reader import as_reason
 from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
+from seedproof.stats.intervals import estimate
 from seedproof.typing import Progress
 
 COMPRESSION = "zstd"

@@ -11,10 +11,10 @@ import pyarrow as pa
 from seedproof.measurement.dynamics.result import DynamicsMeasurement
 from seedproof.measurement.examples import read_examples
 from seedproof.measurement.explanations.result import ExplanationMeasurement
-from seedproof.measurement.intervals import Estimate
 from seedproof.messages import Message
 from seedproof.metrics.accumulator import Detail
 from seedproof.records.location import Location
+from seedproof.stats.intervals import Estimate
 
 FORMAT = 1
 # Thousands of counts that serve a chart and nobody else.

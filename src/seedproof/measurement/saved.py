@@ -10,11 +10,11 @@ from seedproof.errors import SchemaVersionError, UnreadableError
 from seedproof.measurement.dynamics.result import DynamicsMeasurement
 from seedproof.measurement.examples import example_batches, example_files
 from seedproof.measurement.explanations.result import ExplanationMeasurement
-from seedproof.measurement.intervals import Estimate
 from seedproof.measurement.result import FORMAT, Measurement
 from seedproof.measurement.worst import least_stable
 from seedproof.messages import recorded
 from seedproof.records.location import Location
+from seedproof.stats.intervals import Estimate
 
 
 def is_saved(folder: Location) -> bool:

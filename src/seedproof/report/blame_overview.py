@@ -5,12 +5,12 @@ from typing import Any
 
 from seedproof.comparison.blame.compute import Blame
 from seedproof.comparison.blame.shares import Share, Shares
-from seedproof.measurement.intervals import Estimate
 from seedproof.messages import Message
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, intervals
 from seedproof.report.overview import Overview, Section, TextTable, key_figure
 from seedproof.report.view import KeyFigure
+from seedproof.stats.intervals import Estimate
 
 # More have no room next to each other; the table has all.
 MAX_SOURCES = 3

@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 from xml.etree import ElementTree as ET
 
-from seedproof.comparison.effect import Effect, scale_of
 from seedproof.comparison.gate.judge import (
     MEAN_FROM,
     MOST_RUNS,
@@ -17,7 +16,6 @@ from seedproof.comparison.gate.judge import (
     least_runs,
 )
 from seedproof.comparison.gate.rules import Rule, limit_of
-from seedproof.measurement.intervals import SPREAD_FROM, Estimate
 from seedproof.messages import Message, printable
 from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.card import Unit, card
@@ -30,6 +28,8 @@ from seedproof.report.numbers import (
     with_minus,
 )
 from seedproof.report.text import PLAIN_WIDTH
+from seedproof.stats.effect import Effect, scale_of
+from seedproof.stats.intervals import SPREAD_FROM, Estimate
 
 FORMAT = 1
 SIGNS: Mapping[Outcome, str] = {"pass": "✅", "fail": "❌", "investigate": "🔍"}

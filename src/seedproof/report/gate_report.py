@@ -11,7 +11,6 @@ from rich.text import Text
 
 from seedproof.comparison.gate.judge import Check, GateResult
 from seedproof.comparison.gate.rules import limit_of
-from seedproof.measurement.intervals import Estimate
 from seedproof.messages import printable
 from seedproof.metrics.card import Unit
 from seedproof.report import gate as formats
@@ -22,6 +21,7 @@ from seedproof.report.overview import Overview, Section, TextTable
 from seedproof.report.result import ESTIMATE_COLUMNS, Result, estimate_cells, refuse_columns
 from seedproof.report.text import MAX_LINE
 from seedproof.report.view import KeyFigure
+from seedproof.stats.intervals import Estimate
 
 STYLES = {"PASS": "green", "FAIL": "red", "INVESTIGATE": "yellow"}
 RULES = "Rules"

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TypeVar, overload
 
 from seedproof.errors import UnknownNameError
-from seedproof.measurement.intervals import Estimate
 from seedproof.metrics.card import Unit
 from seedproof.report.numbers import NO_BREAK, bracketed, sign, signless
+from seedproof.stats.intervals import Estimate
 
 V = TypeVar("V")
 T = TypeVar("T")

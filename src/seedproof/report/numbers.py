@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from seedproof.measurement.intervals import Estimate
 from seedproof.metrics.card import Unit
+from seedproof.stats.intervals import Estimate
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"

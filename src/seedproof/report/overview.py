@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from seedproof.measurement.intervals import Estimate
 from seedproof.messages import Message
 from seedproof.report.numbers import signless
 from seedproof.report.view import KeyFigure
+from seedproof.stats.intervals import Estimate
 
 BRACKETS = (
     "Brackets are 95\N{NO-BREAK SPACE}% intervals. Every figure says what it is over, and nothing "

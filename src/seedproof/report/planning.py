@@ -8,10 +8,19 @@ from typing import Any, ClassVar
 import pyarrow as pa
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
-from seedproof.comparison.effect import POWER
 from seedproof.comparison.planning.answers import Answer, Ask, Kind, Reach, kind_of
 from seedproof.comparison.planning.pilot import Pilot, pilot_of
-from seedproof.comparison.planning.power import (
+from seedproof.errors import OptionError
+from seedproof.messages import Message
+from seedproof.report import planning_overview
+from seedproof.report.figures.base import Figure
+from seedproof.report.overview import Overview
+from seedproof.report.planning_text import Figures, lines, notes, sentences
+from seedproof.report.report import Report
+from seedproof.report.result import Result, refuse_columns
+from seedproof.stats.effect import POWER
+from seedproof.stats.intervals import CONFIDENCE
+from seedproof.stats.power import (
     LEAST_RUNS,
     MOST_SEEDS,
     FlipTest,
@@ -20,15 +29,6 @@ from seedproof.comparison.planning.power import (
     SpreadTest,
     check_shares,
 )
-from seedproof.errors import OptionError
-from seedproof.measurement.intervals import CONFIDENCE
-from seedproof.messages import Message
-from seedproof.report import planning_overview
-from seedproof.report.figures.base import Figure
-from seedproof.report.overview import Overview
-from seedproof.report.planning_text import Figures, lines, notes, sentences
-from seedproof.report.report import Report
-from seedproof.report.result import Result, refuse_columns
 from seedproof.typing import is_count
 
 FORMAT = 1

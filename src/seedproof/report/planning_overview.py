@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from seedproof.comparison.planning.answers import Answer, Reach
-from seedproof.measurement.intervals import Estimate
 from seedproof.messages import Message
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, intervals
@@ -19,6 +18,7 @@ from seedproof.report.planning_text import (
     size_of,
 )
 from seedproof.report.view import KeyFigure
+from seedproof.stats.intervals import Estimate
 
 ANSWERS, REACH = "Seeds needed", "What seeds can show"
 KINDS = {

@@ -10,10 +10,10 @@ from rich.text import Text
 
 from seedproof.comparison.planning.answers import Answer, Kind, Reach
 from seedproof.comparison.planning.pilot import Pilot
-from seedproof.measurement.intervals import SPREAD_FROM
 from seedproof.messages import Message
 from seedproof.report.numbers import NO_BREAK
 from seedproof.report.text import MAX_LINE
+from seedproof.stats.intervals import SPREAD_FROM
 
 # Beyond this a ratio says no more than that nothing can be seen.
 LARGEST_RATIO = 1000.0

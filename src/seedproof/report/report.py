@@ -11,7 +11,6 @@ from rich.console import RenderableType
 from seedproof.errors import UnknownNameError
 from seedproof.measurement.dynamics.result import DynamicsMeasurement
 from seedproof.measurement.explanations.result import ExplanationMeasurement
-from seedproof.measurement.intervals import Estimate
 from seedproof.measurement.result import Measurement
 from seedproof.metrics.card import card
 from seedproof.records.location import Location
@@ -23,6 +22,7 @@ from seedproof.report.result import ESTIMATE_COLUMNS, Result, estimate_cells
 from seedproof.report.scratch import HoldsScratch, ScratchFolder
 from seedproof.report.text import render
 from seedproof.report.view import Row, View, build_view
+from seedproof.stats.intervals import Estimate
 from seedproof.typing import FloatArray
 
 HEADER = ("metric", "value", "95 % interval", "over")

@@ -11,7 +11,6 @@ import pyarrow as pa
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
 from seedproof.errors import UnknownNameError
-from seedproof.measurement.intervals import Estimate
 from seedproof.records.location import Location
 from seedproof.report.chart import Chart
 from seedproof.report.figures.base import Figure
@@ -19,6 +18,7 @@ from seedproof.report.files import save_files, write_file
 from seedproof.report.overview import Overview
 from seedproof.report.text import plain_text
 from seedproof.report.view import unknown_column
+from seedproof.stats.intervals import Estimate
 
 # Columns of an estimate in a table.
 ESTIMATE_COLUMNS = {

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from seedproof.errors import ColumnError
-from seedproof.measurement.intervals import Estimate
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message
 from seedproof.metrics.card import card
@@ -17,6 +16,7 @@ from seedproof.report.numbers import WithUnit, number, sign
 from seedproof.report.reasons.view import TOKENS, Reasons, build_reasons
 from seedproof.report.reasons.words import TOP_WORDS, which_words
 from seedproof.report.words import Sentence
+from seedproof.stats.intervals import Estimate
 
 N_DOTS = 100
 MAX_VOTES = 3

@@ -6,10 +6,10 @@ import numpy as np
 from scipy.optimize import brentq
 
 from seedproof.comparison.arms.compare import Beside
-from seedproof.comparison.effect import Effect
-from seedproof.measurement.intervals import TAIL
 from seedproof.measurement.tally import Tally
 from seedproof.metrics.batch import Batch
+from seedproof.stats.effect import Effect
+from seedproof.stats.intervals import TAIL
 from seedproof.testing.simulation import FIGURES, Simulation
 
 

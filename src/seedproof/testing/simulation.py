@@ -12,11 +12,11 @@ from typing import Literal
 
 import numpy as np
 
-from seedproof.measurement.intervals import Estimate, estimate
 from seedproof.metrics.accuracy import Accuracy
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.entropy import Entropy
 from seedproof.metrics.flips import Flips
+from seedproof.stats.intervals import Estimate, estimate
 from seedproof.typing import FloatArray, IntArray
 
 FIGURES = ("flip_rate", "label_entropy_corrected", "accuracy", "accuracy_sd")

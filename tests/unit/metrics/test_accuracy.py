@@ -5,10 +5,10 @@ import pytest
 import torch
 from torchmetrics.functional.classification import multiclass_accuracy
 
-from seedproof.measurement.intervals import estimate
 from seedproof.metrics.accuracy import Accuracy, accuracy, correctness_variance
 from seedproof.metrics.batch import Batch
 from seedproof.records.schema import UNLABELED
+from seedproof.stats.intervals import estimate
 from seedproof.testing import oracles
 
 # Three runs, four examples: right on 3, 2 and 4 of them.

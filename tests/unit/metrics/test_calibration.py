@@ -5,7 +5,6 @@ import pytest
 import torch
 from torchmetrics.functional.classification import multiclass_calibration_error
 
-from seedproof.measurement.intervals import estimate
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.calibration import (
     N_BINS,
@@ -14,6 +13,7 @@ from seedproof.metrics.calibration import (
     confidence_bins,
 )
 from seedproof.records.schema import UNLABELED
+from seedproof.stats.intervals import estimate
 from seedproof.testing import oracles
 
 # Two runs, three examples, all of class 0: sure and right, sure and wrong, hesitant and right.

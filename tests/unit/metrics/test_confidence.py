@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from seedproof.measurement.intervals import estimate
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.confidence import (
     AGREEMENTS,
@@ -14,6 +13,7 @@ from seedproof.metrics.confidence import (
     probability_sd,
 )
 from seedproof.records.schema import UNLABELED
+from seedproof.stats.intervals import estimate
 from seedproof.testing import oracles
 
 

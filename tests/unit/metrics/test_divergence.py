@@ -6,7 +6,6 @@ import pytest
 from scipy.spatial.distance import jensenshannon
 from scipy.special import rel_entr
 
-from seedproof.measurement.intervals import estimate
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.divergence import (
     EPSILON,
@@ -15,6 +14,7 @@ from seedproof.metrics.divergence import (
     predictive_kl,
     smooth,
 )
+from seedproof.stats.intervals import estimate
 from seedproof.testing import oracles
 
 # The same example seen by two runs.

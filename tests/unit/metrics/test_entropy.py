@@ -6,7 +6,6 @@ import pytest
 from scipy import stats
 from scipy.special import entr
 
-from seedproof.measurement.intervals import estimate
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.card import card
 from seedproof.metrics.entropy import (
@@ -17,6 +16,7 @@ from seedproof.metrics.entropy import (
     label_entropy_corrected,
     rarefied_entropy,
 )
+from seedproof.stats.intervals import estimate
 from seedproof.testing import oracles
 
 TRUE_ENTROPY = -(0.25 * math.log(0.25) + 0.75 * math.log(0.75))  # 0.562

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
 
-from seedproof.measurement.intervals import estimate
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.flips import Flips, flip_rate, net_flips
+from seedproof.stats.intervals import estimate
 from seedproof.testing import oracles
 
 # Three runs, four examples, three classes; see the tests for what follows from it.

@@ -5,10 +5,10 @@ import pytest
 import torch
 from torchmetrics.functional.regression import mean_squared_error
 
-from seedproof.measurement.intervals import estimate
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.scores import Scores, brier, nll
 from seedproof.records.schema import UNLABELED
+from seedproof.stats.intervals import estimate
 from seedproof.testing import oracles
 
 # Two runs, three examples, all of class 0: sure and right, sure and wrong, hesitant and right.

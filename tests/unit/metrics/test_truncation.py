@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seedproof.measurement.intervals import estimate
 from seedproof.metrics import FAMILIES, Batch
 from seedproof.metrics.confidence import probability_sd
 from seedproof.metrics.truncation import Truncation, hidden_probability
 from seedproof.records.shards import TopProbs
+from seedproof.stats.intervals import estimate
 from seedproof.testing import oracles
 
 

@@ -10,10 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from seedproof.comparison.effect import Effect
 from seedproof.comparison.gate.judge import Baseline, Check, GateResult, judge
 from seedproof.comparison.gate.rules import Rule
-from seedproof.measurement.intervals import Estimate
 from seedproof.messages import Message, recorded
 from seedproof.report.gate import (
     NearLimit,
@@ -25,6 +23,8 @@ from seedproof.report.gate import (
     sentence,
     summary,
 )
+from seedproof.stats.effect import Effect
+from seedproof.stats.intervals import Estimate
 
 BOTH = "runs × examples"
 SUITE = "seedproof gate"

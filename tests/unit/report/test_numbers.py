@@ -2,9 +2,9 @@
 
 import pytest
 
-from seedproof.measurement.intervals import Estimate
 from seedproof.report.gate import NearLimit
 from seedproof.report.numbers import number, quantity
+from seedproof.stats.intervals import Estimate
 
 
 @pytest.mark.parametrize(

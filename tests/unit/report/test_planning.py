@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import seedproof as sp
-from seedproof.comparison.planning.power import FlipTest, MeanTest, seeds_for
 from seedproof.errors import OptionError
 from seedproof.report.planning import plan
+from seedproof.stats.power import FlipTest, MeanTest, seeds_for
 from seedproof.testing.errors import WithFields
 from seedproof.testing.simulation import Simulation
 

@@ -5,9 +5,9 @@ import pytest
 
 import seedproof as sp
 from seedproof.errors import ColumnError
-from seedproof.measurement.intervals import Estimate
 from seedproof.report.numbers import bracketed, number
 from seedproof.report.words import limits
+from seedproof.stats.intervals import Estimate
 from seedproof.testing.errors import WithFields
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from seedproof.measurement.intervals import Estimate
 from seedproof.report.numbers import NO_BREAK
+from seedproof.stats.intervals import Estimate
 from seedproof_reproductions.claims import Case, CheckedClaim, Claim, evaluate, read_claims
 from seedproof_reproductions.conll2019 import names
 from seedproof_reproductions.conll2019.names import ARMS, BASELINE, METHODS

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import altair as alt
 from altair import InlineData
 
-from seedproof.measurement.intervals import NORMAL
+from seedproof.stats.intervals import NORMAL
 from seedproof_reproductions.charts import ACCENT, DARK, FAINT, INK, draw
 from seedproof_reproductions.conll2019.names import ARMS, BASELINE, PAPER_ARMS
 from seedproof_reproductions.conll2019.reading import Curve, SettingResults

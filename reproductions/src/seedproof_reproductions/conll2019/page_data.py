@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from seedproof.comparison.effect import Effect
 from seedproof.report.reasons.words import is_computed
+from seedproof.stats.effect import Effect
 from seedproof_reproductions import figures
 from seedproof_reproductions.conll2019 import cases, charts, names
 from seedproof_reproductions.conll2019.names import ARMS, BASELINE, METHODS, PAPER_ARMS, layout

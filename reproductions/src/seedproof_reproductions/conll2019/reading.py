@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from seedproof.comparison.effect import Effect
+from seedproof.stats.effect import Effect
 from seedproof_reproductions.conll2019.names import ATTENTIONS, DATASETS, ENCODERS, PAPER_ARMS
 from seedproof_reproductions.conll2019.published import Accuracy, published, published_accuracy
 from seedproof_reproductions.reading import StoredResults, fewer, in_order, lookup

@@ -7,11 +7,11 @@ from typing import Any
 
 from seedproof.api.measure import measure_arms
 from seedproof.comparison.arms.result import ComparedArm
-from seedproof.comparison.effect import Effect
 from seedproof.measurement.explanations import Curves, ExplanationMeasurement
 from seedproof.measurement.result import Measurement
 from seedproof.records.manifest import RunManifest
 from seedproof.report.words import drift, spread_cause
+from seedproof.stats.effect import Effect
 from seedproof_reproductions.conll2019.families import compared_families, compared_rivals
 from seedproof_reproductions.conll2019.names import BASELINE, JACCARD, KL
 from seedproof_reproductions.conll2019.settings import EXPLAIN, Setting

@@ -19,13 +19,13 @@ from seedproof.comparison.aligned import Aligned
 from seedproof.comparison.arms.compare import CompareShard, Side
 from seedproof.comparison.arms.least_sure import cuts
 from seedproof.comparison.arms.result import HighEntropy
-from seedproof.comparison.contrast import compared
-from seedproof.comparison.cross import Cross
-from seedproof.comparison.effect import Effect, each_tail
-from seedproof.measurement.intervals import TAIL, Estimate, estimate
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.entropy import HIGH_ENTROPY, rarefied_entropy
 from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic
+from seedproof.stats.contrast import compared
+from seedproof.stats.covariance import Cross
+from seedproof.stats.effect import Effect, each_tail
+from seedproof.stats.intervals import TAIL, Estimate, estimate
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
 

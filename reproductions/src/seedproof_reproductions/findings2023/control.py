@@ -14,10 +14,10 @@ from seedproof.measurement.dynamics.correlation import (
 from seedproof.measurement.dynamics.measure import measure_dynamics
 from seedproof.measurement.dynamics.pictures import EntropyMap
 from seedproof.measurement.dynamics.result import DynamicsMeasurement
-from seedproof.measurement.intervals import Estimate, jackknife_variance
 from seedproof.metrics.confidence import probability_sd
 from seedproof.metrics.statistic import ExampleValues
 from seedproof.records.reader import StoreShards
+from seedproof.stats.intervals import Estimate, jackknife_variance
 from seedproof.typing import FloatArray, IntArray
 from seedproof_reproductions.findings2023.comparison import entropies_over
 from seedproof_reproductions.findings2023.single_runs import Predictions

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from seedproof.measurement.intervals import Estimate
 from seedproof.report.numbers import NO_BREAK
+from seedproof.stats.intervals import Estimate
 from seedproof_reproductions.figures import MISSING, change, figure, multiple
 from seedproof_reproductions.findings2023 import reading, selection
 from seedproof_reproductions.findings2023.names import BASELINE, DATASETS, layout, title_of

@@ -5,9 +5,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
 
-from seedproof.comparison.effect import Effect
-from seedproof.measurement.intervals import Estimate
 from seedproof.report.numbers import NO_BREAK
+from seedproof.stats.effect import Effect
+from seedproof.stats.intervals import Estimate
 from seedproof_reproductions import figures, rules
 from seedproof_reproductions.claims import Case, CheckedClaim, Claim, evaluate, read_claims
 from seedproof_reproductions.figures import MISSING, change, cut, figure, multiple, share

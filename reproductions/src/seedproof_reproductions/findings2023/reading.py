@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from seedproof.measurement.intervals import Estimate
+from seedproof.stats.intervals import Estimate
 from seedproof_reproductions.findings2023.arms import DRAW
 from seedproof_reproductions.findings2023.names import BASELINE, DATASETS, TRACKS
 from seedproof_reproductions.packaged import read_toml

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from seedproof.comparison.arms.compare import Side
-from seedproof.comparison.effect import Effect
 from seedproof.records.reader import Store, StoreShards
+from seedproof.stats.effect import Effect
 from seedproof.typing import IntArray
 from seedproof_reproductions.findings2023 import comparison, single_runs
 from seedproof_reproductions.findings2023.arms import ARMS, GROUPS, Arm

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
 
-from seedproof.comparison.effect import Effect
+from seedproof.stats.effect import Effect
 from seedproof_reproductions.findings2023 import reading
 from seedproof_reproductions.findings2023.names import BASELINE, layout
 from seedproof_reproductions.findings2023.reading import SettingResults

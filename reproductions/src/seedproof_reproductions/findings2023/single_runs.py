@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from seedproof.comparison.effect import Effect
 from seedproof.measurement.dynamics.reading import Traces, Votes, read_traces
-from seedproof.measurement.intervals import Estimate, estimate
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.statistic import ExampleSums, ExampleValues
 from seedproof.records.reader import StoreShards
+from seedproof.stats.effect import Effect
+from seedproof.stats.intervals import Estimate, estimate
 from seedproof.typing import BoolArray, IntArray
 from seedproof_reproductions.findings2023.comparison import ratio
 

@@ -19,9 +19,6 @@ from seedproof.comparison.arms.matched_rates import (
 )
 from seedproof.comparison.arms.movers import Movers
 from seedproof.comparison.arms.result import VOTE_SHARES, ComparedArm, Comparison, MatchedRate
-from seedproof.comparison.contrast import compared
-from seedproof.comparison.cross import Cross, add_crosses, crosses
-from seedproof.comparison.effect import Effect, each_tail
 from seedproof.engines import SerialEngine, in_order
 from seedproof.errors import DamagedStoreError, LabelConflictError, OptionError, SeedproofError
 from seedproof.measurement.choice import asks_for_explanations, narrowed
@@ -36,6 +33,9 @@ from seedproof.records.location import Location
 from seedproof.records.reader import as_reason
 from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
+from seedproof.stats.contrast import compared
+from seedproof.stats.covariance import Cross, add_crosses, crosses
+from seedproof.stats.effect import Effect, each_tail
 from seedproof.typing import IntArray, Progress
 
 # How many top classes are kept of very many, more or less.

@@ -4,9 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from seedproof.comparison.contrast import compared
-from seedproof.comparison.cross import Cross, add_crosses, crosses
-from seedproof.comparison.effect import Effect
 from seedproof.errors import DamagedStoreError, InputError, SeedproofError
 from seedproof.measurement.explanations.measure import (
     ExplanationTally,
@@ -21,6 +18,9 @@ from seedproof.records.explanation_shards import (
     left_out,
 )
 from seedproof.records.shards import ShardSource
+from seedproof.stats.contrast import compared
+from seedproof.stats.covariance import Cross, add_crosses, crosses
+from seedproof.stats.effect import Effect
 
 
 @dataclass(eq=False)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from seedproof.comparison.effect import Effect
 from seedproof.errors import UnknownNameError
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message
+from seedproof.stats.effect import Effect
 from seedproof.typing import IntArray
 
 FORMAT = 1

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from seedproof.comparison.arms.result import ComparedArm, Comparison
-from seedproof.comparison.contrast import NO_COUNTERPART, from_estimates
-from seedproof.comparison.effect import Effect, each_tail, scale_of
 from seedproof.errors import MissingExampleError, OptionError
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message
+from seedproof.stats.contrast import NO_COUNTERPART, from_estimates
+from seedproof.stats.effect import Effect, each_tail, scale_of
 
 NOTE = Message(
     "made-from-reports",

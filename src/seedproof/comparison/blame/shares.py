@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from seedproof.measurement.intervals import jackknife_variance, student
 from seedproof.seeds.sharing import NOTHING, Sharing, Sources
+from seedproof.stats.intervals import jackknife_variance, student
 from seedproof.typing import FloatArray
 
 # Fewer blocks than this, and a jackknife over them says nothing.

@@ -7,14 +7,14 @@ from typing import Literal, TypeAlias
 import numpy as np
 from scipy.special import logit
 
-from seedproof.comparison.effect import Effect
 from seedproof.comparison.gate.rules import Kind, Rule, limit_of
 from seedproof.errors import OptionError
-from seedproof.measurement.intervals import SPREAD_FROM, Estimate, student
 from seedproof.messages import Message
 from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.card import card
 from seedproof.metrics.choice import needs_in_words, needs_of, unknown
+from seedproof.stats.effect import Effect
+from seedproof.stats.intervals import SPREAD_FROM, Estimate, student
 
 # More seeds than this are no advice.
 MOST_RUNS = 200

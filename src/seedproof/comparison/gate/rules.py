@@ -7,11 +7,11 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from seedproof.comparison.effect import scale_of
 from seedproof.errors import OptionError
 from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.card import card
 from seedproof.metrics.choice import unknown
+from seedproof.stats.effect import scale_of
 
 # A tenth of the baseline for ratios; half a percentage point for what says how good the runs are.
 RATIO_MARGIN, DIFFERENCE_MARGIN = 0.1, 0.005

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from seedproof.comparison.planning.pilot import Pilot
-from seedproof.comparison.planning.power import (
+from seedproof.errors import OptionError
+from seedproof.stats.power import (
     FlipTest,
     MeanTest,
     PlannedTest,
@@ -14,7 +15,6 @@ from seedproof.comparison.planning.power import (
     observed_needed,
     seeds_for,
 )
-from seedproof.errors import OptionError
 
 Kind: TypeAlias = Literal["mean", "sd", "flip_rate"]
 

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from seedproof.errors import TooFewRunsError
-from seedproof.measurement.intervals import (
+from seedproof.measurement.result import Measurement
+from seedproof.metrics.statistic import SpreadOverRuns
+from seedproof.stats.intervals import (
     NORMAL,
     Estimate,
     estimate,
     jackknife_variance,
     student,
 )
-from seedproof.measurement.result import Measurement
-from seedproof.metrics.statistic import SpreadOverRuns
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,29 +14,29 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from seedproof.comparison.aligned import Aligned
-from seedproof.comparison.contrast import compared
-from seedproof.comparison.cross import Cross
-from seedproof.comparison.effect import Effect
 from seedproof.comparison.versions.changes import Opponents, directed_flips, flips
 from seedproof.comparison.versions.estimates import GroupSums
-from seedproof.comparison.versions.exchange import exchange_p_value, least_exchange_p_value
 from seedproof.comparison.versions.groups import Groups
 from seedproof.comparison.versions.result import OWN_COLUMNS, Exchange, Part, VersionComparison
-from seedproof.comparison.versions.votes import (
-    Discoveries,
-    adjusted,
-    discover,
-    examine_votes,
-    most_voted,
-)
 from seedproof.errors import TooFewRunsError
-from seedproof.measurement.intervals import TAIL, Estimate
 from seedproof.measurement.tally import batches
 from seedproof.messages import Message
 from seedproof.records.arrow import texts_to_arrow, to_arrow, to_numpy
 from seedproof.records.location import Location
 from seedproof.records.schema import UNLABELED
 from seedproof.records.shards import Shard, ShardSource, canonical_order
+from seedproof.stats.contrast import compared
+from seedproof.stats.covariance import Cross
+from seedproof.stats.effect import Effect
+from seedproof.stats.intervals import TAIL, Estimate
+from seedproof.stats.permutation_test import exchange_p_value, least_exchange_p_value
+from seedproof.stats.vote_tests import (
+    Discoveries,
+    adjusted,
+    discover,
+    examine_votes,
+    most_voted,
+)
 from seedproof.typing import BoolArray, IntArray, Progress
 
 N_KEPT = 500

@@ -11,10 +11,10 @@ from typing import Literal
 import numpy as np
 from scipy.sparse import csr_array
 
-from seedproof.comparison.effect import Contrast
 from seedproof.comparison.versions.changes import Change
-from seedproof.measurement.intervals import TAIL, Estimate, estimate, jackknife_variance
 from seedproof.metrics.statistic import MeanOverExamples
+from seedproof.stats.effect import Contrast
+from seedproof.stats.intervals import TAIL, Estimate, estimate, jackknife_variance
 from seedproof.typing import FloatArray, IntArray
 
 # Deleting one of two runs leaves no pair.

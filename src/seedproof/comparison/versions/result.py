@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from seedproof.comparison.effect import Effect
-from seedproof.comparison.versions.votes import Discoveries
 from seedproof.measurement.examples import read_parquet
-from seedproof.measurement.intervals import TAIL, Estimate
 from seedproof.messages import Message
 from seedproof.records.location import Location
+from seedproof.stats.effect import Effect
+from seedproof.stats.intervals import TAIL, Estimate
+from seedproof.stats.vote_tests import Discoveries
 
 FORMAT = 1
 OWN_COLUMNS = (

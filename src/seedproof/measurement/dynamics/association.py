@@ -12,7 +12,7 @@ from seedproof.measurement.dynamics.correlation import (
     fisher_z,
     moved_by_each,
 )
-from seedproof.measurement.intervals import TAIL
+from seedproof.stats.intervals import TAIL
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
 # The share of the examples that counts as least stable, unless runs differ on fewer.

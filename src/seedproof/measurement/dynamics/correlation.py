@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from seedproof.measurement.intervals import NORMAL, student
+from seedproof.stats.intervals import NORMAL, student
 from seedproof.typing import FloatArray
 
 # Fisher's z has no end at 1; and shares and entropies below this are only rounding.

@@ -12,11 +12,11 @@ from seedproof.measurement.dynamics.reference import told_by_other_runs
 from seedproof.measurement.dynamics.result import EXAMPLES, DynamicsMeasurement
 from seedproof.measurement.dynamics.stand_in import MIN_RUNS, stand_in
 from seedproof.measurement.dynamics.watched import Watched
-from seedproof.measurement.intervals import Estimate, estimate
 from seedproof.messages import Message
 from seedproof.metrics.entropy import label_entropy
 from seedproof.metrics.statistic import ExampleSums, ExampleValues
 from seedproof.records.arrow import to_arrow
+from seedproof.stats.intervals import Estimate, estimate
 from seedproof.typing import FloatArray
 
 # A tenth of fewer examples is not even one.

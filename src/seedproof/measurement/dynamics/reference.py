@@ -14,8 +14,8 @@ from seedproof.measurement.dynamics.correlation import (
     standardized,
 )
 from seedproof.measurement.dynamics.watched import Watched
-from seedproof.measurement.intervals import Estimate, jackknife_variance
 from seedproof.metrics.batch import Batch
+from seedproof.stats.intervals import Estimate, jackknife_variance
 from seedproof.typing import FloatArray, IntArray
 
 # So many ways to halve the runs are enough.

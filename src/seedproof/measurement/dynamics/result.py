@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from seedproof.measurement.dynamics.pictures import CumulativeCurve, EntropyMap
-from seedproof.measurement.intervals import Estimate
 from seedproof.messages import Message, recorded
+from seedproof.stats.intervals import Estimate
 from seedproof.typing import FloatArray
 
 EXAMPLES = pa.schema(

@@ -11,7 +11,7 @@ import numpy as np
 
 from seedproof.measurement.dynamics.association import Association, Totals
 from seedproof.measurement.dynamics.watched import Watched
-from seedproof.measurement.intervals import NORMAL, Estimate, Over, jackknife_variance, student
+from seedproof.stats.intervals import NORMAL, Estimate, Over, jackknife_variance, student
 from seedproof.typing import FloatArray
 
 # The other runs must be able to disagree.

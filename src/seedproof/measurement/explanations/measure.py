@@ -13,13 +13,13 @@ from seedproof.measurement.explanations.curves import MAX_CURVES, CurveSums
 from seedproof.measurement.explanations.predicted import PredictionWalk, followed_classes
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.explanations.telling import Telling, first_draws
-from seedproof.measurement.intervals import Estimate, estimate
 from seedproof.messages import Message
 from seedproof.metrics.explanations import Explanations, RaggedScores
 from seedproof.metrics.statistic import ExampleValues, MeanOverExamples
 from seedproof.records.explanation_shards import ExplanationShard, ExplanationShards
 from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
+from seedproof.stats.intervals import Estimate, estimate
 from seedproof.typing import FloatArray, IntArray, Progress
 
 N_KEPT = 50

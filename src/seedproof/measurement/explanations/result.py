@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from seedproof.measurement.explanations.curves import Curves
 from seedproof.measurement.explanations.telling import SCHEMA
-from seedproof.measurement.intervals import Estimate
 from seedproof.messages import Message, recorded
+from seedproof.stats.intervals import Estimate
 from seedproof.typing import FloatArray
 
 

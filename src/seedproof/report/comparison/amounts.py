@@ -6,9 +6,9 @@ from typing import Self
 
 import numpy as np
 
-from seedproof.comparison.effect import Effect
 from seedproof.metrics.card import card
 from seedproof.report.numbers import MINUS, NO_BREAK, number, sign
+from seedproof.stats.effect import Effect
 
 NONE = "–"
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seedproof.comparison.arms.result import ComparedArm, Comparison
-from seedproof.comparison.effect import Verdict
 from seedproof.messages import Message
+from seedproof.stats.effect import Verdict
 
 GOOD: tuple[Verdict, ...] = ("steadier", "better")
 BAD: tuple[Verdict, ...] = ("less steady", "worse")

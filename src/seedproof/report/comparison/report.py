@@ -9,7 +9,6 @@ import pyarrow as pa
 from rich.console import RenderableType
 
 from seedproof.comparison.arms.result import ComparedArm, Comparison
-from seedproof.comparison.effect import Effect
 from seedproof.errors import UnknownNameError
 from seedproof.report.comparison.figures import build_figures
 from seedproof.report.comparison.overview import build_overview
@@ -19,6 +18,7 @@ from seedproof.report.figures import Figure
 from seedproof.report.overview import Overview
 from seedproof.report.result import Result
 from seedproof.report.scratch import HoldsScratch, ScratchFolder
+from seedproof.stats.effect import Effect
 
 EFFECT_COLUMNS = ("metric", "scale", "low", "high", "over", "detectable", "verdict")
 

@@ -7,7 +7,6 @@ from typing import Any
 import pyarrow as pa
 
 from seedproof.comparison.arms.result import ComparedArm, Comparison
-from seedproof.comparison.effect import Effect, scale_of
 from seedproof.errors import ColumnError
 from seedproof.messages import Message
 from seedproof.metrics.card import card
@@ -21,6 +20,7 @@ from seedproof.report.numbers import quantity
 from seedproof.report.reasons.view import TOKENS
 from seedproof.report.reasons.words import named
 from seedproof.report.view import agreement_dots, unknown_column
+from seedproof.stats.effect import Effect, scale_of
 
 # What says most, in the order in which it is shown; whatever of it there is.
 KEY_METRICS = (

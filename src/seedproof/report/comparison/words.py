@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from seedproof.comparison.arms.result import ComparedArm, Comparison
-from seedproof.comparison.effect import Effect
 from seedproof.messages import Message
 from seedproof.report.comparison import amounts
 from seedproof.report.comparison.cautions import warnings
@@ -24,6 +23,7 @@ from seedproof.report.comparison.reasons import explained_by, of_method
 from seedproof.report.numbers import NO_BREAK, WithUnit
 from seedproof.report.reasons.words import TOP_WORDS, named
 from seedproof.report.words import VERDICT_RUNS, spread_cause
+from seedproof.stats.effect import Effect
 
 MAX_NAMED = 3
 MAX_NAME_LENGTH = 44

@@ -2,9 +2,9 @@
 
 from seedproof.measurement.dynamics.association import TOP_SHARE
 from seedproof.measurement.dynamics.result import DynamicsMeasurement
-from seedproof.measurement.intervals import Estimate
 from seedproof.messages import Message
 from seedproof.report.numbers import Correlation, WithInterval
+from seedproof.stats.intervals import Estimate
 
 PEARSON, PRECISION = "single_run_pearson", "single_run_precision"
 REFERENCE = "other_runs_pearson"

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from seedproof.measurement.intervals import NORMAL
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message
 from seedproof.report.figures.base import MAX_NAMED_RUNS, Figure, drawn_runs
+from seedproof.stats.intervals import NORMAL
 
 
 def accuracy_by_run(measurement: Measurement) -> Figure:

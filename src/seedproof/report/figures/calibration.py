@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from seedproof.measurement.intervals import NORMAL
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message
 from seedproof.report.figures.base import MAX_NAMED_RUNS, Figure, drawn, drawn_runs
+from seedproof.stats.intervals import NORMAL
 
 # Shares from fewer examples say more about chance than about the run.
 MIN_BIN = 10

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 
 from seedproof.measurement.examples import read_examples
-from seedproof.measurement.intervals import NORMAL
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message
 from seedproof.metrics.confidence import AGREEMENTS, LARGEST_SD
 from seedproof.metrics.entropy import HIGH_ENTROPY
 from seedproof.report.figures.base import BINS, Figure, drawn, quoted
 from seedproof.report.words import followed
+from seedproof.stats.intervals import NORMAL
 
 # Up to so many examples the map draws points, beyond it counts in a grid.
 MAX_POINTS = 2500

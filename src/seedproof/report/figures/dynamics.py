@@ -6,9 +6,9 @@ import numpy as np
 
 from seedproof.measurement.dynamics.pictures import N_CELLS, EntropyMap
 from seedproof.measurement.dynamics.result import DynamicsMeasurement
-from seedproof.measurement.intervals import NORMAL
 from seedproof.messages import Message
 from seedproof.report.figures.base import Figure
+from seedproof.stats.intervals import NORMAL
 
 # A table of more steps helps nobody.
 MAX_STEPS = 24

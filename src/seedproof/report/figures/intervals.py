@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from seedproof.measurement.intervals import Estimate
 from seedproof.messages import Message
 from seedproof.metrics.card import Unit
 from seedproof.report.figures.base import Figure, drawn
 from seedproof.report.numbers import bracketed
+from seedproof.stats.intervals import Estimate
 
 # What draws a mark: shown to be good or bad, not shown to be either, or neither.
 Mark: TypeAlias = Literal["good", "bad", "open", "base"]

@@ -7,12 +7,12 @@ import numpy as np
 
 from seedproof.measurement.explanations.curves import Curves
 from seedproof.measurement.explanations.result import ExplanationMeasurement
-from seedproof.measurement.intervals import NORMAL
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message
 from seedproof.metrics.confidence import N_BINS
 from seedproof.report.figures.base import BINS, Figure, quoted
 from seedproof.report.reasons.words import TOP_WORDS, named
+from seedproof.stats.intervals import NORMAL
 
 WIDTH = 1 / N_BINS
 COUNTED_BY_CLASS = Message("counted-by-class", "An example counts once for each class.")

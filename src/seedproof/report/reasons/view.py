@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 from seedproof.measurement.explanations.result import ExplanationMeasurement
-from seedproof.measurement.intervals import Estimate
 from seedproof.measurement.result import Measurement
 from seedproof.metrics.card import card
 from seedproof.report.numbers import WithUnit, bracketed, number, sign
 from seedproof.report.reasons.heat import HeatMap, has_signs, heat_maps
 from seedproof.report.reasons.words import is_computed, named, on_floor
+from seedproof.stats.intervals import Estimate
 
 # What `show` calls the words of explained texts.
 TOKENS = "tokens"

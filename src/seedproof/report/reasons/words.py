@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from seedproof.measurement.explanations.result import ExplanationMeasurement
-from seedproof.measurement.intervals import Estimate
 from seedproof.messages import Message
 from seedproof.report.numbers import WithInterval, WithUnit
+from seedproof.stats.intervals import Estimate
 
 # Share of the top words of two runs that only one of them has: the figure that people grasp.
 TOP_WORDS = "explanation_jaccard_20"

@@ -8,10 +8,8 @@ from typing import Any, ClassVar
 import pyarrow as pa
 from rich.console import RenderableType
 
-from seedproof.comparison.effect import Effect
 from seedproof.comparison.versions.result import VersionComparison
 from seedproof.errors import UnknownNameError
-from seedproof.measurement.intervals import Estimate
 from seedproof.records.location import Location
 from seedproof.report.figures.base import Figure
 from seedproof.report.named import ByName, WrittenEstimate
@@ -21,6 +19,8 @@ from seedproof.report.scratch import HoldsScratch, ScratchFolder
 from seedproof.report.versions.figures import build_figures
 from seedproof.report.versions.overview import build_overview
 from seedproof.report.versions.text import DIFFERENCES, check_columns, render
+from seedproof.stats.effect import Effect
+from seedproof.stats.intervals import Estimate
 
 
 class VersionReport(HoldsScratch, Result, ByName[Estimate]):

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 
 from seedproof.comparison.versions.result import Part, VersionComparison
-from seedproof.measurement.intervals import TAIL, Estimate
 from seedproof.messages import Message, printable
 from seedproof.report.comparison.amounts import change, ends
 from seedproof.report.comparison.text import shortened
 from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit, signless
 from seedproof.report.text import MAX_CELL
+from seedproof.stats.intervals import TAIL, Estimate
 
 N_LISTED = 10
 MAX_NAMED = 3

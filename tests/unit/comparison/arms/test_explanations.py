@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import seedproof as sp
-from seedproof.comparison.contrast import compared
-from seedproof.comparison.cross import crosses
-from seedproof.comparison.effect import each_tail
 from seedproof.metrics.explanations import Explanations, RaggedScores
 from seedproof.records.location import Location
+from seedproof.stats.contrast import compared
+from seedproof.stats.covariance import crosses
+from seedproof.stats.effect import each_tail
 from seedproof.testing.explained import write_explained
 
 N_RUNS = 10

@@ -6,7 +6,7 @@ import pytest
 
 from seedproof.comparison.arms.saved import compare_saved
 from seedproof.errors import MissingExampleError, OptionError
-from seedproof.measurement.intervals import Estimate
+from seedproof.stats.intervals import Estimate
 from seedproof.testing.errors import WithFields
 
 BOTH = "runs × examples"

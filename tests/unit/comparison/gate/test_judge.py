@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scipy.special import logit
 from scipy.stats import t as student_t
 
-from seedproof.comparison.effect import Effect
 from seedproof.comparison.gate.judge import (
     FIGURES,
     MOST_RUNS,
@@ -22,10 +21,11 @@ from seedproof.comparison.gate.judge import (
 )
 from seedproof.comparison.gate.rules import Rule
 from seedproof.errors import OptionError
-from seedproof.measurement.intervals import Estimate, estimate
 from seedproof.metrics import FAMILIES
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.statistic import ExcessSpread, Figure, SpreadOverRuns
+from seedproof.stats.effect import Effect
+from seedproof.stats.intervals import Estimate, estimate
 from seedproof.testing.errors import WithFields
 from seedproof.testing.simulation import Simulation, estimates
 

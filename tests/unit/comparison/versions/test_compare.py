@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from seedproof.comparison.versions.changes import Opponents, flips
 from seedproof.comparison.versions.compare import compare_versions
 from seedproof.comparison.versions.estimates import GroupSums
-from seedproof.comparison.versions.exchange import exchange_p_value
 from seedproof.comparison.versions.groups import Groups
 from seedproof.errors import (
     ColumnError,
@@ -25,6 +24,7 @@ from seedproof.measurement.measure import measure_shards
 from seedproof.records import schema
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.location import Location
+from seedproof.stats.permutation_test import exchange_p_value
 from seedproof.testing.errors import WithFields
 from seedproof.testing.simulation import Simulation
 

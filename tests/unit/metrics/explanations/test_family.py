@@ -6,7 +6,6 @@ import re
 import numpy as np
 import pytest
 
-from seedproof.measurement.intervals import estimate
 from seedproof.metrics.card import card
 from seedproof.metrics.explanations import (
     EXPLANATION_NAMES,
@@ -16,6 +15,7 @@ from seedproof.metrics.explanations import (
     noise_values,
     ragged,
 )
+from seedproof.stats.intervals import estimate
 from seedproof.testing.explanation_oracles import SLOW_FIGURES, slow_noise
 from seedproof.testing.oracles import slow_two_way_interval
 

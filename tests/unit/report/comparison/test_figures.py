@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from seedproof.comparison.effect import Effect
 from seedproof.report.comparison.figures import build_figures, moved_examples, vote_legend
 from seedproof.report.comparison.figures.placing import (
     CHARACTER,
@@ -17,6 +16,7 @@ from seedproof.report.comparison.figures.placing import (
     placed,
 )
 from seedproof.report.comparison.view import build_view
+from seedproof.stats.effect import Effect
 
 
 def _figure(report_or_comparison, name):

@@ -5,11 +5,11 @@ import re
 
 import pytest
 
-from seedproof.comparison.effect import Effect
 from seedproof.errors import ColumnError, OptionError, UnknownNameError
 from seedproof.report import charts
 from seedproof.report.comparison import amounts
 from seedproof.report.comparison.figures import build_figures
+from seedproof.stats.effect import Effect
 from seedproof.testing.errors import WithFields
 
 NB = "\N{NO-BREAK SPACE}"

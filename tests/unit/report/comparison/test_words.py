@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from seedproof.comparison.effect import Effect
 from seedproof.report.comparison import amounts, words
 from seedproof.report.comparison.cautions import brackets, costs, limits, warnings
 from seedproof.report.comparison.report import ComparisonReport
+from seedproof.stats.effect import Effect
 
 NB = "\N{NO-BREAK SPACE}"
 

@@ -7,7 +7,6 @@ import pytest
 
 from seedproof.measurement.dynamics.pictures import CumulativeCurve, EntropyMap
 from seedproof.measurement.dynamics.result import EXAMPLES, DynamicsMeasurement
-from seedproof.measurement.intervals import Estimate
 from seedproof.report import charts
 from seedproof.report.dynamics.words import (
     paragraphs,
@@ -18,6 +17,7 @@ from seedproof.report.dynamics.words import (
 )
 from seedproof.report.figures.dynamics import cumulative_entropy, one_run_map
 from seedproof.report.numbers import Correlation
+from seedproof.stats.intervals import Estimate
 
 BOTH = "runs × examples"
 FOUND = DynamicsMeasurement(

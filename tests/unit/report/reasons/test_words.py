@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import seedproof as sp
-from seedproof.measurement.intervals import Estimate
 from seedproof.report.numbers import WithUnit
 from seedproof.report.reasons.words import (
     TITLES,
@@ -16,6 +15,7 @@ from seedproof.report.reasons.words import (
     section_title,
     sentences,
 )
+from seedproof.stats.intervals import Estimate
 
 NAME = "explanation_jaccard_20"
 

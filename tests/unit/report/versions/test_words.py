@@ -12,7 +12,6 @@ import seedproof as sp
 from seedproof.comparison.versions.compare import compare_versions
 from seedproof.comparison.versions.result import Exchange
 from seedproof.errors import ColumnError, OptionError, UnknownNameError
-from seedproof.measurement.intervals import Estimate
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.location import Location
 from seedproof.report.versions import VersionReport
@@ -28,6 +27,7 @@ from seedproof.report.versions.words import (
     steadier,
     title,
 )
+from seedproof.stats.intervals import Estimate
 from seedproof.testing.errors import WithFields
 
 N_EXAMPLES = 300

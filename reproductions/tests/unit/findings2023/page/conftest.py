@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 import pytest
 
-from seedproof.comparison.effect import judged, scale_of
+from seedproof.stats.effect import judged, scale_of
 from seedproof_reproductions.findings2023.reading import SettingResults, by_setting
 from seedproof_reproductions.findings2023.settings import WHOLE, Setting
 

@@ -1,4 +1,4 @@
-from seedproof.measurement.intervals import Estimate
+from seedproof.stats.intervals import Estimate
 from seedproof_reproductions.findings2023.reading import SettingResults, by_setting, heads
 
 

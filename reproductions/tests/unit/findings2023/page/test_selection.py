@@ -1,6 +1,6 @@
 import pytest
 
-from seedproof.comparison.effect import Effect, judged
+from seedproof.stats.effect import Effect, judged
 from seedproof_reproductions.findings2023.names import layout
 from seedproof_reproductions.findings2023.page_data import goal, shortfalls
 from seedproof_reproductions.findings2023.reading import by_setting

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from seedproof.comparison.arms.result import Comparison
-from seedproof.comparison.effect import Effect
 from seedproof.metrics.card import card
 from seedproof.report.comparison import amounts
 from seedproof.report.comparison.figures.names import MARKS, drawn_arms
@@ -15,6 +14,7 @@ from seedproof.report.comparison.reasons import KEY_FIGURES, explained_by, of_me
 from seedproof.report.comparison.view import KEY_METRICS, is_ratio
 from seedproof.report.figures import Figure
 from seedproof.report.reasons.words import named
+from seedproof.stats.effect import Effect
 
 # Ratios beyond these are drawn at the edge: an axis that reaches further shows nothing else.
 LEAST_RATIO, LARGEST_RATIO = 1 / 16, 16.0

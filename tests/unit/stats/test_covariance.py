@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from seedproof.comparison.cross import Cross, crosses
 from seedproof.metrics.statistic import ExampleValues
+from seedproof.stats.covariance import Cross, crosses
 
 
 def test_products_meet_only_where_both_have_a_value():

@@ -6,9 +6,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from seedproof.measurement.intervals import TAIL, Over
 from seedproof.messages import Message
 from seedproof.metrics.card import card
+from seedproof.stats.intervals import TAIL, Over
 
 POWER = 0.8
 # Means that say how good the runs are; everything else says how steady they are.

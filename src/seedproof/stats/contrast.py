@@ -10,18 +10,6 @@ from functools import singledispatch
 import numpy as np
 from scipy.special import ndtri
 
-from seedproof.comparison.cross import Cross
-from seedproof.comparison.effect import POWER, Contrast, Effect, Scale, effect_of, judged, scale_of
-from seedproof.measurement.intervals import (
-    BIAS_DOUBT,
-    BIAS_TAKEN,
-    SPREAD_FROM,
-    TAIL,
-    Estimate,
-    Over,
-    estimate,
-    jackknife_variance,
-)
 from seedproof.messages import Message
 from seedproof.metrics.statistic import (
     ExcessSpread,
@@ -32,6 +20,18 @@ from seedproof.metrics.statistic import (
     RootOfMean,
     SpreadOverRuns,
     Statistic,
+)
+from seedproof.stats.covariance import Cross
+from seedproof.stats.effect import POWER, Contrast, Effect, Scale, effect_of, judged, scale_of
+from seedproof.stats.intervals import (
+    BIAS_DOUBT,
+    BIAS_TAKEN,
+    SPREAD_FROM,
+    TAIL,
+    Estimate,
+    Over,
+    estimate,
+    jackknife_variance,
 )
 from seedproof.typing import FloatArray
 

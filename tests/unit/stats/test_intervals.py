@@ -5,14 +5,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from seedproof.measurement.intervals import (
-    BIAS_DOUBT,
-    BIAS_TAKEN,
-    Estimate,
-    estimate,
-    jackknife_variance,
-    student,
-)
 from seedproof.metrics import FAMILIES
 from seedproof.metrics.accuracy import Accuracy
 from seedproof.metrics.batch import Batch
@@ -30,6 +22,14 @@ from seedproof.metrics.statistic import (
     MeanOverRuns,
     RootOfMean,
     SpreadOverRuns,
+)
+from seedproof.stats.intervals import (
+    BIAS_DOUBT,
+    BIAS_TAKEN,
+    Estimate,
+    estimate,
+    jackknife_variance,
+    student,
 )
 from seedproof.testing import oracles
 from seedproof.testing.simulation import Simulation

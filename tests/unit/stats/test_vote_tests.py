@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import false_discovery_control, fisher_exact
 
 from seedproof.comparison.versions.changes import Opponents
-from seedproof.comparison.versions.votes import adjusted, all_splits, discover, examine_votes, tails
+from seedproof.stats.vote_tests import adjusted, all_splits, discover, examine_votes, tails
 
 
 def _p_values(old, new):

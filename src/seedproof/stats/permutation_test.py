@@ -11,7 +11,7 @@ from itertools import combinations, islice
 
 import numpy as np
 
-from seedproof.comparison.versions.votes import all_splits
+from seedproof.stats.vote_tests import all_splits
 from seedproof.typing import FloatArray, IntArray
 
 # All ways up to 8 and 8 runs; beyond, so many at random.

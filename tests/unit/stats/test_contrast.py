@@ -7,8 +7,6 @@ import pytest
 from scipy.stats import f as f_distribution
 from scipy.stats import t as t_distribution
 
-from seedproof.comparison.contrast import compared, from_estimates, spread_ratio
-from seedproof.measurement.intervals import Estimate
 from seedproof.metrics.statistic import (
     ExcessSpread,
     Figure,
@@ -18,6 +16,8 @@ from seedproof.metrics.statistic import (
     RootOfMean,
     SpreadOverRuns,
 )
+from seedproof.stats.contrast import compared, from_estimates, spread_ratio
+from seedproof.stats.intervals import Estimate
 
 TAIL = 0.025
 

@@ -12,9 +12,9 @@ from scipy import stats
 from scipy.optimize import brentq
 from scipy.special import ndtri, stdtrit
 
-from seedproof.comparison.effect import POWER
 from seedproof.errors import OptionError
-from seedproof.measurement.intervals import CONFIDENCE, SPREAD_FROM
+from seedproof.stats.effect import POWER
+from seedproof.stats.intervals import CONFIDENCE, SPREAD_FROM
 from seedproof.typing import is_count
 
 # Nobody trains more often; whoever asks for it has mistyped a figure.

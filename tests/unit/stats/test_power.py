@@ -9,8 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from seedproof.comparison.contrast import compared
-from seedproof.comparison.planning.power import (
+from seedproof.errors import OptionError
+from seedproof.metrics.flips import Flips
+from seedproof.stats.contrast import compared
+from seedproof.stats.intervals import TAIL, jackknife_variance
+from seedproof.stats.power import (
     FlipTest,
     MeanTest,
     SpreadTest,
@@ -18,9 +21,6 @@ from seedproof.comparison.planning.power import (
     observed_needed,
     seeds_for,
 )
-from seedproof.errors import OptionError
-from seedproof.measurement.intervals import TAIL, jackknife_variance
-from seedproof.metrics.flips import Flips
 from seedproof.testing.errors import WithFields
 from seedproof.testing.simulation import Simulation
 

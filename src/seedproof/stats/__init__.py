@@ -1,0 +1,1 @@
+"""Statistics that decide: intervals, contrasts, effects, power, permutation tests."""
