@@ -8,20 +8,22 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from seedproof import stabilize as stabilize
+    from seedproof.api.blame import blame
     from seedproof.api.compare import compare, compare_versions
     from seedproof.api.gate import gate
     from seedproof.api.measure import measure, measure_arms
+    from seedproof.api.plan import plan
     from seedproof.comparison.arms.result import ComparedArm
     from seedproof.errors import SeedproofError
     from seedproof.integrations.sklearn import study_estimator
     from seedproof.predictions.options import LoadOptions
     from seedproof.predictions.predictions import Check, Predictions
     from seedproof.records.columns import Columns
-    from seedproof.report.blame import BlameReport, blame
+    from seedproof.report.blame import BlameReport
     from seedproof.report.chart import Chart
     from seedproof.report.comparison.report import ComparisonReport
     from seedproof.report.gate_report import GateReport
-    from seedproof.report.planning import Plan, plan
+    from seedproof.report.planning import Plan
     from seedproof.report.report import Report
     from seedproof.report.result import Result
     from seedproof.report.side_by_side import SideBySide
@@ -89,14 +91,14 @@ _HOMES = {
     "SideBySide": "seedproof.report.side_by_side",
     "Study": "seedproof.training.study",
     "VersionReport": "seedproof.report.versions",
-    "blame": "seedproof.report.blame",
+    "blame": "seedproof.api.blame",
     "compare": "seedproof.api.compare",
     "compare_versions": "seedproof.api.compare",
     "current_run": "seedproof.training.run",
     "gate": "seedproof.api.gate",
     "measure": "seedproof.api.measure",
     "measure_arms": "seedproof.api.measure",
-    "plan": "seedproof.report.planning",
+    "plan": "seedproof.api.plan",
     "study_estimator": "seedproof.integrations.sklearn",
 }
 # Reached as they are, such as `sp.stabilize.build`.

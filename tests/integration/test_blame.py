@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import seedproof as sp
+from seedproof.api.blame import blame
 from seedproof.cli.run import next_step
 from seedproof.comparison.blame.compute import squared_differences
 from seedproof.comparison.blame.shares import shares_of
 from seedproof.errors import OptionError
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
-from seedproof.report.blame import blame
 from seedproof.seeds.sharing import Sharing
 from seedproof.testing.errors import WithFields
 from seedproof.training.resume import status_of

@@ -1,31 +1,34 @@
 """`seedproof blame`: which randomness is to blame?"""
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from seedproof.cli import options
 
+if TYPE_CHECKING:
+    from seedproof.predictions.options import LoadOptions
 
+
+@options.reads_predictions
 def blame(
     store: Annotated[str, typer.Argument(help="The store of a study.", show_default=False)],
     *,
-    arm: options.Arm = None,
-    split: options.Split = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    reading: "LoadOptions",
 ) -> None:
-    """Find out which source of randomness the flips come with.
+    """Find which source of randomness causes the flips.
 
     The runs must share some of their seeds, as those of seedproof run --blame 10 do.
     """
     from rich.console import Console
 
+    from seedproof.api import blame as api
     from seedproof.cli.progress import watching
-    from seedproof.report import blame as api
 
-    with watching(Console(stderr=True)) as progress:
-        found = api.blame(store, arm=arm, split=split, progress=progress)
+    with watching(Console(stderr=True)) as reading["progress"]:
+        found = api.blame(store, **reading)
     if as_json:
         sys.stdout.write(found.to_json())
     elif sys.stdout.isatty():

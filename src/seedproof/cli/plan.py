@@ -54,8 +54,8 @@ def plan(
     """Say how many seeds an arm a difference needs, or what a number of seeds can show."""
     from rich.console import Console
 
+    from seedproof.api import plan as api
     from seedproof.predictions.options import check_options
-    from seedproof.report import planning
 
     report = None
     if pilot:
@@ -63,7 +63,7 @@ def plan(
         report = options.measured(pilot, reading)
     else:
         check_options(["nothing"], reading)
-    found = planning.plan(
+    found = api.plan(
         detect=detect,
         detect_sd_ratio=detect_sd_ratio,
         detect_flip_ratio=detect_flip_ratio,

@@ -1,6 +1,5 @@
 """`sp.blame`: a store in, and out comes which source of randomness its flips come with."""
 
-import os
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,19 +10,15 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from seedproof.comparison.blame.compute import USEFUL_BLOCKS, Blame, blame_runs
+from seedproof.comparison.blame.compute import USEFUL_BLOCKS, Blame
 from seedproof.comparison.blame.shares import LEAST_BLOCKS, Share, Shares
-from seedproof.errors import NotFoundError, OptionError
 from seedproof.messages import Message, printable
-from seedproof.records.location import Location
-from seedproof.records.reader import Store
 from seedproof.report import blame_overview
 from seedproof.report.figures.base import Figure
 from seedproof.report.numbers import MINUS, NO_BREAK, WithUnit
 from seedproof.report.overview import Overview
 from seedproof.report.result import Result, refuse_columns
 from seedproof.report.text import MAX_LINE
-from seedproof.typing import Progress
 
 # If varying any one source alone leaves nearly all flips, the training hardly heeds its sources.
 UNHEEDED = 0.9
@@ -32,50 +27,6 @@ LEGEND = (
     "Total: what is left when this source alone varies. "
     "Interaction: what belongs to no source alone, 100 % less the first-order shares."
 )
-
-
-def blame(
-    store: str | os.PathLike[str] | Location,
-    *,
-    arm: str | None = None,
-    split: str | None = None,
-    progress: Progress | None = None,
-) -> "BlameReport":
-    """Which source of randomness the flips of a study come with.
-
-    The runs must share some of their seeds, as those of `SeedPlan.blocks` do.
-
-    Args:
-        store: The folder or URL of a study's store.
-        arm: Which arm; may be left out if there is only one.
-        split: Which split; may be left out if there is only one.
-        progress: Called as the work goes on.
-
-    Returns:
-        A report; `print` it, or ask for its `result`.
-
-    Raises:
-        NotFoundError: There is no store.
-        OptionError: This is no path.
-    """
-    made_by = "give a store made by `seedproof run TARGET --blame 10`"
-    if not isinstance(store, str | os.PathLike | Location):
-        raise OptionError(
-            "A {type_name} does not hold the seeds of runs: {made_by}.",
-            type_name=type(store).__name__,
-            made_by=made_by,
-        )
-    place = Location.of(store)
-    if place.is_local and not Store.is_at(place):
-        raise NotFoundError(
-            "There is no store at {place}. Blame needs the seeds of the runs, which tables and "
-            "reports do not hold: {made_by}.",
-            place=place,
-            made_by=made_by,
-        )
-    shards = Store(place).shards(arm=arm, split=split)
-    seeds = [run.seeds for run in shards.manifests]
-    return BlameReport(blame_runs(shards, seeds, progress=progress))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 import seedproof as sp
+from seedproof.api.plan import plan
 from seedproof.errors import OptionError
-from seedproof.report.planning import plan
 from seedproof.stats.power import FlipTest, MeanTest, seeds_for
 from seedproof.testing.errors import WithFields
 from seedproof.testing.simulation import Simulation
+
+# A result that is not a report.
+OTHER = plan(sd=0.012, detect=0.005)
 
 
 @pytest.fixture(scope="module")
@@ -173,7 +176,7 @@ def test_four_seeds_say_nothing_about_a_spread():
         ({"seeds": True}, {"keyword": "seeds", "n_seeds": True}),
         ({"seeds": 10, "example_correlation": 0.5}, {"keyword": "example_correlation"}),
         ({"detect_sd_ratio": 2.0, "paired_correlation": 0.5}, {"keyword": "paired_correlation"}),
-        ({"pilot": "runs", "detect": 0.01}, {"keyword": "pilot", "type_name": "str"}),
+        ({"pilot": OTHER, "detect": 0.01}, {"keyword": "pilot", "type_name": "Plan"}),
     ],
     ids=[
         "nothing", "no-sd", "sd", "detect", "power", "no-cv", "few-seeds", "seeds", "correlation",
@@ -217,3 +220,15 @@ def test_a_pilot_and_its_figures_contradict_each_other(pilot):
     """A user who gives both expects one of them to count."""
     with pytest.raises(OptionError, check=WithFields(keyword="sd", given=0.01)):
         plan(pilot=pilot, sd=0.01, detect=0.005)
+
+
+def test_pilot_may_be_the_predictions_themselves():
+    """They are measured first, with the options that apply to them."""
+    rng = np.random.default_rng(0)
+    answers, labels = rng.integers(0, 2, (10, 300)), rng.integers(0, 2, 300)
+
+    found = plan(pilot=answers, labels=labels, detect=0.05)
+
+    assert found.summary() == plan(pilot=sp.measure(answers, labels=labels), detect=0.05).summary()
+    with pytest.raises(OptionError, check=WithFields(option="labels")):
+        plan(sd=0.01, detect=0.05, labels=labels)

@@ -1,0 +1,52 @@
+"""`sp.blame`: find which source of randomness causes the flips."""
+
+import os
+from typing import Unpack
+
+from seedproof.comparison.blame.compute import blame_runs
+from seedproof.errors import NotFoundError, OptionError
+from seedproof.predictions.options import LoadOptions
+from seedproof.predictions.predictions import Predictions, load
+from seedproof.records.location import Location
+from seedproof.records.reader import Store
+from seedproof.report.blame import BlameReport
+
+MADE_BY = "give a store made by `seedproof run TARGET --blame 10`"
+
+
+def blame(
+    target: Predictions | str | os.PathLike[str] | Location, **options: Unpack[LoadOptions]
+) -> BlameReport:
+    """Find which source of randomness causes the flips of a study.
+
+    The runs must share some of their seeds, as those of `SeedPlan.blocks` do.
+
+    Args:
+        target: Folder or URL of a study's store, or the predictions of its runs.
+        **options: How the store is read: `arm`, `split` and others, see `sp.LoadOptions`.
+
+    Returns:
+        A report; `print` it, or ask for its `result`.
+
+    Raises:
+        NotFoundError: There is no store.
+        OptionError: The input does not hold the seeds of its runs.
+    """
+    if isinstance(target, str | os.PathLike | Location):
+        place = Location.of(target)
+        if place.is_local and not Store.is_at(place):
+            raise NotFoundError(
+                "There is no store at {place}. Blame needs the seeds of the runs, which tables and "
+                "reports do not hold: {made_by}.",
+                place=place,
+                made_by=MADE_BY,
+            )
+        target = load(place, options, least_runs=2)
+    if not getattr(getattr(target, "source", None), "manifests", ()):  # an array has neither
+        raise OptionError(
+            "A {type_name} does not hold the seeds of runs: {made_by}.",
+            type_name=type(target).__name__,
+            made_by=MADE_BY,
+        )
+    seeds = [run.seeds for run in target.source.manifests]
+    return BlameReport(blame_runs(target.source, seeds, progress=options.get("progress")))
