@@ -50,6 +50,7 @@ class SeedproofError(Exception):
         **fields: A value for each name, and what else a caller may want to know, such as `runs`,
             `path`, `option` or `known`. Read them from `error.fields`; never look at the words.
 
+    >>> from seedproof.errors import OptionError
     >>> error = OptionError(
     ...     "The store has no arm {arm!r}. Known: {known}.", arm="x", known=["ema"]
     ... )

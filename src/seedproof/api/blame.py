@@ -31,6 +31,16 @@ def blame(
     Raises:
         NotFoundError: There is no store.
         OptionError: The input does not hold the seeds of its runs.
+
+    Examples:
+        >>> import seedproof as sp
+        >>> def train(run: sp.Run) -> None:
+        ...     drawn = run.rng("init").normal(size=200) + run.rng("order").normal(size=200)
+        ...     run.log_predictions("test", predictions=(drawn > 0).astype(int))
+        >>> plan = sp.SeedPlan.blocks(4, sources=["init", "order"])
+        >>> _ = sp.Study("blame", train, seeds=plan, store="blamed").run(engine="serial")
+        >>> "order" in str(sp.blame("blamed"))
+        True
     """
     if isinstance(target, str | os.PathLike | Location):
         place = Location.of(target)

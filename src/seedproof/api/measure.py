@@ -176,6 +176,17 @@ def measure_arms(
 
     Raises:
         TooFewRunsError: No run is finished.
+
+    Examples:
+        >>> import seedproof as sp
+        >>> def train(run: sp.Run) -> None:
+        ...     spread = {"none": 1.0, "calm": 0.1}[run.arm]
+        ...     drawn = run.rng("init").normal(size=200) * spread + 1
+        ...     run.log_predictions("test", predictions=(drawn > 0).astype(int))
+        >>> study = sp.Study("arms", train, seeds=3, arms=["none", "calm"], store="arms")
+        >>> _ = study.run(engine="serial")
+        >>> list(sp.measure_arms("arms"))
+        ['none', 'calm']
     """
     place = Location.of(store)
     opened = Store(place, skip_damaged=options.get("skip_damaged", False))

@@ -89,6 +89,16 @@ def study_estimator(
 
     Raises:
         OptionError: Nothing in the estimator takes a `random_state`.
+
+    Examples:
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.tree import ExtraTreeClassifier
+        >>> import seedproof as sp
+        >>> study = sp.study_estimator(
+        ...     ExtraTreeClassifier(), *load_iris(return_X_y=True), seeds=3
+        ... )
+        >>> study.run(engine="serial").is_done
+        True
     """
     require("sklearn", extra="sklearn", feature="study_estimator")
     from sklearn.base import is_classifier

@@ -36,6 +36,12 @@ class LoadOptions(TypedDict, total=False):
             run that cannot be read or does not fit, a row group of all runs if it is damaged in
             one, and explanations by a method that are damaged in some run.
         progress: Called as the work goes on.
+
+    Examples:
+        >>> import seedproof as sp
+        >>> options: sp.LoadOptions = {"labels": [0, 1, 1], "classes": ["no", "yes"]}
+        >>> sp.measure([[0, 1, 1], [0, 1, 1]], **options)["accuracy"].value
+        1.0
     """
 
     labels: npt.ArrayLike | str | None

@@ -47,6 +47,14 @@ class Check:
         runs: The runs that it is about.
         message: What was found.
         remedy: What to do about it.
+
+    Examples:
+        >>> import seedproof as sp
+        >>> check = sp.Check(
+        ...     "few-runs", "warning", ("0", "1"), "2 runs.", "Use at least 5."
+        ... )
+        >>> check.severity
+        'warning'
     """
 
     name: str

@@ -53,12 +53,12 @@ class ArrayShards(ShardSource):
         labels: Gold class of each example, as index or name; NaN, None, or a negative number that
             is no class where unknown.
         ids: Id of each example; its position if omitted.
-        extras: Further columns by name, one value per example.
         classes: Names of the classes; their indices without them.
         runs: Names of the runs; their positions without them.
+        extras: Further columns by name, one value per example.
+        positive: The class whose probability floats with two axes (runs, examples) are.
         top_classes: Indices of the most probable classes, (runs, examples, top), where `values` are
             the probabilities of these alone; then `classes` are needed.
-        positive: The class whose probability floats with two axes (runs, examples) are.
         tolerance: How far from one the probabilities of a row may sum to; by their type without it.
         alone: Whether this is one run, to be written rather than measured.
 

@@ -180,6 +180,12 @@ def canonical_order(names: list[str]) -> list[str]:
 def natural_order(names: list[str]) -> list[str]:
     """Names in the order that people expect: seed_2 comes before seed_10.
 
+    Args:
+        names: Names in any order.
+
+    Returns:
+        The same names in order.
+
     Examples:
         >>> natural_order(["seed_10", "seed_2", "a"])
         ['a', 'seed_2', 'seed_10']

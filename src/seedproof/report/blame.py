@@ -35,6 +35,16 @@ class BlameReport(Result):
 
     Args:
         result: Shares of flips and of logits.
+
+    Examples:
+        >>> import seedproof as sp
+        >>> def train(run: sp.Run) -> None:
+        ...     drawn = run.rng("init").normal(size=200) + run.rng("order").normal(size=200)
+        ...     run.log_predictions("test", predictions=(drawn > 0).astype(int))
+        >>> plan = sp.SeedPlan.blocks(4, sources=["init", "order"])
+        >>> _ = sp.Study("blame", train, seeds=plan, store="blamed").run(engine="serial")
+        >>> type(sp.blame("blamed")).__name__
+        'BlameReport'
     """
 
     result: Blame

@@ -43,6 +43,11 @@ class SeedPlan:
         kind: How levels are combined.
         levels: How many levels each source takes; one that is not named is held at its first.
         root: The number that every seed comes from.
+
+    Examples:
+        >>> import seedproof as sp
+        >>> [run.name for run in sp.SeedPlan.all(3).assignments()]
+        ['0', '1', '2']
     """
 
     kind: Literal["all", "one-at-a-time", "factorial", "blocks"]

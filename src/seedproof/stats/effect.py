@@ -46,6 +46,13 @@ class Effect:
             ratio above 1, whose inverse is as easy to see, or a difference above 0.
         verdict: What may be said.
         note: Why there is no interval; None if there is one.
+
+    Examples:
+        >>> import seedproof as sp
+        >>> sp.Effect(
+        ...     "flip_rate", "ratio", 0.5, low=0.4, high=0.7, verdict="steadier"
+        ... ).is_shown
+        True
     """
 
     metric: str

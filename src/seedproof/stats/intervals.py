@@ -43,6 +43,11 @@ class Estimate:
     """A value with its 95 % interval and what that interval is over.
 
     `low`, `high` and `over` are None for a figure that has no interval.
+
+    Examples:
+        >>> import seedproof as sp
+        >>> print(sp.Estimate(0.105, 0.0732, 0.1506, "runs × examples"))
+        0.105 [0.0732, 0.1506] over runs × examples
     """
 
     value: float

@@ -37,6 +37,16 @@ class Run:
         folder: Where its records go; None if they are checked and dropped.
         checks_at_once: Whether that is done when they come, because nobody will write them.
         code: Digest of the code that trains it: other code finds no checkpoint of it.
+
+    Examples:
+        >>> import seedproof as sp
+        >>> def train(run: sp.Run) -> None:
+        ...     answers = run.rng("init").integers(0, 2, 100)
+        ...     run.log_predictions("test", predictions=answers, labels=[0] * 100)
+        >>> study = sp.Study("coin", train, seeds=3, store="coins")
+        >>> _ = study.run(engine="serial")
+        >>> study.measure()["flip_rate"].value > 0.3
+        True
     """
 
     def __init__(
@@ -307,6 +317,16 @@ def current_run() -> Run:
 
     Returns:
         The run.
+
+    Examples:
+        >>> import seedproof as sp
+        >>> def train(run: sp.Run) -> None:
+        ...     assert sp.current_run() is run
+        ...     run.log_predictions("test", predictions=[0, 1])
+        >>> sp.Study("current", train, seeds=2, store="current").run(
+        ...     engine="serial"
+        ... ).is_done
+        True
     """
     global _current  # noqa: PLW0603 - the same run each time
     if _current is None:

@@ -53,6 +53,17 @@ class Study:
         threads_per_run: Threads that a run may use; another number gives other bits.
         deterministic: Whether torch is told to choose algorithms that are repeatable.
         seed: The number that every seed comes from.
+
+    Examples:
+        >>> import seedproof as sp
+        >>> def train(run: sp.Run) -> None:
+        ...     answers = run.rng("init").integers(0, 2, 100)
+        ...     run.log_predictions("test", predictions=answers, labels=[0] * 100)
+        >>> study = sp.Study("coin", train, seeds=3, store="coins")
+        >>> study.run(engine="serial").is_done
+        True
+        >>> study.measure().measurement.n_runs
+        3
     """
 
     def __init__(

@@ -75,6 +75,13 @@ class ComparedArm:
         unsettled: Those that lose most.
         matched_rate: How often its runs give the second class, before and after thresholds were
             moved; None if rates are not matched.
+
+    Examples:
+        >>> import seedproof as sp
+        >>> arms = {"none": [[0, 1, 1], [0, 1, 0]], "calm": [[0, 1, 1], [0, 1, 1]]}
+        >>> calm = sp.compare(arms).arm("calm")
+        >>> calm.name, calm.measurement.metrics["flip_rate"].value
+        ('calm', 0.0)
     """
 
     name: str

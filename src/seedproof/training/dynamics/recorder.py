@@ -47,6 +47,14 @@ class Dynamics:
         ids: Id of each example, the same in every run; without them its position among the labels.
         labels: Gold class of each example, as index or name; negative or None where unknown.
         classes: Names of the classes; their indices without them.
+
+    Examples:
+        >>> import seedproof as sp
+        >>> dynamics = sp.Dynamics(2, labels=[0, 1, 1])
+        >>> dynamics.update([0, 1, 0])
+        >>> dynamics.update([0, 1, 1])
+        >>> dynamics.n_updates
+        2
     """
 
     def __init__(

@@ -1,0 +1,25 @@
+"""Every public name has an example in its docstring, and the example works."""
+
+import doctest
+
+import pytest
+
+import seedproof
+
+NAMES = [name for name in seedproof.__all__ if name != "__version__"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_example_of_a_public_name_works(name, tmp_path, monkeypatch):
+    """In a folder of its own; methods of classes are looked at, too."""
+    monkeypatch.chdir(tmp_path)
+    public = getattr(seedproof, name)
+    tests = doctest.DocTestFinder(recurse=True).find(public, name, globs={})
+    examples = [test for test in tests if test.examples]
+    assert examples, f"sp.{name} has no example"
+
+    runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE)
+    for test in examples:
+        runner.run(test)
+
+    assert runner.summarize(verbose=False).failed == 0
