@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from seedproof.training.run import Run, current_run
     from seedproof.training.study import Study
 
+    __version__: str
+
 __all__ = [
     "BlameReport",
     "Chart",

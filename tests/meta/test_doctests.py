@@ -1,11 +1,14 @@
 """Every public name has an example in its docstring, and the example works."""
 
 import doctest
+import re
+from pathlib import Path
 
 import pytest
 
 import seedproof
 
+PROGRAM = Path(__file__).parents[1] / "typing" / "api.py"
 NAMES = [name for name in seedproof.__all__ if name != "__version__"]
 
 
@@ -23,3 +26,10 @@ def test_example_of_a_public_name_works(name, tmp_path, monkeypatch):
         runner.run(test)
 
     assert runner.summarize(verbose=False).failed == 0
+
+
+def test_program_of_a_user_calls_every_public_name():
+    """The one that mypy must accept."""
+    program = PROGRAM.read_text(encoding="utf-8")
+
+    assert not [name for name in seedproof.__all__ if not re.search(rf"sp\.{name}\b", program)]

@@ -1,18 +1,95 @@
-"""A user's program: mypy must accept it as it stands."""
+"""A user's program that calls every public name: mypy must accept it as it stands."""
+
+from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+from sklearn.ensemble import RandomForestClassifier
 
 import seedproof as sp
 
 probs = np.full((3, 5, 2), 0.5)
-report: sp.Report = sp.measure(probs, labels=[0, 1, 0, 1, 1], runs=["a", "b", "c"])
+answers = [["a", "b"], ["a", "a"]]
+table = pa.table({"id": [1, 2], "seed_0": ["a", "b"], "seed_1": ["a", "a"]})
+
+# Predictions, from everything that holds them.
+p: sp.Predictions = sp.Predictions.from_arrays(
+    probs,
+    labels=[0, 1, 0, 1, 1],
+    ids=list("vwxyz"),
+    classes=["no", "yes"],
+    clusters=[1, 1, 2, 2, 2],
+)
+by_run: sp.Predictions = sp.Predictions.from_arrays({"a": probs[0], "b": probs[1]})
+risks: sp.Predictions = sp.Predictions.from_arrays(probs[..., 0], positive="ill")
+wide: sp.Predictions = sp.Predictions.from_table(table, columns=sp.Columns(wide="seed_"))
+files: sp.Predictions = sp.Predictions.from_table(["seed-0.csv", "seed-1.csv"], slices=["language"])
+frames: sp.Predictions = sp.Predictions.from_table([table, table])
+of_store: sp.Predictions = sp.Predictions.from_store(Path("runs"), arm="none", split="test")
+anything: sp.Predictions = sp.Predictions.load("runs", common_examples=True, memory="1GB")
+names: tuple[str, ...] = p.runs
+checks: tuple[sp.Check, ...] = p.checks
+severities: list[str] = [check.severity for check in checks]
+options: sp.LoadOptions = {"labels": "gold", "clusters": "document", "skip_damaged": True}
+
+# Measure.
+report: sp.Report = sp.measure(p, metrics=["flip_rate", "accuracy"])
+arrays: sp.Report = sp.measure(probs, labels=[0, 1, 0, 1, 1], runs=["a", "b", "c"])
+texts: sp.Report = sp.measure(answers, labels=["a", "b"])
+mapping: sp.Report = sp.measure({"monday": ["a", "b"], "tuesday": ["a", "a"]})
+from_file: sp.Report = sp.measure("predictions.csv", columns=sp.Columns(run="seed"), memory="1GB")
+from_files: sp.Report = sp.measure(["seed-0.csv", "seed-1.csv"], **options)
 flips: sp.Estimate = report["flip_rate"]
 value: float = flips.value
 low: float | None = flips.low
-text: str = str(report)
+all_figures: dict[str, sp.Estimate] = dict(report.items())
 table_rows: int = report.examples.num_rows
 summary: dict[str, object] = report.summary()
-from_file: sp.Report = sp.measure("predictions.csv", columns=sp.Columns(run="seed"), memory="1GB")
-from_files: sp.Report = sp.measure(["seed-0.csv", "seed-1.csv"])
-comparison: sp.ComparisonReport = sp.compare([probs, probs], match_rates=True)
-effect: sp.Effect = comparison.effect("arm 1", "flip_rate")
+chart: sp.Chart = report.figure("flip_matrix")
+picture: bytes = chart.to_bytes("png")
+arms: sp.SideBySide = sp.measure_arms("runs", split="test", engine="processes", workers=2)
+
+# Compare.
+comparison: sp.ComparisonReport = sp.compare({"none": p, "ours": probs}, baseline="none")
+matched: sp.ComparisonReport = sp.compare([probs, probs], match_rates=True, labels=[0, 1, 0, 1, 1])
+effect: sp.Effect = comparison.effect("ours", "flip_rate")
+effects: Mapping[str, sp.Effect] = comparison.effects("ours")
+arm: sp.ComparedArm = comparison.arm("ours")
+versions: sp.VersionReport = sp.compare_versions(p, probs[:1], labels=[0, 1, 0, 1, 1])
+gate: sp.GateReport = sp.gate(p, max={"flip_rate": 0.05}, no_worse=["accuracy"], baseline=probs)
+outcome: str = gate.outcome
+plan: sp.Plan = sp.plan(pilot=p, detect=0.01)
+blame: sp.BlameReport = sp.blame("runs", arm="none")
+
+# What all results offer.
+results: list[sp.Result] = [report, arms, comparison, versions, gate, plan, blame]
+pages: list[str] = [result.to_html() for result in results]
+lines: list[str] = [result.text() for result in results]
+jsons: list[str] = [result.to_json() for result in results]
+
+
+# Train.
+def train(run: sp.Run) -> None:
+    """Draw answers from the run's own generator."""
+    drawn = run.rng("init").integers(0, 2, 10)
+    run.log_predictions("test", predictions=drawn, labels=[0] * 10)
+    dynamics = sp.Dynamics(2, labels=[0] * 10)
+    dynamics.update(drawn)
+    run.log_dynamics("test", dynamics)
+    same: bool = sp.current_run() is run
+    average = sp.stabilize.PRESETS
+    del same, average
+
+
+study: sp.Study = sp.Study("demo", train, seeds=sp.SeedPlan.all(10), store="runs")
+study.run(engine="serial")
+measured: sp.Report = study.measure()
+forest: sp.Study = sp.study_estimator(RandomForestClassifier(), [[0.0], [1.0]] * 4, [0, 1] * 4)
+
+try:
+    sp.measure("nowhere.csv")
+except sp.SeedproofError as error:
+    code: str = error.code
+
+version: str = sp.__version__

@@ -1,6 +1,7 @@
 """`seedproof blame`: which randomness is to blame?"""
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from seedproof.predictions.options import LoadOptions
 
 
-@options.reads_predictions
+@partial(options.reads_predictions, only=options.OF_STORES)
 def blame(
     store: Annotated[str, typer.Argument(help="The store of a study.", show_default=False)],
     *,

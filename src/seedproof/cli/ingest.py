@@ -1,5 +1,6 @@
 """`seedproof ingest`: a long table, larger than memory if need be, into a store that stays."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,7 +14,7 @@ INTERRUPTED = 130
 STOPPED = "Stopped. What is done is kept: the same command goes on from here."
 
 
-@options.reads_predictions
+@partial(options.reads_predictions, only=options.OF_TABLES)
 def ingest(
     tables: Annotated[
         list[str],
@@ -37,12 +38,10 @@ def ingest(
     from rich.console import Console
 
     from seedproof.cli.progress import watching_phases
-    from seedproof.predictions.options import check_options
     from seedproof.predictions.sources import columns_of
     from seedproof.records.memory import parse_memory
     from seedproof.records.resumable_ingest import ingest_tables
 
-    check_options(["ingest"], reading)
     limit = parse_memory(reading["memory"])
     try:
         with watching_phases(Console(stderr=True)) as progress:

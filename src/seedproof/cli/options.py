@@ -4,7 +4,7 @@ import functools
 import inspect
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
@@ -94,13 +94,19 @@ _READING: tuple[tuple[str, object, object, typer.models.OptionInfo], ...] = (
     ),
 )
 _COLUMNS = ("run", "example", "label", "prediction", "probs", "wide")
+# Those that name or limit what is read of tables, and of stores.
+OF_TABLES = (*_COLUMNS, "positive", "memory")
+OF_STORES = ("arm", "split", "common_examples", "skip_damaged")
 
 
-def reads_predictions(verb: Callable[..., None]) -> Callable[..., None]:
+def reads_predictions(
+    verb: Callable[..., None], *, only: Collection[str] | None = None
+) -> Callable[..., None]:
     """Give a verb the options for reading predictions, as its argument `reading`.
 
     Args:
         verb: A function with a keyword `reading`.
+        only: Names of the options that the verb takes; all if omitted.
 
     Returns:
         The verb as typer takes it.
@@ -114,11 +120,13 @@ def reads_predictions(verb: Callable[..., None]) -> Callable[..., None]:
             annotation=Annotated[kind, option],
         )
         for name, kind, default, option in _READING
+        if only is None or name in only
     ]
+    usual = {name: default for name, _, default, _ in _READING}
 
     @functools.wraps(verb)
     def call(*positional: object, **given: Any) -> None:  # noqa: ANN401 - whatever typer passes
-        read = {parameter.name: given.pop(parameter.name) for parameter in shared}
+        read = usual | {parameter.name: given.pop(parameter.name) for parameter in shared}
         verb(*positional, **given, reading=_reading(read))
 
     signature = inspect.Signature([*own, *shared])

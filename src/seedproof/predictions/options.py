@@ -80,7 +80,6 @@ TAKEN_BY: dict[str, frozenset[str]] = {
     "store": frozenset({"arm", "split", "clusters", "slices", "common_examples"}),
     "predictions": frozenset({"common_examples"}),
     "report": frozenset(),
-    "ingest": frozenset({"columns", "positive"}),
     "nothing": frozenset(),
 }
 # What predictions are read from.
@@ -92,7 +91,6 @@ NAMES = {
     "store": "stores",
     "predictions": "Predictions",
     "report": "reports",
-    "ingest": "tables to ingest",
     "nothing": "no predictions",
 }
 
