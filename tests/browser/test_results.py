@@ -42,7 +42,7 @@ def _versions(n_old, n_new, names=("no", "yes"), **more):
     new = _runs(n_new, noise=0.4, seed=2, n_classes=len(names))
     new[:, :60] = (old[0, :60] + 1) % len(names)
     tables = [_table(runs, names, **more) for runs in (old, new)]
-    return sp.compare_versions(*tables, by="group")
+    return sp.compare_versions(*tables, slices=["group"])
 
 
 def _blamed():

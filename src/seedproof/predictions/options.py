@@ -1,6 +1,7 @@
 """Options for reading predictions, and the inputs that each applies to."""
 
 from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, TypedDict
 
 import numpy.typing as npt
@@ -113,9 +114,18 @@ def check_options(kinds: Collection[str], options: Mapping[str, Any]) -> None:
         options: Options by their names in Python.
 
     Raises:
-        OptionError: An option applies to none of them, or has a value of another type.
+        OptionError: There is no such option, it applies to none of them, or it has a value of
+            another type.
     """
     for name in given(options):
+        if name not in LoadOptions.__annotations__:
+            close = get_close_matches(name, LoadOptions.__annotations__, n=1)
+            raise OptionError(
+                "There is no option `{option}`.{meant}",
+                option=name,
+                meant=f" Did you mean `{close[0]}`?" if close else "",
+                known=tuple(LoadOptions.__annotations__),
+            )
         if name in SETTINGS or any(name in TAKEN_BY[kind] for kind in kinds):
             continue
         applies_to = [NAMES[kind] for kind in INPUTS if name in TAKEN_BY[kind]]

@@ -478,3 +478,11 @@ def test_parquet_file_is_read_like_the_table_in_memory(tmp_path):
     assert figures(sp.Predictions.load(tmp_path / "wide.parquet")) == figures(
         SHAPES["wide-table"]()
     )
+
+
+def test_option_that_does_not_exist_is_answered_with_a_close_one():
+    """A typo in a keyword never passes in silence."""
+    with pytest.raises(OptionError, check=WithFields(option="lables")) as caught:
+        sp.measure(ANSWERS, lables=LABELS)
+
+    assert "`labels`" in str(caught.value)
