@@ -8,7 +8,7 @@ from seedproof.explain.surrogate import Surrogate
 from seedproof.testing.explainers import (
     N_TOKENS,
     ExplainerContract,
-    Reader,
+    SmallModel,
     are_close,
     pad,
 )
@@ -45,13 +45,13 @@ class TestReader(ExplainerContract):
 
     def test_even_a_model_that_reads_padding_sees_none(self, explainer, texts):
         """Texts are cut to their length, so no batch can change what a careless model says."""
-        model = Reader(sees_padding=True)
+        model = SmallModel(sees_padding=True)
 
         assert are_close(explainer(model, texts), explainer(model, pad(texts, 1, 5)))
 
     def test_two_classes_in_one_column(self, explainer, texts):
         """One logit says as much as two, of which the first is 0."""
-        one, two = Reader(n_outputs=1), Reader(n_outputs=2)
+        one, two = SmallModel(n_outputs=1), SmallModel(n_outputs=2)
         own = {name: value for name, value in one.state_dict().items() if "output" not in name}
         two.load_state_dict(own, strict=False)
         with torch.no_grad():

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from seedproof.records.explanations import write_explanations
 from seedproof.records.location import Location
-from seedproof.records.manifest import FailureManifest, Part, RunManifest, StudyManifest
+from seedproof.records.manifest import FailureManifest, RecordedFile, RunManifest, StudyManifest
 from seedproof.records.schema import Kind, Layout, version_text
 from seedproof.records.writer import PredictionsWriter
 from seedproof.seeds import SeedPlan
@@ -89,7 +89,7 @@ def write_run(place: Location, run: RunSpec) -> None:
 
 def write_split(
     folder: Location, run: str, layout: Layout, probs: np.ndarray, *, split: str
-) -> tuple[Part, ...]:
+) -> tuple[RecordedFile, ...]:
     """Predictions on one split, in row groups that follow the layout."""
     writer = PredictionsWriter(
         folder, layout, run=run, rows_per_group=layout.rows_per_group, split=split

@@ -18,10 +18,10 @@ from seedproof.metrics.flips import Flips, flip_rate
 from seedproof.metrics.scores import Scores, _mean_of_runs, brier, nll
 from seedproof.metrics.statistic import (
     ExcessSpread,
-    Figure,
     MeanOverExamples,
     MeanOverPairs,
     RootOfMean,
+    ValueOnly,
 )
 from seedproof.stats.intervals import estimate
 from seedproof.testing import oracles
@@ -73,7 +73,7 @@ def cut(draw_data, batch, n_parts):
 
 def numbers_of(statistic):
     """All that an interval is made from; what belongs to runs is sorted."""
-    if isinstance(statistic, Figure):
+    if isinstance(statistic, ValueOnly):
         return {"value": statistic.value}
     if isinstance(statistic, RootOfMean):
         return numbers_of(statistic.mean) | {"divisor": statistic.divisor}

@@ -56,7 +56,7 @@ class _Before(NamedTuple):
     start: State | None
 
 
-class Watch:
+class TrainingMonitor:
     """Watches one training in this process, and in those that it forks.
 
     Args:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from seedproof.doctor.instrumentation import Watch, files_below
+from seedproof.doctor.instrumentation import TrainingMonitor, files_below
 from seedproof.doctor.observation import Observed, SplitSeen
 from seedproof.training.logbook import as_array
 from seedproof.training.run import Run
@@ -54,7 +54,7 @@ class Probe:
         seen = Observed()
         root, here = self.target.root.resolve(), Path.cwd()
         with TemporaryDirectory(prefix="seedproof-") as scratch:
-            watch = Watch(seen, root=root, notes=Path(scratch) / "notes")
+            watch = TrainingMonitor(seen, root=root, notes=Path(scratch) / "notes")
             run = _ProbedRun(spec, seen, watch, Path(scratch) / "checkpoints")
             before = files_below((root, here))
             with warnings.catch_warnings(), run.active():
@@ -138,7 +138,9 @@ class Probe:
 class _ProbedRun(Run):
     """A run that remembers what was asked of it, and what was logged in the order it came."""
 
-    def __init__(self, spec: RunSpec, seen: Observed, watch: Watch, scratch: Path) -> None:
+    def __init__(
+        self, spec: RunSpec, seen: Observed, watch: TrainingMonitor, scratch: Path
+    ) -> None:
         super().__init__(spec)
         self._seen = seen
         self._watch = watch

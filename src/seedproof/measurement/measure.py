@@ -44,7 +44,7 @@ def known(source: ShardSource) -> frozenset[Need]:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class MeasuredShard:
     """What a shard amounts to: partial results, or why it is left out."""
 
     index: int
@@ -58,7 +58,7 @@ def measure_shard(
     *,
     asked: Collection[str] | None = None,
     skip_damaged: bool = False,
-) -> tuple[Part, pa.Table | None]:
+) -> tuple[MeasuredShard, pa.Table | None]:
     """Partial results of one shard, and the rows of its examples.
 
     Args:
@@ -76,8 +76,8 @@ def measure_shard(
     except DamagedStoreError as error:
         if not skip_damaged:
             raise
-        return Part(index, left_out=error), None
-    return Part(index, tally), tally.update(shard, source.classes)
+        return MeasuredShard(index, left_out=error), None
+    return MeasuredShard(index, tally), tally.update(shard, source.classes)
 
 
 @dataclass(frozen=True)
@@ -96,11 +96,11 @@ class MeasureShards:
     asked: Collection[str] | None = None
     skip_damaged: bool = False
 
-    def __call__(self, indices: Sequence[int]) -> list[Part]:
+    def __call__(self, indices: Sequence[int]) -> list[MeasuredShard]:
         """What each shard amounts to, in order."""
         return [self._measure(index) for index in indices]
 
-    def _measure(self, index: int) -> Part:
+    def _measure(self, index: int) -> MeasuredShard:
         part, rows = measure_shard(
             self.source, index, asked=self.asked, skip_damaged=self.skip_damaged
         )
@@ -200,11 +200,11 @@ class _Whole:
     def __init__(
         self, source: ShardSource, asked: Collection[str] | None, progress: Progress | None
     ) -> None:
-        self.left_out: list[Part] = []
+        self.left_out: list[MeasuredShard] = []
         self._source, self._progress = source, progress
         self._tally = Tally(len(source.runs), len(source.classes), known(source), asked)
 
-    def add(self, parts: Iterable[Part]) -> None:
+    def add(self, parts: Iterable[MeasuredShard]) -> None:
         """Add the next shards."""
         for part in parts:
             if part.tally is None:

@@ -10,7 +10,7 @@ from scipy.special import entr, gammaln, zeta
 
 from seedproof.metrics.accumulator import Detail, Need
 from seedproof.metrics.batch import Batch
-from seedproof.metrics.statistic import ExampleSums, ExampleValues, Figure, Statistic
+from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic, ValueOnly
 from seedproof.typing import FloatArray, IntArray
 
 # 75 of 100 runs against 25 have entropy 0.562: the limit of the Findings 2023 paper.
@@ -293,7 +293,7 @@ class Entropy:
         return {
             "label_entropy": self._plain.mean_over_examples(largest=self._top, is_count=True),
             "label_entropy_corrected": corrected,
-            "high_entropy_share": Figure(self._high / self._plain.n_examples),
+            "high_entropy_share": ValueOnly(self._high / self._plain.n_examples),
         }
 
     def detail(self) -> Detail:

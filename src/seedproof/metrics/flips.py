@@ -10,9 +10,9 @@ from seedproof.metrics.batch import Batch
 from seedproof.metrics.statistic import (
     ExampleSums,
     ExampleValues,
-    Figure,
     MeanOverPairs,
     Statistic,
+    ValueOnly,
 )
 from seedproof.typing import FloatArray, IntArray
 
@@ -125,8 +125,8 @@ class Flips:
             "net_flip_rate": MeanOverPairs(
                 net_flips(self._class_counts), floor=0.5 / n_examples, largest=1.0
             ),
-            "ambiguity": Figure((n_examples - int(self._majorities[-1])) / n_examples),
-            "discrepancy": Figure(float(self._disagreements.max()) / n_examples),
+            "ambiguity": ValueOnly((n_examples - int(self._majorities[-1])) / n_examples),
+            "discrepancy": ValueOnly(float(self._disagreements.max()) / n_examples),
         }
 
     def detail(self) -> Detail:

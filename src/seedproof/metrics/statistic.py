@@ -203,7 +203,7 @@ class MeanOverPairs:
 
 
 @dataclass(frozen=True)
-class Figure:
+class ValueOnly:
     """A value that has no population value to enclose, so that it gets no interval."""
 
     value: float
@@ -216,5 +216,5 @@ Statistic: TypeAlias = (
     | SpreadOverRuns
     | ExcessSpread
     | MeanOverPairs
-    | Figure
+    | ValueOnly
 )

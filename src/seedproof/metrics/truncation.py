@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from seedproof.metrics.accumulator import Detail, Need
 from seedproof.metrics.batch import Batch
-from seedproof.metrics.statistic import ExampleSums, ExampleValues, Figure, Statistic
+from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic, ValueOnly
 from seedproof.typing import FloatArray
 
 
@@ -56,7 +56,7 @@ class Truncation:
         """Hidden probability, and the bound on the error of the mean spread."""
         return {
             "hidden_probability": self._hidden.mean_over_examples(largest=1.0),
-            "probability_sd_error": Figure(self._error / self._hidden.n_examples),
+            "probability_sd_error": ValueOnly(self._error / self._hidden.n_examples),
         }
 
     def detail(self) -> Detail:

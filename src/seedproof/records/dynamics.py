@@ -11,7 +11,7 @@ import pyarrow as pa
 from seedproof.errors import NotFoundError
 from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.location import Location
-from seedproof.records.manifest import Part, RunManifest
+from seedproof.records.manifest import RecordedFile, RunManifest
 from seedproof.records.part_files import PartFiles
 from seedproof.records.schema import (
     MAX_GROUP_ROWS,
@@ -89,7 +89,7 @@ class DynamicsRecord:
         )
 
 
-def write_dynamics(folder: Location, split: str, record: DynamicsRecord) -> Part:
+def write_dynamics(folder: Location, split: str, record: DynamicsRecord) -> RecordedFile:
     """Write the dynamics of one run on one split.
 
     Args:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from seedproof.errors import DtypeError, DuplicateExampleError, EmptyInputError, InputError
 from seedproof.records.labels_and_ids import as_ids
 from seedproof.records.location import Location
-from seedproof.records.manifest import Part
+from seedproof.records.manifest import RecordedFile
 from seedproof.records.schema import MAX_GROUP_ROWS, Group, ids_digest
 from seedproof.records.writer import PartWriter
 
@@ -20,7 +20,7 @@ ROWS_PER_GROUP = min(4096, MAX_GROUP_ROWS)
 
 def write_explanations(
     folder: Location, split: str, method: str, rows: Sequence[Mapping[str, Any]]
-) -> Part:
+) -> RecordedFile:
     """Write the explanations of one run by one method, in canonical order.
 
     Args:

@@ -33,7 +33,7 @@ from seedproof.records.reading_errors import reason_of, unreadable
 from seedproof.records.scanner import Scanner
 from seedproof.records.scans import Scan, run_names, select, text_of
 from seedproof.records.shapes import long_form, named_classes, with_both_classes
-from seedproof.records.sorted_rows import Phases, Precision, SortedRows
+from seedproof.records.sorted_rows import Phases, SortedRows, StoredPrecision
 from seedproof.typing import ArrowStream
 
 # What Python and the libraries take without holding any row: their code and what they keep.
@@ -145,7 +145,7 @@ class Ingest:
                 Gathered(**read["gathered"]),
                 self._rows,
                 _loaded_roles(read["roles"]),
-                precision=Precision(**read["precision"]),
+                precision=StoredPrecision(**read["precision"]),
                 least_runs=self._least_runs,
                 classes=self._classes,
                 may_differ=self._may_differ,
@@ -204,7 +204,7 @@ class Ingest:
                     table=table,
                 )
         any_half = any(scan.half for scan in scans)
-        precision = Precision(
+        precision = StoredPrecision(
             half=bool(roles.probs) and all(scan.half.issuperset(roles.probs) for scan in scans),
             tolerance=HALF_SUM_TOLERANCE if any_half else SUM_TOLERANCE,
         )

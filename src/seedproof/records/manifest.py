@@ -12,7 +12,7 @@ from seedproof.records.unfinished import refuse_unfinished
 
 
 @dataclass(frozen=True)
-class Part:
+class RecordedFile:
     """One Parquet file of a run, as it was when the run was committed.
 
     Args:
@@ -59,7 +59,7 @@ class RunManifest:
 
     run_id: str
     name: str
-    parts: tuple[Part, ...] = ()
+    parts: tuple[RecordedFile, ...] = ()
     arm: str = "none"
     status: str = "finished"
     seeds: Mapping[str, int] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class RunManifest:
         place = folder / "run.json"
         content = _unsealed(place)
         try:
-            parts = tuple(Part(**part) for part in content.pop("parts"))
+            parts = tuple(RecordedFile(**part) for part in content.pop("parts"))
             run = cls(parts=parts, **content)
         except (KeyError, TypeError) as error:
             raise _of_another_file(place) from error

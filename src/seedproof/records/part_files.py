@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from seedproof.errors import DamagedStoreError
 from seedproof.messages import Message
 from seedproof.records.location import Location
-from seedproof.records.manifest import Part, RunManifest
+from seedproof.records.manifest import RecordedFile, RunManifest
 from seedproof.records.schema import Group, check_version, digest, ids_digest
 from seedproof.records.writer import FOOTER_KEY
 
@@ -130,7 +130,7 @@ class PartFiles:
             )
         return self._open_files[part_idx]
 
-    def _check(self, place: Location, part: Part) -> None:
+    def _check(self, place: Location, part: RecordedFile) -> None:
         if not place.is_file():
             raise DamagedStoreError(
                 "{path} is missing, but run {run!r} lists it. Restore it from a copy{or_else}",

@@ -14,7 +14,7 @@ from seedproof.records.ingest import Ingest, may_pass
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
 from seedproof.records.sorted_rows import Phases
-from seedproof.records.unfinished import MARK, WORKING, Plan, lock
+from seedproof.records.unfinished import MARK, WORKING, IngestPlan, lock
 
 
 def ingest_tables(
@@ -54,7 +54,7 @@ def ingest_tables(
             "a store is plain files.",
             store=os.fspath(store),
         )
-    plan = Plan(tuple(Path(table) for table in tables), Path(store), columns or Columns())
+    plan = IngestPlan(tuple(Path(table) for table in tables), Path(store), columns or Columns())
     for table in plan.tables:
         if not table.is_file():
             raise NotFoundError(
@@ -70,7 +70,7 @@ def ingest_tables(
 
 
 @contextmanager
-def _claimed(plan: Plan) -> Iterator[Path]:
+def _claimed(plan: IngestPlan) -> Iterator[Path]:
     """Inside, this process alone works on the store; it is finished afterwards, or can be."""
     mark, working = plan.store / MARK, plan.store / WORKING
     if not mark.is_file():

@@ -55,7 +55,7 @@ class Phases(Protocol):
 
 
 @dataclass(frozen=True)
-class Precision:
+class StoredPrecision:
     """How exact the tables' probabilities are.
 
     Args:
@@ -92,7 +92,7 @@ class SortedRows:
         folder: Path,
         roles: Roles,
         *,
-        precision: "Precision",
+        precision: "StoredPrecision",
         least_runs: int = 2,
         classes: Sequence[str] | None = None,
         may_differ: bool = False,

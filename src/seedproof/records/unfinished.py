@@ -18,7 +18,7 @@ FORMAT = 2
 
 
 @dataclass(frozen=True)
-class Plan:
+class IngestPlan:
     """Which tables become a store.
 
     Args:

@@ -23,7 +23,7 @@ from seedproof.records.checks import (
     example_of,
 )
 from seedproof.records.location import Location
-from seedproof.records.manifest import Part, RunManifest
+from seedproof.records.manifest import RecordedFile, RunManifest
 from seedproof.records.schema import (
     UNLABELED,
     Group,
@@ -81,7 +81,7 @@ class PredictionsWriter:
         self._waiting: list[pa.Table] = []
         self._n_waiting = 0
         self._last_id: pa.Scalar | None = None
-        self._parts: list[Part] = []
+        self._parts: list[RecordedFile] = []
         self._part: PartWriter | None = None
 
     def write(
@@ -164,7 +164,7 @@ class PredictionsWriter:
             self._parts.append(self._part.close(facts))
             self._part = None
 
-    def close(self) -> tuple[Part, ...]:
+    def close(self) -> tuple[RecordedFile, ...]:
         """Write what is waiting; the parts, for the manifest that commits them."""
         if self._n_waiting:
             self._flush(self._n_waiting)
@@ -276,7 +276,7 @@ class PartWriter:
         self._groups.append(group)
         self.n_groups += 1
 
-    def close(self, facts: Mapping[str, Any]) -> Part:
+    def close(self, facts: Mapping[str, Any]) -> RecordedFile:
         """Write the footer.
 
         Args:
@@ -299,7 +299,7 @@ class PartWriter:
         # A Parquet file ends in its footer, the footer's length as 4 bytes, and "PAR1".
         tail = self._place.read_bytes(size - 8)
         footer_size = int.from_bytes(tail[:4], "little") + 8
-        return Part(
+        return RecordedFile(
             path=self._path,
             rows=sum(group.rows for group in self._groups),
             size=size,

@@ -10,9 +10,9 @@ from xml.etree import ElementTree as ET
 from seedproof.comparison.gate.judge import (
     MEAN_FROM,
     MOST_RUNS,
-    Check,
     GateResult,
     Outcome,
+    RuleVerdict,
     least_runs,
 )
 from seedproof.comparison.gate.rules import Rule, limit_of
@@ -68,7 +68,7 @@ def headline(result: GateResult) -> Message:
     )
 
 
-def sentence(check: Check) -> Message:
+def sentence(check: RuleVerdict) -> Message:
     """What was found, and how it stands to the limit."""
     value = value_text(check)
     # After the baseline of a change a comma ends the aside.
@@ -87,7 +87,7 @@ def sentence(check: Check) -> Message:
     )
 
 
-def advice(check: Check) -> Message | None:
+def advice(check: RuleVerdict) -> Message | None:
     """What to do about it; None where the rule holds."""
     if check.outcome == "pass":
         return None
@@ -117,7 +117,7 @@ def advice(check: Check) -> Message | None:
     )
 
 
-def value_text(check: Check) -> Message:
+def value_text(check: RuleVerdict) -> Message:
     """Return the value with its interval, or the change against the baseline with its own."""
     rule, effect, unit = check.rule, check.effect, unit_of(check.rule.metric)
     if effect is None or check.baseline is None:
@@ -136,7 +136,7 @@ def value_text(check: Check) -> Message:
     return Message("change", words, own=own, change=near, baseline=base)
 
 
-def _relation(check: Check) -> tuple[str, str]:
+def _relation(check: RuleVerdict) -> tuple[str, str]:
     """How it stands to the limit, as a code and in words."""
     by_value = "; it is judged by its value alone" if check.reason == "value" else ""
     if check.rule.kind == "no-worse":
@@ -155,7 +155,7 @@ def _relation(check: Check) -> tuple[str, str]:
     return "limit-open", "may or may not be {limit}"
 
 
-def _caveat(check: Check) -> str:
+def _caveat(check: RuleVerdict) -> str:
     """What the interval of two runs is silent about."""
     interval = check.found if check.effect is None else check.effect
     if check.reason != "too few runs" or interval.low is None or interval.over != "examples":
@@ -233,7 +233,7 @@ def as_text(result: GateResult, *, width: int = PLAIN_WIDTH) -> str:
     return "\n".join([str(headline(result)), "", *rules, *([""] if notes else []), *notes])
 
 
-def _text(check: Check) -> str:
+def _text(check: RuleVerdict) -> str:
     """What was found, and what to do about it."""
     return " ".join(str(part) for part in (sentence(check), advice(check)) if part is not None)
 
@@ -343,7 +343,7 @@ def summary(result: GateResult) -> dict[str, Any]:
     }
 
 
-def _plain(check: Check) -> dict[str, Any]:
+def _plain(check: RuleVerdict) -> dict[str, Any]:
     return {
         "rule": asdict(check.rule),
         "outcome": check.outcome,

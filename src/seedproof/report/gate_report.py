@@ -9,7 +9,7 @@ import pyarrow as pa
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
-from seedproof.comparison.gate.judge import Check, GateResult
+from seedproof.comparison.gate.judge import GateResult, RuleVerdict
 from seedproof.comparison.gate.rules import limit_of
 from seedproof.messages import printable
 from seedproof.metrics.card import Unit
@@ -80,7 +80,7 @@ class GateReport(Result):
         return self.result.exit_code
 
     @property
-    def checks(self) -> tuple[Check, ...]:
+    def checks(self) -> tuple[RuleVerdict, ...]:
         """The verdict on each rule, in the order of the rules."""
         return self.result.checks
 
@@ -177,7 +177,7 @@ class _Colored:
         yield text
 
 
-def _key_figure(check: Check) -> KeyFigure:
+def _key_figure(check: RuleVerdict) -> KeyFigure:
     """Return a rule as one of the figures that stand first."""
     return KeyFigure(
         name=check.rule.metric,
@@ -190,7 +190,7 @@ def _key_figure(check: Check) -> KeyFigure:
     )
 
 
-def _figure(index: int, check: Check) -> Figure:
+def _figure(index: int, check: RuleVerdict) -> Figure:
     """Return a rule as a chart: its value or its change, with the limit as a line."""
     estimate, unit, axis, limit = _drawn(check)
     return intervals(
@@ -206,7 +206,7 @@ def _figure(index: int, check: Check) -> Figure:
     )
 
 
-def _drawn(check: Check) -> tuple[Estimate, Unit, str, float | None]:
+def _drawn(check: RuleVerdict) -> tuple[Estimate, Unit, str, float | None]:
     """Return what is drawn of a rule, in which unit, the title of its axis, and its limit."""
     effect, unit = check.effect, formats.unit_of(check.rule.metric)
     name = printable(check.rule.metric)

@@ -23,7 +23,7 @@ COUNTS = {2: "two", 3: "three", 4: "four", 5: "five"}
 
 
 @dataclass(frozen=True)
-class Section:
+class PageSection:
     """One topic of the page: its finding, its charts, words beside them, classes that swap."""
 
     topic: str
@@ -87,9 +87,9 @@ def _styles(measurement: Measurement) -> list[str]:
     return ["page.css", "reasons.css"] if measurement.explanations else ["page.css"]
 
 
-def _sections(measurement: Measurement, figures: Sequence[Figure]) -> list[Section]:
+def _sections(measurement: Measurement, figures: Sequence[Figure]) -> list[PageSection]:
     return [
-        Section(
+        PageSection(
             topic=topic,
             finding=finding,
             figures=tuple(figure for figure in figures if figure.section == topic),

@@ -101,7 +101,7 @@ class WithInterval:
 
 
 @dataclass(frozen=True)
-class Share:
+class PercentText:
     """A share that is written in passing, such as ".62".
 
     Args:

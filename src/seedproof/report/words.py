@@ -10,7 +10,7 @@ import numpy as np
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message
 from seedproof.report.dynamics import words as dynamics
-from seedproof.report.numbers import Share, WithInterval, WithUnit
+from seedproof.report.numbers import PercentText, WithInterval, WithUnit
 from seedproof.report.reasons import words as reasons
 from seedproof.typing import FloatArray
 
@@ -285,8 +285,8 @@ def _drifts(measurement: Measurement) -> Message:
         "class-share-drifts",
         "the share of {class_name!r} predictions drifts from {low} to {high}",
         class_name=name,
-        low=Share(float(shares.min())),
-        high=Share(float(shares.max())),
+        low=PercentText(float(shares.min())),
+        high=PercentText(float(shares.max())),
     )
 
 

@@ -13,13 +13,13 @@ from scipy.special import ndtri
 from seedproof.messages import Message
 from seedproof.metrics.statistic import (
     ExcessSpread,
-    Figure,
     MeanOverExamples,
     MeanOverPairs,
     MeanOverRuns,
     RootOfMean,
     SpreadOverRuns,
     Statistic,
+    ValueOnly,
 )
 from seedproof.stats.covariance import Cross
 from seedproof.stats.effect import POWER, Contrast, Effect, Scale, effect_of, judged, scale_of
@@ -95,7 +95,7 @@ def compared(
     value = _plain(metric, *values)
     if isinstance(base, SpreadOverRuns) and isinstance(arm, SpreadOverRuns):
         return _spread_effect(metric, base.values, arm.values, value, tail=tail)
-    if isinstance(base, Figure | ExcessSpread):
+    if isinstance(base, ValueOnly | ExcessSpread):
         return effect_of(metric, value, None, tail=tail, note=NO_COUNTERPART)
     if scale_of(metric) == "ratio" and min(values) <= 0.0:
         has_runs = all(_has_runs(one) for one in (base, arm))

@@ -13,13 +13,13 @@ from scipy.special import expit, logit, ndtri, stdtrit
 
 from seedproof.metrics.statistic import (
     ExcessSpread,
-    Figure,
     MeanOverExamples,
     MeanOverPairs,
     MeanOverRuns,
     RootOfMean,
     SpreadOverRuns,
     Statistic,
+    ValueOnly,
 )
 from seedproof.typing import FloatArray
 
@@ -73,7 +73,7 @@ def estimate(statistic: Statistic) -> Estimate:
 
 
 @estimate.register
-def _(statistic: Figure) -> Estimate:
+def _(statistic: ValueOnly) -> Estimate:
     return Estimate(statistic.value)
 
 

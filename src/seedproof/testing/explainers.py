@@ -31,14 +31,14 @@ N_TOKENS = 20
 RTOL, ATOL = 1e-3, 1e-5
 
 
-class Answer(NamedTuple):
+class Explained(NamedTuple):
     """What the small model says: logits, and the attention beside them."""
 
     logits: Tensor
     attention: Tensor
 
 
-class Reader(nn.Module):
+class SmallModel(nn.Module):
     """A small text classifier with a window of three words, dropout and additive attention.
 
     Args:
@@ -58,7 +58,7 @@ class Reader(nn.Module):
         fill(self, seed)
         self.sees_padding = sees_padding
 
-    def forward(self, tokens: Tensor, mask: Tensor) -> Answer:
+    def forward(self, tokens: Tensor, mask: Tensor) -> Explained:
         """Logits and attention of each text."""
         if self.sees_padding:
             mask = torch.ones_like(mask)
@@ -67,7 +67,7 @@ class Reader(nn.Module):
         scores = self.score(self.dropout(states)).squeeze(-1).masked_fill(~mask, -torch.inf)
         attention = scores.softmax(dim=1)
         context = (attention.unsqueeze(-1) * states).sum(dim=1)
-        return Answer(self.output(self.dropout(context)), attention)
+        return Explained(self.output(self.dropout(context)), attention)
 
 
 def some_texts(n_texts: int = 6, *, seed: int = 0) -> TokenBatch:
@@ -160,7 +160,7 @@ class ExplainerContract:
     @pytest.fixture
     def model(self) -> nn.Module:
         """A model that it can explain, in the midst of a training."""
-        return Reader()
+        return SmallModel()
 
     @pytest.fixture
     def texts(self) -> TokenBatch:

@@ -19,7 +19,7 @@ from seedproof.records.checks import SUM_TOLERANCE, sum_tolerance
 from seedproof.records.dynamics import DynamicsRecord, write_dynamics
 from seedproof.records.explanations import write_explanations
 from seedproof.records.location import Location
-from seedproof.records.manifest import Part
+from seedproof.records.manifest import RecordedFile
 from seedproof.records.schema import UNLABELED, Kind, Layout, Values
 from seedproof.records.shards import Shard
 from seedproof.records.writer import PredictionsWriter
@@ -156,9 +156,9 @@ class Logbook:
             )
         self._dynamics[split] = record
 
-    def write(self) -> tuple[Part, ...]:
+    def write(self) -> tuple[RecordedFile, ...]:
         """Write everything that was kept; the parts, for the manifest."""
-        parts: list[Part] = []
+        parts: list[RecordedFile] = []
         for log in self._predictions.values():
             parts += log.write()
         for (split, method), rows in self._explanations.items():
@@ -259,7 +259,7 @@ class _SplitLog:
                     aspect=aspect,
                 )
 
-    def write(self) -> tuple[Part, ...]:
+    def write(self) -> tuple[RecordedFile, ...]:
         """Write what is left."""
         if self._n_rows == 0:
             raise EmptyInputError(

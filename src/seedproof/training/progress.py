@@ -25,7 +25,7 @@ N_MESSAGES = 5
 LINE_WIDTH = 80
 
 
-class Watch(Protocol):
+class ProgressListener(Protocol):
     """Told what becomes of each run."""
 
     def started(self, run: RunSpec) -> None:
@@ -269,7 +269,7 @@ class Lines(Failures):
 @contextmanager
 def watch(
     study: str, runs: Iterable[RunState], *, shown: bool, follow: str | None
-) -> Iterator[Watch]:
+) -> Iterator[ProgressListener]:
     """Something to tell what becomes of each run; it draws where somebody can see it.
 
     Args:

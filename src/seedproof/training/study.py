@@ -14,7 +14,7 @@ from seedproof.records.location import Location
 from seedproof.records.manifest import FailureManifest
 from seedproof.records.reader import Store
 from seedproof.seeds import SeedPlan
-from seedproof.training.progress import Watch, watch
+from seedproof.training.progress import ProgressListener, watch
 from seedproof.training.resume import (
     FINISHED,
     WAITING,
@@ -181,7 +181,7 @@ class Study:
             )
         return [runs[only]]
 
-    def _make(self, pending: Sequence[RunSpec], engine: Engine, seen: Watch) -> None:
+    def _make(self, pending: Sequence[RunSpec], engine: Engine, seen: ProgressListener) -> None:
         task = TrainRun(
             self._store,
             self._target,

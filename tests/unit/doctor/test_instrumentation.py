@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from seedproof.doctor import instrumentation as module
-from seedproof.doctor.instrumentation import Watch, files_below
+from seedproof.doctor.instrumentation import TrainingMonitor, files_below
 from seedproof.doctor.observation import Observed, SeedCall
 from seedproof.training.rng import untouched
 
@@ -31,7 +31,7 @@ def watched(code, tmp_path):
     def run(script, *, folder=code, root=None):
         (code / "train.py").write_text(dedent(script).strip(), encoding="utf-8")
         seen = Observed()
-        watch = Watch(seen, root=root or folder, notes=tmp_path / "notes")
+        watch = TrainingMonitor(seen, root=root or folder, notes=tmp_path / "notes")
         with untouched(), watch.on():
             runpy.run_path(str(folder / "train.py"), {"watch": watch})
         return seen

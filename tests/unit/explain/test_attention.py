@@ -6,7 +6,7 @@ from torch import nn
 from seedproof.errors import InputError, OptionError, ShapeError
 from seedproof.explain import Attention, TokenBatch, TransformerAttention
 from seedproof.testing.errors import WithFields
-from seedproof.testing.explainers import Answer, Reader, some_texts
+from seedproof.testing.explainers import Explained, SmallModel, some_texts
 
 
 class Staring(nn.Module):
@@ -14,7 +14,7 @@ class Staring(nn.Module):
 
     def forward(self, tokens, mask):
         """Attention on marks, too."""
-        return Answer(torch.zeros(len(tokens), 2), tokens * mask / 10)
+        return Explained(torch.zeros(len(tokens), 2), tokens * mask / 10)
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def test_attention_on_words_sums_to_one():
 
 def test_attention_is_what_the_model_gave():
     """In the mode in which it predicts, that is, without dropout."""
-    model, texts = Reader(), some_texts()
+    model, texts = SmallModel(), some_texts()
 
     scores = Attention()(model, texts)
 
@@ -108,8 +108,8 @@ def test_a_model_of_the_other_kind_is_refused(bert):
     """Each message names the right explainer."""
     with pytest.raises(InputError, check=WithFields(type_name="BertForSequenceClassification")):
         Attention()(bert, some_texts())
-    with pytest.raises(InputError, check=WithFields(type_name="Reader")):
-        TransformerAttention()(Reader(), some_texts())
+    with pytest.raises(InputError, check=WithFields(type_name="SmallModel")):
+        TransformerAttention()(SmallModel(), some_texts())
 
 
 def test_attention_of_another_shape_is_refused():
@@ -117,7 +117,7 @@ def test_attention_of_another_shape_is_refused():
 
     class Matrix(nn.Module):
         def forward(self, tokens, mask):
-            return Answer(torch.zeros(len(tokens), 2), mask[:, :, None] & mask[:, None, :])
+            return Explained(torch.zeros(len(tokens), 2), mask[:, :, None] & mask[:, None, :])
 
     with pytest.raises(ShapeError, check=WithFields(shape=(1, 3, 3), other_shape=(1, 3))):
         Attention()(Matrix(), some_texts(1))

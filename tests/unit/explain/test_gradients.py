@@ -9,7 +9,7 @@ from seedproof.errors import InputError, MissingExtraError, OptionError
 from seedproof.explain import Gradients, TokenBatch, TransformerAttention
 from seedproof.explain.models import log_odds
 from seedproof.testing.errors import WithFields
-from seedproof.testing.explainers import Reader, are_close, some_texts
+from seedproof.testing.explainers import SmallModel, are_close, some_texts
 
 
 class Sum(nn.Module):
@@ -95,7 +95,7 @@ def by_autograd(model, texts, *, cut):
 @pytest.mark.parametrize("cut", [False, True])
 def test_shares_are_those_of_the_gradient_of_the_probability(cut):
     """Log odds differ from it by a factor that shares forget; with and without the attention."""
-    model, texts = Reader(), some_texts()
+    model, texts = SmallModel(), some_texts()
     oracle = list(by_autograd(model, texts, cut=cut))
 
     gradient = Gradients(cut_attention=cut)(model, texts)
@@ -111,7 +111,7 @@ def test_shares_are_those_of_the_gradient_of_the_probability(cut):
 
 def test_cutting_the_graph_changes_the_explanation():
     """Otherwise the switch would do nothing."""
-    model, texts = Reader(), some_texts()
+    model, texts = SmallModel(), some_texts()
 
     whole, cut = (Gradients(cut_attention=flag)(model, texts) for flag in (False, True))
 
@@ -120,7 +120,7 @@ def test_cutting_the_graph_changes_the_explanation():
 
 def test_integrated_gradients_sum_to_what_they_explain():
     """Completeness: over all tokens, the log odds of the text less those of zeros."""
-    model, texts = Reader(), some_texts()
+    model, texts = SmallModel(), some_texts()
     texts = TokenBatch(texts.tokens, texts.mask, texts.ids)
 
     scores = Gradients("integrated-gradients", signed=True, n_steps=200)(model, texts)
@@ -143,7 +143,7 @@ def test_integrated_gradients_sum_to_what_they_explain():
 
 def test_the_number_of_texts_at_once_does_not_matter():
     """Also where points on the way share a batch."""
-    model, texts = Reader(), some_texts()
+    model, texts = SmallModel(), some_texts()
 
     several, one = (
         Gradients("integrated-gradients", n_steps=9, batch_size=size)(model, texts)
@@ -155,11 +155,11 @@ def test_the_number_of_texts_at_once_does_not_matter():
 
 def test_half_precision_gives_scores_as_well():
     """As large models are loaded."""
-    model, texts = Reader().bfloat16(), some_texts()
+    model, texts = SmallModel().bfloat16(), some_texts()
 
     scores = Gradients()(model, texts)
 
-    exact = Gradients()(Reader(), texts)
+    exact = Gradients()(SmallModel(), texts)
     for one, two in zip(scores, exact, strict=True):
         np.testing.assert_allclose(one, two, atol=0.1)  # three digits, through five layers
 

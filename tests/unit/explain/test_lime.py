@@ -7,7 +7,7 @@ from seedproof.errors import OptionError
 from seedproof.explain import Lime, TokenBatch
 from seedproof.explain.surrogate import Surrogate
 from seedproof.testing.errors import WithFields
-from seedproof.testing.explainers import Reader, are_close, some_texts
+from seedproof.testing.explainers import SmallModel, are_close, some_texts
 
 UNKNOWN = 0
 
@@ -124,7 +124,7 @@ def test_samples_are_spread_as_those_of_lime():
 def test_runs_at_once_are_explained_as_one_by_one():
     """And each in its own predicted class."""
     lime = Lime(replacement=UNKNOWN, seed=0, n_samples=200, surrogate=Surrogate(n_words=2))
-    models = [Reader(seed=seed) for seed in range(4)]
+    models = [SmallModel(seed=seed) for seed in range(4)]
     texts = some_texts()
 
     together = lime.explain_runs(models, texts)
@@ -145,7 +145,7 @@ def test_two_draws_differ_by_the_noise_of_the_explainer():
 
     def noise(n_samples):
         one, two = (
-            Lime(replacement=UNKNOWN, seed=0, draw=draw, n_samples=n_samples)(Reader(), texts)
+            Lime(replacement=UNKNOWN, seed=0, draw=draw, n_samples=n_samples)(SmallModel(), texts)
             for draw in (0, 1)
         )
         return max(np.abs(a - b).max() for a, b in zip(one, two, strict=True))

@@ -14,7 +14,7 @@ from seedproof.explain.models import (
     undisturbed,
 )
 from seedproof.testing.errors import WithFields
-from seedproof.testing.explainers import Reader
+from seedproof.testing.explainers import SmallModel
 
 TOKENS = torch.tensor([[1, 2, 3]])
 MASK = torch.ones_like(TOKENS).bool()
@@ -97,7 +97,7 @@ def test_a_part_that_is_missing_is_named():
 
 def test_modes_come_back_one_by_one():
     """Also if a part was in another mode than the whole, and after an exception."""
-    model = Reader()
+    model = SmallModel()
     model.score.eval()
     before = [one.training for one in model.modules()]
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from seedproof.metrics.statistic import ExampleSums, ExampleValues, Figure
+from seedproof.metrics.statistic import ExampleSums, ExampleValues, ValueOnly
 
 # Three runs, four examples: a count out of six, and out of two with one run left out.
 VALUES = ExampleValues(
@@ -144,4 +144,4 @@ def test_the_scale_is_passed_on():
 
 def test_figures_compare_by_value():
     """A plain number has no arrays to compare."""
-    assert Figure(0.5) == Figure(0.5)
+    assert ValueOnly(0.5) == ValueOnly(0.5)

@@ -7,13 +7,13 @@ import pytest
 
 from seedproof.errors import DamagedStoreError, NotFoundError, SchemaVersionError, StoreError
 from seedproof.records.location import Location
-from seedproof.records.manifest import Part, RunManifest, StudyManifest, _unsealed
+from seedproof.records.manifest import RecordedFile, RunManifest, StudyManifest, _unsealed
 from seedproof.testing.errors import WithFields
 
 RUN = RunManifest(
     run_id="f00d",
     name="seed 3 🙂",
-    parts=(Part("predictions/all/part-0.parquet", 5, 100, "aa", "bb", 40),),
+    parts=(RecordedFile("predictions/all/part-0.parquet", 5, 100, "aa", "bb", 40),),
     arm="aswa",
     status="finished",
     seeds={"init": 3, "order": 2**63},

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from seedproof.comparison.gate.judge import Baseline, Check, GateResult, judge
+from seedproof.comparison.gate.judge import Baseline, GateResult, RuleVerdict, judge
 from seedproof.comparison.gate.rules import Rule
 from seedproof.messages import Message, recorded
 from seedproof.report.gate import (
@@ -386,4 +386,4 @@ def test_a_check_is_plain_data():
     """Frozen, so that no verdict can be changed."""
     with pytest.raises(AttributeError):
         check().outcome = "pass"
-    assert isinstance(check(), Check)
+    assert isinstance(check(), RuleVerdict)

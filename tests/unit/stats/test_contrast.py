@@ -9,12 +9,12 @@ from scipy.stats import t as t_distribution
 
 from seedproof.metrics.statistic import (
     ExcessSpread,
-    Figure,
     MeanOverExamples,
     MeanOverPairs,
     MeanOverRuns,
     RootOfMean,
     SpreadOverRuns,
+    ValueOnly,
 )
 from seedproof.stats.contrast import compared, from_estimates, spread_ratio
 from seedproof.stats.intervals import Estimate
@@ -127,7 +127,7 @@ def test_net_flips_leave_out_one_run_at_a_time():
     assert effect.high == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize("statistic", [Figure(0.2), ExcessSpread(np.arange(9.0), known=1.0)])
+@pytest.mark.parametrize("statistic", [ValueOnly(0.2), ExcessSpread(np.arange(9.0), known=1.0)])
 def test_what_depends_on_the_number_of_runs_is_not_tested(statistic):
     """The figures are shown, without a verdict."""
     effect = compare("ambiguity", statistic, statistic)

@@ -16,12 +16,12 @@ from seedproof.metrics.flips import Flips
 from seedproof.metrics.scores import Scores
 from seedproof.metrics.statistic import (
     ExcessSpread,
-    Figure,
     MeanOverExamples,
     MeanOverPairs,
     MeanOverRuns,
     RootOfMean,
     SpreadOverRuns,
+    ValueOnly,
 )
 from seedproof.stats.intervals import (
     BIAS_DOUBT,
@@ -610,7 +610,7 @@ def test_jackknife_variance_of_a_mean_is_its_squared_standard_error():
 
 def test_a_figure_has_no_interval():
     """There is no population value to enclose; low, high and over are None."""
-    found = estimate(Figure(0.31))
+    found = estimate(ValueOnly(0.31))
 
     assert (found.value, found.low, found.high, found.over) == (0.31, None, None, None)
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from seedproof.records.location import Location
-from seedproof.records.manifest import Part, RunManifest
+from seedproof.records.manifest import RecordedFile, RunManifest
 from seedproof.records.run_reader import RunReader
 from seedproof.records.schema import Kind, probs_from_binary
 
@@ -45,7 +45,9 @@ def own_generators() -> Iterator[None]:
 def read_back() -> Callable[..., SimpleNamespace]:
     """What a reader of the store finds in the predictions of one run."""
 
-    def read(folder: Location, parts: tuple[Part, ...], split: str = "test") -> SimpleNamespace:
+    def read(
+        folder: Location, parts: tuple[RecordedFile, ...], split: str = "test"
+    ) -> SimpleNamespace:
         run = RunManifest(folder.name, "0", parts)
         reader = RunReader(folder.parent.parent, run, split)
         column = {Kind.PROBS: "probs", Kind.LABELS: "prediction"}[reader.kind]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from seedproof.comparison.aligned import Aligned
-from seedproof.comparison.arms.explanations import Reasons, compare_explanations
+from seedproof.comparison.arms.explanations import ArmExplanations, compare_explanations
 from seedproof.comparison.arms.least_sure import LeastSure
 from seedproof.comparison.arms.matched_rates import (
     RATE_ESTIMATED,
@@ -163,7 +163,7 @@ def _vote_places(batch: Batch) -> IntArray:
 
 
 @dataclass(eq=False)
-class Part:
+class ComparedPart:
     """What a part of the examples gives: for each side a tally and rows, for each arm more.
 
     Shards that are damaged in some run may be left out: of all sides, with the reason.
@@ -174,7 +174,7 @@ class Part:
     besides: list[Beside]
     left_out: list[tuple[int, SeedproofError]] = field(default_factory=list)
 
-    def merge(self, other: "Part") -> None:
+    def merge(self, other: "ComparedPart") -> None:
         """Add other examples; their rows are written elsewhere."""
         self.left_out += other.left_out
         for mine, theirs in zip(self.tallies, other.tallies, strict=True):
@@ -193,7 +193,7 @@ class CompareShard:
     skip_damaged: bool = False
     metrics: Collection[str] | None = None
 
-    def empty(self) -> Part:
+    def empty(self) -> ComparedPart:
         """A part without examples."""
         sources = self.aligned.sources
         tallies = [
@@ -205,9 +205,9 @@ class CompareShard:
                 sources[1:], self.paired, self.partners, strict=True
             )
         ]
-        return Part(tallies, [], besides)
+        return ComparedPart(tallies, [], besides)
 
-    def __call__(self, index: int) -> Part:
+    def __call__(self, index: int) -> ComparedPart:
         """Partial results of shard `index`."""
         try:
             return self._compared(index)
@@ -216,7 +216,7 @@ class CompareShard:
                 raise
             return replace(self.empty(), left_out=[(index, error)])
 
-    def _compared(self, index: int) -> Part:
+    def _compared(self, index: int) -> ComparedPart:
         part = self.empty()
         first = self.aligned.shard(index)
         n_rows = batch_rows(max(_width(source) for source in self.aligned.sources))
@@ -309,7 +309,7 @@ def compare_sides(
     whole = _whole(task, files, progress)
     tail = each_tail(len(sides) - 1)
     reasons = [
-        Reasons(name, source, is_paired)
+        ArmExplanations(name, source, is_paired)
         for name, source, is_paired in zip(names, aligned.sources, (False, *paired), strict=True)
     ]
     stores = [side.source.location for side in sides]
@@ -413,7 +413,9 @@ def _check_labels(sides: Sequence[Side]) -> None:
             )
 
 
-def _whole(task: CompareShard, files: Sequence[Location], progress: Progress | None) -> Part:
+def _whole(
+    task: CompareShard, files: Sequence[Location], progress: Progress | None
+) -> ComparedPart:
     whole, n_shards = task.empty(), task.aligned.n_shards
     with ExitStack() as stack:
         writers: list[pq.ParquetWriter] = []

@@ -24,7 +24,7 @@ from seedproof.stats.effect import Effect
 
 
 @dataclass(eq=False)
-class Reasons:
+class ArmExplanations:
     """The reasons of one arm.
 
     Args:
@@ -41,11 +41,11 @@ class Reasons:
 
 
 # An arm, and its explanations by one method.
-Explained: TypeAlias = tuple[Reasons, ExplanationShards]
+Explained: TypeAlias = tuple[ArmExplanations, ExplanationShards]
 
 
 def compare_explanations(
-    arms: Sequence[Reasons], *, tail: float, skip_damaged: bool = False
+    arms: Sequence[ArmExplanations], *, tail: float, skip_damaged: bool = False
 ) -> tuple[Message, ...]:
     """Every arm against the first, in every method by which both were explained.
 
@@ -83,7 +83,7 @@ def compare_explanations(
     return tuple(dict.fromkeys(notes))
 
 
-def _notes(method: str, arms: Sequence[Reasons]) -> list[Message]:
+def _notes(method: str, arms: Sequence[ArmExplanations]) -> list[Message]:
     """What is to be said of how explanations were read, each with the arms that it is about."""
     about: dict[Message, list[str]] = {}
     for arm in arms:

@@ -42,7 +42,7 @@ EXIT_CODES: Mapping[Outcome, int] = {"pass": 0, "fail": 1, "investigate": 3}
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class RuleVerdict:
     """What came of a rule.
 
     Args:
@@ -74,7 +74,7 @@ class GateResult:
         notes: What a person should know about how the verdicts came about.
     """
 
-    checks: tuple[Check, ...]
+    checks: tuple[RuleVerdict, ...]
     n_runs: int
     notes: tuple[Message, ...] = ()
 
@@ -163,22 +163,24 @@ def _asked(metrics: Mapping[str, Estimate], metric: str, where: str) -> Estimate
     )
 
 
-def _within(rule: Rule, found: Estimate, n_runs: int) -> Check:
+def _within(rule: Rule, found: Estimate, n_runs: int) -> RuleVerdict:
     """A limit of the metric itself."""
     reason = _why_not(rule.metric, found, n_runs)
     if reason == "value":
-        return Check(rule, _side(rule.kind, found.value, found.value, rule.limit), found, reason)
+        return RuleVerdict(
+            rule, _side(rule.kind, found.value, found.value, rule.limit), found, reason
+        )
     if reason == "too few runs":
-        return Check(rule, "investigate", found, reason, least_runs(rule.metric) - n_runs)
+        return RuleVerdict(rule, "investigate", found, reason, least_runs(rule.metric) - n_runs)
     if found.low is None or found.high is None:
-        return Check(rule, "investigate", found, "no interval")
+        return RuleVerdict(rule, "investigate", found, "no interval")
     outcome = _side(rule.kind, found.low, found.high, rule.limit)
     if outcome != "investigate":
-        return Check(rule, outcome, found, "interval")
+        return RuleVerdict(rule, outcome, found, "interval")
     if found.over == "examples":
-        return Check(rule, outcome, found, "too few examples")
+        return RuleVerdict(rule, outcome, found, "too few examples")
     more = more_runs(found, rule.limit, scale=_scale(rule.metric), n_runs=n_runs)
-    return Check(rule, outcome, found, "more runs" if more else "too near", more)
+    return RuleVerdict(rule, outcome, found, "more runs" if more else "too near", more)
 
 
 def _why_not(metric: str, found: Estimate, n_runs: int) -> Reason | None:
@@ -205,7 +207,7 @@ def _side(kind: Kind, low: float, high: float, limit: float) -> Outcome:
     return "pass" if low >= limit else "fail" if high < limit else "investigate"
 
 
-def _compare(rule: Rule, found: Estimate, n_runs: int, baseline: Baseline) -> Check:
+def _compare(rule: Rule, found: Estimate, n_runs: int, baseline: Baseline) -> RuleVerdict:
     """A metric that may not be worse than the baseline's."""
     base = _asked(baseline.metrics, rule.metric, "the baseline's predictions")
     effect = baseline.effects[rule.metric]
@@ -228,7 +230,7 @@ def _compare(rule: Rule, found: Estimate, n_runs: int, baseline: Baseline) -> Ch
         reason, more = (
             _settle(effect, rule, fewest) if outcome == "investigate" else ("interval", None)
         )
-    return Check(rule, outcome, found, reason, more, base, effect)
+    return RuleVerdict(rule, outcome, found, reason, more, base, effect)
 
 
 def _settle(effect: Effect, rule: Rule, n_runs: int) -> tuple[Reason, int | None]:

@@ -17,7 +17,12 @@ from seedproof.comparison.aligned import Aligned
 from seedproof.comparison.versions.changes import Opponents, directed_flips, flips
 from seedproof.comparison.versions.estimates import GroupSums
 from seedproof.comparison.versions.groups import Groups
-from seedproof.comparison.versions.result import OWN_COLUMNS, Exchange, Part, VersionComparison
+from seedproof.comparison.versions.result import (
+    OWN_COLUMNS,
+    Exchange,
+    GroupFigures,
+    VersionComparison,
+)
 from seedproof.errors import TooFewRunsError
 from seedproof.measurement.tally import batches
 from seedproof.messages import Message
@@ -303,7 +308,7 @@ class VersionTally:
         p_value = exchange_p_value(self._disagreements, n_old, rng=rng)
         return Exchange(p_value, least_exchange_p_value(n_old, n_new))
 
-    def _parts(self) -> Iterator[tuple[str, Part]]:
+    def _parts(self) -> Iterator[tuple[str, GroupFigures]]:
         """Every group that has an example, with its figures."""
         groups = self._groups
         sizes = Counter(kind for kind, _, index in groups.listed() if groups.n_examples[index])
@@ -322,7 +327,7 @@ class VersionTally:
             # has no width at all; its exact test says what it is worth.
             beyond = mean.difference(TAIL / sizes[kind]) if n_examples > 1 else Estimate(mean.value)
             is_beyond = beyond.over != "examples" and beyond.low is not None and beyond.low > 0.0
-            yield kind, Part(name, n_examples, n_labeled, figures, beyond, is_beyond)
+            yield kind, GroupFigures(name, n_examples, n_labeled, figures, beyond, is_beyond)
 
     def _unexplained(self, found: Discoveries, kept: pa.Table) -> pa.Table:
         n_runs = self._n_runs

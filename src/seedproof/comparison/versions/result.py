@@ -35,7 +35,7 @@ LISTED = OWN_COLUMNS[:-2]
 
 
 @dataclass(frozen=True)
-class Part:
+class GroupFigures:
     """The figures of some examples: all, those of a gold class, or those of a slice.
 
     Args:
@@ -104,9 +104,9 @@ class VersionComparison:
     old_runs: tuple[str, ...]
     new_runs: tuple[str, ...]
     classes: tuple[str, ...]
-    whole: Part
-    by_class: tuple[Part, ...]
-    slices: Mapping[str, tuple[Part, ...]]
+    whole: GroupFigures
+    by_class: tuple[GroupFigures, ...]
+    slices: Mapping[str, tuple[GroupFigures, ...]]
     exchange: Exchange
     discoveries: Discoveries
     unexplained: pa.Table

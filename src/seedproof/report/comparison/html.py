@@ -37,7 +37,7 @@ SLUGS = {
 
 
 @dataclass(frozen=True)
-class Section:
+class ArmSection:
     """One topic of the page: its finding, its charts, words beside them."""
 
     topic: str
@@ -90,7 +90,7 @@ def _forest(view: ComparisonView, figures: Sequence[Figure]) -> list[Block]:
     return [blocks[figure.name] for figure in figures if figure.name in blocks]
 
 
-def _sections(comparison: Comparison, figures: Sequence[Figure]) -> list[Section]:
+def _sections(comparison: Comparison, figures: Sequence[Figure]) -> list[ArmSection]:
     findings = {
         "Stability and accuracy": _accuracy_finding(comparison),
         "Stability and cost": Message("costs", "What stability costs"),
@@ -101,7 +101,7 @@ def _sections(comparison: Comparison, figures: Sequence[Figure]) -> list[Section
         chosen = tuple(figure for figure in figures if figure.section == topic)
         if chosen:
             paragraphs = tuple(cautions.costs(comparison)) if topic == "Stability and cost" else ()
-            found.append(Section(topic, SLUGS[topic], finding, chosen, paragraphs))
+            found.append(ArmSection(topic, SLUGS[topic], finding, chosen, paragraphs))
     return found
 
 

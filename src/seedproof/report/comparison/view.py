@@ -15,7 +15,7 @@ from seedproof.report.comparison import amounts, cautions, words
 from seedproof.report.comparison.amounts import Written
 from seedproof.report.comparison.groups import foremost
 from seedproof.report.comparison.reasons import KEY_FIGURES, explained_by, of_method
-from seedproof.report.comparison.words import Finding
+from seedproof.report.comparison.words import ArmFinding
 from seedproof.report.numbers import quantity
 from seedproof.report.reasons.view import TOKENS
 from seedproof.report.reasons.words import named
@@ -172,7 +172,7 @@ class ComparisonView:
 
     title: str
     headline: str
-    findings: tuple[Finding, ...]
+    findings: tuple[ArmFinding, ...]
     brackets: str
     baseline: str
     arms: tuple[tuple[str, str], ...]

@@ -33,7 +33,7 @@ FRACTIONS = {25.0: "a quarter", 33.3: "a third", 50.0: "half", 66.7: "two thirds
 
 
 @dataclass(frozen=True)
-class Finding:
+class ArmFinding:
     """One line of thought.
 
     Args:
@@ -164,7 +164,7 @@ def _accuracy_clause(arms: Sequence[ComparedArm], *, loss_only: bool = False) ->
     return ""
 
 
-def findings(comparison: Comparison) -> tuple[Finding, ...]:
+def findings(comparison: Comparison) -> tuple[ArmFinding, ...]:
     """What a person wants to know first."""
     found = [_on(comparison, "Answers", "flip_rate", "The flip rate")]
     if "accuracy" in comparison.baseline.measurement.metrics:
@@ -178,11 +178,11 @@ def findings(comparison: Comparison) -> tuple[Finding, ...]:
     found += [_on_reasons(comparison, method) for method in explained_by(comparison)]
     watched = warnings(comparison)
     if watched:
-        found.append(Finding("Watch", None, tuple(watched)))
+        found.append(ArmFinding("Watch", None, tuple(watched)))
     return tuple(found)
 
 
-def _on_reasons(comparison: Comparison, method: str) -> Finding:
+def _on_reasons(comparison: Comparison, method: str) -> ArmFinding:
     """What changes in the top words, beside the explainer's own noise where it is known."""
     several = len(explained_by(comparison)) > 1
     topic = f"Reasons ({named(method)})" if several else "Reasons"
@@ -220,7 +220,7 @@ def _floors(explained: Comparison, method: str) -> tuple[Message, ...]:
     )
 
 
-def _on(comparison: Comparison, topic: str, metric: str, subject: str) -> Finding:
+def _on(comparison: Comparison, topic: str, metric: str, subject: str) -> ArmFinding:
     """All arms' effects on one metric, the shown ones first."""
     messages = []
     for verdicts in (GOOD, BAD):
@@ -242,7 +242,7 @@ def _on(comparison: Comparison, topic: str, metric: str, subject: str) -> Findin
     rest = with_verdict(comparison, metric, "not tested")
     if rest:
         messages.append(_untested(metric, rest))
-    return Finding(topic, _in_a_word(comparison, metric), tuple(messages), metric)
+    return ArmFinding(topic, _in_a_word(comparison, metric), tuple(messages), metric)
 
 
 def _in_a_word(comparison: Comparison, metric: str) -> Message:

@@ -232,12 +232,14 @@ def _said(row: Mapping[str, Any], classes: Sequence[str]) -> Message:
     return Message(
         "answers-split",
         "{votes}.",
-        votes=Votes(n_runs, tuple(named[:MAX_ANSWERS]), sum(n for _, n in named[MAX_ANSWERS:])),
+        votes=ShownVotes(
+            n_runs, tuple(named[:MAX_ANSWERS]), sum(n for _, n in named[MAX_ANSWERS:])
+        ),
     )
 
 
 @dataclass(frozen=True)
-class Votes:
+class ShownVotes:
     """How many runs give which answer, as a list in words.
 
     Args:

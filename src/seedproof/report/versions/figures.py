@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from seedproof.comparison.versions.result import Part, VersionComparison
+from seedproof.comparison.versions.result import GroupFigures, VersionComparison
 from seedproof.messages import Message
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, Mark, intervals
@@ -93,7 +93,7 @@ def _accuracy(comparison: VersionComparison) -> Figure:
     )
 
 
-def _beyond(name: str, what: str, parts: Sequence[Part], section: str) -> Iterator[Figure]:
+def _beyond(name: str, what: str, parts: Sequence[GroupFigures], section: str) -> Iterator[Figure]:
     """Yield the chart of classes or slices; none if there is only one."""
     if len(parts) < 2:
         return

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from seedproof.comparison.versions.result import Part, VersionComparison
+from seedproof.comparison.versions.result import GroupFigures, VersionComparison
 from seedproof.messages import Message
 from seedproof.report.numbers import WithUnit, signless
 from seedproof.report.overview import Overview, Section, TextTable, key_figure
@@ -115,14 +115,14 @@ def _figures(comparison: VersionComparison, *, is_flip: bool) -> TextTable:
     return TextTable(FIGURES_HEAD, tuple(rows))
 
 
-def _finding(parts: Sequence[Part], what: str) -> str:
+def _finding(parts: Sequence[GroupFigures], what: str) -> str:
     n_beyond = sum(part.is_beyond for part in parts)
     if n_beyond == 0:
         return f"No change beyond the seed is shown for single {what}"
     return f"{n_beyond:,} of {len(parts):,} {what} change beyond the seed"
 
 
-def _groups(title: str, parts: Sequence[Part]) -> TextTable:
+def _groups(title: str, parts: Sequence[GroupFigures]) -> TextTable:
     """Return the groups that change beyond the seed, then those that change most."""
     shown = words.ordered(parts)[:N_LISTED]
     is_labeled = any(part.n_labeled for part in shown)
@@ -144,7 +144,7 @@ def _groups(title: str, parts: Sequence[Part]) -> TextTable:
     return TextTable(header, tuple(rows), notes=tuple(map(str, notes)))
 
 
-def _share(part: Part, name: str) -> str:
+def _share(part: GroupFigures, name: str) -> str:
     value = part.figures.get(name)
     return "–" if value is None else str(WithUnit(value.value, "percent"))
 

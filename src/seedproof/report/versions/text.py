@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from seedproof.comparison.versions.result import Part, VersionComparison
+from seedproof.comparison.versions.result import GroupFigures, VersionComparison
 from seedproof.messages import printable
 from seedproof.report.numbers import number, sign, signless
 from seedproof.report.text import MAX_CELL, PLAIN_WIDTH, Prose
@@ -101,7 +101,7 @@ def _table() -> Table:
     return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
 
 
-def _figures(part: Part) -> Table:
+def _figures(part: GroupFigures) -> Table:
     table = _table()
     table.add_column("figure", style="bold", no_wrap=True)
     table.add_column("value", justify="right", no_wrap=True)
@@ -117,7 +117,7 @@ def _figures(part: Part) -> Table:
     return table
 
 
-def _groups(title: str, parts: Sequence[Part]) -> list[RenderableType]:
+def _groups(title: str, parts: Sequence[GroupFigures]) -> list[RenderableType]:
     """The groups that change beyond the seed, then those that change most; how to read them."""
     shown = words.ordered(parts)[:N_LISTED]
     rows = [GROUP_HEAD, *(_group_cells(part) for part in shown)]
@@ -140,7 +140,7 @@ def _groups(title: str, parts: Sequence[Part]) -> list[RenderableType]:
     return [*lines, *(Prose(str(message), style="dim") for message in words.legend(parts))]
 
 
-def _group_cells(part: Part) -> tuple[str, ...]:
+def _group_cells(part: GroupFigures) -> tuple[str, ...]:
     star = " *" if part.is_beyond else ""
     return (
         f"{part.n_examples:,}",
@@ -152,7 +152,7 @@ def _group_cells(part: Part) -> tuple[str, ...]:
     )
 
 
-def _share(part: Part, name: str) -> str:
+def _share(part: GroupFigures, name: str) -> str:
     found = part.figures.get(name)
     return "" if found is None else number(found.value, "percent") + PERCENT
 

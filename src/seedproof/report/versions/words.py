@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
-from seedproof.comparison.versions.result import Part, VersionComparison
+from seedproof.comparison.versions.result import GroupFigures, VersionComparison
 from seedproof.messages import Message, printable
 from seedproof.report.comparison.amounts import change, ends
 from seedproof.report.comparison.text import shortened
@@ -348,7 +348,7 @@ def limits(comparison: VersionComparison) -> tuple[Message, ...]:
     return tuple(messages)
 
 
-def ordered(parts: Sequence[Part]) -> list[Part]:
+def ordered(parts: Sequence[GroupFigures]) -> list[GroupFigures]:
     """Parts that change beyond the seed first, then those that change most."""
     return sorted(parts, key=lambda part: (not part.is_beyond, -part.beyond.value))
 
@@ -362,7 +362,7 @@ def fitted(name: str, width: int) -> str:
     return text
 
 
-def legend(parts: Sequence[Part], *, n_listed: int = N_LISTED) -> tuple[Message, ...]:
+def legend(parts: Sequence[GroupFigures], *, n_listed: int = N_LISTED) -> tuple[Message, ...]:
     """Say how to read the table of classes, or of the slices of a column."""
     messages = [_judged(parts)]
     shown = ordered(parts)[:n_listed]
@@ -383,7 +383,7 @@ def legend(parts: Sequence[Part], *, n_listed: int = N_LISTED) -> tuple[Message,
     return tuple(messages)
 
 
-def _judged(parts: Sequence[Part]) -> Message:
+def _judged(parts: Sequence[GroupFigures]) -> Message:
     """What the intervals of groups are, and what the star says."""
     rows = {1: "its one row", 2: "both rows together"}
     together = rows.get(len(parts), "all {n_parts:,} rows together")

@@ -23,7 +23,7 @@ from seedproof.comparison.gate.rules import Rule
 from seedproof.errors import OptionError
 from seedproof.metrics import FAMILIES
 from seedproof.metrics.batch import Batch
-from seedproof.metrics.statistic import ExcessSpread, Figure, SpreadOverRuns
+from seedproof.metrics.statistic import ExcessSpread, SpreadOverRuns, ValueOnly
 from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import Estimate, estimate
 from seedproof.testing.errors import WithFields
@@ -276,7 +276,7 @@ def test_names_of_figures_and_spreads_are_those_of_the_metrics():
         accumulator.update(batch)
         found |= accumulator.result()
 
-    assert {name for name, value in found.items() if isinstance(value, Figure)} == FIGURES
+    assert {name for name, value in found.items() if isinstance(value, ValueOnly)} == FIGURES
     spreads = {n for n, value in found.items() if isinstance(value, SpreadOverRuns | ExcessSpread)}
     assert spreads == SPREADS
     assert {name for name, value in found.items() if estimate(value).low is None} == FIGURES
