@@ -513,7 +513,7 @@ CASES = [
     works("negative-labels-of-predictions", npz(predictions=[[0, 1], [0, 0]], labels=[0, -100]), {**HALF_FLIPS, "n_labeled": 1, "n_classes": 2}),
     works("whole-float-labels", npz(probs=THREE_RUNS, labels=[0.0, np.nan]), {**THIRD_FLIPS, "n_labeled": 1}),
     fails("label-index-too-large", npz(probs=THREE_RUNS, labels=[0, 2]), "SP109", label="2", n_classes=2),
-    fails("labels-of-another-length", npz(probs=THREE_RUNS, labels=[0, 1, 1]), "SP111", shape=(3,), n_examples=2),
+    fails("labels-of-another-length", npz(probs=THREE_RUNS, labels=[0, 1, 1, 0]), "SP111", shape=(4,), n_examples=2),
     fails("ids-twice-in-npz", npz(probs=THREE_RUNS, ids=["a", "a"]), "SP106", twice="a"),
     fails("ids-of-another-length", npz(probs=THREE_RUNS, ids=[1, 2, 3]), "SP111", shape=(3,), n_examples=2),
     fails("class-names-too-few", npz(probs=THREE_RUNS, classes=["a"]), "SP113", n_names=1, noun="class", n_needed=2),

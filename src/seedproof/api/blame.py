@@ -52,6 +52,8 @@ def blame(
                 made_by=MADE_BY,
             )
         target = load(place, options, least_runs=2)
+    elif isinstance(target, Predictions):
+        target = load(target, options, least_runs=2)
     if not getattr(getattr(target, "source", None), "manifests", ()):  # an array has neither
         raise OptionError(
             "A {type_name} does not hold the seeds of runs: {made_by}.",

@@ -39,6 +39,7 @@ def ingest(
 
     from seedproof.cli.progress import watching_phases
     from seedproof.predictions.sources import columns_of
+    from seedproof.predictions.targets import files_of
     from seedproof.records.memory import parse_memory
     from seedproof.records.resumable_ingest import ingest_tables
 
@@ -46,7 +47,7 @@ def ingest(
     try:
         with watching_phases(Console(stderr=True)) as progress:
             store = ingest_tables(
-                tables,
+                files_of(tables),
                 out,
                 columns=columns_of(reading),
                 memory=limit,

@@ -73,7 +73,7 @@ _READING: tuple[tuple[str, object, object, typer.models.OptionInfo], ...] = (
         "slices",
         list[str] | None,
         None,
-        typer.Option("--slice", "--slices", help="Column of groups to report on."),
+        typer.Option("--slice", "--slices", help="Column of groups to report on (--old, --new)."),
     ),
     ("arm", str | None, None, typer.Option(help="Arm of a store.")),
     ("split", str | None, None, typer.Option(help="Split of a store.")),

@@ -106,6 +106,11 @@ def load_each(
         arms = {
             name: one.paired_by_name() if one.pairs is None else one for name, one in arms.items()
         }
+        first = next(iter(arms.values()))
+        arms = {
+            name: one if one.source.manifests else one.in_order_of(first)
+            for name, one in arms.items()
+        }
     return on_common_examples(arms) if options.get("common_examples") else arms
 
 
@@ -139,7 +144,7 @@ def _of_store(target: Loadable, options: LoadOptions, *, paired: bool) -> dict[s
                 option=name,
             )
     store = Store(found.parts, skip_damaged=bool(options.get("skip_damaged")))
-    arms, too_few = arms_of(store, split=options.get("split"))
+    arms, too_few = arms_of(store, options)
     if len(arms) < 2:
         raise TooFewRunsError(
             "{location} has fewer than two arms with at least 2 finished runs (arms: "

@@ -136,6 +136,10 @@ def check_options(kinds: Collection[str], options: Mapping[str, Any]) -> None:
             inputs=" and ".join(NAMES[kind] for kind in dict.fromkeys(kinds)),
             kinds=tuple(kinds),
         )
+    if isinstance(options.get("classes"), str):
+        raise OptionError(
+            "`{option}` is a text. Give a list of names.", option="classes", type_name="str"
+        )
     columns = options.get("columns")
     if columns is not None and not isinstance(columns, Columns):
         raise OptionError(

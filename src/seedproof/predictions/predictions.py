@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from seedproof.errors import ColumnError, TooFewRunsError
+from seedproof.errors import ColumnError, NotFoundError, TooFewRunsError
 from seedproof.messages import Message
 from seedproof.predictions.options import (
     DEFAULT_MEMORY,
@@ -19,12 +19,13 @@ from seedproof.predictions.options import (
     options_for,
 )
 from seedproof.predictions.shared_examples import (
+    OrderedShards,
     SubsetShards,
     common_ids,
     example_ids,
     note_on_dropped,
 )
-from seedproof.predictions.sources import TemporaryFolder, from_store, read
+from seedproof.predictions.sources import TemporaryFolder, read, read_arm
 from seedproof.predictions.targets import Input, Target, recognize
 from seedproof.records.columns import Columns, shown
 from seedproof.records.location import Location
@@ -239,8 +240,11 @@ class Predictions:
         Raises:
             NotFoundError: There is no store.
         """
+        place = Location.of(store)
+        if place.is_local and not Store.is_at(place):
+            raise NotFoundError("There is no store at {place}.", place=place)
         loaded = read(
-            Input("store", Location.of(store)),
+            Input("store", place),
             {
                 "arm": arm,
                 "split": split,
@@ -335,6 +339,16 @@ class Predictions:
             if values and all(isinstance(v, int | float) and np.isfinite(v) for v in values)
         }
 
+    def in_order_of(self, other: "Predictions") -> "Predictions":
+        """The same, with the runs in the order of those that they are paired with."""
+        if self.pairs is None or other.pairs is None or self.pairs == other.pairs:
+            return self
+        place = {pair: position for position, pair in enumerate(self.pairs)}
+        if place.keys() != set(other.pairs):
+            return self
+        order = [place[pair] for pair in other.pairs]
+        return replace(self, source=OrderedShards(self.source, order), pairs=other.pairs)
+
     def paired_by_name(self) -> "Predictions":
         """The same, paired with runs of the same names in other arms."""
         return replace(self, pairs=self.runs)
@@ -348,7 +362,7 @@ class Predictions:
 
     def __repr__(self) -> str:
         parts = [
-            f"{len(self.runs)} runs × {self.n_examples:,} examples",
+            f"{len(self.runs)} run{'s' * (len(self.runs) != 1)} × {self.n_examples:,} examples",
             self.kind,
             f"{self.n_labeled:,} with a gold label" if self.n_labeled else "no gold labels",
         ]
@@ -392,12 +406,12 @@ def load_one(found: Predictions | Input, options: LoadOptions, *, least_runs: in
     return Predictions(*read(found, taken, least_runs=least_runs))
 
 
-def arms_of(store: Store, *, split: str | None = None) -> tuple[dict[str, Predictions], list[str]]:
+def arms_of(store: Store, options: LoadOptions) -> tuple[dict[str, Predictions], list[str]]:
     """The arms of a store with at least two finished runs.
 
     Args:
         store: An open store.
-        split: Name of the split.
+        options: Split, clusters, slices, and whether examples may be dropped.
 
     Returns:
         Predictions by arm, and the arms with fewer runs.
@@ -409,13 +423,13 @@ def arms_of(store: Store, *, split: str | None = None) -> tuple[dict[str, Predic
             too_few.append(arm)
             continue
         try:
-            source = store.shards(arm=arm, split=split)
+            loaded = read_arm(store, {**options, "arm": arm})
         except TooFewRunsError:
             if not store.skips_damaged:
                 raise
             too_few.append(arm)
         else:
-            found[arm] = Predictions(*from_store(source))
+            found[arm] = Predictions(*loaded)
     return found, too_few
 
 

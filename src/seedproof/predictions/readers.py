@@ -37,7 +37,15 @@ class Reader(Protocol):
 
 def reader_of(path: Path) -> str | None:
     """Name of the installed format that recognizes a file; None if none does."""
-    return next((name for name, reader in _installed().items() if reader.recognizes(path)), None)
+    return next((name for name, reader in _installed().items() if _recognizes(reader, path)), None)
+
+
+def _recognizes(reader: Reader, path: Path) -> bool:
+    try:
+        return reader.recognizes(path)
+    except Exception as error:  # noqa: BLE001 - another package must not break every command
+        warnings.warn(f"A reader failed on {path.name!r}: {first_line(error)}.", stacklevel=2)
+        return False
 
 
 def read_with(name: str, path: Path) -> ArrowStream:

@@ -1,6 +1,7 @@
 """The examples that all runs have, where some runs lack some."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -73,6 +74,7 @@ class SubsetShards(ShardSource):
         self.runs, self.classes, self.kind = source.runs, source.classes, source.kind
         self.rows_per_shard = source.rows_per_shard
         mine = example_ids(source)
+        self._ids = ids
         self._positions: IntArray = to_numpy(
             pc.index_in(ids, mine if mine.type == ids.type else mine.cast(ids.type))
         )
@@ -102,21 +104,16 @@ class SubsetShards(ShardSource):
     def shard(self, index: int) -> Shard:
         """Rows of one shard, from as many shards of the source as they lie in."""
         size = self.rows_per_shard
-        wanted = self._positions[index * size : (index + 1) * size]
-        pieces = []
-        for home in np.unique(wanted // size):
-            rows = wanted[wanted // size == home] - home * size
-            pieces.append(self._source.shard(int(home)).rows(rows))
-        joined = Shard.joined(pieces)
-        return Shard(
-            index,
-            joined.ids,
-            joined.labels,
-            joined.probs,
-            joined.predictions,
-            joined.extras,
-            joined.top,
-        )
+        chosen = slice(index * size, (index + 1) * size)
+        wanted = self._positions[chosen]
+        homes = wanted // size
+        pieces = [
+            self._source.shard(int(home)).rows(wanted[homes == home] - home * size)
+            for home in np.unique(homes)
+        ]
+        # Ids that are numbers in one run and text in another are in another order there.
+        as_wanted = np.argsort(np.argsort(homes, kind="stable"))
+        return replace(Shard.joined(pieces).rows(as_wanted), index=index, ids=self._ids[chosen])
 
 
 class StackedShards(ShardSource):
@@ -172,6 +169,8 @@ class StackedShards(ShardSource):
         """Rows of one shard of every source."""
         shards = [source.shard(index) for source in self._sources]
         first = shards[0]
+        if not all(one.ids.equals(first.ids) for one in shards):
+            raise MissingExampleError("The runs hold different examples.", runs=self.runs)
         labels = [self._common(one.gold, of) for one, of in zip(shards, self._sources, strict=True)]
         for number, (one, found) in enumerate(zip(shards, labels, strict=True)):
             if not np.array_equal(found, labels[0]):
@@ -209,8 +208,58 @@ class StackedShards(ShardSource):
 
 
 def on_shared_examples(sources: Sequence[ShardSource]) -> tuple[ShardSource, list[Message]]:
-    """Several runs on the examples that all of them have, and a note on what was dropped."""
+    """Several runs on the examples that all of them have, and notes on what was dropped."""
     ids, n_all = common_ids(sources)
     note = note_on_dropped(len(ids), n_all)
     stacked = StackedShards([SubsetShards(source, ids) for source in sources])
-    return stacked, [] if note is None else [note]
+    notes = [] if note is None else [note]
+    parts = [part.path for run in stacked.manifests for part in run.parts]
+    if any(path.startswith(("explanations/", "dynamics/")) for path in parts):
+        notes.append(
+            Message(
+                "only-predictions-of-common-examples",
+                "Explanations and dynamics are left out, because examples were dropped.",
+            )
+        )
+    return stacked, notes
+
+
+class OrderedShards(ShardSource):
+    """The same runs in another order.
+
+    Args:
+        source: Aligned runs.
+        order: Position of each run in the source.
+    """
+
+    def __init__(self, source: ShardSource, order: Sequence[int]) -> None:
+        self._source, self._order = source, list(order)
+        self.runs = tuple(source.runs[position] for position in order)
+        self.classes, self.kind = source.classes, source.kind
+        self.rows_per_shard = source.rows_per_shard
+
+    @property
+    def n_examples(self) -> int:
+        """Number of examples."""
+        return self._source.n_examples
+
+    @property
+    def n_labeled(self) -> int:
+        """Number of examples with a gold label."""
+        return self._source.n_labeled
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """Names of the further columns."""
+        return self._source.extras
+
+    def shard(self, index: int) -> Shard:
+        """Rows of one shard, runs in this order."""
+        shard, order = self._source.shard(index), self._order
+        top = shard.top
+        return replace(
+            shard,
+            probs=None if shard.probs is None else shard.probs[order],
+            predictions=None if shard.predictions is None else shard.predictions[order],
+            top=None if top is None else TopProbs(top.classes[order], top.probs[order]),
+        )

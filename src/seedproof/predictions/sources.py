@@ -12,7 +12,7 @@ from seedproof.errors import OptionError
 from seedproof.messages import Message
 from seedproof.predictions.options import DEFAULT_MEMORY
 from seedproof.predictions.readers import read_with, reader_of
-from seedproof.predictions.shared_examples import on_shared_examples
+from seedproof.predictions.shared_examples import common_ids, on_shared_examples
 from seedproof.predictions.targets import Input
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.columns import Columns
@@ -21,6 +21,7 @@ from seedproof.records.manifest import RunManifest
 from seedproof.records.memory import parse_memory
 from seedproof.records.npz import open_npz, open_npz_apart
 from seedproof.records.reader import Store
+from seedproof.records.scans import run_names
 from seedproof.records.shards import ShardSource
 from seedproof.seeds.sharing import note_on_shared_seeds
 from seedproof.typing import ArrowStream, Progress
@@ -83,6 +84,12 @@ def _from_arrays(found: Input, options: Mapping[str, Any], least_runs: int) -> L
             "`{option}` of arrays is one value per example, not a name.", option="clusters"
         )
     extras = dict(slices or {})
+    if clusters is not None and CLUSTER in extras:
+        raise OptionError(
+            "A slice cannot be called {name!r}, because clusters are. Rename it.",
+            option="slices",
+            name=CLUSTER,
+        )
     if clusters is not None:
         extras[CLUSTER] = clusters
     source = ArrayShards(
@@ -115,18 +122,40 @@ def _from_npz(found: Input, options: Mapping[str, Any], least_runs: int) -> Load
     return Loaded(source, tuple(notes), clusters=_cluster(options), slices=_slices(options))
 
 
-def _from_location(place: Location, options: Mapping[str, Any], least_runs: int) -> Loaded:
-    store = Store(place, skip_damaged=bool(options.get("skip_damaged")))
-    choice = {name: options.get(name) for name in ("arm", "split")}
-    further: list[Message] = []
+def read_arm(store: Store, options: Mapping[str, Any], *, least_runs: int = 2) -> Loaded:
+    """Read one arm of an open store.
+
+    Args:
+        store: The store.
+        options: Arm, split, clusters, slices, and whether examples may be dropped.
+        least_runs: Number of runs that are needed, 1 or 2.
+
+    Returns:
+        What the arm holds; notes of the store itself are not among its notes.
+    """
+    choice: dict[str, Any] = {name: options.get(name) for name in ("arm", "split")}
+    notes: list[Message] = []
     source: ShardSource
     if options.get("common_examples"):
-        source, further = on_shared_examples(store.apart(**choice, alone=least_runs == 1))
-    else:
-        source = store.shards(**choice, alone=least_runs == 1)
-    notes = (*store.notes, *store.left_out, *further)
-    loaded = from_store(source, notes)
+        apart = Store(store.location, skip_damaged=store.skips_damaged).apart(
+            **choice, alone=least_runs == 1
+        )
+        ids, n_all = common_ids(apart)
+        if len(ids) < n_all:
+            source, notes = on_shared_examples(apart)
+            return _described(from_store(source, notes), options)
+    source = store.shards(**choice, alone=least_runs == 1)
+    return _described(from_store(source), options)
+
+
+def _described(loaded: Loaded, options: Mapping[str, Any]) -> Loaded:
     return loaded._replace(clusters=_cluster(options), slices=_slices(options))
+
+
+def _from_location(place: Location, options: Mapping[str, Any], least_runs: int) -> Loaded:
+    store = Store(place, skip_damaged=bool(options.get("skip_damaged")))
+    loaded = read_arm(store, options, least_runs=least_runs)
+    return loaded._replace(notes=(*store.notes, *store.left_out, *loaded.notes))
 
 
 def from_store(source: ShardSource, notes: Sequence[Message] = ()) -> Loaded:
@@ -158,22 +187,34 @@ def _from_tables(found: Input, options: Mapping[str, Any], least_runs: int) -> L
         may_differ=is_common,
     )
     progress = options.get("progress")
+    files = [part for part in found.parts if isinstance(part, Path)]
     notes = ingest.run(
         [_table(part) for part in found.parts],
         place,
         names=found.names,
+        file_names=run_names(files) if len(files) == len(found.parts) else None,
         progress=None if progress is None else _writing(progress),
     )
-    store = Store(place)
-    source: ShardSource
-    if is_common:
-        source, dropped = on_shared_examples(store.apart(alone=least_runs == 1))
-        notes = (*notes, *dropped)
-    else:
-        source = store.shards(alone=least_runs == 1)
-    return Loaded(
-        source, notes=notes, clusters=_cluster(options), slices=_slices(options), folder=folder
+    loaded = read_arm(Store(place), {**options, "arm": None, "split": None}, least_runs=least_runs)
+    notes = (*notes, *_several_folders(files), *loaded.notes)
+    return loaded._replace(notes=notes, pairs=None, folder=folder)
+
+
+def _several_folders(files: Sequence[Path]) -> list[Message]:
+    """Return a note on folders that hold runs of the same names: they may be several arms."""
+    parents = [file.absolute().parent for file in files]
+    are_alike = len({file.name for file in files}) == 1
+    if not are_alike or len({folder.name for folder in parents}) == len(files):
+        return []
+    above = sorted({str(folder.parent) for folder in parents})
+    note = Message(
+        "several-folders",
+        "Runs of the same names in {n_folders} folders are read as one group. If the folders are "
+        "different trainings, compare them with each other instead.",
+        n_folders=len(above),
+        folders=tuple(above),
     )
+    return [note]
 
 
 def _table(part: Path | ArrowStream) -> Path | ArrowStream:

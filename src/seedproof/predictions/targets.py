@@ -75,7 +75,8 @@ def recognize(target: Target) -> Input:
         return Input("table", [target])
     if not hasattr(target, "__array__"):
         raise DtypeError(
-            "A {type_name} cannot be measured. Give an array, a dataframe, a path or a store.",
+            "An object of type {type_name} cannot be measured. Give an array, a dataframe, a path "
+            "or a store.",
             type_name=type(target).__name__,
         )
     return Input("array", target)
@@ -103,7 +104,10 @@ def is_store(path: str | os.PathLike[str]) -> bool:
 def _of_mapping(target: Mapping[str, Any]) -> Input:
     """One run per item: arrays, dataframes or files by the names of their runs."""
     parts = list(target.values())
-    is_data = [hasattr(one, "__array__") or hasattr(one, "__len__") for one in parts]
+    is_data = [
+        hasattr(one, "__array__") or hasattr(one, "__len__") or isinstance(one, os.PathLike)
+        for one in parts
+    ]
     if not all(is_data) or not parts:
         raise DtypeError(
             "A {type_name} without runs cannot be measured. Give the predictions of each run by "
@@ -121,18 +125,50 @@ def _of_mapping(target: Mapping[str, Any]) -> Input:
 
 
 def _of_list(target: Sequence[Any]) -> Input:
-    if any(isinstance(part, str | os.PathLike) for part in target[:1]):
+    are_paths = [isinstance(part, str | os.PathLike) for part in target]
+    are_tables = [_is_table(part) for part in target]
+    for found in (are_paths, are_tables):
+        if any(found) and not all(found):
+            other = target[found.index(not found[0])]
+            raise DtypeError(
+                "The list mixes a {type_name} with a {other_type_name}. Give files, tables or "
+                "arrays.",
+                type_name=type(target[0]).__name__,
+                other_type_name=type(other).__name__,
+            )
+    if any(are_paths):
         return _of_paths([os.fspath(part) for part in target])
-    if any(hasattr(part, "__arrow_c_stream__") for part in target[:1]):
-        return Input("table", list(target))
-    return Input("array", target)
+    return Input("table" if any(are_tables) else "array", list(target))
+
+
+def _is_table(part: object) -> bool:
+    """Whether this is a table in memory; a column of one has a stream as well, but no columns."""
+    has_columns = any(hasattr(part, name) for name in ("columns", "schema"))
+    return hasattr(part, "__arrow_c_stream__") and has_columns
+
+
+def files_of(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """The files that paths, folders and patterns stand for, each once.
+
+    Args:
+        paths: Files, folders of files, or patterns.
+
+    Returns:
+        Their files; those of a folder or a pattern in natural order.
+
+    Raises:
+        NotFoundError: There is no such file.
+        OptionError: A file is given twice.
+    """
+    files = [file for path in paths for file in _files(os.fspath(path))]
+    _refuse_twice(files)
+    return files
 
 
 def _of_paths(paths: list[str]) -> Input:
     if len(paths) == 1 and is_store(paths[0]):
         return Input("store", Location.of(paths[0]))
-    files = [file for path in paths for file in _files(path)]
-    _refuse_twice(files)
+    files = files_of(paths)
     if any(file.suffix.lower() == ".npz" for file in files):
         return Input("npz", files)
     return Input("table", files)
@@ -140,6 +176,8 @@ def _of_paths(paths: list[str]) -> Input:
 
 def _files(path: str) -> list[Path]:
     """The files that a path stands for: itself, those of a folder, those of a pattern."""
+    if not path:
+        raise NotFoundError("A path is empty. Give a file, a folder or a store.", path=path)
     place = Path(path)
     check_readable(place)
     if place.is_dir():
@@ -168,8 +206,8 @@ def _inside(folder: Path) -> list[Path]:
             "from.",
             path=str(folder),
         )
-    direct = [one for one in folder.iterdir() if _is_table(one)]
-    files = direct or [one for one in folder.rglob("*") if _is_table(one)]
+    direct = [one for one in folder.iterdir() if _is_table_file(one, folder)]
+    files = direct or [one for one in folder.rglob("*") if _is_table_file(one, folder)]
     kinds = Counter(one.suffix.lower() if direct else one.name for one in files)
     if not files:
         raise NotFoundError(
@@ -189,8 +227,8 @@ def _inside(folder: Path) -> list[Path]:
     return _in_order(files)
 
 
-def _is_table(path: Path) -> bool:
-    is_hidden = any(part.startswith(".") for part in path.parts[-2:])
+def _is_table_file(path: Path, folder: Path) -> bool:
+    is_hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
     is_known = any(suffix.lower() in TABLE_SUFFIXES for suffix in path.suffixes[-2:])
     return path.is_file() and not is_hidden and (is_known or reader_of(path) is not None)
 

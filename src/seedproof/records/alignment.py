@@ -93,7 +93,8 @@ def _other_examples(first: RunReader, other: RunReader, index: int) -> MissingEx
         difference = Message("no-counterpart", "has no counterpart")
     return MissingExampleError(
         "The runs {run!r} and {other_run!r} hold different examples: {row_group} {difference}. "
-        "Log the same ids in every run.",
+        "Log the same ids in every run, or drop examples that some run lacks with "
+        "--common-examples (common_examples=True in Python).",
         run=first.run.name,
         other_run=other.run.name,
         row_group=longer.name_of(index),

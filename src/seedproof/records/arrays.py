@@ -82,9 +82,9 @@ class ArrayShards(ShardSource):
         alone: bool = False,
     ) -> None:
         array = _as_array(values, least_runs=1 if alone else 2, is_binary=positive is not None)
-        gold = None if labels is None else as_labels(labels, array.shape[1])
+        gold = None if labels is None else _as_gold(labels, array.shape[:2])
         if positive is not None:
-            array, classes = _both(array, str(positive), gold, classes)
+            array, classes = _both(array, str(as_text(positive)), gold, classes)
         self.tolerance = sum_tolerance(array) if tolerance is None else tolerance
         self._top_classes = None if top_classes is None else _as_top(top_classes, array)
         if array.ndim == 3:
@@ -223,6 +223,18 @@ def _renumbered(indices: IntArray, order: IntArray) -> IntArray:
     return np.asarray(table[indices])
 
 
+def _as_gold(labels: npt.ArrayLike, shape: tuple[int, ...]) -> npt.NDArray[np.generic]:
+    """Gold labels; those that fit the first axis show that the axes are swapped."""
+    if np.shape(labels) == (shape[0],) and shape[0] != shape[1]:
+        raise ShapeError(
+            "There are {n_labels} labels, as many as runs. Axes are (runs, examples, classes): "
+            "swap the first two, with np.swapaxes(values, 0, 1).",
+            n_labels=shape[0],
+            shape=shape,
+        )
+    return as_labels(labels, shape[1])
+
+
 def _both(
     array: npt.NDArray[np.generic],
     positive: str,
@@ -230,12 +242,9 @@ def _both(
     classes: Sequence[str] | None,
 ) -> tuple[npt.NDArray[np.generic], tuple[str, ...]]:
     """Probabilities of both classes from those of one, and the names of both."""
-    if classes is not None:
-        names = unique_names(classes, 2, "class", ClassesError)
-        positive = names[class_places(names).get(positive, 1)]
-    else:
-        labels = [] if gold is None else label_names(gold, {positive})
-        names = both_classes(positive, [name for name in labels if name is not None])
+    labels = [] if gold is None else label_names(gold, {positive})
+    known = {name for name in labels if name is not None}
+    positive, names = both_classes(positive, known, classes)
     second = array.astype(np.float64)
     both = [second if name == positive else 1 - second for name in names]
     return np.stack(both, axis=-1).astype(array.dtype), names
@@ -313,6 +322,12 @@ def _check_axes(array: npt.NDArray[np.generic], *, is_binary: bool) -> None:
     discrete = np.issubdtype(array.dtype, np.integer) or array.dtype.kind in "UTb"
     if array.ndim == 2 and discrete:
         return
+    if array.ndim == 2 and is_float and np.allclose(array.sum(axis=1), 1, atol=1e-3):
+        raise ShapeError(
+            "Floats of shape {shape} look like the probabilities of one run. Give several runs, "
+            "axes (runs, examples, classes): np.stack([run_0, run_1, …]).",
+            shape=array.shape,
+        )
     if array.ndim == 2 and is_float:
         raise ShapeError(
             "Floats of shape {shape} have two axes. Probabilities need three, (runs, examples, "

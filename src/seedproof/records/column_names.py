@@ -44,6 +44,15 @@ SYNONYMS = {
 PROBABILITY = re.compile(
     r"^(p|prob|probs|proba|probability|softmax|score|conf)[_ .:-]?$", re.IGNORECASE
 )
+# What columns that are one run each are called before and after their number.
+RUN_LIKE = re.compile(
+    r"^((pred|preds|prediction|predictions|answer|output)[_ .-]?)?"
+    r"(seed|run|model|fold|trial|rep|repeat|replicate|init|s|r|m)?[_ .-]?$",
+    re.IGNORECASE,
+)
+ANSWER_LIKE = re.compile(
+    r"^([_ .-]?(pred|preds|prediction|predictions|answer|output|class))?$", re.IGNORECASE
+)
 # A name with a number at its end, or a number between separators: seed_3, run-3, seed3_pred.
 NUMBERED = re.compile(r"^(?P<prefix>.*?)(?P<number>\d+)(?P<suffix>\D*)$")
 
@@ -51,28 +60,44 @@ NUMBERED = re.compile(r"^(?P<prefix>.*?)(?P<number>\d+)(?P<suffix>\D*)$")
 def wide_family(names: Sequence[str]) -> tuple[str, ...]:
     """The columns that are one run each: at least two that differ in their number alone.
 
+    Their names must say that they are runs, such as seed_0 or run3_pred: annotator_1 and
+    feature_2 are not taken for one.
+
     Args:
         names: Columns without a role.
 
     Returns:
-        Empty if there are none, or more than one such family.
+        Empty if there are none, more than one such family, or a column of another name that looks
+        like predictions or runs.
 
     Examples:
         >>> wide_family(["text", "seed_0", "seed_1", "seed_10"])
         ('seed_0', 'seed_1', 'seed_10')
-        >>> wide_family(["text", "source"])
+        >>> wide_family(["text", "annotator_1", "annotator_2"])
         ()
     """
+    known = {*SYNONYMS["prediction"], *SYNONYMS["run"]}
+    if any(name.lower() in known for name in names):
+        return ()
+    families = [
+        found
+        for (prefix, suffix), found in _families(names).items()
+        if RUN_LIKE.match(prefix) and ANSWER_LIKE.match(suffix)
+    ]
+    return tuple(families[0]) if len(families) == 1 else ()
+
+
+def _families(names: Sequence[str]) -> dict[tuple[str, str], list[str]]:
+    """Columns that differ in their number alone, by what is before and after it."""
     families: dict[tuple[str, str], list[str]] = {}
     for name in names:
         if match := NUMBERED.match(name):
             families.setdefault((match["prefix"], match["suffix"]), []).append(name)
-    large = [
-        found
-        for (prefix, _), found in families.items()
+    return {
+        (prefix, suffix): found
+        for (prefix, suffix), found in families.items()
         if len(found) > 1 and not PROBABILITY.match(prefix)
-    ]
-    return tuple(large[0]) if len(large) == 1 else ()
+    }
 
 
 def suggested(names: Sequence[str], given: Mapping[str, str]) -> dict[str, str] | None:
@@ -100,10 +125,12 @@ def suggested(names: Sequence[str], given: Mapping[str, str]) -> dict[str, str] 
         found.pop("prediction", None)
         found["probs"] = prefix
     elif "prediction" not in found:
-        family = wide_family(free)
-        if not family or "run" in found:
+        families = list(_families(free).items())
+        if len(families) != 1 or "run" in found:
             return None
-        found["wide"] = _common_prefix(family)
+        (prefix, _), family = families[0]
+        is_exact = [name for name in names if name.startswith(prefix)] == family
+        found["wide"] = prefix if is_exact and prefix else ",".join(family)
     usual = {"probs": "p_", "wide": "", **{role: role for role in SYNONYMS}}
     return {role: name for role, name in found.items() if name != usual[role]}
 
@@ -146,8 +173,3 @@ def _prefix(free: Sequence[str], usual: str) -> str | None:
             prefixes[match[1]] = prefixes.get(match[1], 0) + 1
     several = [prefix for prefix, count in prefixes.items() if count > 1]
     return several[0] if len(several) == 1 else None
-
-
-def _common_prefix(names: Sequence[str]) -> str:
-    match = NUMBERED.match(names[0])
-    return match["prefix"] if match else names[0]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seedproof.errors import ColumnError
+from seedproof.errors import ColumnError, OptionError
 from seedproof.records.column_names import advice, suggested, wide_family
 from seedproof.records.shards import canonical_order
 
@@ -115,11 +115,22 @@ class Roles:
             if name.startswith(columns.probs) and name != columns.probs and name not in taken
         }
         wide = _wide(names, columns, example, table, has_answers=bool(by_class))
-        if wide:
+        is_beside = len(by_class) == 1 and columns.prediction in names and not columns.positive
+        if wide or is_beside:
+            # One number next to predictions is how sure a model is, not a probability of a class.
             by_class = {}
         elif not by_class and columns.prediction not in names:
             raise _without_answers(names, columns, table)
         positive = next(iter(by_class)) if len(by_class) == 1 else columns.positive
+        if columns.positive and (len(by_class) > 1 or positive != columns.positive):
+            raise OptionError(
+                "`{option}` is {positive!r}, and {table} has the probabilities of {classes}. "
+                "Remove it.",
+                option="positive",
+                positive=columns.positive,
+                table=table,
+                classes=tuple(by_class),
+            )
         is_binary = bool(positive) and len(by_class) <= 1
         classes = () if is_binary else tuple(canonical_order(sorted(by_class)))
         answer = None if by_class or wide else columns.prediction
@@ -166,10 +177,10 @@ def _wide(
         if name in listed or (name.startswith(columns.wide) and name != columns.wide)
     )
     found = tuple(name for name in found if name not in {example, columns.label})
-    if len(found) < 2:
+    if len(found) < 2 or (len(listed) > 1 and set(listed) != set(found)):
         raise ColumnError(
-            "{table} has {n_columns} columns that begin with {prefix!r} or are listed in it. "
-            "It has: {listed}. Give --wide the prefix of the columns that are one run each.",
+            "{table} has {n_columns} columns that --wide {prefix!r} names. It has: {listed}. "
+            "Give the prefix of the columns that are one run each, or all their names.",
             table=table,
             n_columns=len(found),
             prefix=columns.wide,

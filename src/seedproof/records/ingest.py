@@ -113,6 +113,7 @@ class Ingest:
         store: Location,
         *,
         names: Sequence[str] | None = None,
+        file_names: Sequence[str] | None = None,
         progress: Phases | None = None,
     ) -> tuple[Message, ...]:
         """Write all runs of the tables into a store.
@@ -120,15 +121,15 @@ class Ingest:
         Args:
             tables: One long table, or several; tables without a run column are one run each.
             store: Where the store is made; runs that are in it already are kept.
-            names: Name of the run in each table without a run column; after their files if
-                omitted.
+            names: Name of the run in each table; tables with a column of runs are then refused.
+            file_names: Names of the tables, for runs that have no other.
             progress: Told how far each phase is.
 
         Returns:
             Notes: what a person should know about how the tables were read.
         """
         with _translated_errors(tables), self._db:
-            read = self._once("read.json", lambda: self._read(tables, names, progress))
+            read = self._once("read.json", lambda: self._read(tables, names, file_names, progress))
             notes = []
             if read["both_given"]:
                 notes.append(
@@ -137,6 +138,14 @@ class Ingest:
                         "Both probabilities and {column!r} were given: predictions are "
                         "taken from the probabilities, the most probable class of each row.",
                         column=self._columns.prediction,
+                    )
+                )
+            if read.get("wide") and not self._columns.wide:
+                notes.append(
+                    Message(
+                        "columns-are-runs",
+                        "Read as one run per column: {columns}.",
+                        columns=tuple(read["wide"][:10]),
                     )
                 )
             pa.default_memory_pool().release_unused()
@@ -149,6 +158,7 @@ class Ingest:
                 least_runs=self._least_runs,
                 classes=self._classes,
                 may_differ=self._may_differ,
+                order=read.get("order", ()),
                 progress=progress,
             )
             kept, dropped = self._once("extras.json", rows.constant_extras)
@@ -175,6 +185,7 @@ class Ingest:
         self,
         tables: Sequence[Path | ArrowStream],
         names: Sequence[str] | None,
+        file_names: Sequence[str] | None,
         progress: Phases | None,
     ) -> dict[str, Any]:
         """Take all rows to disk, gathered by run; what was found on the way."""
@@ -190,13 +201,20 @@ class Ingest:
         )
         scans = [scanner.scan(table) for table in tables]
         roles = self._roles(scans)
-        both_given = self._are_both_given(scans, roles)
-        shaped = [long_form(scan, roles) for scan in scans]
+        both_given, first_roles = self._are_both_given(scans, roles), roles
+        shaped = [long_form(scan, roles, may_differ=self._may_differ) for scan in scans]
         scans, roles = [scan for scan, _ in shaped], shaped[0][1]
         if roles.positive is not None:
-            roles = with_both_classes(roles, self._labels(scans, roles))
+            roles = with_both_classes(roles, self._labels(scans, roles), self._classes)
         roles = named_classes(roles, self._classes)
-        gathered = self._gather(scans, roles, names, progress)
+        if names is not None and roles.run is not None:
+            raise ColumnError(
+                "The runs are named from outside, and {table} has a column {column!r} for them as "
+                "well. Remove one.",
+                table=scans[0].title,
+                column=roles.run,
+            )
+        gathered = self._gather(scans, roles, names or file_names, progress)
         for table, state in zip(tables, before, strict=True):
             if _state(table) != state:
                 raise UnreadableError(
@@ -210,6 +228,8 @@ class Ingest:
         )
         return {
             "both_given": both_given,
+            "wide": list(first_roles.wide),
+            "order": list(names or ()),
             "roles": vars(roles),
             "precision": vars(precision),
             "gathered": gathered.as_dict(),
@@ -219,7 +239,8 @@ class Ingest:
         found = [Roles.find(list(scan.types), self._columns, table=scan.title) for scan in scans]
         first = found[0]
         for scan, roles in zip(scans, found, strict=True):
-            if (roles.run is None) != (first.run is None) or roles.classes != first.classes:
+            both = [(one.run, one.classes, one.wide, one.positive) for one in (first, roles)]
+            if both[0] != both[1]:
                 raise ColumnError(
                     "{table} and {other_table} differ in their columns for runs or "
                     "classes. Give all files the same columns.",
@@ -237,6 +258,8 @@ class Ingest:
         if is_one_run and len(scans) == 1 and self._least_runs > 1:
             names = list(scans[0].types)
             better = suggested(names, self._columns.changed())
+            if better is None or not {"run", "wide"} & better.keys():
+                better = None
             raise ColumnError(
                 "{table} has no column {column!r} that says which training a row is from. "
                 "It has: {listed}. {advice}",
@@ -244,11 +267,8 @@ class Ingest:
                 column=self._columns.run,
                 listed=shown(names),
                 columns=tuple(names),
-                suggestion=better if better and {"run", "wide"} & better.keys() else None,
-                advice=advice(
-                    better if better and {"run", "wide"} & better.keys() else None,
-                    "--run NAME, give one file per run",
-                ),
+                suggestion=better,
+                advice=advice(better, "--run NAME or --wide PREFIX, give one file per run"),
             )
         shared = [name for name in first.extras if all(name in roles.extras for roles in found)]
         return Roles(**(vars(first) | {"extras": tuple(shared)}))

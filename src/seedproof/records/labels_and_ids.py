@@ -11,6 +11,7 @@ from seedproof.errors import (
     DtypeError,
     DuplicateExampleError,
     MissingValueError,
+    OptionError,
     SeedproofError,
     ShapeError,
     UnknownLabelError,
@@ -20,6 +21,9 @@ from seedproof.records.location import is_unicode
 from seedproof.records.schema import UNLABELED
 from seedproof.records.shards import canonical_order, is_integer
 from seedproof.typing import IntArray
+
+# What the other of two classes is called, where no label says so.
+OPPOSITES = {"1": "0", "0": "1", "true": "false", "True": "False", "yes": "no", "no": "yes"}
 
 
 def column(values: npt.ArrayLike) -> npt.NDArray[np.generic]:
@@ -163,30 +167,47 @@ def index_names(classes: Sequence[str]) -> dict[str, str]:
     return {str(index): name for index, name in enumerate(classes)}
 
 
-def both_classes(positive: str, labels: Sequence[str]) -> tuple[str, ...]:
+def both_classes(
+    positive: str, labels: Collection[str], classes: Sequence[str] | None = None
+) -> tuple[str, tuple[str, ...]]:
     """Names of two classes, of which one is known.
 
     Args:
-        positive: The class whose probability is known.
+        positive: The class whose probability is known, by name or index.
         labels: The gold classes that occur.
+        classes: Names of both classes, if they are given.
 
     Returns:
-        Both in canonical order; the other is the other label, or "0" for "1", or "not" this one.
+        The positive class, and both in canonical order. If they are not given, the other one is
+        the other label, or "0" for "1", or "not" the positive one.
 
     Raises:
-        UnknownLabelError: There are other labels than those of two classes.
+        OptionError: The positive class is none of those that are given.
+        UnknownLabelError: The labels are not those of two classes with the positive one.
     """
+    if classes is not None:
+        names = unique_names(classes, 2, "class", ClassesError)
+        place = class_places(names).get(positive)
+        if place is None:
+            raise OptionError(
+                "`{option}` is {positive!r}, which is none of the classes {classes}.",
+                option="positive",
+                positive=positive,
+                classes=names,
+            )
+        return names[place], tuple(canonical_order(sorted(names)))
+    opposite = OPPOSITES.get(positive, f"not {positive}")
     others = sorted({*labels} - {positive})
-    if len(others) > 1:
+    if len(others) > 1 or (others and positive not in labels and others != [opposite]):
         raise UnknownLabelError(
-            "The probability is that of {positive!r} against one other class, and there are more "
-            "labels: {labels}. Give one probability per class.",
+            "The probability is that of {positive!r} against one other class, and the labels are "
+            "{labels}. Name the positive class as the labels do: --positive CLASS, or positive= in "
+            "Python; with more than two classes give one probability per class.",
             positive=positive,
-            labels=tuple(others[:5]),
+            labels=tuple(sorted(labels)[:5]),
         )
-    usual = {"1": "0", "true": "false", "True": "False", "yes": "no"}
-    other = others[0] if others else usual.get(positive, f"not {positive}")
-    return tuple(canonical_order(sorted([positive, other])))
+    other = others[0] if others else opposite
+    return positive, tuple(canonical_order(sorted([positive, other])))
 
 
 def label_indices(gold: npt.NDArray[np.generic], classes: tuple[str, ...]) -> IntArray:

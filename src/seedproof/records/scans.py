@@ -356,19 +356,24 @@ def run_names(paths: Sequence[Path | None]) -> list[str]:
         paths: The files; None for a table in memory.
 
     Returns:
-        The files' names without endings, or with them, or their folders' names: whatever first
-        tells all of them apart. Their positions if nothing does.
+        The files' names without endings, or with them, or their folders' names, or their paths
+        below the folder that holds all of them: whatever first tells all of them apart. Their
+        positions for tables in memory.
     """
     found = [path for path in paths if path is not None]
-    if len(found) == len(paths):
-        for names in (
-            [path.name.split(".")[0] for path in found],
-            [path.name for path in found],
-            [path.absolute().parent.name for path in found],
-        ):
-            if len(set(names)) == len(names):
-                return names
-    return [str(index) for index in range(len(paths))]
+    if len(found) < len(paths) or not found:
+        return [str(index) for index in range(len(paths))]
+    folders = [path.absolute().parent for path in found]
+    above = Path(os.path.commonpath(folders))
+    for names in (
+        [path.name.split(".")[0] for path in found],
+        [path.name for path in found],
+        [folder.name for folder in folders],
+        [folder.relative_to(above).as_posix() for folder in folders],
+    ):
+        if len(set(names)) == len(names):
+            return names
+    return [(path.absolute().relative_to(above)).as_posix() for path in found]
 
 
 def quote_name(column: str) -> str:

@@ -10,12 +10,13 @@ from seedproof.records.scans import Scan, quote_name, text_of
 from seedproof.records.shards import canonical_order
 
 
-def long_form(scan: Scan, roles: Roles) -> tuple[Scan, Roles]:
+def long_form(scan: Scan, roles: Roles, *, may_differ: bool = False) -> tuple[Scan, Roles]:
     """A table with a column per run as one with a row per run and example.
 
     Args:
         scan: The table.
         roles: What its columns are.
+        may_differ: Whether runs may lack examples: then an empty cell is a missing row.
 
     Returns:
         Both as they are for a long table; as they came for one.
@@ -31,43 +32,61 @@ def long_form(scan: Scan, roles: Roles) -> tuple[Scan, Roles]:
         f"SELECT * FROM (SELECT {inner} FROM ({scan.sql})) "
         f"UNPIVOT INCLUDE NULLS ({quote_name(answer)} FOR {quote_name(run)} IN ({columns}))"
     )
-    types = {name: scan.types[name] for name in kept} | dict.fromkeys((run, answer), "VARCHAR")
     n_rows = None if scan.n_rows is None else scan.n_rows * len(roles.wide)
+    if may_differ:
+        sql, n_rows = f"SELECT * FROM ({sql}) WHERE {quote_name(answer)} IS NOT NULL", None
+    types = {name: scan.types[name] for name in kept} | dict.fromkeys((run, answer), "VARCHAR")
     long = replace(scan, sql=sql, types=types, half=frozenset(), n_rows=n_rows)
     return long, replace(roles, run=run, prediction=answer, wide=())
 
 
-def with_both_classes(roles: Roles, labels: Sequence[str]) -> Roles:
+def with_both_classes(
+    roles: Roles, labels: Sequence[str], classes: Sequence[str] | None = None
+) -> Roles:
     """Roles of a table with one probability per row, as those of a table with two.
 
     Args:
         roles: What the columns are.
         labels: The gold classes that occur.
+        classes: Names of both classes, if they are given.
 
     Returns:
         The same column for both classes; as they came for any other table.
-
-    Raises:
-        UnknownLabelError: There are other labels than those of two classes.
     """
     if roles.positive is None:
         return roles
     column = roles.probs[0] if roles.probs else roles.prediction
-    classes = both_classes(roles.positive, labels)
-    return replace(roles, probs=(str(column),) * 2, classes=classes, prediction=None)
+    positive, names = both_classes(roles.positive, labels, classes)
+    return replace(
+        roles, probs=(str(column),) * 2, classes=names, prediction=None, positive=positive
+    )
 
 
 def named_classes(roles: Roles, classes: Sequence[str] | None) -> Roles:
-    """Roles whose probability columns have names instead of indices, if names are given."""
-    if classes is None or not roles.classes:
+    """Roles whose probability columns have names instead of indices.
+
+    Args:
+        roles: What the columns are.
+        classes: Names of the classes; None if the columns have them.
+
+    Returns:
+        Columns in the canonical order of the names.
+
+    Raises:
+        ClassesError: The names are not those of the columns.
+    """
+    if classes is None or not roles.classes or roles.positive is not None:
         return roles
-    names = index_names(unique_names(classes, len(classes), "class", ClassesError))
-    found = {
-        names.get(name, name): column
-        for name, column in zip(roles.classes, roles.probs, strict=True)
-    }
+    wanted = unique_names(classes, len(classes), "class", ClassesError)
+    names = index_names(wanted)
+    pairs = zip(roles.classes, roles.probs, strict=True)
+    found = {names.get(name, name): column for name, column in pairs}
+    if set(found) != set(wanted):
+        raise ClassesError(
+            "The classes {classes} do not name those of the columns, {columns}. Give one name per "
+            "column, or leave them out.",
+            classes=wanted,
+            columns=roles.classes,
+        )
     ordered = tuple(canonical_order(sorted(found)))
-    positive = None if roles.positive is None else names.get(roles.positive, roles.positive)
-    return replace(
-        roles, classes=ordered, probs=tuple(found[name] for name in ordered), positive=positive
-    )
+    return replace(roles, classes=ordered, probs=tuple(found[name] for name in ordered))

@@ -197,7 +197,11 @@ def natural_order(names: list[str]) -> list[str]:
 
 def _natural(name: str) -> tuple[list[tuple[int, int, bytes]], bytes]:
     parts = [part for part in re.split(r"(\d+)", name) if part]
-    key = [(0, int(part), b"") if part.isdecimal() else (1, 0, part.encode()) for part in parts]
+    key = []
+    for part in parts:
+        digits = part.lstrip("0")
+        is_number = part.isdecimal() and part.isascii()
+        key.append((0, len(digits), digits.encode()) if is_number else (1, 0, part.encode()))
     return key, name.encode()
 
 

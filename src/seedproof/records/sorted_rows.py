@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     import duckdb
 
 MAX_CLASSES = MAX_RUNS = MAX_NAMES
+# So many different numbers between 0 and 1 are probabilities, however rounded.
+MOST_ROUND = 10
 # The split that tables are about.
 SPLIT = "all"
 NUMBER_TEXT = re.compile(r"^-?\d*\.?\d+(e[+-]?\d+)?$", re.IGNORECASE)
@@ -82,6 +84,7 @@ class SortedRows:
         least_runs: How many runs there must be.
         classes: Names of the classes, where the tables have their indices.
         may_differ: Whether runs may lack examples of others.
+        order: Names of the runs in their order; natural order if omitted.
         progress: Told how many rows are sorted and written.
     """
 
@@ -96,11 +99,13 @@ class SortedRows:
         least_runs: int = 2,
         classes: Sequence[str] | None = None,
         may_differ: bool = False,
+        order: Sequence[str] = (),
         progress: Phases | None = None,
     ) -> None:
         self._least_runs = least_runs
         self._named = classes
         self._may_differ = may_differ
+        self._order = order
         self._db = db
         self._gathered = gathered
         self._folder = folder
@@ -144,7 +149,7 @@ class SortedRows:
         return n_rows
 
     def _find_runs(self) -> list[str]:
-        runs = natural_order(list(self._gathered.names["r"]))
+        runs = list(self._order) or natural_order(list(self._gathered.names["r"]))
         if len(runs) > MAX_RUNS:
             raise ColumnError(
                 "The column {column!r} has more than {at_most:,} different values, so "
@@ -405,7 +410,8 @@ class SortedRows:
             )
             raise MissingExampleError(
                 "Run {run!r} lacks {n_missing} of {n_examples} examples, such as {example!r}. "
-                "Give every run the same examples.",
+                "Give every run the same examples, or drop those that some run lacks with "
+                "--common-examples (common_examples=True in Python).",
                 run=run,
                 n_missing=n_missing,
                 n_examples=total,
@@ -432,7 +438,16 @@ def _run_id(name: str) -> str:
 
 
 def _refuse_regression(predictions: Sequence[str], n_rows: int) -> None:
-    """Numbers that hardly ever repeat are no classes."""
+    """Refuse numbers that hardly ever repeat, and probabilities: they are not classes."""
+    if len(predictions) > MOST_ROUND and all(NUMBER_TEXT.match(name) for name in predictions):
+        numbers = [float(name) for name in predictions]
+        if min(numbers) >= 0 and max(numbers) <= 1:
+            raise DtypeError(
+                "Predictions such as {prediction!r} look like probabilities. Name the class that "
+                "they are the probability of: --positive CLASS, or positive= in Python.",
+                prediction=predictions[0],
+                option="positive",
+            )
     if len(predictions) <= n_rows / 2 or all(WHOLE_TEXT.match(name) for name in predictions):
         return
     if all(NUMBER_TEXT.match(name) for name in predictions):

@@ -74,6 +74,10 @@ class GateReport(Result):
         """`pass`, `fail` or `investigate`."""
         return self.result.outcome
 
+    def __bool__(self) -> bool:
+        """Whether the gate passed, so that `assert sp.gate(...)` means what it says."""
+        return self.outcome == "pass"
+
     @property
     def exit_code(self) -> int:
         """0, 1 or 3."""

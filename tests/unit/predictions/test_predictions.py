@@ -22,6 +22,7 @@ from seedproof.errors import (
 )
 from seedproof.records.manifest import RunManifest
 from seedproof.records.reader import Store
+from seedproof.records.resumable_ingest import ingest_tables
 from seedproof.testing.errors import WithFields
 
 ANSWERS = np.array([["a", "b", "b", "a"], ["a", "a", "b", "a"], ["a", "b", "b", "b"]])
@@ -486,3 +487,192 @@ def test_option_that_does_not_exist_is_answered_with_a_close_one():
         sp.measure(ANSWERS, lables=LABELS)
 
     assert "`labels`" in str(caught.value)
+
+
+# ------------------------------------------------------------------------- what must not be guessed
+
+
+def test_ids_of_other_types_are_matched_across_shards(tmp_path):
+    """Numbers in one run and text in another are in another order: rows must still fit."""
+    n = 150_000
+    answers = np.random.default_rng(0).integers(0, 2, n)
+    np.savez(tmp_path / "a.npz", predictions=answers, ids=np.arange(n))
+    texts = np.array([*map(str, range(n)), "extra"])
+    np.savez(tmp_path / "b.npz", predictions=np.append(answers, 0), ids=texts)
+
+    report = sp.measure([tmp_path / "a.npz", tmp_path / "b.npz"], common_examples=True)
+
+    assert report.measurement.n_examples == n
+    assert report["flip_rate"].value == 0
+
+
+def test_one_number_next_to_predictions_is_not_a_class():
+    """A column such as p_max says how sure a model is."""
+    table = long_table().append_column("p_max", pa.array(np.linspace(0.5, 1, 12)))
+
+    assert sp.Predictions.from_table(table).kind == "labels"
+    assert figures(sp.Predictions.from_table(table)) == figures(SHAPES["arrays"]())
+
+
+@pytest.mark.parametrize(
+    "names", [("annotator_1", "annotator_2"), ("q1", "q2"), ("label_1", "label_2")]
+)
+def test_numbered_columns_are_not_taken_for_runs_unless_named_so(names):
+    """They are asked for by name."""
+    table = pa.table({"id": IDS, "label": LABELS, **dict.fromkeys(names, LABELS)})
+
+    with pytest.raises(ColumnError) as caught:
+        sp.Predictions.from_table(table)
+
+    assert caught.value.fields["suggestion"]["wide"]
+
+
+def test_wide_reading_is_noted_and_not_done_next_to_predictions():
+    """Runs, or a prediction of another name: not both."""
+    assert [note.code for note in SHAPES["wide-table"]().notes] == ["columns-are-runs"]
+    table = wide_table().append_column("pred", pa.array(LABELS))
+    with pytest.raises(ColumnError):
+        sp.Predictions.from_table(table)
+
+
+def test_rounded_probabilities_are_not_classes():
+    """A hundred different numbers between 0 and 1."""
+    rng = np.random.default_rng(0)
+    columns = {f"seed_{i}": np.round(rng.random(500), 2) for i in range(5)}
+
+    with pytest.raises(DtypeError, check=WithFields(option="positive")):
+        sp.Predictions.from_table(pa.table({"id": range(500), **columns}))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"positive": "il", "classes": ["well", "ill"]},
+        {"positive": "il", "labels": ["well", "ill", "ill"]},
+        {"positive": "ill", "classes": "ab"},
+        {"positive": "ill", "classes": ["well", "ill", "dead"]},
+    ],
+    ids=["typo-in-classes", "typo-in-labels", "text", "three"],
+)
+def test_positive_class_must_be_one_of_two(options):
+    """A typo never turns the probabilities around."""
+    with pytest.raises(sp.SeedproofError):
+        sp.Predictions.from_arrays(RISKS, **options)
+
+
+def test_tables_know_the_positive_class_by_name_or_index():
+    """As arrays do."""
+    table = pa.table({"id": [0, 1, 2], "label": [0, 1, 1], "s0": RISKS[0], "s1": RISKS[1]})
+    by_name = sp.Predictions.from_table(table, positive="ill", classes=["well", "ill"])
+    by_index = sp.Predictions.from_table(table, positive="1", classes=["well", "ill"])
+
+    for predictions in (by_name, by_index):
+        assert predictions.labels.to_pylist() == ["well", "ill", "ill"]
+        np.testing.assert_allclose(predictions.source.shard(0).probs[..., 0], RISKS, rtol=1e-6)
+    three = long_table().drop_columns("prediction")
+    for name in "abc":
+        three = three.append_column(f"p_{name}", pa.array([1 / 3] * 12))
+    with pytest.raises(OptionError, check=WithFields(option="positive")):
+        sp.Predictions.from_table(three, positive="b")
+
+
+def test_files_with_other_columns_are_refused(tmp_path):
+    """Wide files of other runs, and probabilities of other classes."""
+    pq.write_table(wide_table(), tmp_path / "a.parquet")
+    pq.write_table(wide_table().drop_columns("seed_3"), tmp_path / "b.parquet")
+
+    with pytest.raises(ColumnError):
+        sp.Predictions.load(tmp_path)
+    with pytest.raises(ColumnError, check=WithFields(n_columns=2)):
+        sp.Predictions.from_table(wide_table(), columns=sp.Columns(wide="seed_2,seed_3,seed_4"))
+
+
+def test_empty_cell_of_a_wide_table_is_a_missing_example():
+    """Refused, or dropped on request."""
+    table = pa.table({"id": [1, 2, 3], "seed_0": ["a", "b", None], "seed_1": ["a", "a", "b"]})
+
+    with pytest.raises(sp.SeedproofError):
+        sp.measure(table)
+    assert sp.Predictions.from_table(table, common_examples=True).ids.to_pylist() == [1, 2]
+
+
+def test_runs_of_several_folders_keep_their_paths(tmp_path):
+    """Two sweeps in one folder: named apart, with a note."""
+    for day in ("monday", "tuesday"):
+        for run in ("0", "1"):
+            folder = tmp_path / day / run
+            folder.mkdir(parents=True)
+            pq.write_table(frames()[int(run)], folder / "preds.parquet")
+
+    predictions = sp.Predictions.load(tmp_path)
+
+    assert predictions.runs == ("monday/0", "monday/1", "tuesday/0", "tuesday/1")
+    assert [note.code for note in predictions.notes] == ["several-folders"]
+
+
+def test_runs_are_paired_by_name_whatever_their_order():
+    """The second arm has them backwards."""
+    rng = np.random.default_rng(0)
+    base, arm = rng.integers(0, 2, (2, 8, 200))
+    names = [f"seed_{i}" for i in range(8)]
+    forwards = dict(zip(names, arm, strict=True))
+    backwards = dict(reversed(forwards.items()))
+
+    found, expected = (
+        sp.compare({"a": dict(zip(names, base, strict=True)), "b": other}, paired=True)
+        for other in (backwards, forwards)
+    )
+
+    assert found.arms[0].is_paired
+    assert found.to_json() == expected.to_json()
+
+
+def test_swapped_axes_are_called_that():
+    """Labels fit the first axis; one run alone has no axis of runs."""
+    with pytest.raises(ShapeError, check=WithFields(n_labels=4)):
+        sp.measure(ANSWERS.T, labels=LABELS)
+    with pytest.raises(ShapeError, check=WithFields(shape=(5, 2))):
+        sp.measure(np.full((5, 2), 0.5))
+
+
+@pytest.mark.parametrize("kind", ["arrays", "frames", "files", "stores"])
+def test_every_verb_works_with_every_kind_of_input(kind, tmp_path):
+    """Labels, ids and classes come with arrays, frames, files and stores."""
+    arms = {}
+    for name, answers in (("a", ANSWERS), ("b", ANSWERS[::-1])):
+        table = long_table(answers=answers)
+        path = tmp_path / f"{name}.parquet"
+        pq.write_table(table, path)
+        if kind == "stores":
+            ingest_tables([path], tmp_path / name)
+        arms[name] = {
+            "arrays": sp.Predictions.from_arrays(answers, labels=LABELS, ids=IDS, runs=NAMES),
+            "frames": table,
+            "files": path,
+            "stores": tmp_path / name,
+        }[kind]
+
+    compared = sp.compare(arms)
+
+    assert compared.effect("b", "accuracy").value == pytest.approx(0.0)
+    assert compared.arms[0].measurement.classes == ("a", "b")
+    assert sp.gate(arms["a"], max={"flip_rate": 1.0}).outcome == "pass"
+    assert sp.compare_versions(arms["a"], arms["b"])["accuracy_change"].value == pytest.approx(0.0)
+    assert sp.compare_versions(arms["a"], arms["b"]).examples["example"].to_pylist() == IDS
+
+
+def test_series_mixed_lists_and_paths_by_name(tmp_path):
+    """Columns are arrays; paths may be given by the names of the runs."""
+    import pandas as pd
+
+    series = {name: pd.Series(answers) for name, answers in zip(NAMES, ANSWERS, strict=True)}
+    assert sp.Predictions.load(series, labels=LABELS).runs == tuple(NAMES)
+    assert len(sp.Predictions.load(list(series.values())).runs) == 3
+    for name, frame in zip(("z", "b"), frames(), strict=False):
+        pq.write_table(frame, tmp_path / f"{name}.parquet")
+    paths = {name: tmp_path / f"{name}.parquet" for name in ("z", "b")}
+    assert sp.Predictions.load(paths).runs == ("z", "b")
+    with pytest.raises(DtypeError):
+        sp.Predictions.load([str(paths["z"]), frames()[0]])
+    with pytest.raises(ColumnError, check=WithFields(column="run")):
+        sp.Predictions.load({"x": long_table(), "y": long_table()})

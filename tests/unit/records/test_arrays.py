@@ -255,7 +255,7 @@ def test_number_of_no_axis_shows_its_shape():
 @pytest.mark.parametrize(
     ("options", "error", "fields"),
     [
-        ({"labels": [0, 1]}, ShapeError, {"shape": (2,), "n_examples": 3}),
+        ({"labels": [0]}, ShapeError, {"shape": (1,), "n_examples": 3}),
         ({"labels": [[0], [1], [0]]}, ShapeError, {"shape": (3, 1)}),
         ({"labels": [0, 1, 2]}, UnknownLabelError, {"label": "2", "n_classes": 2, "shown": "0, 1"}),
         ({"labels": [0, 1, 0.5]}, UnknownLabelError, {"label": "0.5"}),

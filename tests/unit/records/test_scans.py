@@ -119,7 +119,7 @@ def test_a_character_on_the_edge_of_the_header_is_no_error(header, monkeypatch):
         (["seed0.csv.gz", "seed1.parquet"], ["seed0", "seed1"]),
         (["seed.1.csv", "seed.2.csv"], ["seed.1.csv", "seed.2.csv"]),
         (["seed0/t.csv", "seed1/t.csv"], ["seed0", "seed1"]),
-        (["a/b/t.csv", "c/b/t.csv"], ["0", "1"]),
+        (["a/b/t.csv", "c/b/t.csv"], ["a/b", "c/b"]),
         ([None, "t.csv"], ["0", "1"]),
     ],
     ids=["stems", "packed", "dots", "folders", "equal", "in-memory"],
