@@ -109,7 +109,10 @@ def right_figures(cells: Cells, columns: Columns) -> Right:
         for name in names
         if name.startswith(columns.probs) and name != columns.probs and name not in taken
     }
-    demand(len(by_class) != 1, "one probability column")
+    if len(by_class) == 1:
+        if columns.prediction not in names:
+            raise Unsure  # the probability of one of two classes
+        by_class = {}
     demand(bool(by_class) or columns.prediction in names, "no prediction")
     runs, examples = cells.column(columns.run), cells.column(columns.example)
     demand(None not in runs and None not in examples, "an empty run or id")

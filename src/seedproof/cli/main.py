@@ -61,7 +61,7 @@ add_plugins(app)
 
 
 @cache
-def _command() -> Callable[[], object]:
+def _command() -> Callable[..., object]:
     """All verbs with their options: made once, for who calls `main` more than once."""
     return typer.main.get_command(app)
 
@@ -69,7 +69,7 @@ def _command() -> Callable[[], object]:
 def main() -> None:
     """Run the command line; an error of ours is one line and exit code 2."""
     try:
-        _command()()
+        _command()(prog_name="seedproof")
     except SeedproofError as error:
         from seedproof.messages import Message, printable
 

@@ -142,6 +142,7 @@ def _reading(given: dict[str, Any]) -> "LoadOptions":
     columns = Columns(**{name: given.pop(name) for name in _COLUMNS})
     given["classes"] = listed([given["classes"]] if given["classes"] else None)
     given["slices"] = listed(given["slices"])
+    given["positive"] = given["positive"] or None
     return {"columns": columns, **given}  # type: ignore[typeddict-item] # by the table above
 
 
