@@ -24,11 +24,13 @@ TRACED = (
     "golden/",
     "integration/test_bad_input.py",
     "integration/test_choice_of_metrics.py",
+    "integration/test_column_names.py",
     "integration/test_damaged_stores.py",
     "integration/test_inputs.py",
     "unit/comparison/arms/",
     "unit/measurement/",
     "unit/metrics/",
+    "unit/predictions/",
     "unit/records/",
 )
 COVERAGE = pytest.StashKey()
