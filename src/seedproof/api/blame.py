@@ -6,17 +6,16 @@ from typing import Unpack
 from seedproof.comparison.blame.compute import blame_runs
 from seedproof.errors import NotFoundError, OptionError
 from seedproof.predictions.options import LoadOptions
-from seedproof.predictions.predictions import Predictions, load
+from seedproof.predictions.predictions import Loadable, load
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
 from seedproof.report.blame import BlameReport
+from seedproof.report.result import Result
 
 MADE_BY = "give a store made by `seedproof run TARGET --blame 10`"
 
 
-def blame(
-    target: Predictions | str | os.PathLike[str] | Location, **options: Unpack[LoadOptions]
-) -> BlameReport:
+def blame(target: Loadable, **options: Unpack[LoadOptions]) -> BlameReport:
     """Find which source of randomness causes the flips of a study.
 
     The runs must share some of their seeds, as those of `SeedPlan.blocks` do.
@@ -51,14 +50,18 @@ def blame(
                 place=place,
                 made_by=MADE_BY,
             )
-        target = load(place, options, least_runs=2)
-    elif isinstance(target, Predictions):
-        target = load(target, options, least_runs=2)
-    if not getattr(getattr(target, "source", None), "manifests", ()):  # an array has neither
-        raise OptionError(
-            "A {type_name} does not hold the seeds of runs: {made_by}.",
-            type_name=type(target).__name__,
-            made_by=MADE_BY,
-        )
-    seeds = [run.seeds for run in target.source.manifests]
-    return BlameReport(blame_runs(target.source, seeds, progress=options.get("progress")))
+    if isinstance(target, Result):
+        raise _no_seeds(target)
+    predictions = load(target, options, least_runs=2)
+    seeds = [run.seeds for run in predictions.source.manifests]
+    if not seeds:
+        raise _no_seeds(target)
+    return BlameReport(blame_runs(predictions.source, seeds, progress=options.get("progress")))
+
+
+def _no_seeds(target: object) -> OptionError:
+    return OptionError(
+        "The input, of type {type_name}, does not hold the seeds of its runs: {made_by}.",
+        type_name=type(target).__name__,
+        made_by=MADE_BY,
+    )

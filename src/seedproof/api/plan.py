@@ -27,8 +27,8 @@ from seedproof.stats.power import (
 )
 from seedproof.typing import is_count
 
-# What is shown where nobody said how many seeds there are, and what a flip rate is assumed to vary
-# by where nobody said: runs that are alike, and runs whose threshold drifts.
+# Numbers of seeds to show if none is given, and coefficients of variation to assume if none is
+# known: runs that are alike, and runs whose threshold drifts.
 SEVERAL = (5, 10, 20, 50)
 USUAL_CVS = (0.1, 0.3)
 

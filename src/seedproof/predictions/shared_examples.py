@@ -13,7 +13,13 @@ from seedproof.messages import Message
 from seedproof.records.arrow import to_numpy
 from seedproof.records.manifest import RunManifest
 from seedproof.records.schema import UNLABELED, Kind
-from seedproof.records.shards import Shard, ShardSource, TopProbs, canonical_order
+from seedproof.records.shards import (
+    Shard,
+    ShardSource,
+    TopProbs,
+    WrappedShards,
+    canonical_order,
+)
 from seedproof.typing import IntArray
 
 
@@ -61,7 +67,7 @@ def note_on_dropped(n_kept: int, n_all: int) -> Message | None:
     )
 
 
-class SubsetShards(ShardSource):
+class SubsetShards(WrappedShards):
     """Some examples of a source.
 
     Args:
@@ -70,9 +76,7 @@ class SubsetShards(ShardSource):
     """
 
     def __init__(self, source: ShardSource, ids: pa.Array) -> None:
-        self._source = source
-        self.runs, self.classes, self.kind = source.runs, source.classes, source.kind
-        self.rows_per_shard = source.rows_per_shard
+        super().__init__(source)
         mine = example_ids(source)
         self._ids = ids
         self._positions: IntArray = to_numpy(
@@ -87,19 +91,14 @@ class SubsetShards(ShardSource):
     @property
     def n_labeled(self) -> int:
         """Number of them with a gold label."""
-        if self._source.n_labeled in {0, self._source.n_examples}:
-            return self.n_examples if self._source.n_labeled else 0
+        if self.source.n_labeled in {0, self.source.n_examples}:
+            return self.n_examples if self.source.n_labeled else 0
         return sum(self.counts(index)[1] for index in range(self.n_shards))
 
     @property
     def manifests(self) -> tuple[RunManifest, ...]:
         """Seeds, versions and times of each run."""
-        return self._source.manifests
-
-    @property
-    def extras(self) -> tuple[str, ...]:
-        """Names of the further columns."""
-        return self._source.extras
+        return self.source.manifests
 
     def shard(self, index: int) -> Shard:
         """Rows of one shard, from as many shards of the source as they lie in."""
@@ -108,7 +107,7 @@ class SubsetShards(ShardSource):
         wanted = self._positions[chosen]
         homes = wanted // size
         pieces = [
-            self._source.shard(int(home)).rows(wanted[homes == home] - home * size)
+            self.source.shard(int(home)).rows(wanted[homes == home] - home * size)
             for home in np.unique(homes)
         ]
         # Ids that are numbers in one run and text in another are in another order there.
@@ -224,7 +223,7 @@ def on_shared_examples(sources: Sequence[ShardSource]) -> tuple[ShardSource, lis
     return stacked, notes
 
 
-class OrderedShards(ShardSource):
+class OrderedShards(WrappedShards):
     """The same runs in another order.
 
     Args:
@@ -233,29 +232,13 @@ class OrderedShards(ShardSource):
     """
 
     def __init__(self, source: ShardSource, order: Sequence[int]) -> None:
-        self._source, self._order = source, list(order)
+        super().__init__(source)
+        self._order = list(order)
         self.runs = tuple(source.runs[position] for position in order)
-        self.classes, self.kind = source.classes, source.kind
-        self.rows_per_shard = source.rows_per_shard
-
-    @property
-    def n_examples(self) -> int:
-        """Number of examples."""
-        return self._source.n_examples
-
-    @property
-    def n_labeled(self) -> int:
-        """Number of examples with a gold label."""
-        return self._source.n_labeled
-
-    @property
-    def extras(self) -> tuple[str, ...]:
-        """Names of the further columns."""
-        return self._source.extras
 
     def shard(self, index: int) -> Shard:
         """Rows of one shard, runs in this order."""
-        shard, order = self._source.shard(index), self._order
+        shard, order = self.source.shard(index), self._order
         top = shard.top
         return replace(
             shard,

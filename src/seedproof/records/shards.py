@@ -170,6 +170,34 @@ class ShardSource(ABC):
         return self
 
 
+class WrappedShards(ShardSource):
+    """The shards of another source, changed on the way.
+
+    Args:
+        source: Aligned runs.
+    """
+
+    def __init__(self, source: ShardSource) -> None:
+        self.source = source
+        self.runs, self.classes, self.kind = source.runs, source.classes, source.kind
+        self.rows_per_shard = source.rows_per_shard
+
+    @property
+    def n_examples(self) -> int:
+        """Number of examples in all shards together."""
+        return self.source.n_examples
+
+    @property
+    def n_labeled(self) -> int:
+        """Number of examples with a gold label."""
+        return self.source.n_labeled
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """Names of the further columns."""
+        return self.source.extras
+
+
 def canonical_order(names: list[str]) -> list[str]:
     """Names in an order that does not depend on where they came from: numbers by value."""
     if all(is_integer(name) for name in names):

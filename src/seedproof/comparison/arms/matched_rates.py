@@ -17,7 +17,7 @@ from seedproof.errors import ClassesError, DamagedStoreError, OptionError
 from seedproof.messages import Message
 from seedproof.records.predicted import most_probable
 from seedproof.records.schema import Kind
-from seedproof.records.shards import Shard, ShardSource
+from seedproof.records.shards import Shard, ShardSource, WrappedShards
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
 LEFT_OUT = Message(
@@ -31,7 +31,7 @@ RATE_ESTIMATED = Message(
 )
 
 
-class MatchedShards(ShardSource):
+class MatchedShards(WrappedShards):
     """The same shards with the answers that runs give at their moved thresholds, and no more.
 
     Args:
@@ -42,25 +42,12 @@ class MatchedShards(ShardSource):
         rate: How often runs give the second class, before and after.
     """
 
-    kind = Kind.LABELS
-
     def __init__(
         self, source: ShardSource, cutoffs: FloatArray, last_tied: IntArray, rate: MatchedRate
     ) -> None:
-        self.source, self.rate = source, rate
-        self.cutoffs, self.last_tied = cutoffs, last_tied
-        self.runs, self.classes = source.runs, source.classes
-        self.rows_per_shard = source.rows_per_shard
-
-    @property
-    def n_examples(self) -> int:
-        """Number of examples in all shards together."""
-        return self.source.n_examples
-
-    @property
-    def n_labeled(self) -> int:
-        """Number of examples with a gold label."""
-        return self.source.n_labeled
+        super().__init__(source)
+        self.kind = Kind.LABELS
+        self.cutoffs, self.last_tied, self.rate = cutoffs, last_tied, rate
 
     def shard(self, index: int) -> Shard:
         """Read one shard and apply the thresholds."""
