@@ -9,14 +9,6 @@ def require(module: str, *, extra: str, feature: str) -> None:
     """Check that an optional dependency is installed.
 
     It imports nothing: a plain import follows in the same function, where tools can see it.
-
-    Args:
-        module: Name of the module that is needed.
-        extra: The extra of seedproof that installs it.
-        feature: What needs it, for the message.
-
-    Raises:
-        MissingExtraError: It is not installed.
     """
     if find_spec(module) is None:
         raise MissingExtraError(

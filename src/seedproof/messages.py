@@ -15,17 +15,7 @@ def printable(text: str) -> str:
 
 
 def render(template: str, fields: Mapping[str, object]) -> str:
-    """Return the text of a message.
-
-    Args:
-        template: As for `str.format`, with names of fields only: "{n_runs:,} runs of {arm!r}".
-        fields: A value for each name. Names in a list or tuple are joined by commas. If there are
-            no fields, the template is the text, and its braces mean nothing.
-
-    Returns:
-        The text; template and fields as they are if they do not fit, because a message must never
-        fail while it is shown.
-    """
+    """Return the text of a message."""
     if not fields:
         return template
     try:

@@ -102,15 +102,7 @@ OF_STORES = ("arm", "split", "common_examples", "skip_damaged")
 def reads_predictions(
     verb: Callable[..., None], *, only: Collection[str] | None = None
 ) -> Callable[..., None]:
-    """Give a verb the options for reading predictions, as its argument `reading`.
-
-    Args:
-        verb: A function with a keyword `reading`.
-        only: Names of the options that the verb takes; all if omitted.
-
-    Returns:
-        The verb as typer takes it.
-    """
+    """Give a verb the options for reading predictions, as its argument `reading`."""
     own = [one for one in inspect.signature(verb).parameters.values() if one.name != "reading"]
     shared = [
         inspect.Parameter(
@@ -174,14 +166,7 @@ def n_arms(targets: Sequence[str], *, skip_damaged: bool = False) -> int:
 
 
 def command_with(suggestion: Mapping[str, str]) -> str:
-    """The command as it was typed, with other names of columns.
-
-    Args:
-        suggestion: Names of columns by role.
-
-    Returns:
-        A command that can be typed.
-    """
+    """The command as it was typed, with other names of columns."""
     words, is_value = [], False
     for word in sys.argv[1:]:
         option, sign, _ = word.partition("=")

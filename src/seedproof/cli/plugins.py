@@ -15,11 +15,7 @@ GROUP = "seedproof.verbs"
 
 
 def add_plugins(app: typer.Typer) -> None:
-    """Add the verbs of all installed packages, by name; one that cannot be loaded is skipped.
-
-    Args:
-        app: The command line; a verb that it has already stays what it is.
-    """
+    """Add the verbs of all installed packages, by name; one that cannot be loaded is skipped."""
     known = {_name(command) for command in app.registered_commands}
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         if point.name in known:

@@ -48,20 +48,7 @@ def thresholds(
     *,
     config: Path | None = None,
 ) -> Thresholds:
-    """All limits; those of the command line go before those of a file.
-
-    Args:
-        at_most: `METRIC=LIMIT`, each.
-        at_least: `METRIC=LIMIT`, each.
-        no_worse: `METRIC` or `METRIC=MARGIN`, each.
-        config: A TOML file; those in the current folder are looked for without.
-
-    Returns:
-        Limits by metric.
-
-    Raises:
-        OptionError: Something is not a limit; the message says what is allowed.
-    """
+    """All limits; those of the command line go before those of a file."""
     section = _section(config)
     for key in section.content:
         if key not in KEYS:

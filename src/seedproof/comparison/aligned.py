@@ -15,17 +15,7 @@ from seedproof.typing import IntArray
 def rows_of(
     source: ShardSource, first: int, last: int, read: Callable[[int], Shard] | None = None
 ) -> Shard:
-    """Rows of a source from position `first` to before `last`, across the limits of its shards.
-
-    Args:
-        source: Aligned runs of one side.
-        first: Position of the first row.
-        last: Position behind the last row.
-        read: How a shard is read; from the source without it.
-
-    Returns:
-        These rows as one shard.
-    """
+    """Rows of a source from position `first` to before `last`, across the limits of its shards."""
     size, read = source.rows_per_shard, read or source.shard
     pieces = []
     for index in range(first // size, (last - 1) // size + 1):
@@ -84,19 +74,7 @@ class Aligned:
         return self.sources[0].shard(index)
 
     def beside(self, side: int, first: Shard) -> Shard:
-        """What one side says of the examples of a shard of the first.
-
-        Args:
-            side: Which side.
-            first: A shard of the first side.
-
-        Returns:
-            The same examples in the same order.
-
-        Raises:
-            MissingExampleError: They are other examples.
-            LabelConflictError: They have other gold labels.
-        """
+        """What one side says of the examples of a shard of the first."""
         start = first.index * self.sources[0].rows_per_shard
         found = rows_of(self.sources[side], start, start + len(first), partial(self._read, side))
         if not found.ids.equals(first.ids):

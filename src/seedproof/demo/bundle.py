@@ -67,11 +67,7 @@ class Bundle:
         return digest(self._facts().encode() + arrays)
 
     def save(self, folder: Path) -> None:
-        """Write both files into a folder; equal bundles give equal bytes.
-
-        Args:
-            folder: Where to.
-        """
+        """Write both files into a folder; equal bundles give equal bytes."""
         with zipfile.ZipFile(folder / ARRAYS_FILE, "w") as archive:
             for name in ARRAYS:
                 member = zipfile.ZipInfo(f"{name}.npy")
@@ -82,14 +78,7 @@ class Bundle:
 
     @classmethod
     def load(cls, folder: Path | Traversable | None = None) -> "Bundle":
-        """The bundle in a folder.
-
-        Args:
-            folder: Where from; that of the package without it.
-
-        Returns:
-            The bundle.
-        """
+        """The bundle in a folder."""
         folder = files("seedproof.demo") if folder is None else folder
         facts = json.loads((folder / FACTS_FILE).read_text(encoding="utf-8"))
         with (folder / ARRAYS_FILE).open("rb") as file, np.load(file) as arrays:

@@ -25,18 +25,7 @@ MAX_NAMED = 3
 
 
 def unpack(bundle: Bundle, folder: Path) -> Path:
-    """Write the bundle's runs as a store below a folder; runs that are there are kept.
-
-    Args:
-        bundle: The runs.
-        folder: A folder that does not exist yet, is empty, or is that of an earlier demo.
-
-    Returns:
-        The store's folder.
-
-    Raises:
-        OptionError: The folder holds something else, and nothing was written.
-    """
+    """Write the bundle's runs as a store below a folder; runs that are there are kept."""
     place = folder / STORE
     location = Location.of(place)
     if not _is_ours(bundle, location):

@@ -66,16 +66,7 @@ def check_logged(one: Observed) -> Finding:
 
 
 def check_same(one: Observed, two: Observed, more: Sequence[Observed] = ()) -> Finding:
-    """Check that one seed gives one result, and name what may stand in the way.
-
-    Args:
-        one: A training.
-        two: The same again, with another secret for hashing.
-        more: If those differ: the same with the secret of `one`, and with that of `two`.
-
-    Returns:
-        The finding.
-    """
+    """Check that one seed gives one result, and name what may stand in the way."""
     code = "same-seed-same-bits"
     changes = differences(one, two)
     if changes:
@@ -186,16 +177,7 @@ def _moving(mine: Sequence[SeedCall], theirs: Sequence[SeedCall]) -> list[SeedCa
 
 
 def check_other(one: Observed, others: Sequence[Observed], *, is_repeatable: bool) -> Finding:
-    """Check that the seed matters at all.
-
-    Args:
-        one: A training.
-        others: The same under other seeds.
-        is_repeatable: Whether the same seed gives the same; else nothing follows.
-
-    Returns:
-        The finding.
-    """
+    """Check that the seed matters at all."""
     code = "other-seed-changes-something"
     if not is_repeatable:
         return Finding(code, "skip", NOT_REPEATABLE)
@@ -293,18 +275,7 @@ def check_sources(
     *,
     is_repeatable: bool,
 ) -> Finding:
-    """Check what each source does alone.
-
-    Args:
-        one: A training.
-        alone: The same with another seed for one source, by source.
-        rest: The same with another seed for a source that it does not ask for: what changes, is
-            drawn outside of sources.
-        is_repeatable: Whether the same seed gives the same; else nothing follows.
-
-    Returns:
-        The finding.
-    """
+    """Check what each source does alone."""
     code = "sources-change-something"
     if not is_repeatable:
         return Finding(code, "skip", NOT_REPEATABLE)

@@ -75,24 +75,7 @@ def examine(
     workers: int | None = None,
     on_probe: Callable[[str], None] | None = None,
 ) -> Diagnosis:
-    """Train briefly several times, in fresh processes, and compare.
-
-    Args:
-        target: What is trained.
-        arm: The arm that it is told.
-        arguments: What it is called with.
-        threads: Threads that it may use.
-        steps: Optimizer steps after which a training is ended; all without a number.
-        seconds: Time after which a training is ended; none without a number.
-        workers: How many at a time.
-        on_probe: Told in words what is trained next.
-
-    Returns:
-        An answer to each question.
-
-    Raises:
-        OptionError: The budget is not possible.
-    """
+    """Train briefly several times, in fresh processes, and compare."""
     if steps is not None and not is_count(steps, least=1):
         raise OptionError("{steps!r} steps are not possible. Give 1 or more.", steps=steps)
     if seconds is not None and not 0 < seconds < inf:

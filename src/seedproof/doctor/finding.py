@@ -79,12 +79,6 @@ class Finding:
 def details(value: object) -> Any:  # noqa: ANN401 - whatever JSON knows
     """Return the data of a message: its code and fields, with messages inside resolved too.
 
-    Args:
-        value: A message, or the value of a field.
-
-    Returns:
-        Dictionaries, lists, texts and numbers.
-
     >>> details(Message("late-seed", "{place} seeds too late.", place="train.py:3"))
     {'code': 'late-seed', 'place': 'train.py:3'}
     """

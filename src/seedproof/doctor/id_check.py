@@ -11,16 +11,7 @@ STABLE_IDS = "stable-ids"
 
 
 def check_ids(one: Observed, other: Observed, held: Sequence[Observed] = ()) -> Finding:
-    """Check that predictions of different runs can be compared example by example.
-
-    Args:
-        one: A training.
-        other: The same under other seeds.
-        held: Trainings in which the source `data` has the seed of `one`.
-
-    Returns:
-        The finding.
-    """
+    """Check that predictions of different runs can be compared example by example."""
     if not one.splits or not other.splits:
         return Finding(STABLE_IDS, "skip", Message("nothing-logged", "no predictions were logged"))
     fault = _ids_apart(one, other)

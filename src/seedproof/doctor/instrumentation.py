@@ -238,14 +238,7 @@ def _is_library(path: str) -> bool:
 
 
 def files_below(folders: Iterable[Path]) -> dict[str, tuple[float, int]]:
-    """When each file was changed, and its size, by path; not what is hidden or compiled.
-
-    Args:
-        folders: Where to look, and a few levels below.
-
-    Returns:
-        The facts of at most a few thousand files.
-    """
+    """When each file was changed, and its size, by path; not what is hidden or compiled."""
     found: dict[str, tuple[float, int]] = {}
     for folder in dict.fromkeys(os.path.realpath(folder) for folder in folders):
         device = os.stat(folder).st_dev  # noqa: PTH116 - as below

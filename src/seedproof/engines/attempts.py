@@ -67,14 +67,7 @@ class Attempts:
         self._open: set[int] = set()
 
     def following(self, ahead: int | None = None) -> Attempt | None:
-        """The next try; None while there is nothing to do.
-
-        Args:
-            ahead: How many items may be handed out from the first without an outcome on.
-
-        Returns:
-            A try at an item.
-        """
+        """The next try; None while there is nothing to do."""
         if self._again:
             return self._again.pop()
         first = min(self._open, default=self._n_handed_out)
@@ -87,15 +80,7 @@ class Attempts:
         return attempt
 
     def settled(self, attempt: Attempt, outcome: Outcome[Any]) -> Iterator[Outcome[Any]]:
-        """The outcome of a try if it is the last; none if the item is tried again.
-
-        Args:
-            attempt: The try.
-            outcome: What came of it.
-
-        Yields:
-            At most one outcome.
-        """
+        """The outcome of a try if it is the last; none if the item is tried again."""
         died = outcome.failure is not None and outcome.failure.status == "killed"
         if died and attempt.number <= self._retries:
             self._again.append(replace(attempt, number=attempt.number + 1))

@@ -15,19 +15,7 @@ Maker: TypeAlias = Callable[..., Engine]
 
 
 def build_engine(name: str, **settings: Any) -> Engine:  # noqa: ANN401 - each engine has its own
-    """An engine by its name.
-
-    Args:
-        name: `serial`, `processes`, `ray`, `slurm`, or one that another package adds.
-        **settings: What the engine takes; None is left out.
-
-    Returns:
-        The engine.
-
-    Raises:
-        UnknownNameError: There is no such engine.
-        OptionError: The engine does not know a setting, or needs another.
-    """
+    """An engine by its name."""
     given = {key: value for key, value in settings.items() if value is not None}
     loaders = _loaders()
     if name not in loaders:

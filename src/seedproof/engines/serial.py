@@ -30,16 +30,7 @@ class SerialEngine:
 
 
 def attempt(task: Callable[[Item], Result], item: Item, index: int = 0) -> Outcome[Result]:
-    """The outcome of doing a task here and now.
-
-    Args:
-        task: What to do.
-        item: What to do it with.
-        index: The item's place.
-
-    Returns:
-        Its result, or the exception that it raised.
-    """
+    """The outcome of doing a task here and now."""
     try:
         return Outcome(index, task(item))
     except (KeyboardInterrupt, GeneratorExit):

@@ -31,19 +31,7 @@ class Attention:
     batch_size: int = 32
 
     def __call__(self, model: nn.Module, texts: TokenBatch, /) -> Scores:
-        """The share of attention that each word gets.
-
-        Args:
-            model: Its answer has `attention`, axes (texts, positions).
-            texts: What to explain.
-
-        Returns:
-            One array a text, each with the sum 1.
-
-        Raises:
-            InputError: The model gives no attention.
-            ShapeError: The attention has other axes.
-        """
+        """The share of attention that each word gets."""
         with undisturbed(model), torch.no_grad():
             return to_shares(score_words(texts, self.batch_size, lambda some: _given(model, some)))
 
@@ -90,19 +78,7 @@ class TransformerAttention:
     batch_size: int = 32
 
     def __call__(self, model: nn.Module, texts: TokenBatch, /) -> Scores:
-        """The share of attention that each word gets.
-
-        Args:
-            model: A model of Hugging Face.
-            texts: What to explain.
-
-        Returns:
-            One array a text, each with the sum 1.
-
-        Raises:
-            InputError: It is no model of Hugging Face, or gives no attention.
-            OptionError: It has no such layer, head or position.
-        """
+        """The share of attention that each word gets."""
         if not is_transformer(model):
             raise InputError(
                 "{type_name} is no model of Hugging Face. For others use Attention.",

@@ -75,18 +75,7 @@ class Gradients:
         require("captum", extra="explain", feature="Explaining by gradients")
 
     def __call__(self, model: nn.Module, texts: TokenBatch, /) -> Scores:
-        """How much each word moves the prediction.
-
-        Args:
-            model: Has the module `embedding`, and `score` if the graph is cut at the attention.
-            texts: What to explain.
-
-        Returns:
-            One array a text.
-
-        Raises:
-            InputError: The model lacks a module, or does not call it once a pass.
-        """
+        """How much each word moves the prediction."""
         embedding = module_of(model, "embedding", "Explaining by gradients")
         with undisturbed(model), _gradients_possible():
             scores = score_words(

@@ -68,15 +68,7 @@ class Lime:
                 )
 
     def __call__(self, model: nn.Module, texts: TokenBatch, /) -> Scores:
-        """The weight of each word in the probability of the class.
-
-        Args:
-            model: The model.
-            texts: What to explain.
-
-        Returns:
-            One array a text.
-        """
+        """The weight of each word in the probability of the class."""
         return self.explain_runs([model], texts)[0]
 
     def explain_runs(self, models: Sequence[nn.Module], texts: TokenBatch) -> list[Scores]:

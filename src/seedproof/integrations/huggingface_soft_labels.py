@@ -82,20 +82,7 @@ class SoftLabelLoss:
     def __call__(
         self, outputs: Any, labels: Tensor | None, num_items_in_batch: Tensor | int | None = None
     ) -> Tensor:
-        """Loss of a batch, as the Trainer wants it.
-
-        Args:
-            outputs: What the model gave.
-            labels: Gold labels and rows, or gold labels.
-            num_items_in_batch: How many labels the whole optimizer step has.
-
-        Returns:
-            The sum over the batch, divided by the number of examples of the step.
-
-        Raises:
-            ShapeError: There are no labels, or they are something else; a training batch has no
-                rows, or one without soft labels.
-        """
+        """Loss of a batch, as the Trainer wants it."""
         logits = outputs["logits"] if isinstance(outputs, Mapping) else outputs[0]
         if labels is None or labels.shape not in (logits.shape[:1], (len(logits), 2)):
             shape = None if labels is None else tuple(labels.shape)

@@ -11,18 +11,7 @@ from seedproof.records.shards import ShardSource
 
 
 def known_metrics(metrics: Collection[str] | None) -> tuple[str, ...] | None:
-    """Names of metrics that there are, each once; others are refused before anything is read.
-
-    Args:
-        metrics: What somebody asked for; None for everything.
-
-    Returns:
-        The names.
-
-    Raises:
-        OptionError: There are none.
-        UnknownNameError: One is no metric.
-    """
+    """Names of metrics that there are, each once; others are refused before anything is read."""
     if metrics is None:
         return None
     if isinstance(metrics, str):
@@ -40,15 +29,7 @@ def known_metrics(metrics: Collection[str] | None) -> tuple[str, ...] | None:
 
 
 def check_allowed(metrics: Collection[str] | None, source: ShardSource) -> None:
-    """Refuse metrics that these predictions do not allow.
-
-    Args:
-        metrics: What somebody asked for; None for everything.
-        source: Aligned runs.
-
-    Raises:
-        OptionError: One needs what is not known.
-    """
+    """Refuse metrics that these predictions do not allow."""
     if metrics is None:
         return
     check_needs(metrics, known(source))

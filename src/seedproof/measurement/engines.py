@@ -28,19 +28,7 @@ def measuring_workers(
 ) -> Workers | None:
     """The workers of an engine.
 
-    Args:
-        engine: `serial`, `processes`, `ray`, one that another package adds, or an engine of your
-            own.
-        n_shards: How many shards there are.
-        workers: How many at a time.
-        address: An existing cluster, for ray.
-
-    Returns:
-        None if everything is done here and now.
-
-    Raises:
-        OptionError: A setting that this engine does not have.
-        UnknownNameError: There is no such engine for measuring.
+    None if everything is done here and now.
     """
     further = further_engines() if isinstance(engine, str) and engine not in NAMES else ()
     for name, value, fits in (

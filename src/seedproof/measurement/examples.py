@@ -16,11 +16,7 @@ PART = re.compile(r"part-\d{6,}\.parquet")
 def example_files(place: Location) -> list[Location]:
     """The files of a table of examples, in the order of their ids.
 
-    Args:
-        place: The file, or the folder.
-
-    Returns:
-        None if there is no table.
+    None if there is no table.
     """
     return [place] if place.is_file() else place.files_inside()
 
@@ -31,14 +27,7 @@ def part_name(index: int) -> str:
 
 
 def clear_examples(place: Location) -> None:
-    """Remove the table that an earlier pass left, so that two are never mixed.
-
-    Args:
-        place: The file, or the folder.
-
-    Raises:
-        OptionError: Other files are there.
-    """
+    """Remove the table that an earlier pass left, so that two are never mixed."""
     is_one = place.is_file()
     found = [place] if is_one else place.files_inside()
     for file in found:
@@ -62,18 +51,7 @@ def _has_examples(file: Location) -> bool:
 
 
 def read_examples(place: Location, columns: Sequence[str] | None = None) -> pa.Table:
-    """The whole table.
-
-    Args:
-        place: The file, or the folder.
-        columns: Which columns; all without them.
-
-    Returns:
-        One row an example.
-
-    Raises:
-        NotFoundError: There is no table any more.
-    """
+    """The whole table."""
     files = example_files(place)
     if not files:
         raise NotFoundError(
@@ -85,15 +63,7 @@ def read_examples(place: Location, columns: Sequence[str] | None = None) -> pa.T
 
 
 def read_parquet(file: Location, columns: Sequence[str] | None = None) -> pa.Table:
-    """A file; `pq.read_table` would load pandas for it.
-
-    Args:
-        file: In Parquet.
-        columns: Which columns; all without them.
-
-    Returns:
-        All rows.
-    """
+    """A file; `pq.read_table` would load pandas for it."""
     with file.files.open_input_file(file.path) as opened, pq.ParquetFile(opened) as content:
         return content.read(columns)
 
@@ -101,15 +71,7 @@ def read_parquet(file: Location, columns: Sequence[str] | None = None) -> pa.Tab
 def example_batches(
     place: Location, columns: Sequence[str] | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The table in pieces, of which one is in memory at a time.
-
-    Args:
-        place: The file, or the folder.
-        columns: Which columns, as far as the table has them; all without them.
-
-    Yields:
-        Rows, in the order of their ids.
-    """
+    """The table in pieces, of which one is in memory at a time."""
     for one in example_files(place):
         with one.files.open_input_file(one.path) as opened, pq.ParquetFile(opened) as file:
             has = file.schema_arrow.names

@@ -59,17 +59,7 @@ def measure_shard(
     asked: Collection[str] | None = None,
     skip_damaged: bool = False,
 ) -> tuple[MeasuredShard, pa.Table | None]:
-    """Partial results of one shard, and the rows of its examples.
-
-    Args:
-        source: Aligned runs.
-        index: Which shard.
-        asked: Names of metrics; everything that the data allows without them.
-        skip_damaged: Whether a shard that is damaged in some run is left out.
-
-    Returns:
-        A part; no rows if it is left out.
-    """
+    """Partial results of one shard, and the rows of its examples."""
     tally = Tally(len(source.runs), len(source.classes), known(source), asked)
     try:
         shard = source.shard(index)
@@ -121,19 +111,7 @@ def measure_shards(
     progress: Progress | None = None,
     notes: tuple[Message, ...] = (),
 ) -> Measurement:
-    """Every metric that is asked for and that the data allows, in one pass, here and now.
-
-    Args:
-        source: Aligned runs.
-        examples_file: Where the table of examples is written, as Parquet.
-        asked: Names of metrics; everything that the data allows without them.
-        skip_damaged: Whether a shard that is damaged in some run is left out, with a note.
-        progress: Told how many shards are done.
-        notes: Passed on to the result.
-
-    Returns:
-        Figures with intervals.
-    """
+    """Every metric that is asked for and that the data allows, in one pass, here and now."""
     whole = _Whole(source, asked, progress)
     with ExitStack() as stack:
         file = stack.enter_context(examples_file.open_write())
@@ -160,23 +138,7 @@ def measure_on(
     progress: Progress | None = None,
     notes: tuple[Message, ...] = (),
 ) -> Measurement:
-    """The same pass by the workers of an engine.
-
-    Args:
-        workers: Who measures.
-        source: Aligned runs, which every worker can read.
-        examples_folder: Where workers write the table of examples, a Parquet file a shard.
-        asked: Names of metrics; everything that the data allows without them.
-        skip_damaged: Whether a shard that is damaged in some run is left out, with a note.
-        progress: Told how many shards are done.
-        notes: Passed on to the result.
-
-    Returns:
-        The same bytes whatever the engine, its workers and the order in which they finish.
-
-    Raises:
-        NotFoundError: Rows were written to a place that this machine does not see.
-    """
+    """The same pass by the workers of an engine."""
     clear_examples(examples_folder)
     examples_folder.make_folder()
     n_shards, at_a_time = source.n_shards, workers.shards_per_task
@@ -232,16 +194,7 @@ class _Whole:
 
 
 def note_on_left_out(source: ShardSource, index: int, error: SeedproofError) -> Message:
-    """What a person should know of a shard that is in no figure.
-
-    Args:
-        source: Where it is.
-        index: Which shard.
-        error: Why.
-
-    Returns:
-        A note with the number of its examples.
-    """
+    """What a person should know of a shard that is in no figure."""
     size = source.rows_per_shard
     n_rows = min(size, source.n_examples - index * size)
     return Message(
@@ -261,21 +214,7 @@ def measured(
     *,
     left_out: Sequence[int] = (),
 ) -> Measurement:
-    """What a tally of all shards amounts to.
-
-    Args:
-        source: Where the shards came from.
-        tally: All of them.
-        examples_file: Where the table of examples was written.
-        notes: Passed on.
-        left_out: Shards that are not in the tally; only a store has such.
-
-    Returns:
-        Figures with intervals.
-
-    Raises:
-        EmptyInputError: There were no examples.
-    """
+    """What a tally of all shards amounts to."""
     if tally.worst is None:
         raise EmptyInputError(
             "There are no examples to measure.{listed}",

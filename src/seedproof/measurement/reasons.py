@@ -26,19 +26,7 @@ def with_explanations(
     skip_damaged: bool = False,
     progress: Progress | None = None,
 ) -> Measurement:
-    """A measurement of predictions with the explanations of the same runs, by every method.
-
-    Args:
-        measurement: What the predictions gave.
-        source: The predictions.
-        engine: Where shards are measured; here and now without one.
-        skip_damaged: Whether a method is left out where its records, or predictions that go with
-            them, are damaged.
-        progress: Told how many shards of a method are done.
-
-    Returns:
-        The same, with explanations as far as they can be measured, and notes on what cannot.
-    """
+    """A measurement of predictions with the explanations of the same runs, by every method."""
     refused: tuple[type[SeedproofError], ...] = (InputError,)
     if skip_damaged:
         refused += (DamagedStoreError,)

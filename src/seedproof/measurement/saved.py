@@ -26,16 +26,6 @@ def load_saved(folder: Location) -> Measurement:
     """The measurement that a report was saved from.
 
     What each run said of single examples is not saved, nor is the map of confidence.
-
-    Args:
-        folder: Where `report.save` or `seedproof measure --out` wrote it.
-
-    Returns:
-        The same figures, intervals and arrays.
-
-    Raises:
-        UnreadableError: A file is damaged.
-        SchemaVersionError: It was written by a newer seedproof.
     """
     place = folder / "examples.parquet"
     try:

@@ -17,18 +17,7 @@ def with_dynamics(
     skip_damaged: bool = False,
     progress: Progress | None = None,
 ) -> Measurement:
-    """A measurement of predictions with the dynamics of the same runs, of all or some of them.
-
-    Args:
-        measurement: What the predictions gave.
-        source: The predictions.
-        skip_damaged: Whether what is damaged is left out.
-        progress: Told how many shards of the predictions are read.
-
-    Returns:
-        The same, with dynamics as far as they are of these examples, and a note where they are
-        not; itself if no run was traced.
-    """
+    """A measurement of predictions with the dynamics of the same runs, of all or some of them."""
     paths = [part.path.split("/") for run in source.manifests for part in run.parts]
     splits = sorted({path[1] for path in paths if path[0] == "dynamics"})
     if not splits:

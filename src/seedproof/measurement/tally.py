@@ -45,16 +45,7 @@ class Tally:
     def update(
         self, shard: Shard, classes: tuple[str, ...], cut: Iterable[Batch] | None = None
     ) -> pa.Table:
-        """Add one shard.
-
-        Args:
-            shard: Examples as all runs saw them.
-            classes: Names of the classes.
-            cut: The shard in batches, if somebody else has cut it.
-
-        Returns:
-            One row for each of its examples.
-        """
+        """Add one shard."""
         columns: dict[str, list[np.ndarray]] = {}
         for batch in batches(shard, self._n_classes) if cut is None else cut:
             for family in self.families:
@@ -100,16 +91,7 @@ class Tally:
 
 
 def batches(shard: Shard, n_classes: int, n_rows: int | None = None) -> Iterator[Batch]:
-    """A shard in pieces whose size depends on its shape alone, never on the machine.
-
-    Args:
-        shard: Examples as all runs saw them.
-        n_classes: How many classes there are.
-        n_rows: Examples in each piece, where several shards are cut alike.
-
-    Yields:
-        Its pieces, in order.
-    """
+    """A shard in pieces whose size depends on its shape alone, never on the machine."""
     n_rows = _batch_rows(shard) if n_rows is None else n_rows
     for start in range(0, len(shard), n_rows):
         rows = slice(start, start + n_rows)

@@ -20,14 +20,7 @@ ORDER = [
 
 
 def least_stable(table: pa.Table) -> pa.Table:
-    """The rows on which runs disagree most, then those whose probability moves most.
-
-    Args:
-        table: One row for each example.
-
-    Returns:
-        At most `N_KEPT` rows, the least stable first, ties by id.
-    """
+    """The rows on which runs disagree most, then those whose probability moves most."""
     return table.take(_least_stable_rows(table))
 
 
@@ -37,17 +30,7 @@ def _least_stable_rows(table: pa.Table) -> pa.Array:
 
 
 def with_votes(examples: pa.Table, shard: Shard, n_classes: int) -> pa.Table:
-    """The least stable rows of a shard, with the prediction and the probability of each run.
-
-    Args:
-        examples: One row for each example of the shard.
-        shard: The shard.
-        n_classes: How many classes there are.
-
-    Returns:
-        At most `N_KEPT` rows; `predictions` are class indices, `probs` follow the gold class or,
-        without a label, the consensus.
-    """
+    """The least stable rows of a shard, with the prediction and the probability of each run."""
     indices = _least_stable_rows(examples)
     rows = to_numpy(indices)
     table = examples.take(indices)

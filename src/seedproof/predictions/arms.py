@@ -30,20 +30,7 @@ def load_arms(
     baseline: str | None = None,
     paired: bool = False,
 ) -> dict[str, Predictions]:
-    """The arms of a comparison, the baseline first.
-
-    Args:
-        targets: One store with several arms, or at least two inputs, in a list or by name.
-        options: Options for reading them.
-        baseline: Name of the baseline; if omitted the arm `none`, or the first.
-        paired: Whether runs of one name in several inputs share their seeds.
-
-    Returns:
-        At least two arms by name.
-
-    Raises:
-        OptionError: There is nothing to compare, or no such baseline.
-    """
+    """The arms of a comparison, the baseline first."""
     several, names = as_list(targets)
     if len(several) == 1:
         arms = _of_store(several[0], options, paired=paired)
@@ -76,18 +63,7 @@ def load_each(
     paired: bool = False,
     least_runs: int = 2,
 ) -> dict[str, Predictions]:
-    """Several inputs, each an arm of its own.
-
-    Args:
-        targets: The inputs.
-        names: Their names.
-        options: Options for reading them; each applies to at least one.
-        paired: Whether runs of one name share their seeds.
-        least_runs: Number of runs that an arm needs.
-
-    Returns:
-        Predictions by name, in the same order.
-    """
+    """Several inputs, each an arm of its own."""
     _refuse_twice(targets)
     found = [one if isinstance(one, Predictions) else recognize(one) for one in targets]
     kinds = ["predictions" if isinstance(one, Predictions) else one.kind for one in found]

@@ -107,16 +107,7 @@ def given(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_options(kinds: Collection[str], options: Mapping[str, Any]) -> None:
-    """Refuse options that apply to none of the inputs.
-
-    Args:
-        kinds: Kinds of the inputs: array, npz, table, store, predictions or report.
-        options: Options by their names in Python.
-
-    Raises:
-        OptionError: There is no such option, it applies to none of them, or it has a value of
-            another type.
-    """
+    """Refuse options that apply to none of the inputs."""
     for name in given(options):
         if name not in LoadOptions.__annotations__:
             close = get_close_matches(name, LoadOptions.__annotations__, n=1)

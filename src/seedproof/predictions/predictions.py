@@ -374,16 +374,7 @@ Loadable: TypeAlias = Predictions | Target
 
 
 def load(target: Loadable, options: LoadOptions, *, least_runs: int) -> Predictions:
-    """Read predictions from anything that holds them.
-
-    Args:
-        target: What holds them.
-        options: Options that apply to it; others are refused.
-        least_runs: Number of runs that are needed, 1 or 2.
-
-    Returns:
-        The predictions.
-    """
+    """Read predictions from anything that holds them."""
     found = target if isinstance(target, Predictions) else recognize(target)
     kind = "predictions" if isinstance(found, Predictions) else found.kind
     check_options([kind], options)
@@ -407,15 +398,7 @@ def load_one(found: Predictions | Input, options: LoadOptions, *, least_runs: in
 
 
 def arms_of(store: Store, options: LoadOptions) -> tuple[dict[str, Predictions], list[str]]:
-    """The arms of a store with at least two finished runs.
-
-    Args:
-        store: An open store.
-        options: Split, clusters, slices, and whether examples may be dropped.
-
-    Returns:
-        Predictions by arm, and the arms with fewer runs.
-    """
+    """The arms of a store with at least two finished runs."""
     found: dict[str, Predictions] = {}
     too_few: list[str] = []
     for arm in store.arms():

@@ -49,18 +49,7 @@ def _recognizes(reader: Reader, path: Path) -> bool:
 
 
 def read_with(name: str, path: Path) -> ArrowStream:
-    """Read a file with an installed reader.
-
-    Args:
-        name: Name of the entry point.
-        path: The file.
-
-    Returns:
-        Its rows.
-
-    Raises:
-        UnreadableError: The reader failed.
-    """
+    """Read a file with an installed reader."""
     try:
         return _installed()[name].read(path)
     except SeedproofError:

@@ -30,17 +30,7 @@ def example_ids(source: ShardSource) -> pa.Array:
 
 
 def common_ids(sources: Sequence[ShardSource]) -> tuple[pa.Array, int]:
-    """The examples that all sources have, and how many there are in any of them.
-
-    Args:
-        sources: Runs, or arms.
-
-    Returns:
-        Ids in canonical order, and the number of different ids.
-
-    Raises:
-        MissingExampleError: They have none in common.
-    """
+    """The examples that all sources have, and how many there are in any of them."""
     ids = [example_ids(source) for source in sources]
     if len({one.type for one in ids}) > 1:
         ids = [one.cast(pa.string()) for one in ids]

@@ -50,16 +50,7 @@ class Loaded(NamedTuple):
 
 
 def read(found: Input, options: Mapping[str, Any], *, least_runs: int) -> Loaded:
-    """Read an input.
-
-    Args:
-        found: The input.
-        options: Options that apply to it.
-        least_runs: Number of runs that are needed, 1 or 2.
-
-    Returns:
-        What it holds.
-    """
+    """Read an input."""
     match found.kind:
         case "array":
             return _from_arrays(found, options, least_runs)
@@ -123,16 +114,7 @@ def _from_npz(found: Input, options: Mapping[str, Any], least_runs: int) -> Load
 
 
 def read_arm(store: Store, options: Mapping[str, Any], *, least_runs: int = 2) -> Loaded:
-    """Read one arm of an open store.
-
-    Args:
-        store: The store.
-        options: Arm, split, clusters, slices, and whether examples may be dropped.
-        least_runs: Number of runs that are needed, 1 or 2.
-
-    Returns:
-        What the arm holds; notes of the store itself are not among its notes.
-    """
+    """Read one arm of an open store."""
     choice: dict[str, Any] = {name: options.get(name) for name in ("arm", "split")}
     notes: list[Message] = []
     source: ShardSource

@@ -50,19 +50,7 @@ class Input:
 
 
 def recognize(target: Target) -> Input:
-    """Find out what an input is.
-
-    Args:
-        target: Arrays, dataframes, paths, a folder, a pattern, or a store; several as a list, or
-            as a mapping by the names of the runs.
-
-    Returns:
-        Its kind and its parts.
-
-    Raises:
-        NotFoundError: There is no such file.
-        DtypeError: It is nothing that holds predictions.
-    """
+    """Find out what an input is."""
     if isinstance(target, Location):
         return Input("store", target)
     if isinstance(target, str | os.PathLike):
@@ -83,17 +71,7 @@ def recognize(target: Target) -> Input:
 
 
 def is_store(path: str | os.PathLike[str]) -> bool:
-    """Whether a path or URL holds a store.
-
-    Args:
-        path: A path or URL.
-
-    Returns:
-        True for every URL.
-
-    Raises:
-        UnreadableError: It may not be read.
-    """
+    """Whether a path or URL holds a store."""
     text = os.fspath(path)
     if "://" in text:
         return True
@@ -148,18 +126,7 @@ def _is_table(part: object) -> bool:
 
 
 def files_of(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
-    """The files that paths, folders and patterns stand for, each once.
-
-    Args:
-        paths: Files, folders of files, or patterns.
-
-    Returns:
-        Their files; those of a folder or a pattern in natural order.
-
-    Raises:
-        NotFoundError: There is no such file.
-        OptionError: A file is given twice.
-    """
+    """The files that paths, folders and patterns stand for, each once."""
     files = [file for path in paths for file in _files(os.fspath(path))]
     _refuse_twice(files)
     return files

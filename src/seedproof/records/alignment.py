@@ -10,15 +10,7 @@ from seedproof.records.schema import Group, Kind
 
 
 def check_alike(first: RunReader, other: RunReader) -> None:
-    """See that two runs can be measured together.
-
-    Args:
-        first: A run.
-        other: Another one.
-
-    Raises:
-        InputError: One knows probabilities or classes that the other does not.
-    """
+    """See that two runs can be measured together."""
     names = {"run": first.run.name, "other_run": other.run.name}
     if other.kind is not first.kind:
         raise InputError(
@@ -53,14 +45,7 @@ def check_alike(first: RunReader, other: RunReader) -> None:
 
 
 def largest_alike(readers: Sequence[RunReader]) -> list[RunReader]:
-    """The most runs that hold the same examples; of equally many those with the first run.
-
-    Args:
-        readers: The runs.
-
-    Returns:
-        Those that `check_alike` accepts together.
-    """
+    """The most runs that hold the same examples; of equally many those with the first run."""
     groups: list[list[RunReader]] = []
     for reader in readers:
         fitting = next((group for group in groups if _is_alike(group[0], reader)), None)
@@ -137,16 +122,7 @@ def _difference(mine: list[object], theirs: list[object]) -> Message:
 def label_conflict(
     first: RunReader, other: RunReader, index: int | None = None
 ) -> LabelConflictError:
-    """What to raise where two runs have different gold labels.
-
-    Args:
-        first: A run.
-        other: Another one.
-        index: In which row group.
-
-    Returns:
-        An error that names both.
-    """
+    """What to raise where two runs have different gold labels."""
     names = {"run": first.run.name, "other_run": other.run.name}
     if index is None:
         return LabelConflictError(

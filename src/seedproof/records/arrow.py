@@ -17,19 +17,7 @@ from seedproof.typing import BoolArray
 def to_arrow(
     values: npt.ArrayLike, kind: npt.DTypeLike | None = None, *, missing: BoolArray | None = None
 ) -> pa.Array:
-    """Numbers or truth values as an Arrow array; numbers of the type asked for are not copied.
-
-    Args:
-        values: Along one axis.
-        kind: Type of the numbers; theirs without it.
-        missing: Where there is none, whatever stands there.
-
-    Returns:
-        As many values, null where one is missing.
-
-    Raises:
-        ValueError: There are more axes than one, or integers of this type cannot hold the values.
-    """
+    """Numbers or truth values as an Arrow array; numbers of the type asked for are not copied."""
     given = np.asarray(values)
     native = given.dtype.newbyteorder("=")
     block = np.ascontiguousarray(given, dtype=native if kind is None else kind)
@@ -59,18 +47,7 @@ def texts_to_arrow(texts: Sequence[str]) -> pa.Array:
 def to_numpy(
     column: pa.Array | pa.ChunkedArray, *, missing: float | None = None
 ) -> npt.NDArray[Any]:
-    """Numbers or truth values of an Arrow column; not to be written to, it may be Arrow's memory.
-
-    Args:
-        column: Numbers or truth values.
-        missing: What stands for null.
-
-    Returns:
-        Of the column's own type.
-
-    Raises:
-        ValueError: There are nulls, and nothing stands for them.
-    """
+    """Numbers or truth values of an Arrow column, read-only: it may be Arrow's memory."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if missing is not None and array.null_count:
         array = array.fill_null(to_arrow([missing]).cast(array.type)[0])

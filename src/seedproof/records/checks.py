@@ -37,30 +37,14 @@ def _at(where: Where, row: int) -> dict[str, object]:
 
 
 def sum_tolerance(values: object) -> float:
-    """How far from one the probabilities of an example may sum to, by their type.
-
-    Args:
-        values: A tensor, an array or a list, before they become anything else.
-
-    Returns:
-        A distance.
-    """
+    """How far from one the probabilities of an example may sum to, by their type."""
     # Both kinds of half precision; numpy knows only one.
     is_half = "float16" in str(getattr(values, "dtype", ""))
     return HALF_SUM_TOLERANCE if is_half else SUM_TOLERANCE
 
 
 def check_probs(probs: FloatArray, where: Where, *, tolerance: float = SUM_TOLERANCE) -> None:
-    """Accept rows that are probability distributions.
-
-    Args:
-        probs: Axes (rows, classes).
-        where: Names a row for the message, such as "run '3', example 17".
-        tolerance: How far from one a row may sum to.
-
-    Raises:
-        ProbabilityError: Something is not finite, negative, above one, or does not sum to one.
-    """
+    """Accept rows that are probability distributions."""
     # Sums in double precision: 10,000 float32 terms may stray by more than the tolerance.
     with np.errstate(invalid="ignore"):  # infinities of both signs; refused below
         sums = probs.sum(axis=1, dtype=np.float64)
@@ -97,18 +81,7 @@ def check_probs(probs: FloatArray, where: Where, *, tolerance: float = SUM_TOLER
 def check_top(
     classes: IntArray, probs: FloatArray, where: Where, *, n_classes: int, tolerance: float
 ) -> None:
-    """Accept the most probable classes of each row with their probabilities.
-
-    Args:
-        classes: Class indices, axes (rows, top).
-        probs: Their probabilities, axes (rows, top).
-        where: Names a row for the message.
-        n_classes: How many classes there are.
-        tolerance: How far above one a row may sum to.
-
-    Raises:
-        ProbabilityError: Something is no probability, the sum is above one, or a class comes twice.
-    """
+    """Accept the most probable classes of each row with their probabilities."""
     ranked = np.sort(classes, axis=1)
     fine = ((probs >= 0.0) & np.isfinite(probs)).all(axis=1)
     fine &= probs.sum(axis=1, dtype=np.float64) <= 1 + tolerance
@@ -140,17 +113,7 @@ def check_top(
 
 
 def check_classes(indices: IntArray, n_classes: int, where: Where, *, least: int = 0) -> None:
-    """Accept indices of classes.
-
-    Args:
-        indices: Axes (rows) or (rows, top).
-        n_classes: How many classes there are.
-        where: Names a row for the message.
-        least: Smallest index that is allowed; -1 where a label may be unknown.
-
-    Raises:
-        UnknownLabelError: An index is none of a class.
-    """
+    """Accept indices of classes."""
     wrong = (indices < least) | (indices >= n_classes)
     if not wrong.any():
         return
@@ -167,18 +130,7 @@ def check_classes(indices: IntArray, n_classes: int, where: Where, *, least: int
 
 
 def check_ascending(ids: pa.Array, before: pa.Scalar | None, where: Where) -> None:
-    """Accept ids that rise, without a repetition.
-
-    Args:
-        ids: Ids in canonical order.
-        before: The last id of the rows before; None at the start.
-        where: Names a row for the message.
-
-    Raises:
-        MissingValueError: An id is null.
-        DuplicateExampleError: The same id comes twice.
-        InputError: The ids are not in canonical order.
-    """
+    """Accept ids that rise, without a repetition."""
     if ids.null_count:
         raise MissingValueError(
             "{where} has no id. Give it one.",

@@ -103,13 +103,8 @@ def _families(names: Sequence[str]) -> dict[tuple[str, str], list[str]]:
 def suggested(names: Sequence[str], given: Mapping[str, str]) -> dict[str, str] | None:
     """Names for the roles that a table's columns most likely have.
 
-    Args:
-        names: The table's columns.
-        given: Names that the user gave, by role; some of them are wrong.
-
-    Returns:
-        Names by role, only where they are not the usual ones; None if the table does not show what
-        its columns are.
+    Names by role, only where they are not the usual ones; None if the table does not show what its
+    columns are.
     """
     free = list(names)
     found: dict[str, str] = {}

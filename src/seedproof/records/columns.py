@@ -86,19 +86,7 @@ class Roles:
 
     @classmethod
     def find(cls, names: Sequence[str], columns: Columns, *, table: str) -> "Roles":
-        """The roles of a table's columns.
-
-        Args:
-            names: The table's columns.
-            columns: What the user calls them.
-            table: What to call the table in messages.
-
-        Returns:
-            The roles.
-
-        Raises:
-            ColumnError: A column is missing or there twice.
-        """
+        """The roles of a table's columns."""
         _refuse_doubles(names, table)
         example = columns.example
         if example == Columns.example and example not in names and ID in names:

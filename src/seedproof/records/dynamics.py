@@ -90,16 +90,7 @@ class DynamicsRecord:
 
 
 def write_dynamics(folder: Location, split: str, record: DynamicsRecord) -> RecordedFile:
-    """Write the dynamics of one run on one split.
-
-    Args:
-        folder: The run's folder.
-        split: Name of the data split.
-        record: What was recorded, in canonical order of ids.
-
-    Returns:
-        The part, for the manifest that commits it.
-    """
+    """Write the dynamics of one run on one split."""
     schema = pa.schema(
         [
             pa.field("example", record.ids.type, nullable=False),
@@ -151,20 +142,7 @@ def _group(rows: DynamicsRecord) -> Group:
 
 
 def dynamics_of(store: Location, run: RunManifest, split: str) -> DynamicsRecord:
-    """What one run predicted over its steps on one split.
-
-    Args:
-        store: The store's folder.
-        run: The run's manifest.
-        split: Name of the data split.
-
-    Returns:
-        All examples in canonical order.
-
-    Raises:
-        NotFoundError: The run logged no dynamics of this split.
-        DamagedStoreError: A file differs from what was committed.
-    """
+    """What one run predicted over its steps on one split."""
     files = PartFiles(store, run, f"dynamics/{split}/")
     if not files.groups:
         known = sorted({p[1] for p in _paths(run) if p[0] == "dynamics"})

@@ -62,16 +62,7 @@ class ExplanationShard:
 def explanation_methods(
     store: Store, *, arm: str | None = None, split: str | None = None
 ) -> tuple[str, ...]:
-    """Names of the methods by which finished runs were explained.
-
-    Args:
-        store: The store.
-        arm: Only runs of this arm; of any arm without it.
-        split: Only explanations of this split; of any split without it.
-
-    Returns:
-        Names in alphabetical order; none if nothing was explained.
-    """
+    """Names of the methods by which finished runs were explained."""
     paths = [
         part.path.split("/")
         for run in store.runs
@@ -82,22 +73,7 @@ def explanation_methods(
 
 
 def open_explanations(store: Store, *, arm: str, split: str, method: str) -> "ExplanationShards":
-    """The explanations of all finished runs of an arm by one method, aligned.
-
-    Args:
-        store: The store.
-        arm: Which arm.
-        split: Which split.
-        method: Which method.
-
-    Returns:
-        A source of shards.
-
-    Raises:
-        OptionError: There is no such arm, or it has no explanations by this method.
-        TooFewRunsError: Fewer than two finished runs.
-        NotFoundError: Some run of the arm was not explained.
-    """
+    """The explanations of all finished runs of an arm by one method, aligned."""
     if arm not in store.arms():
         raise OptionError(
             "The store has no arm {arm!r}. Known: {known}.", arm=arm, known=tuple(store.arms())
@@ -161,16 +137,7 @@ def _on_draws(few: Sequence[str]) -> Message:
 def explanations_beside(
     source: ShardSource, *, skip_damaged: bool = False
 ) -> tuple[dict[str, "ExplanationShards"], tuple[Message, ...]]:
-    """The explanations of the very runs whose predictions a source holds.
-
-    Args:
-        source: Predictions of some runs.
-        skip_damaged: Whether a method with a damaged file is left out, instead of refused.
-
-    Returns:
-        By name of the method; and a note on what is left out: a method that some run lacks, or by
-        which runs explain other examples, or that explains another split alone.
-    """
+    """The explanations of the very runs whose predictions a source holds."""
     refused: tuple[type[SeedproofError], ...] = (NotFoundError, MissingExampleError)
     if skip_damaged:
         refused += (DamagedStoreError,)
@@ -203,16 +170,7 @@ def explanations_beside(
 
 
 def left_out(method: str, error: SeedproofError, source: ShardSource) -> Message:
-    """What is said where the explanations by a method cannot be measured.
-
-    Args:
-        method: By which method was explained.
-        error: Why they cannot.
-        source: The predictions of the same runs.
-
-    Returns:
-        A note with the paths of files as they are below the store.
-    """
+    """What is said where the explanations by a method cannot be measured."""
     return _left_out(method, as_reason(error, source.location))
 
 
@@ -258,14 +216,7 @@ class ExplanationShards:
         return _digests(first) == _digests(second)
 
     def check_alike(self, other: "ExplanationShards") -> None:
-        """See that other runs explain the same examples, equally often, in the same row groups.
-
-        Args:
-            other: Other runs.
-
-        Raises:
-            MissingExampleError: They do not.
-        """
+        """See that other runs explain the same examples, equally often, in the same row groups."""
         if not self.is_alike(other):
             raise _other_examples(self._readers[0], other._readers[0])  # noqa: SLF001
 
@@ -280,18 +231,7 @@ class ExplanationShards:
         return len(self._readers[0].groups)
 
     def shard(self, index: int) -> ExplanationShard:
-        """Row group `index` of every run, with the end of its last example.
-
-        Args:
-            index: Which one.
-
-        Returns:
-            The examples that begin there; none if one example fills the whole group.
-
-        Raises:
-            MissingExampleError: A run has other draws or tokens of an example.
-            DamagedStoreError: A file differs from what was committed.
-        """
+        """Row group `index` of every run, with the end of its last example."""
         extent = self._extent(index)
         first = self._readers[0]
         facts, scores = extent.read(first)

@@ -21,17 +21,7 @@ ROWS_PER_GROUP = min(4096, MAX_GROUP_ROWS)
 def write_explanations(
     folder: Location, split: str, method: str, rows: Sequence[Mapping[str, Any]]
 ) -> RecordedFile:
-    """Write the explanations of one run by one method, in canonical order.
-
-    Args:
-        folder: The run's folder.
-        split: Name of the data split.
-        method: Name of the explanation.
-        rows: `example`, `tokens`, `scores` and `draw` of each.
-
-    Returns:
-        The part, for the manifest that commits it.
-    """
+    """Write the explanations of one run by one method, in canonical order."""
     if not rows:
         raise EmptyInputError(
             "No explanation was logged for {method!r} on {split!r}.", method=method, split=split

@@ -55,18 +55,7 @@ class FirstDraws:
             yield left
 
     def read(self, group_idx: int, columns: Sequence[str]) -> pa.Table:
-        """Some columns of the first draws of a row group.
-
-        Args:
-            group_idx: Which row group, as they are cut here.
-            columns: Names of the columns.
-
-        Returns:
-            Their rows.
-
-        Raises:
-            DamagedStoreError: They are not as they were written.
-        """
+        """Some columns of the first draws of a row group."""
         start = group_idx * ROWS_PER_GROUP
         stop = start + self.groups[group_idx].rows
         pieces = []

@@ -57,16 +57,7 @@ class Gathered:
     def batches(
         self, folder: Path, columns: Sequence[str], run_idx: int | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Some columns of one run, or of all runs with their index as `r`.
-
-        Args:
-            folder: Where the files are.
-            columns: Names of the columns in the files.
-            run_idx: Which run; None for all.
-
-        Yields:
-            Rows in no order.
-        """
+        """Some columns of one run, or of all runs with their index as `r`."""
         place = {name: index for index, name in enumerate(self.schema)}
         fields = [place[name] for name in columns]
         # No memory map: its pages would count as ours.
@@ -106,11 +97,7 @@ class Gatherer:
         return next((name for name in NAMED if len(self._index[name]) > MAX_NAMES), "")
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take rows.
-
-        Args:
-            batch: Columns r, e, and whatever goes with them.
-        """
+        """Take rows."""
         found = self.found
         found.n_rows += len(batch)
         for name in found.missing:
@@ -128,11 +115,7 @@ class Gatherer:
             self._flush()
 
     def close(self) -> Gathered:
-        """Write what waits.
-
-        Returns:
-            Everything that was read.
-        """
+        """Write what waits."""
         self._flush()
         return self.found
 

@@ -116,18 +116,7 @@ class Ingest:
         file_names: Sequence[str] | None = None,
         progress: Phases | None = None,
     ) -> tuple[Message, ...]:
-        """Write all runs of the tables into a store.
-
-        Args:
-            tables: One long table, or several; tables without a run column are one run each.
-            store: Where the store is made; runs that are in it already are kept.
-            names: Name of the run in each table; tables with a column of runs are then refused.
-            file_names: Names of the tables, for runs that have no other.
-            progress: Told how far each phase is.
-
-        Returns:
-            Notes: what a person should know about how the tables were read.
-        """
+        """Write all runs of the tables into a store."""
         with _translated_errors(tables), self._db:
             read = self._once("read.json", lambda: self._read(tables, names, file_names, progress))
             notes = []

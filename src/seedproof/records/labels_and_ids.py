@@ -170,21 +170,7 @@ def index_names(classes: Sequence[str]) -> dict[str, str]:
 def both_classes(
     positive: str, labels: Collection[str], classes: Sequence[str] | None = None
 ) -> tuple[str, tuple[str, ...]]:
-    """Names of two classes, of which one is known.
-
-    Args:
-        positive: The class whose probability is known, by name or index.
-        labels: The gold classes that occur.
-        classes: Names of both classes, if they are given.
-
-    Returns:
-        The positive class, and both in canonical order. If they are not given, the other one is
-        the other label, or "0" for "1", or "not" the positive one.
-
-    Raises:
-        OptionError: The positive class is none of those that are given.
-        UnknownLabelError: The labels are not those of two classes with the positive one.
-    """
+    """Names of two classes, of which one is known."""
     if classes is not None:
         names = unique_names(classes, 2, "class", ClassesError)
         place = class_places(names).get(positive)

@@ -112,12 +112,6 @@ class Location:
 
         Locally an existing file is never replaced. Object stores have no exclusive creation: there
         the last writer wins.
-
-        Args:
-            content: The file's bytes.
-
-        Raises:
-            RunExistsError: The file exists already.
         """
         if not self.is_local:
             self._overwrite(content)

@@ -7,17 +7,7 @@ _UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
 def parse_memory(memory: str | int) -> int:
-    """Bytes from text such as "500MB" or "4GB".
-
-    Args:
-        memory: A number of bytes, or text with a unit.
-
-    Returns:
-        Bytes.
-
-    Raises:
-        OptionError: It is neither, or less than 100 MB.
-    """
+    """Bytes from text such as "500MB" or "4GB"."""
     text = str(memory).strip().upper().replace("IB", "B")
     unit = text[-2:] if text[-2:] in _UNITS else ""
     try:

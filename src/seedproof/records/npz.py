@@ -41,22 +41,7 @@ def open_npz(
     extras: Sequence[str] = (),
     **options: Any,  # noqa: ANN401 - passed on
 ) -> ArrayShards:
-    """The runs of one file that holds all of them, or of several that hold one each.
-
-    Args:
-        paths: `.npz` files with `probs` or `predictions`, and `labels`, `ids`, `classes` and `runs`
-            if there are any.
-        alone: Whether a single run will do.
-        names: Name of the run in each file; after the files if omitted.
-        extras: Further arrays of the files, one value per example.
-        **options: Classes and positive class, as `ArrayShards` takes them.
-
-    Returns:
-        Their shards.
-
-    Raises:
-        InputError: The files do not fit together.
-    """
+    """The runs of one file that holds all of them, or of several that hold one each."""
     loaded = [_load_npz(path) for path in paths]
     first = loaded[0]
     if len(loaded) == 1:

@@ -62,18 +62,7 @@ class PartFiles:
         return self._folder / self._parts[self._place[group_idx][0]].path
 
     def read(self, group_idx: int, columns: Sequence[str]) -> pa.Table:
-        """Some columns of one row group.
-
-        Args:
-            group_idx: Which row group, counted over all parts.
-            columns: Names of the columns.
-
-        Returns:
-            Their rows.
-
-        Raises:
-            DamagedStoreError: A page's checksum differs, or ids are not those of the footer.
-        """
+        """Some columns of one row group."""
         part_idx, local_idx = self._place[group_idx]
         try:
             file = self._open(part_idx)

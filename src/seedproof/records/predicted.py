@@ -10,11 +10,7 @@ FEW_CLASSES = 32
 def most_probable(probs: FloatArray) -> IntArray:
     """The class with the largest probability, the first one among equals.
 
-    Args:
-        probs: Axes (..., classes).
-
-    Returns:
-        Class indices, axes (...).
+    Class indices, axes (...).
     """
     n_classes = probs.shape[-1]
     if n_classes > FEW_CLASSES:
@@ -35,12 +31,7 @@ def most_probable_of_top(classes: IntArray, probs: FloatArray) -> IntArray:
 
     The order in which a run lists its classes means nothing.
 
-    Args:
-        classes: Class indices, axes (..., top).
-        probs: Their probabilities, axes (..., top).
-
-    Returns:
-        Class indices, axes (...).
+    Class indices, axes (...).
     """
     largest = probs.max(axis=-1, keepdims=True)
     among = np.where(probs == largest, classes, np.iinfo(np.int32).max)

@@ -109,19 +109,7 @@ class Store:
     def shards(
         self, *, arm: str | None = None, split: str | None = None, alone: bool = False
     ) -> "StoreShards":
-        """The finished runs of one arm on one split, aligned.
-
-        Args:
-            arm: Which arm; may be omitted if there is only one.
-            split: Which split; may be omitted if there is only one.
-            alone: Whether a single run will do.
-
-        Returns:
-            A source of shards.
-
-        Raises:
-            TooFewRunsError: Fewer finished runs than needed.
-        """
+        """The finished runs of one arm on one split, aligned."""
         readers, arm = self._readers(arm, split, alone=alone, may_differ=False)
         found = StoreShards(readers, self.study.rows_per_group)
         self.left_out += self._unfinished(arm)

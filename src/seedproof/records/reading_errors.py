@@ -29,14 +29,7 @@ _IN_A_LINE = (
 
 
 def reason_of(error: Exception) -> Message:
-    """Return why a table cannot be read.
-
-    Args:
-        error: What DuckDB or Arrow raised.
-
-    Returns:
-        A part of a sentence. It never quotes a line of the table, which may be private.
-    """
+    """Return why a table cannot be read."""
     first, *others = str(error).strip().split("\n")
     if (match := _LINE.search(first)) is not None:
         line = int(match[1])

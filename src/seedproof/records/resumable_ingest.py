@@ -30,23 +30,6 @@ def ingest_tables(
     Rows come in any order. They are gathered by run in a working folder inside the store, then
     sorted and written run by run. Until the last run is there, the store is marked as unfinished,
     and nobody measures it. An error that lies in the tables leaves nothing behind.
-
-    Args:
-        tables: One long table (CSV, TSV, Parquet, JSONL), or several; without a column for the run
-            each is one run.
-        store: A local folder that does not exist or is empty, or that an earlier call with the same
-            arguments did not finish.
-        columns: What the columns are called.
-        memory: Bytes that may be used.
-        progress: Told how far each phase is: checking that a packed table is whole (in bytes),
-            reading (in hundredths of a table), sorting and writing (in rows).
-
-    Returns:
-        The store; its `notes` say how the tables were read.
-
-    Raises:
-        InputError: The tables cannot be measured.
-        StoreError: The folder holds something else, or another process is at it.
     """
     if "://" in os.fspath(store):
         raise OptionError(

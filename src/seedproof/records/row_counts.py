@@ -284,21 +284,7 @@ _IS_WHITE = _table(WHITE_SPACE)
 def count_rows(
     path: Path, counter: RowCounter, *, row_bytes: int, progress: Progress | None = None
 ) -> RowCount:
-    """Count the rows of a text file, which is unpacked to its end.
-
-    Args:
-        path: A file whose name says whether it is packed.
-        counter: A new counter for its format.
-        row_bytes: The most that a row may take.
-        progress: Called with how many of the file's bytes are read.
-
-    Returns:
-        Its size.
-
-    Raises:
-        UnreadableError: A quote never closes, or a row is too long; or the file is damaged,
-            incomplete or not packed.
-    """
+    """Count the rows of a text file, which is unpacked to its end."""
     size = path.stat().st_size
     with unpacked(path) as (stream, file):
         block = stream.read(BLOCK_BYTES).removeprefix(BYTE_ORDER_MARK)

@@ -55,18 +55,7 @@ class RunReader:
         self.groups = self._files.groups
 
     def read(self, group_idx: int, columns: Sequence[str]) -> pa.Table:
-        """Some columns of one row group.
-
-        Args:
-            group_idx: Which row group, counted over all parts.
-            columns: Names of the columns.
-
-        Returns:
-            Their rows.
-
-        Raises:
-            DamagedStoreError: A page's checksum differs, or its header lies.
-        """
+        """Some columns of one row group."""
         rows = self._files.read(group_idx, columns)
         if not self._is_as_written(rows, self.groups[group_idx]):
             raise self._files.damaged(group_idx)

@@ -77,17 +77,7 @@ class Scanner:
         self._tables = 0
 
     def scan(self, table: Path | ArrowStream) -> Scan:
-        """Count the rows of one input, and choose how DuckDB reads it.
-
-        Args:
-            table: A file, or a table in memory.
-
-        Returns:
-            The input as a query, with the number of rows that it must give.
-
-        Raises:
-            InputError: It is not a table, is damaged, or has a row that is too long.
-        """
+        """Count the rows of one input, and choose how DuckDB reads it."""
         if not isinstance(table, os.PathLike):
             return self._scan_stream(table)
         path = Path(table)

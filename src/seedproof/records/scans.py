@@ -41,14 +41,7 @@ class Scan:
     n_bytes: int = 0
 
     def check_rows(self, n_read: int) -> None:
-        """Accept as many rows as the input has.
-
-        Args:
-            n_read: How many rows DuckDB gave.
-
-        Raises:
-            UnreadableError: It gave more or fewer.
-        """
+        """Accept as many rows as the input has."""
         if self.n_rows is not None and n_read != self.n_rows:
             raise UnreadableError(
                 "{file} has {n_rows:,} rows, but {n_read:,} were read. Look for unclosed quotes "
@@ -60,15 +53,7 @@ class Scan:
             )
 
     def batch_rows(self, *, at_most: int, n_bytes: int) -> int:
-        """Choose how many rows to read at once.
-
-        Args:
-            at_most: The largest number.
-            n_bytes: Size that as many average rows should not exceed.
-
-        Returns:
-            A number of rows, at least one.
-        """
+        """Choose how many rows to read at once."""
         row_bytes = self.n_bytes / max(1, self.n_rows or 0)
         return max(1, min(at_most, int(n_bytes / max(row_bytes, 1.0))))
 
@@ -133,14 +118,7 @@ def _is_nested(kind: str) -> bool:
 
 
 def check_readable(path: Path) -> None:
-    """Accept a file or folder that may be read, or is not there at all.
-
-    Args:
-        path: The file or folder.
-
-    Raises:
-        UnreadableError: The permission to read it is missing.
-    """
+    """Accept a file or folder that may be read, or is not there at all."""
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
@@ -235,18 +213,7 @@ def read_line_end(path: Path, separator: str) -> str:
 def csv_query(
     file: str, names: Sequence[str], *, separator: str, line_end: str, buffer_bytes: int
 ) -> str:
-    """Write the query for all rows of a text table.
-
-    Args:
-        file: The file's name in SQL.
-        names: Its columns.
-        separator: What is between cells.
-        line_end: What is between rows, with backslashes.
-        buffer_bytes: Size of the reader's buffer, which must hold the longest row.
-
-    Returns:
-        SQL; all columns are texts.
-    """
+    """Write the query for all rows of a text table."""
     fields = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in names)
     return (
         f"SELECT * FROM read_csv({file}, auto_detect=false, header=true, "
@@ -266,15 +233,7 @@ def table_query(name: str) -> str:
 
 
 def json_lines(file: str, *, object_bytes: int) -> str:
-    """Write the lines of a JSONL file as a table function.
-
-    Args:
-        file: The file's name in SQL.
-        object_bytes: Size of the longest line that is allowed.
-
-    Returns:
-        SQL, for the part after FROM.
-    """
+    """Write the lines of a JSONL file as a table function."""
     return (
         f"read_ndjson_objects({file}, hive_partitioning=false, maximum_object_size={object_bytes})"
     )
@@ -289,15 +248,7 @@ def json_keys_query(lines: str) -> str:
 
 
 def json_query(lines: str, names: Sequence[str]) -> str:
-    """Write the query for all rows of a JSONL file.
-
-    Args:
-        lines: What `json_lines` gave.
-        names: The keys of its objects.
-
-    Returns:
-        SQL; all columns are texts.
-    """
+    """Write the query for all rows of a JSONL file."""
     # Each call parses the line again, so one call takes all keys: a long line needs a multiple of
     # its size.
     paths = ", ".join(quote_text(json_path(name)) for name in names)
@@ -314,19 +265,7 @@ def json_query(lines: str, names: Sequence[str]) -> str:
 
 
 def checked_keys(found: Sequence[tuple[str, bool]], file: str) -> list[str]:
-    """Check the keys of a JSONL file.
-
-    Args:
-        found: What `json_keys_query` gave.
-        file: The file's name.
-
-    Returns:
-        The keys in order.
-
-    Raises:
-        ColumnError: A key cannot be the name of a column.
-        EmptyInputError: There is none.
-    """
+    """Check the keys of a JSONL file."""
     names = sorted({name for name, _ in found})
     if any(doubled for _, doubled in found):
         raise ColumnError("{file} has a line with the same key twice. Rename one.", file=file)
@@ -350,16 +289,7 @@ def _first_row(text: str, separator: str) -> list[str]:
 
 
 def run_names(paths: Sequence[Path | None]) -> list[str]:
-    """Names of runs that are one table each.
-
-    Args:
-        paths: The files; None for a table in memory.
-
-    Returns:
-        The files' names without endings, or with them, or their folders' names, or their paths
-        below the folder that holds all of them: whatever first tells all of them apart. Their
-        positions for tables in memory.
-    """
+    """Names of runs that are one table each."""
     found = [path for path in paths if path is not None]
     if len(found) < len(paths) or not found:
         return [str(index) for index in range(len(paths))]

@@ -213,13 +213,6 @@ def values_digest(rows: pa.Table, columns: Sequence[str]) -> str:
     """Digest of a few rows of what a run says, from every page.
 
     Checksums keep each page whole; this keeps it in its place.
-
-    Args:
-        rows: A row group.
-        columns: The columns that hold what the run says.
-
-    Returns:
-        Equal text for equal values.
     """
     few = to_arrow([*range(0, len(rows), ROWS_APART), len(rows) - 1])
     parts = [pa.concat_arrays(rows.column(name).take(few).chunks) for name in columns]
@@ -248,15 +241,7 @@ def version_text() -> str:
 
 
 def check_version(text: object, where: str) -> None:
-    """Accept a schema version that this library can read.
-
-    Args:
-        text: The version as written, such as "1.0".
-        where: What carries it, for the message.
-
-    Raises:
-        SchemaVersionError: Another major version, or a newer minor one.
-    """
+    """Accept a schema version that this library can read."""
     match str(text).split("."):
         case [major, minor] if major.isdigit() and minor.isdigit():
             if int(major) == SCHEMA_VERSION[0] and int(minor) <= SCHEMA_VERSION[1]:

@@ -11,16 +11,7 @@ from seedproof.records.shards import canonical_order
 
 
 def long_form(scan: Scan, roles: Roles, *, may_differ: bool = False) -> tuple[Scan, Roles]:
-    """A table with a column per run as one with a row per run and example.
-
-    Args:
-        scan: The table.
-        roles: What its columns are.
-        may_differ: Whether runs may lack examples: then an empty cell is a missing row.
-
-    Returns:
-        Both as they are for a long table; as they came for one.
-    """
+    """A table with a column per run as one with a row per run and example."""
     if not roles.wide:
         return scan, roles
     run, answer = f"name of {roles.wide[0]} …", f"{roles.wide[0]} …"
@@ -43,16 +34,7 @@ def long_form(scan: Scan, roles: Roles, *, may_differ: bool = False) -> tuple[Sc
 def with_both_classes(
     roles: Roles, labels: Sequence[str], classes: Sequence[str] | None = None
 ) -> Roles:
-    """Roles of a table with one probability per row, as those of a table with two.
-
-    Args:
-        roles: What the columns are.
-        labels: The gold classes that occur.
-        classes: Names of both classes, if they are given.
-
-    Returns:
-        The same column for both classes; as they came for any other table.
-    """
+    """Roles of a table with one probability per row, as those of a table with two."""
     if roles.positive is None:
         return roles
     column = roles.probs[0] if roles.probs else roles.prediction
@@ -63,18 +45,7 @@ def with_both_classes(
 
 
 def named_classes(roles: Roles, classes: Sequence[str] | None) -> Roles:
-    """Roles whose probability columns have names instead of indices.
-
-    Args:
-        roles: What the columns are.
-        classes: Names of the classes; None if the columns have them.
-
-    Returns:
-        Columns in the canonical order of the names.
-
-    Raises:
-        ClassesError: The names are not those of the columns.
-    """
+    """Roles whose probability columns have names instead of indices."""
     if classes is None or not roles.classes or roles.positive is not None:
         return roles
     wanted = unique_names(classes, len(classes), "class", ClassesError)

@@ -227,13 +227,7 @@ class SortedRows:
         return kept, [name for name, differs in zip(names, found, strict=True) if differs]
 
     def write(self, store: Location, extras: Sequence[int], notes: Sequence[str] = ()) -> None:
-        """Write every run that is not there yet, then `study.json`.
-
-        Args:
-            store: The store's folder.
-            extras: Which further columns to carry along.
-            notes: What a person should know about how the tables were read.
-        """
+        """Write every run that is not there yet, then `study.json`."""
         layout = Layout(
             self._kind,
             self._classes,

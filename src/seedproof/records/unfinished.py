@@ -57,11 +57,7 @@ class IngestPlan:
         (Location.of(self.store) / MARK).create(text.encode())
 
     def check(self) -> None:
-        """Accept a mark that this very plan has left.
-
-        Raises:
-            StoreError: Tables or options have changed since.
-        """
+        """Accept a mark that this very plan has left."""
         place = Location.of(self.store) / MARK
         left, now = _content(place), self.as_dict()
         if {name: left.get(name) for name in now} == now:
@@ -89,14 +85,7 @@ class IngestPlan:
 
 
 def refuse_unfinished(store: Location) -> None:
-    """Accept a store that is finished, or no store.
-
-    Args:
-        store: Its folder.
-
-    Raises:
-        StoreError: It is unfinished.
-    """
+    """Accept a store that is finished, or no store."""
     place = store / MARK
     if place.is_file():
         raise StoreError(

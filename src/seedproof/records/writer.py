@@ -91,15 +91,7 @@ class PredictionsWriter:
         values: Values,
         extras: Sequence[pa.Array | pa.ChunkedArray] = (),
     ) -> None:
-        """Add rows.
-
-        Args:
-            ids: Example ids, ascending and without repetition over all calls.
-            labels: Gold class indices, -1 where unknown.
-            values: Probabilities (rows, classes); or class indices and probabilities of the top
-                few, (rows, top) each; or predicted class indices (rows).
-            extras: The columns of the layout's extras.
-        """
+        """Add rows."""
         if len(ids) == 0:
             return
 
@@ -266,25 +258,13 @@ class PartWriter:
         )
 
     def write(self, table: pa.Table, group: Group) -> None:
-        """Add one row group.
-
-        Args:
-            table: Its rows.
-            group: What the footer says of it.
-        """
+        """Add one row group."""
         self._parquet.write_table(table, row_group_size=len(table))
         self._groups.append(group)
         self.n_groups += 1
 
     def close(self, facts: Mapping[str, Any]) -> RecordedFile:
-        """Write the footer.
-
-        Args:
-            facts: What it says beside digests.
-
-        Returns:
-            The part, for the manifest.
-        """
+        """Write the footer."""
         footer = {
             "schema": version_text(),
             # Two runs of one shape have equal footers without it, and could trade their files.

@@ -40,19 +40,7 @@ def build_overview(
     cells: dict[str, tuple[tuple[str, ...], ...]],
     legend: str,
 ) -> Overview:
-    """Return sentences and a table of shares.
-
-    Args:
-        result: The shares.
-        title: What they were made from.
-        sentences: What may be said.
-        notes: What limits the figures.
-        cells: Rows of the tables, by kind: source, first-order and total share.
-        legend: How to read them.
-
-    Returns:
-        Plain data.
-    """
+    """Return sentences and a table of shares."""
     header = ("source", "first-order", "total")
     return Overview(
         headline=headline(result),

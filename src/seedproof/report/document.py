@@ -23,17 +23,7 @@ MAX_READ_ALOUD = 60
 def page_parts(
     figures: Sequence[Figure], *, data: dict[str, Any], css: Sequence[str], identity: str
 ) -> dict[str, Any]:
-    """What `base.html` needs: styles, scripts, charts and data.
-
-    Args:
-        figures: The charts of the page.
-        data: What else its script reads.
-        css: Names of the style files.
-        identity: Text that is the same for the same page; its digest marks the page's scripts.
-
-    Returns:
-        Variables of the template. User's words enter as escaped JSON only.
-    """
+    """What `base.html` needs: styles, scripts, charts and data."""
     drawn = [
         {"name": figure.name, "spec": charts.spec(figure), "points": _aloud(figure)}
         for figure in figures

@@ -20,14 +20,7 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
 
 
 def check_folder(folder: str | os.PathLike[str]) -> None:
-    """See that a folder can be made or written to, before there is something to write.
-
-    Args:
-        folder: Where a report will go.
-
-    Raises:
-        OptionError: It is a file, a store, or cannot be made.
-    """
+    """See that a folder can be made or written to, before there is something to write."""
     place = Location.of(folder)
     if Store.is_at(place):
         raise OptionError(
@@ -46,16 +39,7 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
 def save_files(
     folder: str | os.PathLike[str], files: Mapping[str, str], *, examples: Location | None = None
 ) -> None:
-    """Write files into a folder, which is made if need be.
-
-    Args:
-        folder: Where to.
-        files: Their texts by name.
-        examples: A table to copy there, as `examples.parquet`.
-
-    Raises:
-        OptionError: The folder cannot be written to.
-    """
+    """Write files into a folder, which is made if need be."""
     place = Location.of(folder)
     try:
         place.make_folder()

@@ -246,15 +246,7 @@ def _wrapped(words: str, start: str, width: int) -> str:
 
 
 def as_markdown(result: GateResult, *, command: str | None = None) -> str:
-    """A comment for a pull request: the verdict, a row for each rule, the command.
-
-    Args:
-        result: The verdicts.
-        command: The command that made it.
-
-    Returns:
-        GitHub's Markdown, in which a user's words can neither leave their cell nor be HTML.
-    """
+    """A comment for a pull request: the verdict, a row for each rule, the command."""
     lines = [
         f"**{SIGNS[result.outcome]} {headline(result)}**",
         "",
@@ -292,12 +284,6 @@ def as_junit(result: GateResult) -> str:
 
     An open rule is a failure of the type `investigate`: the schema that Jenkins checks has no
     errors in test cases, and skipped ones are green in most systems.
-
-    Args:
-        result: The verdicts.
-
-    Returns:
-        An XML document.
     """
     n_failures = sum(check.outcome != "pass" for check in result.checks)
     counts = {"tests": str(len(result.checks)), "failures": str(n_failures), "errors": "0"}

@@ -36,17 +36,7 @@ class PageSection:
 def render_page(
     measurement: Measurement, *, show: Sequence[str] = (), command: str | None = None
 ) -> str:
-    """The whole report as one HTML file.
-
-    Args:
-        measurement: What was measured.
-        show: Further columns of the user's own to show with examples, such as a text; "tokens"
-            for the words of explained examples.
-        command: The command that made it, for the box at the end.
-
-    Returns:
-        HTML without any outside reference. User's words enter it as escaped text or JSON only.
-    """
+    """The whole report as one HTML file."""
     view = build_view(measurement, show=show)
     figures = build_figures(measurement)
     data = {

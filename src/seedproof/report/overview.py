@@ -78,18 +78,7 @@ class Overview:
 def key_figure(
     name: str, title: str, estimate: Estimate, meaning: Message, *, is_difference: bool
 ) -> KeyFigure:
-    """Return a share, or a difference of shares, as one of the figures that stand first.
-
-    Args:
-        name: Name of the figure.
-        title: What it is.
-        estimate: Value and interval.
-        meaning: What it says, in one sentence.
-        is_difference: Whether it is in points instead of percent.
-
-    Returns:
-        The figure, with a bar if it cannot be negative.
-    """
+    """Return a share, or a difference of shares, as one of the figures that stand first."""
     bar, interval = None, ""
     if estimate.low is not None and estimate.high is not None:
         interval = f"[{signless(estimate.low)}, {signless(estimate.high)}]"

@@ -27,15 +27,7 @@ class _Topic:
 
 
 def render_short(overview: Overview, figure: Figure | None) -> str:
-    """Return the short form of a result: headline, key figures and one chart, without scripts.
-
-    Args:
-        overview: What is said.
-        figure: The chart; None if there is none.
-
-    Returns:
-        HTML in which a user's words are escaped.
-    """
+    """Return the short form of a result: headline, key figures and one chart, without scripts."""
     chart = b"" if figure is None else charts.picture(figure, "svg")
     if len(chart) > MAX_CHART_BYTES:
         chart = b""
@@ -54,18 +46,7 @@ def render_page(
     json_file: str,
     command: str | None,
 ) -> str:
-    """Return a result as one HTML file.
-
-    Args:
-        overview: What is said.
-        figures: Its charts.
-        identity: The summary as JSON, whose digest the page names.
-        json_file: What that file is called.
-        command: The command that made it, for the box at the end.
-
-    Returns:
-        HTML without any outside reference. A user's words enter it as escaped text or JSON only.
-    """
+    """Return a result as one HTML file."""
     topics = [
         _Topic(
             section.topic,

@@ -231,13 +231,6 @@ def estimate_cells(estimate: Estimate) -> dict[str, Any]:
 
 
 def refuse_columns(show: Sequence[str]) -> None:
-    """Refuse columns of examples where there are no examples.
-
-    Args:
-        show: What was asked for.
-
-    Raises:
-        ColumnError: Something was asked for.
-    """
+    """Refuse columns of examples where there are no examples."""
     for name in show:
         raise unknown_column(name, ())

@@ -138,19 +138,7 @@ class View:
 
 
 def build_view(measurement: Measurement, *, show: Sequence[str] = ()) -> View:
-    """The view of a measurement.
-
-    Args:
-        measurement: What was measured.
-        show: Further columns of the user's own to show with examples, such as a text; "tokens"
-            for the words of explained examples.
-
-    Returns:
-        Plain data.
-
-    Raises:
-        ColumnError: A column that is to be shown was not carried along.
-    """
+    """The view of a measurement."""
     for name in show:
         if name not in can_show(measurement):
             raise unknown_column(name, can_show(measurement), measurement.notes)
@@ -188,16 +176,7 @@ def can_show(measurement: Measurement) -> tuple[str, ...]:
 
 
 def unknown_column(name: str, known: Sequence[str], notes: Sequence[Message] = ()) -> ColumnError:
-    """What to raise where something is to be shown that is not there.
-
-    Args:
-        name: What was asked for.
-        known: What there is.
-        notes: How the input was read: they say which explanations were left out.
-
-    Returns:
-        An error that says why.
-    """
+    """What to raise where something is to be shown that is not there."""
     if name == TOKENS:
         left_out = tuple(note for note in notes if note.code == EXPLANATIONS_LEFT_OUT)
         return ColumnError(

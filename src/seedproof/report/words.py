@@ -230,13 +230,9 @@ def on_accuracy(measurement: Measurement) -> tuple[Message, ...]:
 def spread_cause(measurement: Measurement) -> str | None:
     """What makes accuracies differ beyond chance.
 
-    Args:
-        measurement: What was measured, with labels.
-
-    Returns:
-        "drift" if most flips are net flips of the class shares, and the shares explain most of the
-        accuracies' variance; "both" if they do not; "runs" if flips mostly cancel out; None if the
-        interval of the spread does not exclude chance, or the runs are too few.
+    "drift" if most flips are net flips of the class shares, and the shares explain most of the
+    accuracies' variance; "both" if they do not; "runs" if flips mostly cancel out; None if the
+    interval of the spread does not exclude chance, or the runs are too few.
     """
     metrics = measurement.metrics
     spread = metrics["accuracy_sd"]
@@ -265,14 +261,7 @@ def _explained_by_shares(measurement: Measurement) -> float:
 
 
 def drift(measurement: Measurement) -> tuple[str, FloatArray]:
-    """The class whose share of the predictions moves most over runs; the second of two.
-
-    Args:
-        measurement: What was measured.
-
-    Returns:
-        Its name, and its share in each run.
-    """
+    """The class whose share of the predictions moves most over runs; the second of two."""
     moving, shares = measurement.detail["drift_classes"], measurement.detail["drift_shares"]
     place = int(np.flatnonzero(moving == 1)[0]) if measurement.n_classes == 2 else 0
     return measurement.classes[int(moving[place])], shares[:, place]

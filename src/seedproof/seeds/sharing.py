@@ -85,13 +85,8 @@ class Sharing:
     def distance(self, matrix: FloatArray, shared: Sources) -> FloatArray | None:
         """How far apart runs are that share exactly some sources.
 
-        Args:
-            matrix: Distance of every two runs, axes (runs, runs).
-            shared: What they share.
-
-        Returns:
-            Means over pairs: of all blocks first, then with each block left out, NaN where that
-            leaves no pair. None if no two runs are like that.
+        Means over pairs: of all blocks first, then with each block left out, NaN where that leaves
+        no pair. None if no two runs are like that.
         """
         if shared not in self.pairs:
             return None
@@ -108,11 +103,7 @@ class Sharing:
 def note_on_shared_seeds(seeds: Sequence[Mapping[str, int]]) -> Message | None:
     """Return a caution for pooled runs; None if they are independent draws.
 
-    Args:
-        seeds: Seed of each source, for each run.
-
-    Returns:
-        A note, or None.
+    A note, or None.
     """
     sharing = Sharing(seeds)
     if not sharing.blocks:

@@ -13,17 +13,7 @@ SOURCES = (
 
 
 def check_source(name: str) -> str:
-    """A name that is a source's.
-
-    Args:
-        name: What somebody wrote.
-
-    Returns:
-        The same name.
-
-    Raises:
-        UnknownNameError: There is no such source.
-    """
+    """A name that is a source's."""
     if name not in SOURCES:
         raise UnknownNameError(
             "There is no source {name!r}. Known: {known}.", name=name, known=tuple(SOURCES)

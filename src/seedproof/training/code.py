@@ -30,15 +30,7 @@ def file_digest(path: Path) -> str:
 
 
 def loaded_files(root: Path, *, since: float) -> dict[str, str]:
-    """Digests of the user's own files that are loaded now, by their path below a folder.
-
-    Args:
-        root: The folder that the user's code is in.
-        since: When they were loaded, at the earliest; what was saved later is another matter.
-
-    Returns:
-        A digest for each file.
-    """
+    """Digests of the user's own files that are loaded now, by their path below a folder."""
     found = {}
     folder = root.resolve()
     for _, path in own_modules(root):
@@ -61,16 +53,7 @@ def _digest_as_of(path: Path, _as_of: tuple[int, ...]) -> str:
 
 
 def own_modules(root: Path, *, besides: Container[str] = ()) -> Iterator[tuple[str, Path]]:
-    """The user's own modules that are loaded now: below a folder, and in no library.
-
-    Args:
-        root: The folder that the user's code is in; an environment may lie in it, too.
-        besides: Names of modules that are left out.
-
-    Yields:
-        Name and file of each. A main program is none of them: what is trained from it is told by
-        its definitions.
-    """
+    """The user's own modules that are loaded now: below a folder, and in no library."""
     forms = (root.resolve(), root.absolute())
     # `join` ends them with a separator, also the root of all files.
     below, as_given = (os.path.join(form, "") for form in forms)  # noqa: PTH118 - pathlib drops it
@@ -124,12 +107,6 @@ def definitions(function: Callable[..., Any]) -> dict[str, str]:
     For functions of a notebook or of the main program, where the whole file is no measure: to
     ask for more seeds is no change of the training. Arrays and other large objects that a module
     holds are not looked into.
-
-    Args:
-        function: What is trained.
-
-    Returns:
-        A digest for each function, class and plain value that it reaches.
     """
     start = getattr(function, "__qualname__", None) or type(function).__name__
     home = getattr(_core(function), "__module__", None)

@@ -270,17 +270,7 @@ class Lines(Failures):
 def watch(
     study: str, runs: Iterable[RunState], *, shown: bool, follow: str | None
 ) -> Iterator[ProgressListener]:
-    """Something to tell what becomes of each run; it draws where somebody can see it.
-
-    Args:
-        study: Name of the study.
-        runs: Where the runs stand before.
-        shown: Whether anything is drawn but failures, which are told in any case.
-        follow: A scalar whose mean and sd is shown.
-
-    Yields:
-        What is told.
-    """
+    """Something to tell what becomes of each run; it draws where somebody can see it."""
     console = Console(stderr=True)
     if not shown:
         yield Failures(study, runs, follow, console)

@@ -80,18 +80,7 @@ class Status:
 
 
 def status_of(store: Location, asked: StudySpec | None = None) -> Status:
-    """Where the study in a store stands; nothing is written.
-
-    Args:
-        store: The store's folder, which need not exist if somebody asks for runs.
-        asked: Runs that are asked for beside those that the store plans.
-
-    Returns:
-        Every planned run.
-
-    Raises:
-        StudyChangedError: The store was not made by a study.
-    """
+    """Where the study in a store stands; nothing is written."""
     if asked is not None and not Store.is_at(store):
         spec = asked
     else:
@@ -130,15 +119,7 @@ def _state(store: Location, spec: RunSpec, index: int) -> RunState:
 
 
 def enter(store: Location, asked: StudySpec) -> StudySpec:
-    """Open the store for a study: make it, or join what is there.
-
-    Args:
-        store: The store's folder.
-        asked: What is asked for now.
-
-    Returns:
-        What the store holds from now on: more seeds and arms are added to what was there.
-    """
+    """Open the store for a study: make it, or join what is there."""
     if not Store.is_at(store):
         try:
             store.make_folder()
@@ -163,15 +144,7 @@ def enter(store: Location, asked: StudySpec) -> StudySpec:
 
 
 def check_code(store: Location, target: Target) -> None:
-    """Refuse to add runs of other code to those that are there.
-
-    Args:
-        store: The store's folder.
-        target: What is trained now.
-
-    Raises:
-        CodeChangedError: A finished run was made by other code.
-    """
+    """Refuse to add runs of other code to those that are there."""
     now = target.code()
     for run in Store(store).runs:
         for name, before in run.facts.get("code", {}).items():
@@ -203,14 +176,7 @@ def _change(
 
 
 def check_one_code(store: Location) -> None:
-    """Refuse finished runs that were made by different code.
-
-    Args:
-        store: The store's folder.
-
-    Raises:
-        CodeChangedError: Two runs have different digests of the same file or definition.
-    """
+    """Refuse finished runs that were made by different code."""
     seen: dict[str, tuple[str, RunManifest]] = {}
     for run in Store(store).runs:
         for name, digest in run.facts.get("code", {}).items():

@@ -117,17 +117,7 @@ class StudySpec:
         return cls(name=name, **dict(plan) | lists | {"seeds": SeedPlan(**plan["seeds"])})
 
     def joined(self, other: "StudySpec") -> "StudySpec":
-        """The study that holds the runs of both: seeds and arms may be added.
-
-        Args:
-            other: A study for the same store.
-
-        Returns:
-            The larger one.
-
-        Raises:
-            StudyChangedError: They differ in something else, and could not be measured together.
-        """
+        """The study that holds the runs of both: seeds and arms may be added."""
         seeds = self.seeds.grown_to(other.seeds)
         mine, theirs = (
             {"name": one.name, "target": one.target, "arguments": list(one.arguments)}

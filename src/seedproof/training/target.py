@@ -193,15 +193,7 @@ def as_target(train: Train | Target) -> Target:
 
 
 def find_target(text: str, arguments: tuple[str, ...] = ()) -> Target:
-    """What somebody wrote on the command line, as a target.
-
-    Args:
-        text: A script, or a function as `package.module:train`.
-        arguments: The script's own arguments; a function finds them in `run.arguments`.
-
-    Returns:
-        The target.
-    """
+    """What somebody wrote on the command line, as a target."""
     if text.endswith(".py") or os.sep in text or ":" not in text:
         return ScriptTarget(str(Path(text).absolute()), arguments)
     return NamedTarget(text, str(Path.cwd()))

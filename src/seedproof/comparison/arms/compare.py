@@ -68,11 +68,7 @@ class Side:
     def partners_in(self, other: "Side") -> tuple[int, ...] | None:
         """For each run the row of the other side's run with the same seeds, or −1.
 
-        Args:
-            other: The other side.
-
-        Returns:
-            None where one of the sides has no seeds.
+        None where one of the sides has no seeds.
         """
         if self.seeds is None or other.seeds is None:
             return None
@@ -264,28 +260,7 @@ def compare_sides(
     skip_damaged: bool = False,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Every arm against the first.
-
-    Args:
-        sides: The baseline, then the others.
-        folder: Where the tables of examples are written, one an arm.
-        gold: The arm whose gain is the gold standard.
-        metrics: Names of the metrics to compare, those that share their counts included; all that
-            the data allows if omitted.
-        match_rates: Whether thresholds of two classes are moved first, so that all runs of an arm
-            give the second one equally often; then answers alone are compared.
-        skip_damaged: Whether a shard that is damaged in some run is left out, with a note, and so
-            are damaged explanations.
-        progress: Told how many shards are done.
-
-    Returns:
-        The same bytes whatever the machine.
-
-    Raises:
-        OptionError: There is nothing to compare, no such gold standard, or nothing to match.
-        ClassesError: Rates are to be matched of other than the same two classes.
-        LabelConflictError: Only some of the sides have labels.
-    """
+    """Every arm against the first."""
     if len(sides) < 2:
         raise OptionError(
             "One arm alone cannot be compared. Give at least two arms or targets.",

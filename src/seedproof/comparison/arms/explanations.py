@@ -47,16 +47,7 @@ Explained: TypeAlias = tuple[ArmExplanations, ExplanationShards]
 def compare_explanations(
     arms: Sequence[ArmExplanations], *, tail: float, skip_damaged: bool = False
 ) -> tuple[Message, ...]:
-    """Every arm against the first, in every method by which both were explained.
-
-    Args:
-        arms: The arms, to which figures and effects are added; only stores have explanations.
-        tail: What an interval leaves out on each side.
-        skip_damaged: Whether a method is left out where its records are damaged.
-
-    Returns:
-        What had to be left out.
-    """
+    """Every arm against the first, in every method by which both were explained."""
     found: list[dict[str, ExplanationShards]] = []
     notes: list[Message] = []
     for arm in arms:

@@ -66,17 +66,6 @@ def match_thresholds(arms: Aligned, *, skip_damaged: bool = False) -> list[Match
     example of one arm; of an arm that is done, two numbers per run stay. With `skip_damaged` all
     arms are read yet again to find what is damaged, so that rates are those of the examples that
     are compared.
-
-    Args:
-        arms: Runs with probabilities of the same two classes, the baseline first.
-        skip_damaged: Whether shards that are damaged in some run are left out of all arms.
-
-    Returns:
-        A source of answers per arm, in the same order.
-
-    Raises:
-        OptionError: An arm has no probabilities, or those of the top classes alone.
-        ClassesError: An arm does not have two classes, or not those of the baseline.
     """
     for name, source in zip(arms.names, arms.sources, strict=True):
         _check(name, source, baseline=arms.sources[0])
@@ -87,15 +76,7 @@ def match_thresholds(arms: Aligned, *, skip_damaged: bool = False) -> list[Match
 
 
 def notes_on_matching(names: Sequence[str], arms: Sequence[MatchedShards]) -> list[Message]:
-    """Return what was matched, with the rates of each arm, and what is left out for it.
-
-    Args:
-        names: Names of the arms.
-        arms: The arms.
-
-    Returns:
-        Notes for the comparison.
-    """
+    """Return what was matched, with the rates of each arm, and what is left out for it."""
     answer = arms[0].rate.answer
     rates = "; ".join(
         f"{name} {_percent(arm.rate.lowest_before)} to {_percent(arm.rate.highest_before)} "

@@ -23,20 +23,7 @@ WITHOUT_RATIO = frozenset({"accuracy_sd_excess"})
 def compare_saved(
     names: Sequence[str], measurements: Sequence[Measurement], *, gold: str | None = None
 ) -> Comparison:
-    """Every report against the first.
-
-    Args:
-        names: What each is called.
-        measurements: What each measured.
-        gold: Not possible with reports.
-
-    Returns:
-        A comparison without votes, high entropies and single examples.
-
-    Raises:
-        MissingExampleError: They are of different examples.
-        OptionError: There is nothing to compare, or a gold standard was named.
-    """
+    """Every report against the first."""
     if len(names) < 2:
         raise OptionError(
             "One report alone cannot be compared. Give at least two, or records.",

@@ -70,17 +70,6 @@ def blame_runs(
     """Which share of the flips comes with each source of randomness.
 
     Any plan will do in which some runs share seeds; intervals need blocks that share none.
-
-    Args:
-        source: Aligned runs.
-        seeds: Seed of each source, for each run.
-        progress: Told how many shards are done.
-
-    Returns:
-        First-order and total shares, and the interaction, of flips and of logits.
-
-    Raises:
-        InputError: The runs do not tell sources apart, or nothing flips.
     """
     sharing = Sharing(seeds)
     _check(sharing)
@@ -107,13 +96,8 @@ def run_distances(
 ) -> tuple[FloatArray, FloatArray | None]:
     """How far apart every two runs are, in one pass; memory is of the order runs².
 
-    Args:
-        source: Aligned runs.
-        progress: Told how many shards are done.
-
-    Returns:
-        Share of the examples on which two runs disagree, axes (runs, runs); and the mean squared
-        difference of their logits, None without probabilities.
+    Share of the examples on which two runs disagree, axes (runs, runs); and the mean squared
+    difference of their logits, None without probabilities.
     """
     shape = (len(source.runs), len(source.runs))
     flips, squares = np.zeros(shape, dtype=np.int64), np.zeros(shape)
@@ -133,14 +117,7 @@ def _logits(probs: FloatArray) -> FloatArray:
 
 
 def squared_differences(values: FloatArray) -> FloatArray:
-    """Sum over examples of the squared difference of every two runs.
-
-    Args:
-        values: Axes (runs, examples).
-
-    Returns:
-        Matrix (runs, runs), symmetric; exactly 0 for runs that are equal.
-    """
+    """Sum over examples of the squared difference of every two runs."""
     whole = np.zeros((len(values), len(values)))
     for run_idx in range(len(values) - 1):
         apart = values[run_idx + 1 :] - values[run_idx]

@@ -92,13 +92,7 @@ class Shares:
 def shares_of(matrix: FloatArray, sharing: Sharing) -> Shares | None:
     """What each source contributes to the distance between runs.
 
-    Args:
-        matrix: Distance of every two runs: anything that is a variance, such as disagreement or a
-            squared difference.
-        sharing: Which runs share which seeds.
-
-    Returns:
-        Shares; None if runs that share nothing do not differ either.
+    Shares; None if runs that share nothing do not differ either.
     """
     nothing = sharing.distance(matrix, NOTHING)
     if nothing is None or not nothing[0] > 0.0:

@@ -87,12 +87,6 @@ def examples_digest(examples_file: Location) -> str:
     """Digest of the ids and gold labels in a report's table of examples.
 
     It does not depend on how the rows were cut into batches.
-
-    Args:
-        examples_file: A Parquet file with one row an example, or a folder of such files.
-
-    Returns:
-        Equal text for equal examples with equal labels in equal order.
     """
     # Lengths and letters apart, which keeps ("a", "bc") and ("ab", "c") apart.
     digests = {name: (blake2b(digest_size=16), blake2b(digest_size=16)) for name in IDENTITY}

@@ -115,21 +115,7 @@ def judge(
     baseline: Baseline | None = None,
     notes: tuple[Message, ...] = (),
 ) -> GateResult:
-    """Every rule with its verdict.
-
-    Args:
-        metrics: What was measured.
-        rules: What it must keep to.
-        n_runs: From how many runs.
-        baseline: What `no-worse` compares with.
-        notes: Passed on to the result.
-
-    Returns:
-        A verdict for each rule, and one for all.
-
-    Raises:
-        OptionError: A metric was not measured, or a baseline is missing.
-    """
+    """Every rule with its verdict."""
     checks = []
     for rule in rules:
         found = _asked(metrics, rule.metric, "these predictions")
@@ -261,14 +247,7 @@ def more_runs(
     The half width is taken to shrink with Student's quantile over the root of the runs, as if all
     of it came from the runs.
 
-    Args:
-        found: A value with an interval that holds the limit.
-        limit: The limit.
-        scale: Where the interval is symmetric.
-        n_runs: How many runs there are.
-
-    Returns:
-        A number; None if it would take more than `MOST_RUNS` runs in all.
+    A number; None if it would take more than `MOST_RUNS` runs in all.
     """
     end = found.high if limit > found.value else found.low
     if end is None or limit == found.value:

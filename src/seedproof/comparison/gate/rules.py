@@ -85,15 +85,7 @@ def limit_of(rule: Rule) -> float:
 
 
 def check_names(rules: Sequence[Rule]) -> None:
-    """Refuse rules that can never be judged, before anything is measured.
-
-    Args:
-        rules: The rules.
-
-    Raises:
-        UnknownNameError: There is no such metric.
-        OptionError: There are no rules, one cannot be compared, or one limits the good side.
-    """
+    """Refuse rules that can never be judged, before anything is measured."""
     if not rules:
         raise OptionError(
             "There is no rule to judge by. Give one, such as --max flip_rate=0.05, or "

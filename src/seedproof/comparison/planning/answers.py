@@ -77,16 +77,7 @@ class Ask:
     example_correlation: float = 0.0
 
     def answer(self, test: PlannedTest, effect: float, pilot: Pilot | None = None) -> Answer:
-        """How many seeds an effect needs.
-
-        Args:
-            test: How arms are compared.
-            effect: The true effect.
-            pilot: Where the test's figures are from; None if they are assumed.
-
-        Returns:
-            A number of seeds, or what else it takes.
-        """
+        """How many seeds an effect needs."""
         n_seeds = seeds_for(test, effect, power=self.power, confidence=self.confidence)
         if n_seeds is None and isinstance(test, FlipTest) and pilot is not None:
             return self._too_few_examples(test, effect, pilot)

@@ -37,17 +37,7 @@ class Pilot:
 
 
 def pilot_of(measurement: Measurement) -> Pilot:
-    """What the runs of one measurement tell a plan.
-
-    Args:
-        measurement: At least three runs of one arm.
-
-    Returns:
-        Spreads with intervals; those of fewer than five runs have none.
-
-    Raises:
-        TooFewRunsError: Two runs show one difference and no spread.
-    """
+    """What the runs of one measurement tell a plan."""
     if measurement.n_runs < 3:
         raise TooFewRunsError(
             "A pilot shows how much runs differ, but this one has {n_runs} runs. "

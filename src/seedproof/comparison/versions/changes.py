@@ -121,14 +121,7 @@ class Opponents:
 
 
 def flips(opponents: Opponents) -> dict[str, Change]:
-    """Flips between the versions, within each of them, and what is beyond those.
-
-    Args:
-        opponents: Who disagrees with whom.
-
-    Returns:
-        The quantities of `FLIPS`; without those of a version that has a single run.
-    """
+    """Flips between the versions, within each of them, and what is beyond those."""
     n_old, n_new = opponents.old.shape[1], opponents.new.shape[1]
     total = opponents.old_across.sum(axis=1)
     between = Change(
@@ -196,16 +189,7 @@ def _stood_in(between: FloatArray, within: Change) -> FloatArray | None:
 
 
 def directed_flips(old: BoolArray, new: BoolArray) -> dict[str, Change]:
-    """Flips from right to wrong (negative) and from wrong to right (positive).
-
-    Args:
-        old: Whether each old run is right, axes (examples, runs).
-        new: Whether each new run is right.
-
-    Returns:
-        The quantities of `DIRECTED`. Where nothing changes both directions are as frequent, so
-        they have one baseline.
-    """
+    """Flips from right to wrong (negative) and from wrong to right (positive)."""
     n_old, n_new = old.shape[1], new.shape[1]
     shares = [_share(old, is_old=True, n_other=n_new), _share(new, is_old=False, n_other=n_old)]
     negative, positive = _negative(old, new), _negative(~old, ~new)

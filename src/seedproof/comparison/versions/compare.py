@@ -61,25 +61,7 @@ def compare_versions(
     progress: Progress | None = None,
     notes: tuple[Message, ...] = (),
 ) -> VersionComparison:
-    """What a new version changes, beside what another seed changes.
-
-    Args:
-        old: Runs of the old version. One of the two versions may have a single run.
-        new: Runs of the new version, on the same examples.
-        examples_file: Where the table of examples is written, as Parquet.
-        slices: Further columns, for each of whose values the figures are given as well.
-        progress: Told how many shards are done.
-        notes: Passed on to the result.
-
-    Returns:
-        Flips between the versions and within them, and the examples that the seed does not
-        explain.
-
-    Raises:
-        TooFewRunsError: Both versions have a single run.
-        MissingExampleError: The versions hold different examples.
-        ColumnError: A column to slice by is missing, or has too many values.
-    """
+    """What a new version changes, beside what another seed changes."""
     if len(old.runs) == len(new.runs) == 1:
         raise TooFewRunsError(
             "Both versions have one run, so nothing tells what another seed would change. "

@@ -49,13 +49,7 @@ class Groups:
     def codes(self, n_rows: int, labels: IntArray | None, extras: pa.Table | None) -> IntArray:
         """The groups of each example, which are counted from now on.
 
-        Args:
-            n_rows: How many examples there are.
-            labels: Their gold classes, if known.
-            extras: Their further columns.
-
-        Returns:
-            Indices of groups, axes (kinds of group, examples); `NOWHERE` for none.
+        Indices of groups, axes (kinds of group, examples); `NOWHERE` for none.
         """
         found: list[IntArray] = [np.zeros(n_rows, dtype=np.int64)]
         is_known = np.zeros(n_rows, dtype=np.bool_)

@@ -49,12 +49,7 @@ class Association(ABC):
     def over_runs(self, entropies: FloatArray, n_examples: int) -> FloatArray:
         """What entropies over runs count, in each row on its own.
 
-        Args:
-            entropies: Of the examples on which runs differ, axes (rows, contested).
-            n_examples: How many examples there are; all others have entropy 0, and count 0.
-
-        Returns:
-            Scores, axes (rows, contested).
+        Scores, axes (rows, contested).
         """
 
     @abstractmethod
@@ -63,15 +58,8 @@ class Association(ABC):
     ) -> tuple[FloatArray, FloatArray]:
         """What the entropies within a run count.
 
-        Args:
-            entropies: Axes (examples).
-            y: What those over runs count: (rows, contested).
-            own: The row in which the run is held against all others.
-            is_contested: On which examples runs differ.
-
-        Returns:
-            Scores of all examples in row `own`, axes (examples), and of the contested ones in each
-            row, axes (rows, contested), or (1, contested) where rows are the same.
+        Scores of all examples in row `own`, axes (examples), and of the contested ones in each row,
+        axes (rows, contested), or (1, contested) where rows are the same.
         """
 
     @abstractmethod
@@ -82,17 +70,7 @@ class Association(ABC):
     def influence(
         self, x: FloatArray, y: FloatArray, totals: Totals, value: FloatArray
     ) -> FloatArray:
-        """How much each example moves the value, times their number; 0 on average.
-
-        Args:
-            x: Scores of examples: (examples).
-            y: Scores of the same: (rows, examples).
-            totals: Over all examples.
-            value: How well x tells y: (rows).
-
-        Returns:
-            Axes (rows, examples).
-        """
+        """How much each example moves the value, times their number; 0 on average."""
 
     def at_limits(
         self,
@@ -101,17 +79,7 @@ class Association(ABC):
         x: FloatArray,
         y: FloatArray,
     ) -> FloatArray:
-        """What an example moves less because limits move with it; nothing without limits.
-
-        Args:
-            within: Entropies within a run: (examples).
-            over: Entropies over the others.
-            x: Scores of the former.
-            y: Scores of the latter.
-
-        Returns:
-            To be taken off the influence of each example.
-        """
+        """What an example moves less because limits move with it; nothing without limits."""
         del within, over, y
         return np.zeros(len(x))
 
@@ -128,15 +96,7 @@ class Association(ABC):
         """How much `bent` grows with the value, there."""
 
     def reach(self, value: float, n_least: float) -> float:
-        """How far the truth may be from a value at the end of its scale; 0 where it has none.
-
-        Args:
-            value: What was found.
-            n_least: How many examples count as least stable.
-
-        Returns:
-            A distance.
-        """
+        """How far the truth may be from a value at the end of its scale; 0 where it has none."""
         del value, n_least
         return 0.0
 

@@ -10,15 +10,7 @@ EDGE = 1e-9
 
 
 def standardized(rows: FloatArray, n_each: FloatArray | None = None) -> FloatArray:
-    """Values with mean 0 and variance 1 over examples.
-
-    Args:
-        rows: Values, the last axis of which are the examples.
-        n_each: How many examples each value stands for; one without it.
-
-    Returns:
-        As many values; a row that is constant is 0.
-    """
+    """Values with mean 0 and variance 1 over examples."""
     mean = np.average(rows, axis=-1, weights=n_each)
     centered = rows - np.expand_dims(mean, -1)
     sd = np.sqrt(np.average(np.square(centered), axis=-1, weights=n_each))
@@ -26,16 +18,7 @@ def standardized(rows: FloatArray, n_each: FloatArray | None = None) -> FloatArr
 
 
 def moved_by_each(u: FloatArray, v: FloatArray, value: FloatArray | float) -> FloatArray:
-    """How much each example moves a correlation, times their number: uv - r(u² + v²)/2.
-
-    Args:
-        u: One quantity, standardized.
-        v: The other one.
-        value: Their correlation r.
-
-    Returns:
-        For each example; 0 on average.
-    """
+    """How much each example moves a correlation, times their number: uv - r(u² + v²)/2."""
     return np.asarray(u * v - value / 2 * (u**2 + v**2))
 
 
@@ -52,17 +35,7 @@ def fisher_slope(value: float) -> float:
 def fisher_interval(
     value: float, *, runs: float, n_runs: int, examples: float
 ) -> tuple[float, float]:
-    """The 95 % interval of a correlation over runs × examples.
-
-    Args:
-        value: The correlation.
-        runs: What other runs would change: a variance on the scale of Fisher's z.
-        n_runs: How many runs tell of it.
-        examples: The same of other examples.
-
-    Returns:
-        Its ends, around the value.
-    """
+    """The 95 % interval of a correlation over runs × examples."""
     width = np.sqrt(student(n_runs) ** 2 * runs + NORMAL**2 * examples)
     low, high = np.tanh(fisher_z(value) + width * np.array([-1, 1]))
     # At the edge of the scale, rounding may put the value outside.

@@ -30,17 +30,7 @@ STAND_IN = {
 def measure_dynamics(
     traces: Traces, runs: tuple[str, ...], *, n_measured: int
 ) -> DynamicsMeasurement:
-    """How much single runs waver, and how well one tells of the others.
-
-    Args:
-        traces: What was recorded.
-        runs: Names of all runs.
-        n_measured: How many examples were predicted.
-
-    Returns:
-        Figures with intervals. Correlations are absent with fewer than three runs or ten
-        examples, or if no run disagrees with another.
-    """
+    """How much single runs waver, and how well one tells of the others."""
     watched = traces.watched
     metrics = {"single_run_entropy": _mean_entropy(watched.entropies)}
     by_run = {"single_run_entropy": watched.entropies.mean(axis=1)}

@@ -35,14 +35,7 @@ class EntropyMap:
 
     @classmethod
     def of(cls, watched: Watched) -> "EntropyMap":
-        """Counts and means over all traced runs.
-
-        Args:
-            watched: Both entropies of the same examples; at least three runs.
-
-        Returns:
-            A map of a fixed size.
-        """
+        """Counts and means over all traced runs."""
         within_top = float(watched.entropies.max()) or 1.0
         over = [_over(watched, int(run_idx)) for run_idx in watched.traced]
         over_top = max(float(values.max()) for values in over) or 1.0
@@ -107,11 +100,7 @@ class CumulativeCurve:
     def of(cls, curves: Sequence[Curve]) -> "CumulativeCurve | None":
         """The mean of several curves, as far as the shortest of them goes.
 
-        Args:
-            curves: One of each run that has one; what lies between its steps is interpolated.
-
-        Returns:
-            At the steps of the shortest; None without a curve.
+        At the steps of the shortest; None without a curve.
         """
         if not curves:
             return None

@@ -49,17 +49,7 @@ def read_votes(
     skip_damaged: bool = False,
     progress: Progress | None = None,
 ) -> Votes:
-    """What all runs predict; one shard in memory at a time, and what is kept of it.
-
-    Args:
-        source: Predictions of all runs.
-        left_out: Shards that are left out, however their predictions are.
-        skip_damaged: Whether shards that are damaged are left out.
-        progress: Told how many shards are read.
-
-    Returns:
-        An id for each example, and a class for each run where runs differ.
-    """
+    """What all runs predict; one shard in memory at a time, and what is kept of it."""
     alone = source.predictions_alone()
     ids, labels, contested, predictions, n = [], [], [], [], 0
     for index in range(source.n_shards):
@@ -115,13 +105,7 @@ class Traces:
 def read_traces(source: ShardSource, votes: Votes, *, skip_damaged: bool = False) -> Traces | None:
     """What was recorded of each traced run; the records of one run are in memory at a time.
 
-    Args:
-        source: Predictions of all runs.
-        votes: What they predict.
-        skip_damaged: Whether runs whose dynamics are damaged are left out.
-
-    Returns:
-        The examples that every traced run was looked at on; None if there are none.
+    The examples that every traced run was looked at on; None if there are none.
     """
     traced, rows, n_steps, n_other, curves, notes = [], [], [], [], [], []
     coordinates = {name: np.zeros(len(votes.ids)) for name in COORDINATES}

@@ -47,12 +47,8 @@ def told_by_other_runs(watched: Watched) -> Estimate | None:
     noisy, so that not even its like goes with it perfectly: this is a reference for what one run
     tells, and no limit to it.
 
-    Args:
-        watched: What all runs predict.
-
-    Returns:
-        A correlation with its interval over runs × examples, on the scale of Fisher's z; None with
-        fewer than eight runs, or if no half disagrees.
+    A correlation with its interval over runs × examples, on the scale of Fisher's z; None with
+    fewer than eight runs, or if no half disagrees.
     """
     n_runs, half = watched.n_runs, watched.n_runs // 2
     if n_runs < HALVED_RUNS:

@@ -38,18 +38,7 @@ class StandIn:
 
 
 def stand_in(watched: Watched, association: Association, *, between: float = HALFWAY) -> StandIn:
-    """How well the entropy within one run tells the entropy over the other runs.
-
-    Args:
-        watched: Both, of the same examples; at least three runs, one of them traced.
-        association: How the two are held against each other.
-        between: Where the noise of single examples is taken to be: 0 for the spread over traced
-            runs, which is too little, 1 for the jackknife, which is too much.
-
-    Returns:
-        The mean over traced runs. Its interval is over runs × examples; over examples alone with
-        fewer than five runs or three traced ones.
-    """
+    """How well the entropy within one run tells the entropy over the other runs."""
     parts = _Parts(watched, association, between)
     for place, run_idx in enumerate(watched.traced):
         parts.add(watched.entropies[place], int(run_idx))

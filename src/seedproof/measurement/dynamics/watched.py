@@ -56,12 +56,8 @@ class Watched:
 
         A run is left out of what it is held against: its last step is also its vote.
 
-        Args:
-            run_idx: Which run.
-
-        Returns:
-            Nats, axes (runs, contested): without that run and run k; in its own row without it
-            alone. Exactly 0 where all that are left agree.
+        Nats, axes (runs, contested): without that run and run k; in its own row without it alone.
+        Exactly 0 where all that are left agree.
         """
         n = self.n_runs
         counts = np.arange(n + 1, dtype=np.float64)

@@ -43,13 +43,7 @@ class CurveSums:
         self._squares: dict[str, FloatArray] = {}
 
     def update(self, means: FloatArray, figures: Mapping[str, FloatArray]) -> None:
-        """Add examples; those without a prediction are left out.
-
-        Args:
-            means: Mean probability of each followed class, axes (classes, examples); NaN without
-                a prediction.
-            figures: What each figure says of each example, axes (examples).
-        """
+        """Add examples; those without a prediction are left out."""
         predicted = ~np.isnan(means[0])
         bins = np.clip(means[:, predicted] * N_BINS, 0, N_BINS - 1).astype(np.int64)
         place = (bins + N_BINS * np.arange(len(bins))[:, None]).ravel()

@@ -51,15 +51,7 @@ class ExplanationPart:
 def measure_part(
     shard: ExplanationShard, n_runs: int
 ) -> tuple[ExplanationPart, dict[str, ExampleValues]]:
-    """What one shard amounts to, and what each figure says of its examples with and without a run.
-
-    Args:
-        shard: Explanations of some examples by all runs.
-        n_runs: How many runs there are.
-
-    Returns:
-        A part that is small whatever the number of runs, and values that are not.
-    """
+    """Return the part of one shard, and each figure of its examples with and without a run."""
     family, lengths = Explanations(n_runs), shard.lengths
     values = family.update(RaggedScores(shard.scores, lengths, shard.n_draws))
     figures = {name: one.values for name, one in values.items()}
@@ -127,14 +119,7 @@ class ExplanationTally:
         return self._whole.result()
 
     def result(self) -> ExplanationMeasurement:
-        """Figures with intervals.
-
-        Returns:
-            What the shards amount to.
-
-        Raises:
-            EmptyInputError: No example has a token.
-        """
+        """Figures with intervals."""
         source, whole = self._source, self._whole
         if self._worst is None or whole.n_examples == 0:
             raise EmptyInputError("No explanation by {method!r} has a token.", method=source.method)
@@ -181,17 +166,7 @@ def measure_explanations(
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> ExplanationMeasurement:
-    """How far the explanations of an arm's runs are apart, in one pass.
-
-    Args:
-        source: Explanations by one method, aligned.
-        predictions: What the same runs predicted, for what depends on it; may be left out.
-        engine: Where shards are measured; here and now without one.
-        progress: Told how many shards are done.
-
-    Returns:
-        The same bytes whatever the engine, its workers and the order in which they finish.
-    """
+    """How far the explanations of an arm's runs are apart, in one pass."""
     tally = ExplanationTally(source, predictions)
     outcomes = (engine or SerialEngine()).map(MeasureExplanations(source), range(source.n_shards))
     for index, part in enumerate(in_order(outcomes)):
@@ -206,15 +181,7 @@ def _estimates(statistics: Mapping[str, MeanOverExamples]) -> dict[str, Estimate
 
 
 def estimate_figure(name: str, statistic: MeanOverExamples) -> Estimate:
-    """The value of a figure of explanations with its interval.
-
-    Args:
-        name: Which figure.
-        statistic: The figure over all examples.
-
-    Returns:
-        As for predictions; a correlation, which may be negative, by way of (1 + τ)/2.
-    """
+    """The value of a figure of explanations with its interval."""
     if name != "explanation_tau":
         return estimate(statistic)
     half = estimate(

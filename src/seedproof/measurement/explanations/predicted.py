@@ -62,15 +62,7 @@ class PredictionWalk:
         self._held: tuple[int, pa.Array, Predicted] | None = None
 
     def of(self, ids: pa.Array) -> Predicted:
-        """What was predicted of some examples.
-
-        Args:
-            ids: Their ids; shards before the last one that was needed are looked at only if
-                predictions have ids of another type, in which the order is another.
-
-        Returns:
-            In the order of the ids.
-        """
+        """What was predicted of some examples."""
         places: list[tuple[IntArray, Predicted]] = []
         is_missing = np.ones(len(ids), dtype=np.bool_)
         n_shards = self._source.n_shards

@@ -54,15 +54,7 @@ class Telling:
     def update(
         self, shard: int, ids: pa.Array, lengths: IntArray, distances: FloatArray, said: Predicted
     ) -> None:
-        """Look at more examples.
-
-        Args:
-            shard: Which shard of the explanations they are in.
-            ids: Their ids, ascending over all calls.
-            lengths: Tokens of each.
-            distances: How far the explanations of each are apart.
-            said: What was predicted of them.
-        """
+        """Look at more examples."""
         is_long = lengths >= MIN_TOKENS
         agreed, split = said.is_agreed & is_long, said.is_known & ~said.is_agreed & is_long
         for rule, fits, sign in (

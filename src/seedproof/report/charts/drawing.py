@@ -32,15 +32,7 @@ DRAWN_BY = {**OF_MEASUREMENT, **OF_DYNAMICS, **OF_COMPARISON}
 
 
 def spec(figure: Figure, *, validate: bool = False) -> Spec:
-    """The Vega-Lite spec of a figure, as wide as its container.
-
-    Args:
-        figure: What is drawn.
-        validate: Whether to check it against Vega-Lite's schema, as tests do with every chart.
-
-    Returns:
-        Plain data that names colors as CSS variables.
-    """
+    """The Vega-Lite spec of a figure, as wide as its container."""
     name = figure.kind or figure.name.rstrip("0123456789").rstrip("_")
     with debug_mode(arg=False):  # altair would look at every part, which takes seconds
         content: Spec = DRAWN_BY[name](figure).to_dict(validate=False)
@@ -54,19 +46,7 @@ def spec(figure: Figure, *, validate: bool = False) -> Spec:
 
 
 def picture(figure: Figure, file_format: str, *, scale: float = 2.0) -> bytes:
-    """Return a figure as an image on white, with its title and legend, drawn without a browser.
-
-    Args:
-        figure: What is drawn.
-        file_format: `png`, `svg` or `pdf`.
-        scale: Pixels per point, for `png`.
-
-    Returns:
-        The file's bytes.
-
-    Raises:
-        OptionError: The format is not known.
-    """
+    """Return a figure as an image on white, with its title and legend, drawn without a browser."""
     if file_format not in FORMATS:
         raise OptionError(
             "A figure cannot be {file_format!r}. Formats: {known}.",
@@ -83,14 +63,7 @@ def picture(figure: Figure, file_format: str, *, scale: float = 2.0) -> bytes:
 
 
 def picture_spec(figure: Figure) -> Spec:
-    """Return the Vega-Lite spec of a figure that stands alone: no page gives it words or colors.
-
-    Args:
-        figure: What is drawn.
-
-    Returns:
-        Plain data with a width, a white background, a title and a legend.
-    """
+    """Return the Vega-Lite spec of a figure that stands alone: no page gives it words or colors."""
     alone = replace(figure, **figure.alone)
     content = spec(alone)
     if alone.legend:

@@ -22,15 +22,7 @@ LETTER_WIDTH, SYMBOL_WIDTH = 6.6, 36
 
 
 def legend_layer(legend: Sequence[tuple[str, str, str]], width: int) -> dict[str, Any]:
-    """Return a layer of a Vega-Lite chart that draws a legend above it and nothing else.
-
-    Args:
-        legend: Kind of mark, color and words.
-        width: Width of the chart in pixels, which decides how many entries stand in a row.
-
-    Returns:
-        A layer; its scales are to be independent of those of other layers.
-    """
+    """Return a layer of a Vega-Lite chart that draws a legend above it and nothing else."""
     words = [text for _, _, text in legend]
     fits = int(width // (LETTER_WIDTH * max(map(len, words)) + SYMBOL_WIDTH))
     about = {

@@ -50,16 +50,7 @@ class ArmSection:
 def render_page(
     comparison: Comparison, *, show: Sequence[str] = (), command: str | None = None
 ) -> str:
-    """The whole comparison as one HTML file.
-
-    Args:
-        comparison: What was compared.
-        show: Further columns of the user's own to show with examples, such as a text.
-        command: The command that made it, for the box at the end.
-
-    Returns:
-        HTML without any outside reference. User's words enter it as escaped text or JSON only.
-    """
+    """The whole comparison as one HTML file."""
     view = build_view(comparison, show=show)
     figures = build_figures(comparison)
     return template("comparison.html").render(

@@ -18,15 +18,7 @@ def explained_by(comparison: Comparison) -> tuple[str, ...]:
 
 
 def of_method(comparison: Comparison, method: str) -> Comparison:
-    """The comparison of explanations by one method, in place of predictions.
-
-    Args:
-        comparison: What was compared.
-        method: One of `explained_by`.
-
-    Returns:
-        Figures and effects are those of explanations; arms that were not explained are left out.
-    """
+    """The comparison of explanations by one method, in place of predictions."""
     return replace(
         comparison,
         baseline=_of_method(comparison.baseline, method),

@@ -192,18 +192,7 @@ class ComparisonView:
 
 
 def build_view(comparison: Comparison, *, show: Sequence[str] = ()) -> ComparisonView:
-    """The view of a comparison.
-
-    Args:
-        comparison: What was compared.
-        show: Further columns of the user's own to show with examples, such as a text.
-
-    Returns:
-        Plain data.
-
-    Raises:
-        ColumnError: A column that is to be shown was not carried along.
-    """
+    """The view of a comparison."""
     _check_shown(comparison, show)
     blocks = tuple(_block(comparison, name) for name in _metrics(comparison))
     by_name = {block.metric: block for block in blocks}

@@ -37,12 +37,6 @@ def drawn(name: str) -> str:
     Characters that cannot be seen are replaced: some end the process that draws a picture, and a
     line separator is no part of an expression. What means something to Vega, or to us as a color,
     gets a space before it.
-
-    Args:
-        name: Name of a run, a class or an example.
-
-    Returns:
-        Printable text that looks the same if it was printable before.
     """
     text = "".join(sign if sign.isprintable() else UNSEEN for sign in name)
     return f"{NO_BREAK}{text}" if text in INHERITED or text.startswith("var(") else text

@@ -49,23 +49,7 @@ def intervals(
     takeaway: Message | None = None,
     reading: Sequence[Message] = (),
 ) -> Figure:
-    """Return a chart of values with their intervals.
-
-    Args:
-        name: Name of the chart.
-        title: What is drawn.
-        lines: One per value, from top to bottom.
-        section: The topic that it belongs to.
-        axis: Title of the axis.
-        unit: Unit of all values; shares are drawn in percent.
-        marks: What the marks mean, for the legend; those that are not drawn are left out.
-        reference: Where to draw a line to compare with; None for no line.
-        takeaway: What to see.
-        reading: How to read it.
-
-    Returns:
-        Plain data.
-    """
+    """Return a chart of values with their intervals."""
     factor = 100.0 if unit in {"percent", "points"} else 1.0
     rows: list[dict[str, Any]] = []
     for line, called in zip(lines, _names(lines), strict=True):

@@ -104,15 +104,7 @@ class HeatMap:
 
 
 def heat_maps(found: ExplanationMeasurement, classes: Sequence[str]) -> tuple[HeatMap, ...]:
-    """The texts that show what the figures of one method mean.
-
-    Args:
-        found: What was measured.
-        classes: Names of the classes.
-
-    Returns:
-        At most one for each rule. They hold texts of examples.
-    """
+    """The texts that show what the figures of one method mean."""
     return tuple(_heat_map(row, found.runs, classes) for row in found.telling.to_pylist())
 
 

@@ -69,15 +69,7 @@ class Reasons:
 
 
 def build_reasons(measurement: Measurement, *, with_texts: bool) -> tuple[Reasons, ...]:
-    """What to show of the explanations, by each method.
-
-    Args:
-        measurement: What was measured.
-        with_texts: Whether texts of examples may be shown.
-
-    Returns:
-        One for each method; none without explanations.
-    """
+    """What to show of the explanations, by each method."""
     return tuple(
         Reasons(
             method=method,

@@ -41,15 +41,7 @@ def which_words(method: str) -> Message:
 def sentences(
     explanations: Mapping[str, ExplanationMeasurement], n_examples: int
 ) -> tuple[Message, ...]:
-    """How many of the top words differ between two runs, by each method.
-
-    Args:
-        explanations: What was measured, by method.
-        n_examples: How many examples were predicted; fewer that were explained are mentioned.
-
-    Returns:
-        One or two sentences for each method, those of the first one in full.
-    """
+    """How many of the top words differ between two runs, by each method."""
     messages: list[Message] = []
     for method, explained in explanations.items():
         messages.append(_on_top_words(method, explained, n_examples, is_first=not messages))

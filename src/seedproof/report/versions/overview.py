@@ -32,15 +32,7 @@ TOPICS = {
 
 
 def build_overview(comparison: VersionComparison, *, show: Sequence[str] = ()) -> Overview:
-    """Return sentences, key figures, and a section per topic.
-
-    Args:
-        comparison: The figures.
-        show: Further columns of the user's own to show with examples, such as a text.
-
-    Returns:
-        Plain data.
-    """
+    """Return sentences, key figures, and a section per topic."""
     sections = [Section(CHANGES, _between(comparison), (_figures(comparison, is_flip=True),))]
     if "accuracy_change" in comparison.whole.figures:
         table = _figures(comparison, is_flip=False)

@@ -50,18 +50,7 @@ LEFT_ALIGNED, N_UNLABELED = 3, 4
 
 
 def render(comparison: VersionComparison, *, show: Sequence[str] = ()) -> RenderableType:
-    """Return what a terminal shows.
-
-    Args:
-        comparison: The figures.
-        show: Further columns of the user's own to show with examples, such as a text.
-
-    Returns:
-        Sentences, then tables.
-
-    Raises:
-        ColumnError: A column that is to be shown was not carried along.
-    """
+    """Return what a terminal shows."""
     check_columns(comparison, show)
     parts: list[RenderableType] = [Text(str(words.title(comparison)), style="dim"), Text("")]
     for sentence in words.sentences(comparison):
@@ -83,15 +72,7 @@ def render(comparison: VersionComparison, *, show: Sequence[str] = ()) -> Render
 
 
 def check_columns(comparison: VersionComparison, show: Sequence[str]) -> None:
-    """Refuse columns of examples that were not carried along.
-
-    Args:
-        comparison: The figures.
-        show: The columns to show.
-
-    Raises:
-        ColumnError: A column is not there.
-    """
+    """Refuse columns of examples that were not carried along."""
     for name in show:
         if name not in comparison.extras():
             raise unknown_column(name, comparison.extras())

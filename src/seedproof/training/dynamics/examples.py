@@ -98,20 +98,7 @@ class DynamicsExamples:
         return Message("example", "Example {example!r}", example=self.ids[row].as_py())
 
     def as_rows(self, rows: npt.ArrayLike | None, n_values: int) -> IntArray:
-        """Positions of the examples that some values are of.
-
-        Args:
-            rows: As the user gave them; None for all examples in order.
-            n_values: How many values there are.
-
-        Returns:
-            As many positions.
-
-        Raises:
-            ShapeError: There are not as many.
-            DtypeError: They are no whole numbers.
-            InputError: There is no example at one of them.
-        """
+        """Positions of the examples that some values are of."""
         if rows is None:
             if n_values != len(self):
                 raise ShapeError(

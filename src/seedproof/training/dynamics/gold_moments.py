@@ -28,12 +28,7 @@ class GoldMoments:
         return self.n_steps.nbytes + self.mean.nbytes + self.squares.nbytes
 
     def add(self, rows: IntArray, values: FloatArray) -> None:
-        """Count one step of some examples.
-
-        Args:
-            rows: Positions of examples; one may come several times.
-            values: A number for each.
-        """
+        """Count one step of some examples."""
         for turn in _without_repeats(rows):
             here = rows[turn]
             n_one, no_squares = np.ones(len(here), dtype=np.int32), np.zeros(len(here))

@@ -32,12 +32,7 @@ class PairCounts:
         return self._keys.nbytes + self._counts.nbytes + 8 * self._n_waiting
 
     def add(self, rows: IntArray, classes: IntArray) -> None:
-        """Count one more for each pair.
-
-        Args:
-            rows: Positions of examples; one may come several times.
-            classes: A class for each.
-        """
+        """Count one more for each pair."""
         self._waiting.append(rows.astype(np.int64) * self.n_classes + classes.astype(np.int64))
         self._n_waiting += len(rows)
         if self._n_waiting > MAX_WAITING:

@@ -30,12 +30,7 @@ class ThinnedCurve:
         return step % self.stride == 0
 
     def add(self, step: int, value: float) -> None:
-        """Put the next point, if this update has one.
-
-        Args:
-            step: Which update, counted from 1.
-            value: The number after it.
-        """
+        """Put the next point, if this update has one."""
         if not self.wants(step):
             return
         self.steps.append(step)

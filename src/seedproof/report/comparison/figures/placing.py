@@ -31,12 +31,7 @@ class Place:
 
 
 def placed(rows: Sequence[MutableMapping[str, Any]], place: Place) -> None:
-    """Give each row the `spot` of its name: the first that covers least.
-
-    Args:
-        rows: Points with `arm`, `x` and `flips`; more to the top is a smaller `flips`.
-        place: The chart.
-    """
+    """Give each row the `spot` of its name: the first that covers least."""
     points = _points(rows, place)
     boxes: list[tuple[float, float, float, float]] = []
     for row, (x, y) in zip(rows, points, strict=True):
