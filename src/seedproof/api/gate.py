@@ -251,7 +251,7 @@ def _compared(
     if len(records) == 2:
         return compare_sides(sides_of(records), Location.of(working), progress=progress)
     both = [_measured(name, opened[name], working, progress) for name in names]
-    if len({examples_digest(one.examples_file) for one in both}) > 1:
+    if len({examples_digest(one.example_table) for one in both}) > 1:
         raise MissingExampleError(
             "The target and the baseline are of different examples, or of different gold labels. "
             "Predict the same examples with both.",

@@ -1,6 +1,6 @@
 """Arms against a baseline: one pass over the examples of all of them."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
@@ -22,6 +22,7 @@ from seedproof.comparison.arms.result import VOTE_SHARES, ComparedArm, Compariso
 from seedproof.engines import SerialEngine, in_order
 from seedproof.errors import DamagedStoreError, LabelConflictError, OptionError, SeedproofError
 from seedproof.measurement.choice import asks_for_explanations, narrowed
+from seedproof.measurement.examples import StoredExamples
 from seedproof.measurement.measure import known, measured, note_on_left_out
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.tally import Tally, batch_rows, batches
@@ -123,8 +124,8 @@ class Beside:
     def merge(self, other: "Beside") -> None:
         """Add other examples."""
         add_crosses(self.crosses, other.crosses)
-        for mine, theirs in zip(self.entropies, other.entropies, strict=True):
-            mine.merge(theirs)
+        (base, arm), (other_base, other_arm) = self.entropies, other.entropies
+        self.entropies = base + other_base, arm + other_arm
         self.votes += other.votes
         self.least_sure.merge(other.least_sure)
         self.movers.merge(other.movers)
@@ -217,13 +218,15 @@ class CompareShard:
         first = self.aligned.shard(index)
         n_rows = batch_rows(max(_width(source) for source in self.aligned.sources))
         base = list(batches(first, len(self.aligned.sources[0].classes), n_rows))
-        part.tables.append(part.tallies[0].update(first, self.aligned.sources[0].classes, base))
-        values = [part.tallies[0].values(batch) for batch in base]
+        values = [part.tallies[0].add(batch) for batch in base]
+        part.tables.append(part.tallies[0].close(first, self.aligned.sources[0].classes).table())
         for side, beside in enumerate(part.besides, start=1):
             source, tally = self.aligned.sources[side], part.tallies[side]
             shard = self.aligned.beside(side, first)
-            cut = _watched(batches(shard, len(source.classes), n_rows), tally, beside, base, values)
-            part.tables.append(tally.update(shard, source.classes, cut))
+            cut = batches(shard, len(source.classes), n_rows)
+            for batch, mine, my_values in zip(cut, base, values, strict=True):
+                beside.update((mine, my_values), (batch, tally.add(batch)))
+            part.tables.append(tally.close(shard, source.classes).table())
             beside.movers.update(
                 (first, part.tables[0], self.aligned.sources[0].classes),
                 (shard, part.tables[side], source.classes),
@@ -235,19 +238,6 @@ def _width(source: ShardSource) -> int:
     """Values of one example over all runs, about."""
     of_kind = {Kind.PROBS: len(source.classes), Kind.TOP: USUAL_TOP, Kind.LABELS: 1}
     return len(source.runs) * of_kind[source.kind]
-
-
-def _watched(
-    cut: Iterator[Batch],
-    tally: Tally,
-    beside: Beside,
-    base: Sequence[Batch],
-    values: Sequence[dict[str, ExampleValues]],
-) -> Iterator[Batch]:
-    """Batches of an arm; each meets the baseline's once the tally is done with it."""
-    for batch, mine, my_values in zip(cut, base, values, strict=True):
-        yield batch
-        beside.update((mine, my_values), (batch, tally.values(batch)))
 
 
 def compare_sides(
@@ -295,7 +285,7 @@ def compare_sides(
         lost.append(note_on_left_out(sides[0].source, index, error))
     missing = _n_missing(sides[0].source, [index for index, _ in whole.left_out])
     found = [
-        _without(measured(source, tally, file, (*side.notes, *lost)), *missing)
+        _without(measured(source, tally, StoredExamples(file), (*side.notes, *lost)), *missing)
         for side, source, tally, file in zip(
             sides, aligned.sources, whole.tallies, files, strict=True
         )
