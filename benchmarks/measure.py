@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from seedproof.measurement.measure import measure_shards
-from seedproof.measurement.tally import BATCH_VALUES
+from seedproof.metrics.batch import BATCH_VALUES
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.predicted import most_probable

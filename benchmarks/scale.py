@@ -38,7 +38,7 @@ import seedproof as sp
 from seedproof.engines.ray import RayEngine
 from seedproof.measurement.engines import AHEAD, Workers
 from seedproof.measurement.measure import measure_on, measure_shards
-from seedproof.measurement.tally import batch_rows
+from seedproof.metrics.batch import batch_rows
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.reader import Store, StoreShards

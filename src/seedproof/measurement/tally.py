@@ -9,13 +9,10 @@ from seedproof.measurement.examples import ExampleRows
 from seedproof.measurement.worst import KEYS, least_stable, least_stable_rows, with_votes
 from seedproof.metrics import Accumulator, Batch
 from seedproof.metrics.accumulator import Detail, Need
+from seedproof.metrics.batch import batch_rows
 from seedproof.metrics.choice import chosen_families
 from seedproof.metrics.statistic import ExampleValues, Statistic
 from seedproof.records.shards import Shard
-
-# Batches of about this many probabilities stay in the processor's cache.
-BATCH_VALUES = 2**18
-MIN_BATCH_ROWS = 64
 
 
 class Tally:
@@ -118,8 +115,3 @@ def batch_of(shard: Shard, n_classes: int, rows: slice = slice(None)) -> Batch:
 def _batch_rows(shard: Shard) -> int:
     known = (shard.probs, None if shard.top is None else shard.top.probs, shard.predictions)
     return batch_rows(next((values[:, 0].size for values in known if values is not None), 1))
-
-
-def batch_rows(width: int) -> int:
-    """Number of examples in a batch, if each has so many values over all runs."""
-    return max(MIN_BATCH_ROWS, BATCH_VALUES // width)

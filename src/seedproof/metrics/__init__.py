@@ -1,6 +1,7 @@
 """Formulas: kernels over arrays, and mergeable accumulators that share them.
 
-A family of metrics is one file: its kernels take arrays, its accumulator takes batches.
+A family of metrics is one file: its kernels take arrays, its accumulator takes batches. The
+functions that this package exports take arrays and give a number.
 """
 
 from seedproof.metrics.accumulator import Accumulator
@@ -11,6 +12,19 @@ from seedproof.metrics.confidence import Confidence
 from seedproof.metrics.divergence import Divergence
 from seedproof.metrics.entropy import Entropy
 from seedproof.metrics.flips import Flips
+from seedproof.metrics.functional import (
+    accuracy_sd,
+    ambiguity,
+    churn,
+    discrepancy,
+    ece,
+    flip_rate,
+    label_entropy,
+    net_flip_rate,
+    predictive_js,
+    predictive_kl,
+    probability_sd,
+)
 from seedproof.metrics.scores import Scores
 from seedproof.metrics.truncation import Truncation
 
@@ -27,4 +41,20 @@ FAMILIES: tuple[type[Accumulator], ...] = (
 
 METRIC_NAMES: tuple[str, ...] = tuple(name for family in FAMILIES for name in family.figures)
 
-__all__ = ["FAMILIES", "METRIC_NAMES", "Accumulator", "Batch"]
+__all__ = [
+    "FAMILIES",
+    "METRIC_NAMES",
+    "Accumulator",
+    "Batch",
+    "accuracy_sd",
+    "ambiguity",
+    "churn",
+    "discrepancy",
+    "ece",
+    "flip_rate",
+    "label_entropy",
+    "net_flip_rate",
+    "predictive_js",
+    "predictive_kl",
+    "probability_sd",
+]

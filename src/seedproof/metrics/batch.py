@@ -19,6 +19,9 @@ from seedproof.records.predicted import (
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
 Made = TypeVar("Made")
+# Batches of about this many values stay in the processor's cache.
+BATCH_VALUES = 2**18
+MIN_BATCH_ROWS = 64
 # Up to so many runs, comparing each with all others is faster than counting votes.
 MOST_SHIFTED_RUNS = 48
 # A table of votes has at most so many entries.
@@ -245,6 +248,11 @@ class Batch:
         for index in range(1, self.n_classes):
             np.copyto(chosen, self.probs[..., index], where=classes == index)
         return chosen
+
+
+def batch_rows(width: int) -> int:
+    """Number of examples in a batch, if each has so many values over all runs."""
+    return max(MIN_BATCH_ROWS, BATCH_VALUES // width)
 
 
 def agreement(predictions: IntArray, n_classes: int) -> IntArray:

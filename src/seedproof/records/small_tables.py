@@ -491,7 +491,7 @@ def _in_order(ids: pa.Array) -> tuple[pa.Array, IntArray]:
         ids = ids.cast(pa.int64())
     elif not pa.types.is_string(ids.type):
         ids = ids.cast(pa.string())
-    order = canonical_rows(ids)
+    order = canonical_rows(ids).astype(np.int64)
     return ids.take(to_arrow(order)), order
 
 

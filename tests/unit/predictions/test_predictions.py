@@ -429,8 +429,9 @@ def test_what_holds_no_predictions_is_refused(target):
 
 
 def test_temporary_folder_goes_with_the_predictions(tmp_path, monkeypatch):
-    """What a table was brought into is removed, and not before."""
+    """What a large table was brought into is removed, and not before."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("seedproof.records.small_tables.MEMORY_PART", 10**9)
     predictions = sp.Predictions.from_table(long_table())
     paired = predictions.paired_by_name()
     del predictions

@@ -25,9 +25,9 @@ from seedproof.measurement.choice import asks_for_explanations, narrowed
 from seedproof.measurement.examples import StoredExamples
 from seedproof.measurement.measure import known, measured, note_on_left_out
 from seedproof.measurement.result import Measurement
-from seedproof.measurement.tally import Tally, batch_rows, batches
+from seedproof.measurement.tally import Tally, batches
 from seedproof.messages import Message
-from seedproof.metrics.batch import Batch
+from seedproof.metrics.batch import Batch, batch_rows
 from seedproof.metrics.entropy import rarefied_entropy
 from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic
 from seedproof.records.location import Location
