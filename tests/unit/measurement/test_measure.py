@@ -197,7 +197,7 @@ def test_the_task_measures_one_shard(probs):
     _, rows = measure_shard(ArrayShards(probs), 2)
 
     assert len(rows.ids) == 50
-    assert rows.column("example")[0].as_py() == 100
+    assert rows.ids[0].as_py() == 100
 
 
 def test_summary_holds_no_nan_and_nothing_of_the_machine(probs, tmp_path):
