@@ -10,7 +10,7 @@ from seedproof.api.plan import plan
 from seedproof.errors import OptionError
 from seedproof.stats.power import FlipTest, MeanTest, seeds_for
 from seedproof.testing.errors import WithFields
-from seedproof.testing.simulation import Simulation
+from support.simulation import Simulation
 
 # A result that is not a report.
 OTHER = plan(sd=0.012, detect=0.005)

@@ -9,7 +9,7 @@ from seedproof.metrics.accuracy import Accuracy, accuracy, correctness_variance
 from seedproof.metrics.batch import Batch
 from seedproof.records.schema import UNLABELED
 from seedproof.stats.intervals import estimate
-from seedproof.testing import oracles
+from support import oracles
 
 # Three runs, four examples: right on 3, 2 and 4 of them.
 LABELS = np.array([0, 1, 2, 0])

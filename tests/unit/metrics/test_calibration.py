@@ -14,7 +14,7 @@ from seedproof.metrics.calibration import (
 )
 from seedproof.records.schema import UNLABELED
 from seedproof.stats.intervals import estimate
-from seedproof.testing import oracles
+from support import oracles
 
 # Two runs, three examples, all of class 0: sure and right, sure and wrong, hesitant and right.
 LABELS = np.array([0, 0, 0])

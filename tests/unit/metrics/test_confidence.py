@@ -14,7 +14,7 @@ from seedproof.metrics.confidence import (
 )
 from seedproof.records.schema import UNLABELED
 from seedproof.stats.intervals import estimate
-from seedproof.testing import oracles
+from support import oracles
 
 
 def binary(positive):

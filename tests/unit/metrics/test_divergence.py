@@ -15,7 +15,7 @@ from seedproof.metrics.divergence import (
     smooth,
 )
 from seedproof.stats.intervals import estimate
-from seedproof.testing import oracles
+from support import oracles
 
 # The same example seen by two runs.
 EVEN, SKEWED = [0.5, 0.5], [0.25, 0.75]

@@ -17,7 +17,7 @@ from seedproof.metrics.entropy import (
     rarefied_entropy,
 )
 from seedproof.stats.intervals import estimate
-from seedproof.testing import oracles
+from support import oracles
 
 TRUE_ENTROPY = -(0.25 * math.log(0.25) + 0.75 * math.log(0.75))  # 0.562
 

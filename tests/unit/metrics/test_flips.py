@@ -7,7 +7,7 @@ from scipy.spatial.distance import pdist
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.flips import Flips, flip_rate, net_flips
 from seedproof.stats.intervals import estimate
-from seedproof.testing import oracles
+from support import oracles
 
 # Three runs, four examples, three classes; see the tests for what follows from it.
 SMALL = np.array([[0, 1, 2, 0], [0, 1, 1, 0], [0, 2, 1, 0]])

@@ -9,7 +9,7 @@ from seedproof.metrics.batch import Batch
 from seedproof.metrics.scores import Scores, brier, nll
 from seedproof.records.schema import UNLABELED
 from seedproof.stats.intervals import estimate
-from seedproof.testing import oracles
+from support import oracles
 
 # Two runs, three examples, all of class 0: sure and right, sure and wrong, hesitant and right.
 LABELS = np.array([0, 0, 0])

@@ -10,7 +10,7 @@ import pytest
 
 from seedproof.errors import DamagedStoreError, NotFoundError
 from seedproof.records import dynamics
-from seedproof.records.dynamics import Curve, DynamicsRecord, dynamics_of, write_dynamics
+from seedproof.records.dynamics import DynamicsRecord, dynamics_of, write_dynamics
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
 from seedproof.records.schema import ids_digest, labels_digest
@@ -32,7 +32,6 @@ def record(**others):
         "gold_mean": np.array([0.1 + 0.2, np.nan, np.nan, 0.5, 1.0]),
         "gold_sd": np.array([1 / 3, np.nan, np.nan, 0.25, 0.0]),
         "class_names": ("cat", "dog", "fox"),
-        "curve": Curve((1, 2, 4), (0.0, 0.1 + 0.2, 1 / 3)),
     }
     return DynamicsRecord(**(given | others))
 
@@ -66,7 +65,7 @@ def file_of(store, run):
 
 @pytest.mark.usefixtures("_size_of_groups")
 def test_dynamics_are_read_back_to_the_bit(store, write):
-    """Every array, what is unknown, and the curve; in one row group or in several."""
+    """Every array, and what is unknown; in one row group or in several."""
     given = record()
 
     found = dynamics_of(store, write(given), "dev")
@@ -75,16 +74,14 @@ def test_dynamics_are_read_back_to_the_bit(store, write):
     for name in ARRAYS:
         np.testing.assert_array_equal(getattr(found, name), getattr(given, name), err_msg=name)
     assert found.class_names == given.class_names
-    assert found.curve == given.curve
     assert len(found) == 5
 
 
-def test_numbers_may_be_ids_and_a_curve_may_be_unknown(store, write):
-    """As in predictions; ranks that were merged have no curve."""
-    found = dynamics_of(store, write(record(ids=pa.array([-1, 2, 3, 10, 20]), curve=None)), "dev")
+def test_numbers_may_be_ids(store, write):
+    """As in predictions."""
+    found = dynamics_of(store, write(record(ids=pa.array([-1, 2, 3, 10, 20]))), "dev")
 
     assert found.ids.to_pylist() == [-1, 2, 3, 10, 20]
-    assert found.curve is None
 
 
 def test_columns_have_the_documented_types(store, write):
@@ -149,7 +146,7 @@ def test_columns_have_the_documented_types(store, write):
 
 
 def test_the_footer_says_what_it_is(store, write, monkeypatch):
-    """Kind, classes, the curve, and digests of ids and labels like those of predictions."""
+    """Kind, classes, no curve, and digests of ids and labels like those of predictions."""
     monkeypatch.setattr(dynamics, "ROWS_PER_GROUP", 3)
     run = write(record())
 
@@ -159,7 +156,7 @@ def test_the_footer_says_what_it_is(store, write, monkeypatch):
     assert run.parts[0].is_possible()
     assert footer["part"] == f"id0/{run.parts[0].path}"
     assert (footer["kind"], footer["classes"]) == ("dynamics", ["cat", "dog", "fox"])
-    assert footer["curve"] == {"steps": [1, 2, 4], "entropies": [0.0, 0.1 + 0.2, 1 / 3]}
+    assert footer["curve"] is None
     first, second = footer["groups"]
     assert first[:4] == [3, 2, ids_digest(record().ids[:3]), labels_digest(record().labels[:3])]
     assert second[:2] == [2, 2]

@@ -16,8 +16,8 @@ from seedproof.metrics.explanations import (
     ragged,
 )
 from seedproof.stats.intervals import estimate
-from seedproof.testing.explanation_oracles import SLOW_FIGURES, slow_noise
-from seedproof.testing.oracles import slow_two_way_interval
+from support.explanation_oracles import SLOW_FIGURES, slow_noise
+from support.oracles import slow_two_way_interval
 
 # KL is a difference of sums of order ten over logarithms of numbers down to 1e-10.
 CLOSE = {"rtol": 1e-10, "atol": 1e-11}
