@@ -39,13 +39,6 @@ def test_an_assumed_spread_gives_a_number_of_seeds():
     assert (reading.code, reading.fields["sizes"]) == ("reaches", (5, 10, 20, 50, 92))
 
 
-def test_text(pilot, snapshot):
-    """What people read in a terminal."""
-    found = plan(pilot=pilot, detect=0.01, detect_sd_ratio=2, detect_flip_ratio=0.9)
-
-    snapshot("plan.txt", f"{found}\n")
-
-
 def test_each_kind_has_a_row_of_its_own_planned_number():
     """In its place among the others, and once where it is one of them."""
     found = plan(sd=0.012, detect=0.005, detect_sd_ratio=2)
