@@ -1,6 +1,6 @@
 """How often is a comparison wrong? Simulated pairs of arms, printed as Markdown.
 
-    python benchmarks/calibration.py --studies 2000 > calibration.md
+    PYTHONPATH=tests python benchmarks/calibration.py --studies 2000 > calibration.md
 
 Takes about 20 minutes on one core. The docs page on comparing shows its output.
 """
@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from seedproof.testing.comparisons import by_another_mechanism, effect_coverage, false_alarms
-from seedproof.testing.simulation import FIGURES, Simulation
+from support.comparisons import by_another_mechanism, effect_coverage, false_alarms
+from support.simulation import FIGURES, Simulation
 
 LOGIT_SD = {2: 3.0, 10: 8.0}
 # What is changed of a simulation with normal runs.

@@ -1,6 +1,6 @@
 """How often do the 95 % intervals hold the truth? Simulated studies, printed as Markdown.
 
-    python benchmarks/coverage.py --studies 500 > coverage.md
+    PYTHONPATH=tests python benchmarks/coverage.py --studies 500 > coverage.md
 
 Takes about 20 minutes on one core. The docs page on intervals shows its output.
 """
@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 
-from seedproof.testing.simulation import FIGURES, Simulation, coverage
+from support.simulation import FIGURES, Simulation, coverage
 
 # Logits that make a model right in about 80 % of the cases, by the number of classes.
 LOGIT_SD = {2: 3.0, 10: 8.0}

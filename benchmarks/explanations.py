@@ -1,6 +1,7 @@
 """How fast is the stability of explanations measured, against a loop over pairs with scipy?
 
-    python benchmarks/explanations.py [--runs 50] [--examples 100000] [--tokens 20] [--part 6]
+    PYTHONPATH=tests python benchmarks/explanations.py [--runs 50] [--examples 100000]
+        [--tokens 20] [--part 6]
 
 Explanations of 50 runs × 100,000 sentences × 20 tokens are written as a store. The product's own
 pass reads and measures all of it: every figure of every example, with each run left out in turn for
@@ -37,7 +38,7 @@ from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.reader import Store
 from seedproof.records.schema import Group, ids_digest
 from seedproof.records.writer import PartWriter
-from seedproof.testing.explanation_oracles import SLOW_FIGURES, slow_smoothed
+from support.explanation_oracles import SLOW_FIGURES, slow_smoothed
 
 
 def loop_kl(runs: np.ndarray) -> float:

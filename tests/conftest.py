@@ -21,6 +21,7 @@ pytest.register_assert_rewrite(
 # nothing else is traced: neither other tests, nor most of what is imported.
 GATED = ("seedproof.measurement", "seedproof.metrics", "seedproof.records")
 TRACED = (
+    "contract/test_accumulators.py",
     "golden/",
     "integration/test_bad_input.py",
     "integration/test_choice_of_metrics.py",

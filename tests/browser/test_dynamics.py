@@ -31,7 +31,7 @@ def traced(tmp_path_factory):
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_dynamics_are_drawn_quietly_and_accessibly(traced, open_page, serious, width, scheme):
-    """Both charts are there, nothing is logged or requested or overflows, axe is content."""
+    """The chart is there, nothing is logged or requested or overflows, axe is content."""
     opened = open_page(traced, width=width, scheme=scheme)
 
     opened.unfold()
@@ -39,7 +39,7 @@ def test_dynamics_are_drawn_quietly_and_accessibly(traced, open_page, serious, w
     assert opened.messages == []
     assert len(opened.requests) == 1  # the file itself
     section = page.locator("#dynamics")
-    assert section.locator(".plot").locator("svg").count() == 2
-    assert section.locator("details.row").count() == len(traced.dynamics.metrics) == 4
+    assert section.locator(".plot").locator("svg").count() == 1
+    assert section.locator("details.row").count() == len(traced.dynamics.metrics) == 1
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert serious(page) == []

@@ -7,8 +7,11 @@ import pytest
 
 from seedproof.metrics import FAMILIES, METRIC_NAMES, Batch
 from seedproof.metrics.card import card
-from seedproof.records.predicted import TopProbs
+from seedproof.records.predicted import UNLABELED, TopProbs
 from seedproof.stats.intervals import Estimate, estimate
+
+# Figures that say how good runs are; all others say how far they are apart.
+LEVELS = {"accuracy", "ece", "mce", "nll", "brier"}
 
 
 def study(needs=frozenset({"labels", "probs"}), *, seed=0, n_runs=4, n_examples=20, n_classes=3):
@@ -173,6 +176,35 @@ class TestAccumulator:
         whole.update(study(seed=2))
 
         assert estimates_of(part) == expected
+
+    @pytest.mark.parametrize("n_runs", [2, 3, 7, 10])
+    def test_identical_runs_have_no_spread(self, family, n_runs):
+        """Exactly 0, although the mean of 0.1 three times is not 0.1."""
+        one = study(n_runs=1, n_examples=50)
+        batch = Batch.from_probs(np.repeat(one.probs, n_runs, axis=0), one.labels)
+
+        found = estimates_of(fed(family, batch, n_runs=n_runs))
+
+        spreads = {value.value for name, value in found.items() if name not in LEVELS}
+        assert spreads <= {0.0}
+
+    def test_unlabeled_examples_do_not_count(self, family):
+        """Where labels are needed, an example without one is neither right nor wrong."""
+        if "labels" not in family.needs:
+            pytest.skip("this family needs no labels")
+        batch = study()
+        labels = np.where(np.arange(20) % 3 == 0, UNLABELED, batch.labels)
+        known, unknown = labels != UNLABELED, np.full(20, UNLABELED)
+
+        found = fed(family, Batch.from_probs(batch.probs, labels))
+        before = estimates_of(found)
+        found.update(Batch.from_probs(batch.probs, unknown))
+
+        assert estimates_of(found) == before
+        some = estimates_of(fed(family, Batch.from_probs(batch.probs[:, known], labels[known])))
+        # The same numbers in arrays of another layout: sums may round differently.
+        for name, value in some.items():
+            assert before[name].value == pytest.approx(value.value, rel=1e-12)
 
     def test_asking_does_not_change_the_answer(self, family):
         """Results may be read while the work goes on."""

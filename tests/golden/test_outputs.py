@@ -20,6 +20,19 @@ VERSIONS = sorted(path.name for path in HERE.iterdir() if (path / "blame.json").
 NOT_COMPARED = {"advice", "cause", "fix", "message", "note", "notes", "seconds", "text"}
 # Sentences of the doctor; elsewhere the same keys hold data.
 PROSE_OF_DOCTOR = {"check", "found"}
+# Whether one run can stand in for many: left out after 0.1.0, because the answer was "poorly".
+GONE = {
+    f"/dynamics/{place} is missing"
+    for place in (
+        "by_run/single_run_pearson",
+        "by_run/single_run_precision",
+        "curve",
+        "least_stable",
+        "map",
+        "metrics/single_run_pearson",
+        "metrics/single_run_precision",
+    )
+}
 # The same sums in another order, on another instruction set.
 TOLERANCE = 1e-12
 
@@ -78,7 +91,7 @@ def test_verb_gives_the_same_figures_as_before(version, name, inputs):
 
     now = json.loads(printed(MAKER["PRINTED"][name], version, inputs))
 
-    assert list(differences(before, now)) == []
+    assert set(differences(before, now)) - GONE == set()
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from seedproof.testing.comparisons import by_another_mechanism, effect_coverage, false_alarms
-from seedproof.testing.simulation import FIGURES, Simulation
+from support.comparisons import by_another_mechanism, effect_coverage, false_alarms
+from support.simulation import FIGURES, Simulation
 
 # SEEDPROOF_FULL=1 runs what the docs print. CI runs fewer: 6.5 and 9 % of 2,000 comparisons leave
 # room for as much chance as 8.75 and 12 % of 400, and 0.04 is two standard deviations of a

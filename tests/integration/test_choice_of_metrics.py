@@ -144,7 +144,7 @@ def test_the_report_of_a_choice_is_written(store, tmp_path):
         ("flip_rate", {"metrics": "flip_rate"}),
         (["hidden_probability"], {"metric": "hidden_probability"}),
         (["flip_rate", "explanation_kl"], {"metric": "explanation_kl"}),
-        (["single_run_pearson"], {"metric": "single_run_pearson"}),
+        (["single_run_entropy"], {"metric": "single_run_entropy"}),
     ],
     ids=["none", "text", "top", "explanations", "dynamics"],
 )

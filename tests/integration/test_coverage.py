@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from seedproof.testing.simulation import FIGURES, Simulation, coverage
+from support.simulation import FIGURES, Simulation, coverage
 
 # SEEDPROOF_FULL=1 runs what the docs print; CI runs fewer studies, and allows for their chance:
 # the standard deviation of a share of 0.95 is 0.010 from 500 studies and 0.022 from 100.
@@ -32,7 +32,7 @@ def test_intervals_cover_the_truth(n_runs, n_examples, n_classes):
 def test_a_wrong_interval_is_noticed():
     """The test above can fail: an interval of half the width covers far too seldom."""
     from seedproof.stats.intervals import Estimate
-    from seedproof.testing.simulation import estimates
+    from support.simulation import estimates
 
     def halved(batch):
         return {

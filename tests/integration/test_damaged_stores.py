@@ -21,7 +21,7 @@ from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.schema import Kind, Layout
 from seedproof.records.writer import RunWriter
 from seedproof.testing.errors import WithFields
-from seedproof.testing.explained import write_explained
+from support.explained import write_explained
 
 N_RUNS, N_EXAMPLES, ROWS = 4, 60, 20
 LAYOUT = Layout(Kind.PROBS, ("no", "yes"))

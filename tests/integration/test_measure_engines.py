@@ -16,7 +16,7 @@ from seedproof.measurement.measure import measure_on, measure_shards
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
 from seedproof.testing.engines import becomes_true
-from seedproof.testing.explained import write_explained
+from support.explained import write_explained
 
 N_RUNS, N_EXAMPLES = 4, 3000
 

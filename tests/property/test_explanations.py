@@ -11,7 +11,7 @@ from seedproof.metrics.explanations import (
     RaggedScores,
     explanation_values,
 )
-from seedproof.testing.explanation_oracles import SLOW_FIGURES
+from support.explanation_oracles import SLOW_FIGURES
 
 SIMILARITIES = ("explanation_overlap", "explanation_tau", "explanation_rbo")
 # Sums over runs and tokens in another order differ in their last digits; KL is a difference of

@@ -24,8 +24,8 @@ from seedproof.metrics.statistic import (
     ValueOnly,
 )
 from seedproof.stats.intervals import estimate
-from seedproof.testing import oracles
 from seedproof.testing.strategies import batches, class_counts, predictions, probabilities
+from support import oracles
 
 # Totals of integers: these are the same to the last bit.
 EXACT = ("flip_rate", "accuracy", "ambiguity", "discrepancy", "high_entropy_share")

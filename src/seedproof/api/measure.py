@@ -4,6 +4,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Unpack
@@ -17,11 +18,11 @@ from seedproof.measurement.choice import (
     known_metrics,
     narrowed,
 )
+from seedproof.measurement.dynamics import measure_dynamics
 from seedproof.measurement.engines import measuring_workers
 from seedproof.measurement.measure import measure_on, measure_shards
 from seedproof.measurement.reasons import with_explanations
 from seedproof.measurement.result import Measurement
-from seedproof.measurement.steps import with_dynamics
 from seedproof.messages import Message
 from seedproof.predictions.options import LoadOptions
 from seedproof.predictions.predictions import Loadable, Predictions, load
@@ -147,7 +148,14 @@ def _measured(
             progress=progress,
         )
     if asks_for_dynamics(asked):
-        result = with_dynamics(result, source, skip_damaged=skip_damaged, progress=progress)
+        dynamics, further = measure_dynamics(
+            source,
+            n_measured=result.n_examples,
+            left_out=result.left_out,
+            skip_damaged=skip_damaged,
+            progress=progress,
+        )
+        result = replace(result, dynamics=dynamics, notes=(*result.notes, *further))
     return result
 
 

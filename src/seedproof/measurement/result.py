@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from seedproof.measurement.dynamics.result import DynamicsMeasurement
+from seedproof.measurement.dynamics import DynamicsMeasurement
 from seedproof.measurement.examples import ExampleTable
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.messages import Message
@@ -53,8 +53,7 @@ class Measurement:
         notes: What a person should know about how the input was read.
         explanations: How much of the explanations the seed decided, by method; none without
             records of them.
-        dynamics: How much single runs waver over their steps, and how well one tells of all; None
-            if no run was traced.
+        dynamics: Label entropy within single runs over their steps; None if no run was traced.
         left_out: Shards that are in no figure because they are damaged; the summary tells of them
             in its notes alone.
     """

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from seedproof.errors import SchemaVersionError, UnreadableError
-from seedproof.measurement.dynamics.result import DynamicsMeasurement
+from seedproof.measurement.dynamics import DynamicsMeasurement
 from seedproof.measurement.examples import StoredExamples, example_files
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.result import FORMAT, Measurement

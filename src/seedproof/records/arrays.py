@@ -1,6 +1,6 @@
 """Runs that are in memory already, as shards."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +39,7 @@ from seedproof.records.labels_and_ids import (
     unique_names,
 )
 from seedproof.records.predicted import TopProbs, class_by_class, most_probable_of_top
-from seedproof.records.schema import UNLABELED, Kind, Layout
+from seedproof.records.schema import UNLABELED, Kind, Layout, Values
 from seedproof.records.shards import Shard, ShardSource, canonical_order
 from seedproof.typing import FloatArray, IntArray
 
@@ -184,6 +184,55 @@ class ArrayShards(ShardSource):
 
     def _where(self, run_idx: int, ids: pa.Array) -> Where:
         return lambda row: example_of(self.runs[run_idx], ids[row].as_py())
+
+
+class RunRows:
+    """Predictions of one run, in canonical order and in the form that a writer takes."""
+
+    def __init__(
+        self,
+        values: npt.NDArray[np.generic],
+        *,
+        run: str,
+        ids: npt.ArrayLike,
+        labels: npt.ArrayLike | None,
+        classes: Sequence[str] | None,
+        top_classes: npt.NDArray[np.generic] | None,
+        tolerance: float,
+    ) -> None:
+        self._shards = ArrayShards(
+            values[None],
+            ids=ids,
+            labels=labels,
+            classes=classes,
+            top_classes=None if top_classes is None else top_classes[None],
+            runs=(run,),
+            tolerance=tolerance,
+            alone=True,
+        )
+        self.is_half = values.dtype == np.float16
+
+    @property
+    def layout(self) -> Layout:
+        """Columns of the record."""
+        shards = self._shards
+        return Layout(
+            shards.kind,
+            shards.classes,
+            text_ids=shards.has_text_ids,
+            n_top=shards.n_top,
+            half=self.is_half and shards.kind is Kind.PROBS,
+        )
+
+    def __iter__(self) -> Iterator[tuple[pa.Array, IntArray, Values]]:
+        """Yield ids, labels and values of some rows, checked."""
+        for index in range(self._shards.n_shards):
+            shard = self._shards.shard(index)
+            if shard.top is not None:
+                yield shard.ids, shard.gold, (shard.top.classes[0], shard.top.probs[0])
+            else:
+                values = shard.predictions if shard.probs is None else shard.probs
+                yield shard.ids, shard.gold, np.asarray(np.asarray(values)[0])
 
 
 def _as_top(top_classes: npt.ArrayLike, probs: npt.NDArray[np.generic]) -> IntArray:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 from uuid import uuid4
 
 import numpy as np
@@ -27,18 +26,6 @@ from seedproof.typing import FloatArray, IntArray
 ROWS_PER_GROUP = min(4096, MAX_GROUP_ROWS)
 
 
-class Curve(NamedTuple):
-    """Mean entropy of the labels so far, over the examples that were seen so far.
-
-    Args:
-        steps: After how many updates.
-        entropies: Nats, one for each.
-    """
-
-    steps: tuple[int, ...]
-    entropies: tuple[float, ...]
-
-
 @dataclass(frozen=True, eq=False)
 class DynamicsRecord:
     """What one run predicted over its steps, example by example in canonical order.
@@ -53,8 +40,6 @@ class DynamicsRecord:
         gold_mean: Mean over steps of the gold label's probability; NaN where unknown.
         gold_sd: Its standard deviation over steps, divided by their number; NaN where unknown.
         class_names: Names of the classes, in the order of their indices.
-        curve: Mean entropy over the updates; None where updates of several ranks were merged, which
-            have no common order.
     """
 
     ids: pa.Array
@@ -66,7 +51,6 @@ class DynamicsRecord:
     gold_mean: FloatArray
     gold_sd: FloatArray
     class_names: tuple[str, ...]
-    curve: Curve | None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -85,7 +69,6 @@ class DynamicsRecord:
             self.gold_mean[start:stop],
             self.gold_sd[start:stop],
             self.class_names,
-            self.curve,
         )
 
 
@@ -107,8 +90,8 @@ def write_dynamics(folder: Location, split: str, record: DynamicsRecord) -> Reco
     for start in range(0, len(record), ROWS_PER_GROUP):
         rows = record.rows(start, min(start + ROWS_PER_GROUP, len(record)))
         writer.write(pa.Table.from_arrays(_columns(rows), schema=schema), _group(rows))
-    curve = None if record.curve is None else record.curve._asdict()
-    return writer.close({"kind": "dynamics", "classes": record.class_names, "curve": curve})
+    # Readers of format 1.3 expect the curve of entropies over the updates, or null.
+    return writer.close({"kind": "dynamics", "classes": record.class_names, "curve": None})
 
 
 def _columns(rows: DynamicsRecord) -> list[pa.Array]:
@@ -168,7 +151,6 @@ def _read(files: PartFiles, group_idx: int) -> DynamicsRecord:
     lengths = columns["classes"].value_lengths()
     if not lengths.equals(columns["counts"].value_lengths()):
         raise files.damaged(group_idx)
-    curve = files.facts["curve"]
     if any(columns[name].flatten().null_count for name in ("classes", "counts")):
         raise files.damaged(group_idx)
     rows = DynamicsRecord(
@@ -181,7 +163,6 @@ def _read(files: PartFiles, group_idx: int) -> DynamicsRecord:
         gold_mean=to_numpy(columns["gold_mean"], missing=np.nan),
         gold_sd=to_numpy(columns["gold_sd"], missing=np.nan),
         class_names=tuple(files.facts["classes"]),
-        curve=None if curve is None else Curve(tuple(curve["steps"]), tuple(curve["entropies"])),
     )
     # Checksums keep each page whole; the digests keep it in its place.
     if _group(rows) != files.groups[group_idx]:
@@ -201,5 +182,4 @@ def _joined(groups: list[DynamicsRecord]) -> DynamicsRecord:
         np.concatenate([rows.gold_mean for rows in groups]),
         np.concatenate([rows.gold_sd for rows in groups]),
         groups[0].class_names,
-        groups[0].curve,
     )

@@ -11,7 +11,6 @@ from seedproof.metrics.divergence import EPSILON
 from seedproof.metrics.entropy import HIGH_ENTROPY
 from seedproof.metrics.explanations.family import PAPER_TOP
 from seedproof.report.document import card_html, digest, page_parts, template, versions
-from seedproof.report.dynamics.words import paragraphs as on_dynamics
 from seedproof.report.figures import Figure, build_figures, section_titles
 from seedproof.report.reasons.heat import MAX_RUNS
 from seedproof.report.reasons.view import TOKENS
@@ -96,8 +95,6 @@ def _paragraphs(measurement: Measurement, topic: str) -> tuple[Message, ...]:
             return on_accuracy(measurement)
         case "Reasons":
             return on_reasons(list(measurement.explanations.values()))
-        case "Dynamics" if measurement.dynamics is not None:
-            return on_dynamics(measurement.dynamics)
     return ()
 
 
@@ -139,12 +136,6 @@ def _made(measurement: Measurement, command: str | None) -> list[tuple[str, str]
         choices += (
             f" Top words: {PAPER_TOP} % of the tokens with the largest scores, rounded up; signs "
             "are left out, and among equals the earlier word comes first."
-        )
-    if measurement.dynamics is not None:
-        choices += (
-            " Dynamics: each traced run is held against the others without itself; least stable is "
-            "a tenth by label entropy, or all on which the others differ if these are fewer, and "
-            "equals at its limit count in part."
         )
     return [
         *found,

@@ -9,7 +9,7 @@ import pyarrow as pa
 from rich.console import RenderableType
 
 from seedproof.errors import UnknownNameError
-from seedproof.measurement.dynamics.result import DynamicsMeasurement
+from seedproof.measurement.dynamics import DynamicsMeasurement
 from seedproof.measurement.examples import ExampleTable
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.result import Measurement
@@ -90,10 +90,7 @@ class Report(HoldsScratch, Result, ByName[Estimate]):
 
     @property
     def dynamics(self) -> DynamicsMeasurement | None:
-        """Changes of single runs over their steps, and how well one run predicts the others.
-
-        None if no run was traced.
-        """
+        """Label entropy within single runs over their steps; None if no run was traced."""
         return self.measurement.dynamics
 
     @property

@@ -65,11 +65,10 @@ def _figures(name: str, rows: Sequence[Row]) -> Table:
 
 
 def _dynamics_parts(dynamics: DynamicsView) -> list[RenderableType]:
-    """Figures of traced runs, and how to read them."""
+    """Figures of traced runs, and what was traced."""
     table = _figures("one run over its steps", dynamics.rows)
     notes = [Prose(f"Note: {note}", style="dim") for note in dynamics.notes]
-    reading = f"{dynamics.title}. {dynamics.reading}".rstrip()
-    return [table, Prose(reading, style="dim"), *notes]
+    return [table, Prose(f"{dynamics.title}.", style="dim"), *notes]
 
 
 def reasons_parts(reasons: Reasons) -> list[RenderableType]:

@@ -11,7 +11,7 @@ from seedproof.messages import Message
 from seedproof.metrics.card import card
 from seedproof.records.explanation_shards import EXPLANATIONS_LEFT_OUT
 from seedproof.report import words
-from seedproof.report.dynamics import words as dynamics_words
+from seedproof.report.dynamics import title as dynamics_title
 from seedproof.report.numbers import WithUnit, number, sign
 from seedproof.report.reasons.view import TOKENS, Reasons, build_reasons
 from seedproof.report.reasons.words import TOP_WORDS, which_words
@@ -42,13 +42,11 @@ class DynamicsView:
     Args:
         title: How many runs were traced, on how many examples.
         rows: Every figure.
-        reading: How to read them.
         notes: How the records were read.
     """
 
     title: str
     rows: tuple[Row, ...]
-    reading: str
     notes: tuple[str, ...]
 
 
@@ -162,9 +160,8 @@ def _dynamics(measurement: Measurement) -> DynamicsView | None:
     if found is None:
         return None
     return DynamicsView(
-        title=str(dynamics_words.title(found)),
+        title=str(dynamics_title(found)),
         rows=tuple(_row(name, value) for name, value in found.metrics.items()),
-        reading=" ".join(map(str, dynamics_words.reading(found))),
         notes=tuple(map(str, found.notes)),
     )
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message
-from seedproof.report.dynamics import words as dynamics
+from seedproof.report import dynamics
 from seedproof.report.numbers import PercentText, WithInterval, WithUnit
 from seedproof.report.reasons import words as reasons
 from seedproof.typing import FloatArray

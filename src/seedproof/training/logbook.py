@@ -1,4 +1,4 @@
-"""What a run has logged so far, and how it becomes records."""
+"""Everything that a run has logged so far, and how it becomes records."""
 
 import math
 from collections.abc import Sequence
@@ -14,14 +14,12 @@ from seedproof.errors import (
     OptionError,
     ShapeError,
 )
-from seedproof.records.arrays import ArrayShards
+from seedproof.records.arrays import RunRows
 from seedproof.records.checks import SUM_TOLERANCE, sum_tolerance
 from seedproof.records.dynamics import DynamicsRecord, write_dynamics
 from seedproof.records.explanations import write_explanations
 from seedproof.records.location import Location
 from seedproof.records.manifest import RecordedFile
-from seedproof.records.schema import UNLABELED, Kind, Layout, Values
-from seedproof.records.shards import Shard
 from seedproof.records.writer import PredictionsWriter
 
 # More than this is written as it comes, and must come in the order of ids.
@@ -193,7 +191,7 @@ class _SplitLog:
         self._n_bytes = 0
         self._n_rows = 0
         self._writer: PredictionsWriter | None = None
-        self._layout: Layout | None = None
+        self._has_text_ids: bool | None = None
 
     def add(
         self,
@@ -274,34 +272,23 @@ class _SplitLog:
             return
         labels = [batch.labels for batch in batches if batch.labels is not None]
         tops = [batch.top_classes for batch in batches if batch.top_classes is not None]
-        self._write(
-            ArrayShards(
-                np.concatenate([batch.values for batch in batches])[None],
-                ids=np.concatenate([batch.ids for batch in batches]),
-                labels=np.concatenate(labels) if labels else None,
-                classes=self._shape["classes"],
-                top_classes=np.concatenate(tops)[None] if tops else None,
-                runs=(self._run,),
-                tolerance=self._tolerance,
-                alone=True,
-            )
+        rows = RunRows(
+            np.concatenate([batch.values for batch in batches]),
+            run=self._run,
+            ids=np.concatenate([batch.ids for batch in batches]),
+            labels=np.concatenate(labels) if labels else None,
+            classes=self._shape["classes"],
+            top_classes=np.concatenate(tops) if tops else None,
+            tolerance=self._tolerance,
         )
-
-    def _write(self, shards: ArrayShards) -> None:
-        layout = Layout(
-            shards.kind,
-            shards.classes,
-            text_ids=shards.has_text_ids,
-            n_top=shards.n_top,
-            half=bool(self._shape["precision"]) and shards.kind is Kind.PROBS,
-        )
-        if self._layout is not None and self._layout.text_ids != layout.text_ids:
+        layout = rows.layout
+        if self._has_text_ids not in {None, layout.text_ids}:
             raise InputError(
                 "The ids of the split {split!r} are numbers at first, and text later. "
                 "Log all of them alike.",
                 split=self._split,
             )
-        self._layout = layout
+        self._has_text_ids = layout.text_ids
         if self._writer is None and self._folder is not None:
             self._writer = PredictionsWriter(
                 self._folder,
@@ -309,21 +296,11 @@ class _SplitLog:
                 run=self._run,
                 rows_per_group=layout.rows_per_group,
                 split=self._split,
-                tolerance=shards.tolerance,
+                tolerance=self._tolerance,
             )
-        for index in range(shards.n_shards):
-            shard = shards.shard(index)
-            labels = np.full(len(shard), UNLABELED) if shard.labels is None else shard.labels
+        for ids, gold, values in rows:
             if self._writer is not None:
-                self._writer.write(shard.ids, labels, _values_of_first(shard))
-
-
-def _values_of_first(shard: Shard) -> Values:
-    """What the first run says, in the form that the writer takes."""
-    if shard.top is not None:
-        return shard.top.classes[0], shard.top.probs[0]
-    values = shard.predictions if shard.probs is None else shard.probs
-    return np.asarray(np.asarray(values)[0])
+                self._writer.write(ids, gold, values)
 
 
 def as_array(values: Any) -> npt.NDArray[np.generic]:  # noqa: ANN401 - arrays, tensors, lists

@@ -10,7 +10,7 @@ from seedproof.api.plan import plan
 from seedproof.errors import OptionError
 from seedproof.stats.power import FlipTest, MeanTest, seeds_for
 from seedproof.testing.errors import WithFields
-from seedproof.testing.simulation import Simulation
+from support.simulation import Simulation
 
 # A result that is not a report.
 OTHER = plan(sd=0.012, detect=0.005)
@@ -37,13 +37,6 @@ def test_an_assumed_spread_gives_a_number_of_seeds():
     assert needed.fields["effect"].fields == {"effect": 0.005}
     assert needed.fields["condition"].fields["sd"] == 0.012
     assert (reading.code, reading.fields["sizes"]) == ("reaches", (5, 10, 20, 50, 92))
-
-
-def test_text(pilot, snapshot):
-    """What people read in a terminal."""
-    found = plan(pilot=pilot, detect=0.01, detect_sd_ratio=2, detect_flip_ratio=0.9)
-
-    snapshot("plan.txt", f"{found}\n")
 
 
 def test_each_kind_has_a_row_of_its_own_planned_number():

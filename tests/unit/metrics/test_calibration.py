@@ -12,9 +12,7 @@ from seedproof.metrics.calibration import (
     calibration_errors,
     confidence_bins,
 )
-from seedproof.records.schema import UNLABELED
 from seedproof.stats.intervals import estimate
-from seedproof.testing import oracles
 
 # Two runs, three examples, all of class 0: sure and right, sure and wrong, hesitant and right.
 LABELS = np.array([0, 0, 0])
@@ -106,41 +104,6 @@ def test_calibration_errors_are_those_of_torchmetrics(n_classes, name, norm):
     np.testing.assert_allclose(by_run, expected, rtol=1e-5)  # theirs is float32
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(("shape", "n_classes"), [((2, 1), 2), ((3, 60), 2), ((5, 40), 6)])
-def test_figures_equal_the_loops(dtype, shape, n_classes):
-    """Bins, one example at a time."""
-    probs, labels = random_study(3, shape, n_classes)
-    probs = probs.astype(dtype)
-    exact = probs.astype(np.float64)
-    errors = [
-        oracles.slow_calibration_errors(run.max(axis=1), run.argmax(axis=1) == labels)
-        for run in exact
-    ]
-
-    values = values_of(probs, labels)
-
-    by_run = {
-        "ece": np.array([ece for ece, _ in errors]),
-        "mce": np.array([mce for _, mce in errors]),
-    }
-    for name, expected in by_run.items():
-        # Rounding of at most 60 additions.
-        assert values[name] == pytest.approx(expected.mean(), rel=1e-12)
-        assert values[f"{name}_sd"] == pytest.approx(oracles.slow_sd(expected), abs=1e-13)
-
-
-@pytest.mark.parametrize("n_classes", [2, 5])
-def test_identical_runs_have_no_spread(n_classes):
-    """Exactly 0 for both: nobody should read 1e-16 in a table."""
-    probs, labels = random_study(4, (1, 50), n_classes)
-
-    values = values_of(np.repeat(probs, 5, axis=0), labels)
-
-    spreads = {name: value for name, value in values.items() if name.endswith("_sd")}
-    assert spreads == {"ece_sd": 0.0, "mce_sd": 0.0}
-
-
 def test_a_certain_and_right_model_is_perfect():
     """All four figures are 0."""
     probs = np.repeat(np.eye(3)[None], 3, axis=0)
@@ -183,29 +146,6 @@ def test_reliability_of_more_classes_is_one_diagram():
     assert (detail["reliability_count"].sum(axis=(1, 2)) == 80).all()
     confidence = detail["reliability_confidence"].sum(axis=(1, 2))
     np.testing.assert_allclose(confidence, probs.max(axis=2).sum(axis=1), rtol=1e-13)
-
-
-def test_unlabeled_examples_do_not_count():
-    """Nobody knows whether they are right."""
-    probs, labels = random_study(7)
-    labels[::3] = UNLABELED
-    known = labels != UNLABELED
-
-    values = values_of(probs, labels)
-
-    # The same numbers in arrays of another layout: sums may round differently.
-    assert values == pytest.approx(values_of(probs[:, known], labels[known]), rel=1e-12)
-
-
-def test_a_batch_of_unlabeled_examples_adds_nothing():
-    """A stretch without labels in a labeled study is passed over."""
-    probs, labels = random_study(8)
-    family = calibration_of(probs, labels)
-    before = {name: estimate(value) for name, value in family.result().items()}
-
-    family.update(Batch.from_probs(probs, np.full(len(labels), UNLABELED)))
-
-    assert {name: estimate(value) for name, value in family.result().items()} == before
 
 
 @pytest.mark.parametrize(

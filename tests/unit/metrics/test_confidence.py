@@ -14,7 +14,7 @@ from seedproof.metrics.confidence import (
 )
 from seedproof.records.schema import UNLABELED
 from seedproof.stats.intervals import estimate
-from seedproof.testing import oracles
+from support import oracles
 
 
 def binary(positive):
@@ -81,26 +81,6 @@ def test_probability_sd_equals_that_of_scipy(shape, dtype):
 
     np.testing.assert_allclose(probability_sd(gold).values, expected, rtol=1e-13)
     assert value_of(probs, labels) == pytest.approx(expected.mean(), rel=1e-13)
-
-
-def test_probability_sd_equals_the_loop():
-    """One example at a time."""
-    followed = np.random.default_rng(1).random((5, 50))
-
-    values = probability_sd(followed).values
-
-    np.testing.assert_allclose(values, oracles.slow_probability_sd(followed), rtol=1e-13)
-
-
-@pytest.mark.parametrize("n_runs", [2, 3, 7, 10])
-def test_identical_runs_have_no_spread(n_runs):
-    """Exactly 0, although a mean of 0.1 three times is not 0.1."""
-    followed = np.repeat(np.random.default_rng(2).random((1, 50)), n_runs, axis=0)
-
-    values = probability_sd(followed)
-
-    assert not values.values.any()
-    assert values.without is None or not values.without.any()
 
 
 def test_the_largest_spread_is_that_of_two_certain_runs_that_contradict_each_other():

@@ -7,9 +7,7 @@ from torchmetrics.functional.regression import mean_squared_error
 
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.scores import Scores, brier, nll
-from seedproof.records.schema import UNLABELED
 from seedproof.stats.intervals import estimate
-from seedproof.testing import oracles
 
 # Two runs, three examples, all of class 0: sure and right, sure and wrong, hesitant and right.
 LABELS = np.array([0, 0, 0])
@@ -105,59 +103,6 @@ def test_proper_scores_reach_their_bounds():
     losses = nll(np.array([[1.0, 0.0]]))
     assert losses[0, 0] == 0
     assert losses[0, 1] == pytest.approx(23.03, abs=5e-3)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(("shape", "n_classes"), [((2, 1), 2), ((3, 60), 2), ((5, 40), 6)])
-def test_figures_equal_the_loops(dtype, shape, n_classes):
-    """Logarithms and squares, one example at a time."""
-    probs, labels = random_study(3, shape, n_classes)
-    probs = probs.astype(dtype)
-    exact = probs.astype(np.float64)
-
-    values = values_of(probs, labels)
-
-    by_run = {
-        "nll": oracles.slow_nll(exact, labels).mean(axis=1),
-        "brier": oracles.slow_brier(exact, labels).mean(axis=1),
-    }
-    for name, expected in by_run.items():
-        # Rounding of at most 60 additions.
-        assert values[name] == pytest.approx(expected.mean(), rel=1e-12)
-        assert values[f"{name}_sd"] == pytest.approx(oracles.slow_sd(expected), abs=1e-13)
-
-
-@pytest.mark.parametrize("n_classes", [2, 5])
-def test_identical_runs_have_no_spread(n_classes):
-    """Exactly 0 for both: nobody should read 1e-16 in a table."""
-    probs, labels = random_study(4, (1, 50), n_classes)
-
-    values = values_of(np.repeat(probs, 5, axis=0), labels)
-
-    assert (values["nll_sd"], values["brier_sd"]) == (0.0, 0.0)
-
-
-def test_unlabeled_examples_do_not_count():
-    """Nobody knows whether they are right."""
-    probs, labels = random_study(7)
-    labels[::3] = UNLABELED
-    known = labels != UNLABELED
-
-    values = values_of(probs, labels)
-
-    # The same numbers in arrays of another layout: sums may round differently.
-    assert values == pytest.approx(values_of(probs[:, known], labels[known]), rel=1e-12)
-
-
-def test_a_batch_of_unlabeled_examples_adds_nothing():
-    """A stretch without labels in a labeled study is passed over."""
-    probs, labels = random_study(8)
-    family = scores_of(probs, labels)
-    before = {name: estimate(value) for name, value in family.result().items()}
-
-    family.update(Batch.from_probs(probs, np.full(len(labels), UNLABELED)))
-
-    assert {name: estimate(value) for name, value in family.result().items()} == before
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from seedproof.metrics.confidence import probability_sd
 from seedproof.metrics.truncation import Truncation, hidden_probability
 from seedproof.records.predicted import TopProbs
 from seedproof.stats.intervals import estimate
-from seedproof.testing import oracles
+from support import oracles
 
 
 def truncated(probs: np.ndarray, n_top: int) -> TopProbs:

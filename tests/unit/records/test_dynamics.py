@@ -10,7 +10,7 @@ import pytest
 
 from seedproof.errors import DamagedStoreError, NotFoundError
 from seedproof.records import dynamics
-from seedproof.records.dynamics import Curve, DynamicsRecord, dynamics_of, write_dynamics
+from seedproof.records.dynamics import DynamicsRecord, dynamics_of, write_dynamics
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
 from seedproof.records.schema import ids_digest, labels_digest
@@ -32,7 +32,6 @@ def record(**others):
         "gold_mean": np.array([0.1 + 0.2, np.nan, np.nan, 0.5, 1.0]),
         "gold_sd": np.array([1 / 3, np.nan, np.nan, 0.25, 0.0]),
         "class_names": ("cat", "dog", "fox"),
-        "curve": Curve((1, 2, 4), (0.0, 0.1 + 0.2, 1 / 3)),
     }
     return DynamicsRecord(**(given | others))
 
@@ -66,7 +65,7 @@ def file_of(store, run):
 
 @pytest.mark.usefixtures("_size_of_groups")
 def test_dynamics_are_read_back_to_the_bit(store, write):
-    """Every array, what is unknown, and the curve; in one row group or in several."""
+    """Every array, and what is unknown; in one row group or in several."""
     given = record()
 
     found = dynamics_of(store, write(given), "dev")
@@ -75,16 +74,14 @@ def test_dynamics_are_read_back_to_the_bit(store, write):
     for name in ARRAYS:
         np.testing.assert_array_equal(getattr(found, name), getattr(given, name), err_msg=name)
     assert found.class_names == given.class_names
-    assert found.curve == given.curve
     assert len(found) == 5
 
 
-def test_numbers_may_be_ids_and_a_curve_may_be_unknown(store, write):
-    """As in predictions; ranks that were merged have no curve."""
-    found = dynamics_of(store, write(record(ids=pa.array([-1, 2, 3, 10, 20]), curve=None)), "dev")
+def test_numbers_may_be_ids(store, write):
+    """As in predictions."""
+    found = dynamics_of(store, write(record(ids=pa.array([-1, 2, 3, 10, 20]))), "dev")
 
     assert found.ids.to_pylist() == [-1, 2, 3, 10, 20]
-    assert found.curve is None
 
 
 def test_columns_have_the_documented_types(store, write):
@@ -93,63 +90,28 @@ def test_columns_have_the_documented_types(store, write):
 
     table = pq.read_table(file_of(store, run))
 
-    assert table.column_names == [
-        "example",
-        "label",
-        "n_steps",
-        "classes",
-        "counts",
-        "gold_mean",
-        "gold_sd",
-    ]
     integers = pa.list_(pa.field("element", pa.int32()))
-    assert [field.type for field in table.schema] == [
-        pa.string(),
-        pa.int32(),
-        pa.int32(),
-        integers,
-        integers,
-        pa.float64(),
-        pa.float64(),
-    ]
-    assert [field.name for field in table.schema if field.nullable] == [
-        "label",
-        "gold_mean",
-        "gold_sd",
-    ]
-    assert table.slice(0, 3).to_pylist() == [
-        {
-            "example": "a",
-            "label": 2,
-            "n_steps": 4,
-            "classes": [0, 2],
-            "counts": [1, 3],
-            "gold_mean": 0.1 + 0.2,
-            "gold_sd": 1 / 3,
-        },
-        {
-            "example": "b",
-            "label": None,
-            "n_steps": 3,
-            "classes": [1],
-            "counts": [3],
-            "gold_mean": None,
-            "gold_sd": None,
-        },
-        {
-            "example": "c",
-            "label": 0,
-            "n_steps": 0,
-            "classes": [],
-            "counts": [],
-            "gold_mean": None,
-            "gold_sd": None,
-        },
+    assert {field.name: field.type for field in table.schema} == {
+        "example": pa.string(),
+        "label": pa.int32(),
+        "n_steps": pa.int32(),
+        "classes": integers,
+        "counts": integers,
+        "gold_mean": pa.float64(),
+        "gold_sd": pa.float64(),
+    }
+    assert {field.name for field in table.schema if field.nullable} == {
+        "label", "gold_mean", "gold_sd",
+    }  # fmt: skip
+    assert [tuple(row.values()) for row in table.slice(0, 3).to_pylist()] == [
+        ("a", 2, 4, [0, 2], [1, 3], 0.1 + 0.2, 1 / 3),
+        ("b", None, 3, [1], [3], None, None),
+        ("c", 0, 0, [], [], None, None),
     ]
 
 
 def test_the_footer_says_what_it_is(store, write, monkeypatch):
-    """Kind, classes, the curve, and digests of ids and labels like those of predictions."""
+    """Kind, classes, no curve, and digests of ids and labels like those of predictions."""
     monkeypatch.setattr(dynamics, "ROWS_PER_GROUP", 3)
     run = write(record())
 
@@ -159,7 +121,7 @@ def test_the_footer_says_what_it_is(store, write, monkeypatch):
     assert run.parts[0].is_possible()
     assert footer["part"] == f"id0/{run.parts[0].path}"
     assert (footer["kind"], footer["classes"]) == ("dynamics", ["cat", "dog", "fox"])
-    assert footer["curve"] == {"steps": [1, 2, 4], "entropies": [0.0, 0.1 + 0.2, 1 / 3]}
+    assert footer["curve"] is None
     first, second = footer["groups"]
     assert first[:4] == [3, 2, ids_digest(record().ids[:3]), labels_digest(record().labels[:3])]
     assert second[:2] == [2, 2]
@@ -234,34 +196,24 @@ def test_other_values_than_the_footer_says_are_damage(store, write, monkeypatch,
         dynamics_of(store, run, "dev")
 
 
-def test_counts_that_belong_to_other_examples_are_damage(store, write, monkeypatch):
-    """As many counts in all, but cut in other places than the classes."""
+def with_shifted_counts(columns):
+    """Return as many counts in all, but cut in other places than the classes."""
+    shifted = pa.array([0, 1, 3, 3, 5, 6], pa.int32())
+    return [*columns[:4], pa.ListArray.from_arrays(shifted, columns[4].values), *columns[5:]]
+
+
+def with_null_class(columns):
+    """Return a class that is null; the header of a page, which says so, has no checksum."""
+    items = pa.array([None, *columns[3].values.to_pylist()[1:]], pa.int32())
+    emptied = pa.ListArray.from_arrays(columns[3].offsets, items)
+    return [*columns[:3], emptied, *columns[4:]]
+
+
+@pytest.mark.parametrize("damage", [with_shifted_counts, with_null_class])
+def test_lists_that_do_not_fit_are_damage(store, write, monkeypatch, damage):
+    """Although each column is whole by itself."""
     columns_of = dynamics._columns
-
-    def moved(rows):
-        columns = columns_of(rows)
-        shifted = pa.array([0, 1, 3, 3, 5, 6], pa.int32())
-        columns[4] = pa.ListArray.from_arrays(shifted, columns[4].values)
-        return columns
-
-    monkeypatch.setattr(dynamics, "_columns", moved)
-    run = write(record())
-
-    with pytest.raises(DamagedStoreError, check=WithFields(row_group=0, run="7")):
-        dynamics_of(store, run, "dev")
-
-
-def test_a_class_that_is_null_is_damage(store, write, monkeypatch):
-    """Nobody writes one, but the header of a page, which says so, has no checksum."""
-    columns_of = dynamics._columns
-
-    def emptied(rows):
-        columns = columns_of(rows)
-        items = pa.array([None, *columns[3].values.to_pylist()[1:]], pa.int32())
-        columns[3] = pa.ListArray.from_arrays(columns[3].offsets, items)
-        return columns
-
-    monkeypatch.setattr(dynamics, "_columns", emptied)
+    monkeypatch.setattr(dynamics, "_columns", lambda rows: damage(columns_of(rows)))
     run = write(record())
 
     with pytest.raises(DamagedStoreError, check=WithFields(row_group=0, run="7")):

@@ -35,11 +35,6 @@ def row(found, name):
     return [cell.replace("\N{NO-BREAK SPACE}", " ") for cell in re.split("  +", line)[1:]]
 
 
-def test_text(snapshot):
-    """What people read in a terminal."""
-    snapshot("blame.txt", f"{report(most='order', interaction=Share(0.4, 0.3, 0.5))}\n")
-
-
 def test_the_flips_that_are_shared_out_stand_first():
     """With the size of the study above."""
     found = report()

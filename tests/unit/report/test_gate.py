@@ -246,11 +246,6 @@ RESULT = GateResult(
 )
 
 
-def test_text(snapshot):
-    """What people read in a terminal."""
-    snapshot("gate.txt", as_text(RESULT) + "\n")
-
-
 def test_text_fits_eighty_columns():
     """One block a rule, the verdict in front, notes at the end."""
     lines = plain(as_text(RESULT)).splitlines()

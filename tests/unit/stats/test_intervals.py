@@ -31,8 +31,8 @@ from seedproof.stats.intervals import (
     jackknife_variance,
     student,
 )
-from seedproof.testing import oracles
-from seedproof.testing.simulation import Simulation
+from support import oracles
+from support.simulation import Simulation
 
 # The closed forms and the loops add up the same numbers in another order.
 ROUNDING = 1e-10

@@ -22,7 +22,7 @@ from seedproof.stats.power import (
     seeds_for,
 )
 from seedproof.testing.errors import WithFields
-from seedproof.testing.simulation import Simulation
+from support.simulation import Simulation
 
 FULL = os.environ.get("SEEDPROOF_FULL") == "1"
 TESTS = [MeanTest(0.012), MeanTest(1.0, correlation=0.6), SpreadTest(), FlipTest(0.2)]

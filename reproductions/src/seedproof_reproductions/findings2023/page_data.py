@@ -329,7 +329,7 @@ def short_answer(settings: Settings) -> Data:
         "costs": each(settings, FRESH_TEACHER, lambda s, arm: s.cost(arm, "training"), multiple),
         "pearson": control("pearson", figures.correlation),
         "ceiling": control("reference", figures.correlation),
-        "precision": control("precision", lambda value: figure("single_run_precision", value)),
+        "precision": control("precision", lambda value: figure("accuracy", value)),
         "exponent": [changes(both, [arm], ENTROPY) for arm in exponents] if both else [],
         "levers": levers(settings),
     }

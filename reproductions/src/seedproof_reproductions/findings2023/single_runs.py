@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from seedproof.measurement.dynamics.reading import Traces, Votes, read_traces
-from seedproof.metrics.batch import Batch
-from seedproof.metrics.statistic import ExampleSums, ExampleValues
+from seedproof.measurement.dynamics import Traces, read_traces
+from seedproof.metrics.statistic import ExampleSums
 from seedproof.records.reader import StoreShards
 from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import Estimate, estimate
@@ -28,16 +27,14 @@ class Predictions:
         alone = source.predictions_alone()
         shards = [alone.shard(index) for index in range(source.n_shards)]
         final = np.concatenate([np.asarray(shard.predictions) for shard in shards], axis=1)
-        contested = Batch(final, n_classes=len(source.classes)).contested
         ids = pa.concat_arrays([shard.ids for shard in shards])
         labels = np.concatenate([shard.gold for shard in shards])
-        votes = Votes(ids, labels, contested, final[:, contested])
-        return cls(final, read_traces(source, votes))
+        return cls(final, read_traces(source, ids, labels))
 
     @property
     def n_traced(self) -> int:
         """Number of traced runs."""
-        return 0 if self.traces is None else len(self.traces.watched.traced)
+        return 0 if self.traces is None else len(self.traces.traced)
 
     @property
     def n_steps(self) -> int | None:
@@ -49,7 +46,7 @@ class Predictions:
         """Final predictions of the other runs, axes (runs, examples)."""
         if self.traces is None:
             return self.final
-        return np.delete(self.final, self.traces.watched.traced, axis=0)
+        return np.delete(self.final, self.traces.traced, axis=0)
 
 
 def run_entropy(arm: Predictions) -> Estimate | None:
@@ -57,7 +54,7 @@ def run_entropy(arm: Predictions) -> Estimate | None:
     if arm.traces is None:
         return None
     sums = ExampleSums()
-    sums.update(_entropies(arm.traces))
+    sums.update(arm.traces.mean_entropy())
     return estimate(sums.mean_over_examples())
 
 
@@ -75,15 +72,5 @@ def run_entropy_ratio(
     # With more steps there are more late ones, which vary less.
     if both[0].n_steps != both[1].n_steps or not both[0].ids.equals(both[1].ids):
         return None
-    values = [_entropies(traces, chosen) for traces in both]
+    values = [traces.mean_entropy(chosen) for traces in both]
     return ratio("single_run_entropy", values, is_paired=False)
-
-
-def _entropies(traces: Traces, chosen: BoolArray | None = None) -> ExampleValues:
-    """Return the entropy within a run per example, mean over traced runs; others are 0."""
-    entropies = traces.watched.entropies
-    if chosen is not None:
-        entropies = np.where(chosen, entropies, 0.0)
-    n = len(entropies)
-    without = (entropies.sum(axis=0) - entropies) / (n - 1) if n > 2 else None
-    return ExampleValues(entropies.mean(axis=0), without)

@@ -4,7 +4,7 @@ import pytest
 from seedproof.metrics.confidence import probability_sd
 from seedproof.metrics.statistic import ExampleValues
 from seedproof_reproductions.findings2023.comparison import entropies_over
-from seedproof_reproductions.findings2023.control import correlation
+from seedproof_reproductions.findings2023.stand_in import correlation
 
 
 def drawn(rng, n_runs, n_examples):

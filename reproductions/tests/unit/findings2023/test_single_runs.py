@@ -2,8 +2,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from seedproof.measurement.dynamics.reading import Traces
-from seedproof.testing.dynamics_simulation import watched_of
+from seedproof.measurement.dynamics import Traces
+from seedproof.metrics.dynamics import Cartography
 from seedproof_reproductions.findings2023.single_runs import (
     Predictions,
     run_entropy,
@@ -11,14 +11,14 @@ from seedproof_reproductions.findings2023.single_runs import (
 )
 
 
-def traced(entropies, final=None, *, which=None, n_steps=10, first_id=0):
+def traced(entropies, *, n_steps=10, first_id=0):
     """Runs of an arm, some of which were traced."""
     entropies = np.asarray(entropies, dtype=float)
     n_traced, n = entropies.shape
-    final = np.zeros((n_traced, n), dtype=np.int64) if final is None else final
     ids = pa.array(range(first_id, first_id + n))
-    watched = watched_of(entropies, final, which)
-    return Predictions(final, Traces(watched, ids, {}, (n_steps, n_steps), (), ()))
+    unknown = Cartography(*np.full((3, n), np.nan))
+    traces = Traces(np.arange(n_traced), ids, entropies, unknown, (n_steps, n_steps), ())
+    return Predictions(np.zeros((n_traced, n), dtype=np.int64), traces)
 
 
 CONTROL = traced([[0.2, 0.4, 0.0, 0.6], [0.4, 0.4, 0.2, 0.6], [0.3, 0.4, 0.1, 0.6]])

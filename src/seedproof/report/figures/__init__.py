@@ -6,12 +6,12 @@ import numpy as np
 
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message
-from seedproof.report.dynamics import words as dynamics_words
+from seedproof.report.dynamics import section_title as dynamics_title
 from seedproof.report.figures.accuracy import accuracy_by_run
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.calibration import ece_by_run, reliability
 from seedproof.report.figures.confidence import confidence_map, sd_by_confidence
-from seedproof.report.figures.dynamics import cumulative_entropy, one_run_map
+from seedproof.report.figures.dynamics import cartography
 from seedproof.report.figures.flips import flip_matrix
 from seedproof.report.figures.reasons import top_words
 from seedproof.report.figures.votes import votes
@@ -37,8 +37,7 @@ def build_figures(measurement: Measurement) -> tuple[Figure, ...]:
         found.append(ece_by_run(measurement))
     found.extend(top_words(measurement))
     if measurement.dynamics is not None:
-        found.extend(one_run_map(measurement.dynamics))
-        found.extend(cumulative_entropy(measurement.dynamics))
+        found.extend(cartography(measurement.dynamics))
     return tuple(found)
 
 
@@ -66,7 +65,7 @@ def section_titles(measurement: Measurement, figures: Sequence[Figure]) -> dict[
     if measurement.explanations:
         titles["Reasons"] = section_title(list(measurement.explanations.values()))
     if measurement.dynamics is not None:
-        titles["Dynamics"] = dynamics_words.section_title(measurement.dynamics)
+        titles["Dynamics"] = dynamics_title()
     return titles
 
 

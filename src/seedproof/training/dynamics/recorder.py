@@ -9,26 +9,24 @@ import numpy.typing as npt
 
 from seedproof.errors import DtypeError, EmptyInputError, InputError, OptionError, ShapeError
 from seedproof.messages import Message
-from seedproof.metrics.dynamics import Cartography, correctness, mean_step_entropy, step_entropy
+from seedproof.metrics.dynamics import Cartography, correctness, step_entropy
 from seedproof.records.arrow import to_arrow
 from seedproof.records.checks import (
     check_classes,
     check_probs,
     sum_tolerance,
 )
-from seedproof.records.dynamics import Curve, DynamicsRecord
+from seedproof.records.dynamics import DynamicsRecord
 from seedproof.records.predicted import most_probable
 from seedproof.records.schema import UNLABELED
+from seedproof.training.dynamics.counts import GoldMoments, PairCounts
 from seedproof.training.dynamics.examples import DynamicsExamples
-from seedproof.training.dynamics.gold_moments import GoldMoments
-from seedproof.training.dynamics.pair_counts import PairCounts
-from seedproof.training.dynamics.thinned_curve import ThinnedCurve
 from seedproof.training.logbook import as_array
 from seedproof.typing import FloatArray, IntArray
 
 
 class _Given(IntEnum):
-    """What updates give."""
+    """Kind of values that updates hold."""
 
     NOTHING = 0
     PROBS = 1
@@ -36,11 +34,11 @@ class _Given(IntEnum):
 
 
 class Dynamics:
-    """Counts how often each class is predicted for each example while a model is trained.
+    """Recorder of how often each class is predicted for each example while a model is trained.
 
     Counts are exact, and take memory proportional to the pairs of example and class that were met,
-    never examples times classes. Beside them are the mean and the standard deviation of the gold
-    label's probability, where there are probabilities and labels.
+    never examples times classes. Where there are probabilities and labels, it also keeps the mean
+    and the standard deviation of the gold label's probability.
 
     Args:
         n_classes: How many classes there are.
@@ -70,16 +68,15 @@ class Dynamics:
         self._n_updates = 0
         self._counts = PairCounts(n_classes)
         self._gold = GoldMoments(len(self._examples))
-        self._curve: ThinnedCurve | None = ThinnedCurve()
 
     @property
     def n_updates(self) -> int:
-        """How many updates came so far."""
+        """Number of updates so far."""
         return self._n_updates
 
     @property
     def nbytes(self) -> int:
-        """Bytes that counts and means take: they grow with the pairs that were met."""
+        """Size of counts and means in bytes: it grows with the pairs that were met."""
         return self._counts.nbytes + self._gold.nbytes
 
     def update(self, values: npt.ArrayLike, *, rows: npt.ArrayLike | None = None) -> None:
@@ -115,15 +112,11 @@ class Dynamics:
         self._n_updates += 1
         self._counts.add(chosen, given)
         self._gold.add(chosen, gold)
-        if self._curve is not None and self._curve.wants(self._n_updates):
-            self._curve.add(self._n_updates, self._mean_entropy())
 
     def merge(self, other: "Dynamics") -> None:
         """Add what another recorder of the same examples counted, such as that of another rank.
 
-        Counts are added exactly; means and standard deviations are those of both together. The
-        curve is dropped, for the updates of two recorders have no common order, unless only one of
-        them saw any.
+        Counts are added exactly; means and standard deviations are those of both together.
 
         Args:
             other: It stays as it is.
@@ -131,8 +124,8 @@ class Dynamics:
         Raises:
             InputError: It follows other examples or classes.
         """
-        theirs = (other._examples, other._counts, other._gold, other._curve, other._given)  # noqa: SLF001 - of its own kind
-        examples, counts, gold, curve, given = theirs
+        theirs = (other._examples, other._counts, other._gold, other._given)  # noqa: SLF001 - of its own kind
+        examples, counts, gold, given = theirs
         if examples.digest != self._examples.digest:
             raise InputError(
                 "The two recorders follow other examples, labels or classes, or the same in "
@@ -141,24 +134,18 @@ class Dynamics:
         if not other.n_updates:
             return
         self._check_given(given)
-        if self._n_updates or curve is None:
-            self._curve = None
-        else:
-            self._curve = ThinnedCurve(curve.stride, curve.steps, curve.values)
         self._given = given
         self._n_updates += other.n_updates
         self._counts.merge(counts)
         self._gold.merge(gold)
 
     def state_dict(self) -> dict[str, npt.NDArray[np.generic]]:
-        """Everything that is needed to go on later as if nothing had happened.
+        """Return everything needed to continue later as if without interruption.
 
         Returns:
             Plain arrays, which `np.savez` and `torch.save` can write.
         """
         keys, counts = self._counts.pairs()
-        # A stride of 0 stands for a curve that was dropped.
-        curve = ThinnedCurve(0) if self._curve is None else self._curve
         return {
             "examples": np.frombuffer(self._examples.digest, dtype=np.uint8).copy(),
             "given": np.array(self._given, dtype=np.int64),
@@ -168,13 +155,10 @@ class Dynamics:
             "n_steps": self._gold.n_steps.copy(),
             "gold_mean": self._gold.mean.copy(),
             "gold_squares": self._gold.squares.copy(),
-            "curve_stride": np.array(curve.stride, dtype=np.int64),
-            "curve_steps": np.array(curve.steps, dtype=np.int64),
-            "curve_values": np.array(curve.values, dtype=np.float64),
         }
 
     def load_state_dict(self, state: Mapping[str, npt.ArrayLike]) -> None:
-        """Go on from a state, in place of what was counted so far.
+        """Continue from a state, in place of what was counted so far.
 
         Args:
             state: What `state_dict` gave, for the same examples and classes; arrays, or tensors.
@@ -203,11 +187,9 @@ class Dynamics:
         self._counts.replace(arrays["keys"], arrays["counts"])
         self._gold.n_steps = arrays["n_steps"]
         self._gold.mean, self._gold.squares = arrays["gold_mean"], arrays["gold_squares"]
-        curve = (arrays[f"curve_{name}"].tolist() for name in ("stride", "steps", "values"))
-        self._curve = ThinnedCurve(*curve) if arrays["curve_stride"] else None
 
     def label_entropy(self) -> FloatArray:
-        """Entropy of the labels that each example got so far, in nats: LE_s.
+        """Return the entropy of the labels that each example got so far, in nats: LE_s.
 
         Returns:
             One for each example, in the order of `ids`; NaN where it was not seen.
@@ -216,7 +198,7 @@ class Dynamics:
         return step_entropy(counts, self._offsets(keys))
 
     def cartography(self) -> Cartography:
-        """Confidence, variability and correctness of each example, in the order of `ids`.
+        """Return confidence, variability and correctness per example, in the order of `ids`.
 
         Returns:
             NaN where the label is unknown or the example was not seen; confidence and variability
@@ -228,10 +210,10 @@ class Dynamics:
         return Cartography(*self._gold.mean_and_sd(), right)
 
     def record(self) -> DynamicsRecord:
-        """What is kept of it in a store, with examples and classes in canonical order.
+        """Return the record for a store, with examples and classes in canonical order.
 
         Returns:
-            Counts, means and the curve so far.
+            Counts and means so far.
 
         Raises:
             EmptyInputError: There was no update.
@@ -258,11 +240,10 @@ class Dynamics:
             gold_mean=gold_mean[row_order],
             gold_sd=gold_sd[row_order],
             class_names=tuple(self._examples.class_names[index] for index in class_order),
-            curve=self._whole_curve(),
         )
 
     def _kind_of(self, values: npt.NDArray[np.generic]) -> _Given:
-        """What an update gives, if it can be counted."""
+        """Return what an update holds; refuse what cannot be counted."""
         n_classes = self._counts.n_classes
         wanted = (
             "Give probabilities (examples, {n_classes}) as floats, or predicted classes (examples) "
@@ -296,26 +277,13 @@ class Dynamics:
             )
 
     def _offsets(self, keys: IntArray) -> IntArray:
-        """Where the pairs of each example begin, and the end."""
+        """Return where the pairs of each example begin, and the end."""
         bounds = np.arange(len(self._examples) + 1) * self._counts.n_classes
         return np.searchsorted(keys, bounds)
 
-    def _mean_entropy(self) -> float:
-        keys, counts = self._counts.pairs()
-        return mean_step_entropy(counts, self._offsets(keys))
-
-    def _whole_curve(self) -> Curve | None:
-        """The curve with the last update as its last point."""
-        if self._curve is None:
-            return None
-        steps, values = tuple(self._curve.steps), tuple(self._curve.values)
-        if not self._curve.wants(self._n_updates):
-            steps, values = (*steps, self._n_updates), (*values, self._mean_entropy())
-        return Curve(steps, values)
-
 
 def _ranks(order: IntArray) -> IntArray:
-    """Where each index is in an order of them."""
+    """Return the position of each index in an order of them."""
     ranks = np.empty(len(order), dtype=np.int64)
     ranks[order] = np.arange(len(order))
     return ranks

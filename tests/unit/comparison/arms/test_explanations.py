@@ -11,7 +11,7 @@ from seedproof.records.location import Location
 from seedproof.stats.contrast import compared
 from seedproof.stats.covariance import crosses
 from seedproof.stats.effect import each_tail
-from seedproof.testing.explained import write_explained
+from support.explained import write_explained
 
 N_RUNS = 10
 LENGTHS = np.random.default_rng(0).integers(3, 20, 40)

@@ -27,7 +27,7 @@ from seedproof.metrics.statistic import ExcessSpread, SpreadOverRuns, ValueOnly
 from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import Estimate, estimate
 from seedproof.testing.errors import WithFields
-from seedproof.testing.simulation import Simulation, estimates
+from support.simulation import Simulation, estimates
 
 BOTH = "runs × examples"
 # Reasons, as the JSON of a gate has them.

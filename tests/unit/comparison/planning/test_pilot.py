@@ -8,7 +8,7 @@ from seedproof.comparison.planning.pilot import pilot_of
 from seedproof.errors import TooFewRunsError
 from seedproof.metrics.flips import Flips
 from seedproof.testing.errors import WithFields
-from seedproof.testing.simulation import Simulation
+from support.simulation import Simulation
 
 
 def measured(batch):

@@ -26,7 +26,7 @@ from seedproof.records.arrays import ArrayShards
 from seedproof.records.location import Location
 from seedproof.stats.permutation_test import exchange_p_value
 from seedproof.testing.errors import WithFields
-from seedproof.testing.simulation import Simulation
+from support.simulation import Simulation
 
 
 def _source(values, **options):

@@ -21,9 +21,9 @@ from seedproof.records import explanations
 from seedproof.records.explanation_shards import open_explanations
 from seedproof.records.location import Location
 from seedproof.testing.errors import WithFields
-from seedproof.testing.explained import write_explained
-from seedproof.testing.explanation_oracles import SLOW_FIGURES, slow_noise
-from seedproof.testing.oracles import slow_two_way_interval
+from support.explained import write_explained
+from support.explanation_oracles import SLOW_FIGURES, slow_noise
+from support.oracles import slow_two_way_interval
 
 N_RUNS = 4
 

@@ -5,7 +5,7 @@ import pytest
 
 from seedproof.metrics.explanations.rankings import kendall_tau, rank_biased_overlap
 from seedproof.metrics.explanations.top_tokens import token_ranks
-from seedproof.testing.explanation_oracles import slow_rbo, slow_tau
+from support.explanation_oracles import slow_rbo, slow_tau
 
 
 def example(*runs):

@@ -9,7 +9,7 @@ from seedproof.metrics.explanations.top_tokens import (
     token_ranks,
     top_overlap,
 )
-from seedproof.testing.explanation_oracles import slow_jaccard, slow_overlap
+from support.explanation_oracles import slow_jaccard, slow_overlap
 
 
 def ranks_of(*runs):

@@ -17,7 +17,7 @@ from seedproof.report.reasons.words import on_floor
 from seedproof.report.side_by_side import SideBySide
 from seedproof.report.text import as_text
 from seedproof.testing.errors import WithFields
-from seedproof.testing.explained import write_explained
+from support.explained import write_explained
 
 NB = "\N{NO-BREAK SPACE}"
 NAME = "explanation_jaccard_20"

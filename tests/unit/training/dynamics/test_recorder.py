@@ -25,19 +25,12 @@ from seedproof.errors import (
 from seedproof.metrics.dynamics import step_entropy
 from seedproof.records.dynamics import dynamics_of
 from seedproof.testing.errors import WithFields
-from seedproof.training.dynamics import Dynamics, pair_counts, thinned_curve
+from seedproof.training.dynamics import Dynamics
+from seedproof.training.dynamics import counts as counting
 from seedproof.training.dynamics import recorder as module
 
 N_EXAMPLES, N_CLASSES = 5, 4
 LABELS = [0, 3, -1, 2, 1]
-
-
-def mean_entropies_so_far(predictions):
-    """Mean over examples of the entropy of all labels up to each step, counted anew each time."""
-    return [
-        np.mean([scipy_entropy(np.unique(labels, return_counts=True)[1]) for labels in upto.T])
-        for upto in (predictions[: step + 1] for step in range(len(predictions)))
-    ]
 
 
 def one_update(rng, *, partial=True):
@@ -100,7 +93,7 @@ def plain(one):
 def test_counts_and_means_are_those_of_a_dense_count(waiting, stream):
     """On random streams in which examples are seen unequally often."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pair_counts, "MAX_WAITING", waiting)
+        patch.setattr(counting, "MAX_WAITING", waiting)
         one = recorded(stream)
     counts, gold = dense(stream)
 
@@ -140,40 +133,6 @@ def test_figures_of_the_paper_come_out_of_a_stream():
     assert one.label_entropy() == pytest.approx([0.394, 0.562, 0.0], abs=5e-4)
 
 
-def test_the_curve_is_the_mean_of_cumulative_entropies():
-    """After each update, against the formula over predictions that were kept whole."""
-    predictions = np.random.default_rng(0).integers(0, N_CLASSES, (40, N_EXAMPLES))
-    one = recorded([(step, None) for step in predictions])
-
-    curve = one.record().curve
-
-    assert curve.steps == tuple(range(1, 41))
-    assert curve.entropies == pytest.approx(mean_entropies_so_far(predictions))
-
-
-def test_a_long_curve_is_thinned_and_ends_with_the_last_update():
-    """Whatever the number of updates; the last point is the entropy that is recorded."""
-    one = recorder()
-    for step in range(601):
-        one.update(np.full(N_EXAMPLES, step % 3))
-
-    curve = one.record().curve
-
-    assert curve.steps == (*range(4, 601, 4), 601)
-    assert len(curve.steps) <= thinned_curve.MAX_POINTS + 1
-    assert curve.entropies[-1] == pytest.approx(one.label_entropy().mean())
-    assert curve.entropies[0] == pytest.approx(scipy_entropy([2, 1, 1]))
-
-
-def test_the_curve_is_over_the_examples_seen_so_far():
-    """One example that moved has entropy ln 2; a second one, seen once, halves the mean."""
-    one = recorder()
-    for rows, classes in (([0], [1]), ([0], [2]), ([4], [2])):
-        one.update(np.array(classes), rows=rows)
-
-    assert one.record().curve.entropies == pytest.approx([0.0, math.log(2), math.log(2) / 2])
-
-
 def test_memory_grows_with_the_pairs_met_and_not_with_the_classes():
     """10,000 examples by 100,000 classes: 4 GB as a table of 32 bits, and 2 MB here."""
     rng = np.random.default_rng(0)
@@ -189,7 +148,7 @@ def test_memory_grows_with_the_pairs_met_and_not_with_the_classes():
     assert 10_000 < n_pairs <= 20_000
     of_examples = 20 * 10_000  # steps, mean and squares
     assert one.nbytes == 12 * n_pairs + of_examples
-    assert largest <= one.nbytes + 8 * pair_counts.MAX_WAITING
+    assert largest <= one.nbytes + 8 * counting.MAX_WAITING
 
 
 @given(first=STREAMS, second=STREAMS)
@@ -209,23 +168,19 @@ def test_a_merge_of_two_halves_equals_the_whole(first, second):
         np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-7)
 
 
-def test_a_merge_has_no_curve_unless_one_of_the_two_saw_nothing():
-    """Updates of two ranks have no common order; an empty recorder changes no bit."""
+def test_an_empty_recorder_changes_no_bit_of_a_merge():
+    """On either side."""
     stream = stream_of(3, 12)
-    merged, taken, kept = recorded(stream), recorder(), recorded(stream)
+    taken, kept = recorder(), recorded(stream)
 
-    merged.merge(recorded(stream))
     taken.merge(recorded(stream))
     kept.merge(recorder())
 
-    assert merged.record().curve is None
-    merged.update(np.full((N_EXAMPLES, N_CLASSES), 0.25))
-    assert merged.record().curve is None
     assert plain(taken) == plain(kept) == plain(recorded(stream))
 
 
 def test_a_recorder_that_took_another_one_goes_on_alone():
-    """What it adds to its curve is not added to the other's."""
+    """What it counts later is not counted by the other."""
     stream = stream_of(3, 12)
     other, one = recorded(stream), recorder()
     one.merge(other)
@@ -269,18 +224,25 @@ def through_npz(state):
 )
 @given(stream=STREAMS, place=st.floats(0, 1))
 def test_a_resumed_recorder_equals_an_uninterrupted_one(kept, stream, place):
-    """To the bit, wherever it stopped, the curve included."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(thinned_curve, "MAX_POINTS", 4)
-        cut = int(place * len(stream))
-        stopped = recorded(stream[:cut])
-        state = kept(stopped.state_dict())
-        resumed = recorder()
-        resumed.load_state_dict(state)
-        for values, rows in stream[cut:]:
-            resumed.update(values, rows=rows)
+    """To the bit, wherever it stopped."""
+    cut = int(place * len(stream))
+    resumed = recorder()
+    resumed.load_state_dict(kept(recorded(stream[:cut]).state_dict()))
+    for values, rows in stream[cut:]:
+        resumed.update(values, rows=rows)
 
-        assert plain(resumed) == plain(recorded(stream))
+    assert plain(resumed) == plain(recorded(stream))
+
+
+def test_a_state_of_version_0_1_0_is_taken():
+    """It has a curve of entropies, which is left out."""
+    one = recorded(stream_of(1, 5))
+    curve = {"curve_stride": 1, "curve_steps": [1, 2], "curve_values": [0.0, 0.5]}
+    other = recorder()
+
+    other.load_state_dict(one.state_dict() | curve)
+
+    assert plain(other) == plain(one)
 
 
 def test_a_state_is_a_copy():
@@ -294,17 +256,6 @@ def test_a_state_is_a_copy():
         changed.update(np.full((N_EXAMPLES, N_CLASSES), 0.25))
 
     assert {name: array.tobytes() for name, array in state.items()} == bits
-
-
-def test_a_merge_has_no_curve_after_it_was_resumed_either():
-    """That it was dropped is part of the state."""
-    one = recorded(stream_of(1, 5))
-    one.merge(recorded(stream_of(2, 5)))
-    other = recorder()
-
-    other.load_state_dict(one.state_dict())
-
-    assert other.record().curve is None
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
@@ -517,9 +468,7 @@ def test_a_training_is_logged_read_back_and_measured(make_run):
     assert found.gold_sd == pytest.approx(gold.std(axis=0)[order])
     assert found.ids.to_pylist() == sorted(f"example {i}" for i in range(80))
     assert (found.n_steps == 20).all()
-    assert found.curve.entropies == pytest.approx(mean_entropies_so_far(predictions))
     assert (of_batches.n_steps == 4).all()  # each example is in one batch of an epoch
-    assert len(of_batches.curve.steps) == 20
     kinds = sorted(part.path.split("/")[0] for part in manifest.parts)
     assert kinds == ["dynamics", "dynamics", "predictions"]
     assert module.Dynamics is sp.Dynamics

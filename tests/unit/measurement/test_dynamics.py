@@ -8,6 +8,7 @@ import pytest
 
 import seedproof as sp
 from seedproof.errors import DamagedStoreError, UnknownNameError
+from seedproof.measurement.dynamics import DynamicsMeasurement
 from seedproof.measurement.saved import load_saved
 from seedproof.metrics.dynamics import DYNAMICS_NAMES
 from seedproof.records.location import Location
@@ -51,22 +52,22 @@ def study(tmp_path):
 
 
 def test_traced_runs_are_measured(study):
-    """Every figure, with an interval over runs × examples where there are enough runs."""
+    """Its figure has an interval over runs × examples, and each example its coordinates."""
     report = study(log, 8).measure()
 
     found = report.dynamics
     assert tuple(found.metrics) == DYNAMICS_NAMES
     assert (found.n_runs, len(found.runs), found.n_examples, found.n_steps) == (8, 8, N, (20, 20))
     assert all(found.metrics[name].over == "runs × examples" for name in DYNAMICS_NAMES)
-    assert found.least_stable == pytest.approx(0.1)
     assert found.notes == ()
     assert report.measurement.notes == ()
-    whole = report.examples.column("label_entropy").to_numpy()
-    assert found.examples.column("label_entropy").to_numpy() == pytest.approx(whole, abs=1e-12)
     within = found.examples.column("single_run_entropy").to_numpy()
     assert within.mean() == pytest.approx(found.metrics["single_run_entropy"].value)
     right = found.examples.column("correctness").to_numpy()
     assert right[within == 0] == pytest.approx(np.round(right[within == 0]))
+    both = [found.examples.column(name).to_numpy() for name in ("confidence", "variability")]
+    cells = np.histogram2d(*both, bins=20, range=[(0, 1), (0, 0.5)])[0]
+    assert found.cartography.tolist() == cells.tolist()
 
 
 def test_labels_that_contradict_each_other_give_a_note(study):
@@ -86,14 +87,12 @@ def test_predictions_without_labels_contradict_nothing(study):
 
 
 def test_some_traced_runs_are_enough(study):
-    """One of four was traced: it is held against the other three."""
+    """One of four was traced: its interval is over examples alone."""
     found = study(lambda run: log(run, is_traced=run.name == "2"), 4).measure().dynamics
 
     assert found.runs == ("2",)
-    assert found.n_others == 3
-    assert found.metrics["single_run_pearson"].over == "examples"
+    assert found.n_runs == 4
     assert found.metrics["single_run_entropy"].over == "examples"
-    assert "other_runs_pearson" not in found.metrics
 
 
 def test_without_dynamics_nothing_is_said(study):
@@ -155,7 +154,6 @@ def test_runs_that_were_looked_at_unequally_often_give_a_note(study):
     assert found.n_steps == (10, 20)
     assert found.notes[0].code == "traced-unequally-often"
     assert found.notes[0].fields == {"low": 10, "high": 20}
-    assert found.curve.steps[-1] == 10
 
 
 def test_no_common_example_gives_a_note(study):
@@ -168,34 +166,6 @@ def test_no_common_example_gives_a_note(study):
     assert (note.code, note.fields) == ("dynamics-of-other-examples", {"split": "dev"})
 
 
-def test_two_runs_have_no_others_that_could_disagree(study):
-    """The entropy within a run is all there is."""
-    found = study(log, 2).measure().dynamics
-
-    assert tuple(found.metrics) == ("single_run_entropy",)
-    assert found.entropy_map is None
-    (note,) = found.notes
-    assert (note.code, note.fields) == ("too-few-traced-runs", {"n_needed": 3})
-
-
-def test_runs_that_never_disagree_have_nothing_to_tell(study):
-    """They waver on their way, and end alike: there are no correlations, and a note says why."""
-
-    def train(run):
-        rng = np.random.default_rng(int(run.name))
-        dynamics = sp.Dynamics(n_classes=3, ids=IDS)
-        dynamics.update(rng.integers(0, 3, N))
-        dynamics.update(LABELS)
-        run.log_predictions("dev", ids=IDS, predictions=LABELS, classes="abc")
-        run.log_dynamics("dev", dynamics)
-
-    found = study(train).measure().dynamics
-
-    assert tuple(found.metrics) == ("single_run_entropy",)
-    assert found.least_stable is None
-    assert [note.code for note in found.notes] == ["no-disagreement"]
-
-
 def test_a_saved_report_has_the_same_dynamics(study, tmp_path):
     """All but the examples."""
     report = study(log, 8).measure()
@@ -204,8 +174,20 @@ def test_a_saved_report_has_the_same_dynamics(study, tmp_path):
     again = load_saved(Location.of(tmp_path / "out"))
 
     assert again.to_json() == report.to_json()
-    assert again.dynamics.curve.mean == pytest.approx(report.dynamics.curve.mean)
-    assert sp.Report(again).figure("one_run_map").to_bytes().startswith(b"\x89PNG")
+    assert sp.Report(again).figure("cartography").to_bytes().startswith(b"\x89PNG")
+
+
+def test_a_report_of_version_0_1_0_is_read(study):
+    """It has further figures, which are left out, and no map of examples."""
+    found = study(log).measure().dynamics
+    older = found.summary() | {"least_stable": 0.1, "map": None, "curve": None}
+    del older["cartography"]
+    older["metrics"] = older["metrics"] | {"single_run_pearson": {"value": 0.5}}
+    older["by_run"] = older["by_run"] | {"single_run_pearson": [0.5] * 3}
+
+    again = DynamicsMeasurement.from_summary(older)
+
+    assert again.summary() == found.summary() | {"cartography": None}
 
 
 def test_dynamics_are_measured_only_if_asked_for(study):
@@ -213,10 +195,10 @@ def test_dynamics_are_measured_only_if_asked_for(study):
     made = study(log)
 
     assert sp.measure(made.store, metrics=["flip_rate"]).dynamics is None
-    asked = sp.measure(made.store, metrics=["single_run_pearson"])
-    assert "single_run_pearson" in asked.dynamics.metrics
+    asked = sp.measure(made.store, metrics=["single_run_entropy"])
+    assert "single_run_entropy" in asked.dynamics.metrics
     with pytest.raises(UnknownNameError, check=WithFields(places=("report.dynamics.metrics",))):
-        asked["single_run_pearson"]
+        asked["single_run_entropy"]
 
 
 def damage(part):
@@ -312,8 +294,8 @@ def test_a_shard_that_is_in_no_other_figure_is_in_none_here(tmp_path):
     assert report.dynamics.notes == ()
 
 
-def test_ranks_that_were_merged_have_no_curve(study):
-    """Updates of two ranks have no common order; all else is measured."""
+def test_ranks_that_recorded_predictions_alone_have_no_map(study):
+    """Entropy and correctness need no probabilities."""
 
     def train(run):
         ranks = [sp.Dynamics(n_classes=3, ids=IDS, labels=LABELS) for _ in range(2)]
@@ -327,28 +309,9 @@ def test_ranks_that_were_merged_have_no_curve(study):
 
     report = study(train).measure()
 
-    assert report.dynamics.curve is None
+    assert report.dynamics.cartography is None
     assert report.dynamics.examples.column("confidence").null_count == N
     assert report.dynamics.examples.column("correctness").null_count == 0
-    assert "cumulative_entropy" not in report.to_html()
-
-
-def test_a_tenth_of_few_examples_is_none(tmp_path):
-    """Nine examples say how much runs waver, and no more."""
-
-    def train(run):
-        rng = np.random.default_rng(int(run.name))
-        dynamics = sp.Dynamics(n_classes=2, ids=np.arange(9))
-        dynamics.update(rng.integers(0, 2, 9))
-        predicted = rng.integers(0, 2, 9)
-        dynamics.update(predicted)
-        run.log_predictions("dev", ids=np.arange(9), predictions=predicted, classes=["a", "b"])
-        run.log_dynamics("dev", dynamics)
-
-    study = sp.Study("few", train, seeds=3, store=tmp_path / "store")
-    study.run("serial", progress=False)
-    found = study.measure().dynamics
-
-    assert tuple(found.metrics) == ("single_run_entropy",)
-    (note,) = found.notes
-    assert (note.code, note.fields) == ("too-few-traced-examples", {"n_needed": 10})
+    page = report.to_html()
+    assert 'id="dynamics"' in page
+    assert "cartography" not in page

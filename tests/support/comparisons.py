@@ -10,7 +10,7 @@ from seedproof.measurement.tally import Tally
 from seedproof.metrics.batch import Batch
 from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import TAIL
-from seedproof.testing.simulation import FIGURES, Simulation
+from support.simulation import FIGURES, Simulation
 
 
 def effects(base: Batch, arm: Batch, *, is_paired: bool) -> dict[str, Effect]:

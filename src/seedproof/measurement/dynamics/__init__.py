@@ -1,1 +1,0 @@
-"""What runs do over their steps: how much one of them wavers, and whether it tells of the rest."""

@@ -1,1 +1,0 @@
-"""Can one run stand in for many? What a report says of runs over their steps."""

@@ -1,0 +1,1 @@
+"""Oracles, simulations and small stores that several tests and benchmarks share."""
