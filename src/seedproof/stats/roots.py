@@ -26,10 +26,8 @@ def bracketed_root(function: Callable[[float], float], low: float, high: float) 
     """
     before, here = low, high
     f_before, f_here = function(before), function(here)
-    if f_before == 0.0:
-        return before
-    if f_here == 0.0:
-        return here
+    if 0.0 in {f_before, f_here}:
+        return before if f_before == 0.0 else here
     if copysign(1.0, f_before) == copysign(1.0, f_here):
         raise ValueError("the function has the same sign at both ends")
     across = f_across = last_step = step = 0.0
