@@ -17,7 +17,7 @@ from seedproof.measurement.choice import (
     known_metrics,
     narrowed,
 )
-from seedproof.measurement.engines import measuring_workers
+from seedproof.measurement.engines import measuring_engine
 from seedproof.measurement.measure import measure_on, measure_shards
 from seedproof.measurement.reasons import with_explanations
 from seedproof.measurement.result import Measurement
@@ -116,7 +116,7 @@ def _measured(
         )
         notes = (*notes, chosen)
     read = narrowed(source, asked)
-    pool = measuring_workers(engine, source.n_shards, workers=workers, address=address)
+    pool = measuring_engine(engine, workers=workers, address=address)
     if pool is None:
         if examples is not None:
             raise OptionError(
@@ -142,7 +142,7 @@ def _measured(
         result = with_explanations(
             result,
             source,
-            engine=None if pool is None else pool.engine,
+            engine=pool,
             skip_damaged=skip_damaged,
             progress=progress,
         )
