@@ -13,8 +13,10 @@ from seedproof.comparison.arms.saved import compare_saved
 from seedproof.comparison.gate.environment import Environment, examples_digest
 from seedproof.comparison.gate.judge import Baseline, judge
 from seedproof.comparison.gate.rules import Rule, check_names
+from seedproof.engines import Engine
 from seedproof.errors import EnvironmentChangedError, MissingExampleError, OptionError
-from seedproof.measurement.measure import measure_shards
+from seedproof.measurement.engines import measuring_engine
+from seedproof.measurement.measure import measure_on, measure_shards
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.saved import is_saved, load_saved
 from seedproof.messages import Message
@@ -43,6 +45,9 @@ def gate(
     baseline: Judged | None = None,
     baseline_arm: str | None = None,
     allow_different_environments: bool = False,
+    engine: str | Engine = "serial",
+    workers: int | None = None,
+    address: str | None = None,
     **options: Unpack[LoadOptions],
 ) -> GateReport:
     """Judge predictions by limits: pass, fail, or investigate.
@@ -55,6 +60,9 @@ def gate(
         baseline: What `no_worse` compares with.
         baseline_arm: Arm of the baseline's store; the same as `arm` if omitted.
         allow_different_environments: Judge records of different environments, and note it.
+        engine: Where the work is done: `serial`, `processes`, or `ray`. Figures are the same.
+        workers: Number of shards at a time, with processes or ray.
+        address: An existing Ray cluster, such as "auto".
         **options: How target and baseline are read: `labels`, `ids`, `classes` and others, see
             `sp.LoadOptions`.
 
@@ -72,6 +80,7 @@ def gate(
         >>> sp.gate(answers, max={"flip_rate": 0.05}).outcome
         'pass'
     """
+    pool = measuring_engine(engine, workers=workers, address=address)
     rules = rules_of(max, min, no_worse)
     check_names(rules)
     compares = any(rule.kind == "no-worse" for rule in rules)
@@ -111,10 +120,10 @@ def gate(
     with TemporaryDirectory(prefix="seedproof-") as working:
         progress = options.get("progress")
         if baseline is None:
-            measured = _measured("target", opened["target"], Path(working), progress)
+            measured = _measured("target", opened["target"], Path(working), pool, progress)
             notes += measured.notes
             return GateReport(judge(measured.metrics, rules, n_runs=measured.n_runs, notes=notes))
-        compared = _compared(opened, Path(working), progress)
+        compared = _compared(opened, Path(working), pool, progress)
         arm, base = compared.arms[0], compared.baseline.measurement
         known = Baseline(base.metrics, arm.effects, base.n_runs)
         notes += compared.notes
@@ -234,23 +243,33 @@ def _kind(found: Found) -> str:
 
 
 def _measured(
-    name: str, one: Measurement | Predictions, working: Path, progress: Progress | None
+    name: str,
+    one: Measurement | Predictions,
+    working: Path,
+    engine: Engine | None,
+    progress: Progress | None,
 ) -> Measurement:
     if isinstance(one, Measurement):
         return one
     place = Location.of(working / f"{name}.parquet")
-    return measure_shards(one.source, place, progress=progress, notes=one.notes)
+    if engine is None:
+        return measure_shards(one.source, place, progress=progress, notes=one.notes)
+    return measure_on(engine, one.source, place, progress=progress, notes=one.notes)
 
 
 def _compared(
-    opened: Mapping[str, Measurement | Predictions], working: Path, progress: Progress | None
+    opened: Mapping[str, Measurement | Predictions],
+    working: Path,
+    engine: Engine | None,
+    progress: Progress | None,
 ) -> Comparison:
     """The effects: in one pass over the records of both, or from figures where one is a report."""
     names = ["baseline", "target"]
     records = {name: one for name in names if isinstance(one := opened[name], Predictions)}
     if len(records) == 2:
-        return compare_sides(sides_of(records), Location.of(working), progress=progress)
-    both = [_measured(name, opened[name], working, progress) for name in names]
+        place = Location.of(working)
+        return compare_sides(sides_of(records), place, engine=engine, progress=progress)
+    both = [_measured(name, opened[name], working, engine, progress) for name in names]
     if len({examples_digest(one.examples_file) for one in both}) > 1:
         raise MissingExampleError(
             "The target and the baseline are of different examples, or of different gold labels. "

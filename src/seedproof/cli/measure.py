@@ -32,15 +32,9 @@ def measure(
         ),
     ] = None,
     metrics: options.Metrics = None,
-    engine: Annotated[
-        str, typer.Option(help="Where a store is measured: serial, processes or ray.")
-    ] = "serial",
-    workers: Annotated[
-        int | None, typer.Option(help="How many shards at a time, with processes or ray.")
-    ] = None,
-    address: Annotated[
-        str | None, typer.Option(help="An existing Ray cluster, such as auto.")
-    ] = None,
+    engine: options.Engine = "serial",
+    workers: options.Workers = None,
+    address: options.Address = None,
     reading: "LoadOptions",
 ) -> None:
     """Measure how much of the predictions the seed decided.

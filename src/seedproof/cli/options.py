@@ -48,6 +48,15 @@ Metrics: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(help="Only these metrics, such as flip_rate,accuracy, with flips and entropies."),
 ]
+Engine: TypeAlias = Annotated[
+    str, typer.Option(help="Where a store is measured: serial, processes or ray.")
+]
+Workers: TypeAlias = Annotated[
+    int | None, typer.Option(help="How many shards at a time, with processes or ray.")
+]
+Address: TypeAlias = Annotated[
+    str | None, typer.Option(help="An existing Ray cluster, such as auto.")
+]
 # Options for reading predictions, the same in every verb: name, type, default, option.
 _READING: tuple[tuple[str, object, object, typer.models.OptionInfo], ...] = (
     ("run", str, "run", typer.Option(help="Column that says which training a row is from.")),

@@ -1,7 +1,8 @@
 """The table with one row an example: a Parquet file, or a folder with one for each shard."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -77,3 +78,19 @@ def example_batches(
             has = file.schema_arrow.names
             names = None if columns is None else [name for name in columns if name in has]
             yield from file.iter_batches(columns=names)
+
+
+@contextmanager
+def written_examples(file: Location) -> Iterator[Callable[[pa.Table], None]]:
+    """Yield what writes tables of examples to a file, one after another."""
+    with ExitStack() as stack:
+        stream = stack.enter_context(file.open_write())
+        writers: list[pq.ParquetWriter] = []  # one, which knows the columns of the first table
+
+        def write(rows: pa.Table) -> None:
+            if not writers:
+                writer = pq.ParquetWriter(stream, rows.schema, compression="zstd")
+                writers.append(stack.enter_context(writer))
+            writers[0].write_table(rows)
+
+        yield write

@@ -1,6 +1,6 @@
 """All families of metrics together: feed it shards, merge it, ask for the result."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -42,16 +42,24 @@ class Tally:
         self.worst: pa.Table | None = None
         self._n_classes = n_classes
 
-    def update(
-        self, shard: Shard, classes: tuple[str, ...], cut: Iterable[Batch] | None = None
-    ) -> pa.Table:
+    def update(self, shard: Shard, classes: tuple[str, ...]) -> pa.Table:
         """Add one shard."""
-        columns: dict[str, list[np.ndarray]] = {}
-        for batch in batches(shard, self._n_classes) if cut is None else cut:
-            for family in self.families:
-                for name, values in family.update(batch).items():
-                    columns.setdefault(name, []).append(values)
-        table = _examples(shard, {n: np.concatenate(v) for n, v in columns.items()}, classes)
+        columns = [self.add(batch) for batch in batches(shard, self._n_classes)]
+        return self.rows(shard, classes, columns)
+
+    def add(self, batch: Batch) -> Detail:
+        """Add some examples of a shard; returns their values by column."""
+        return {
+            name: values
+            for family in self.families
+            for name, values in family.update(batch).items()
+        }
+
+    def rows(self, shard: Shard, classes: tuple[str, ...], columns: Sequence[Detail]) -> pa.Table:
+        """Return one row per example of a shard, of which all batches were added."""
+        names = dict.fromkeys(name for one in columns for name in one)
+        joined = {name: np.concatenate([one[name] for one in columns]) for name in names}
+        table = _examples(shard, joined, classes)
         self._keep(with_votes(table, shard, self._n_classes))
         return table
 
