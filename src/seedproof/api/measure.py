@@ -152,7 +152,7 @@ def _measured(
 
 
 def measure_arms(
-    store: str | os.PathLike[str] | Location,
+    store: str | os.PathLike[str] | Location | Store,
     *,
     metrics: Sequence[str] | None = None,
     engine: str | Engine = "serial",
@@ -188,8 +188,10 @@ def measure_arms(
         >>> list(sp.measure_arms("arms"))
         ['none', 'calm']
     """
-    place = Location.of(store)
-    opened = Store(place, skip_damaged=options.get("skip_damaged", False))
+    skip_damaged = options.get("skip_damaged", False)
+    opened = store
+    if not isinstance(opened, Store):
+        opened = Store(Location.of(opened), skip_damaged=skip_damaged)
     arms = opened.arms()
     if not arms:
         raise opened.no_finished_run()
@@ -199,6 +201,6 @@ def measure_arms(
     for arm in enough:
         of_arm: LoadOptions = {**options, "arm": arm}
         reports[arm] = measure(
-            place, metrics=metrics, engine=engine, workers=workers, address=address, **of_arm
+            opened, metrics=metrics, engine=engine, workers=workers, address=address, **of_arm
         )
     return SideBySide(reports, left_out=[arm for arm in arms if arm not in enough])
