@@ -6,10 +6,9 @@ two variances are added, and what drawing examples adds is counted once.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from seedproof.comparison.versions.changes import Change
 from seedproof.comparison.versions.groups import added
@@ -17,6 +16,9 @@ from seedproof.metrics.statistic import MeanOverExamples
 from seedproof.stats.effect import Contrast
 from seedproof.stats.intervals import TAIL, Estimate, estimate, jackknife_variance
 from seedproof.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 # Deleting one of two runs leaves no pair.
 RUNS_FOR_SPREAD = 3
@@ -33,7 +35,7 @@ class GroupSums:
     def __init__(self) -> None:
         self.totals: dict[str, FloatArray] = {}
 
-    def update(self, change: Change, members: csr_array) -> None:
+    def update(self, change: Change, members: "csr_array") -> None:
         """Add examples, whose groups are the rows of `members`, axes (groups, examples)."""
         parts = {
             "total": change.whole,

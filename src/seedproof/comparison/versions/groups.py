@@ -1,17 +1,19 @@
 """Which examples belong together: all of them, those of one gold class, those of one slice."""
 
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
-from scipy.sparse import csr_array
 
 from seedproof.errors import ColumnError
 from seedproof.messages import Message
 from seedproof.records.arrow import to_numpy
 from seedproof.records.schema import UNLABELED
 from seedproof.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 # Figures by class or slice take memory for each of them; more than this nobody reads.
 MAX_GROUPS = 1000
@@ -108,8 +110,10 @@ class Groups:
         """How many examples of each group there are among these."""
         return np.bincount(codes[codes != NOWHERE], minlength=len(self._names))
 
-    def members(self, codes: IntArray) -> csr_array:
+    def members(self, codes: IntArray) -> "csr_array":
         """Who belongs where: ones and zeros, axes (groups, examples)."""
+        from scipy.sparse import csr_array  # slow to load, and comparing arms needs none of it
+
         kinds, examples = np.nonzero(codes != NOWHERE)
         groups = codes[kinds, examples]
         shape = (len(self._names), codes.shape[1])
