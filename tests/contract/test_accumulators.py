@@ -7,7 +7,7 @@ import pytest
 
 from seedproof.metrics import FAMILIES, METRIC_NAMES, Batch
 from seedproof.metrics.card import card
-from seedproof.records.shards import TopProbs
+from seedproof.records.predicted import TopProbs
 from seedproof.stats.intervals import Estimate, estimate
 
 

@@ -278,7 +278,7 @@ def _compared(
         place = Location.of(working)
         return compare_sides(sides_of(records), place, engine=engine, progress=progress)
     both = [_measured(name, loaded[name], working, engine, progress) for name in names]
-    if len({examples_digest(one.examples_file) for one in both}) > 1:
+    if len({examples_digest(one.example_table) for one in both}) > 1:
         raise MissingExampleError(
             "The target and the baseline are of different examples, or of different gold labels. "
             "Predict the same examples with both.",

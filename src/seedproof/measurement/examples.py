@@ -1,30 +1,244 @@
-"""The table with one row an example: a Parquet file, or a folder with one for each shard."""
+"""The table with one row per example: in memory until it is asked for, or in Parquet files."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.fs
 
 from seedproof.errors import NotFoundError, OptionError
+from seedproof.measurement.worst import VOTE_COLUMNS
+from seedproof.records.arrow import texts_to_arrow, to_arrow
 from seedproof.records.location import Location
+from seedproof.records.predicted import UNLABELED
+from seedproof.records.shards import ShardSource
+from seedproof.typing import IntArray
 
+COMPRESSION = "zstd"
 # As `part_name` writes them: others call theirs `part-0.parquet`.
 PART = re.compile(r"part-\d{6,}\.parquet")
 
 
-def example_files(place: Location) -> list[Location]:
-    """The files of a table of examples, in the order of their ids.
+@dataclass(frozen=True, eq=False)
+class ExampleRows:
+    """What is known of each example of a shard.
 
-    None if there is no table.
+    Args:
+        ids: Ids of the examples.
+        labels: Gold class indices, -1 where unknown; None if no example has one.
+        extras: Further columns of the user's own.
+        columns: What each family of metrics says, one value per example.
+        classes: Names of the classes.
     """
+
+    ids: pa.Array
+    labels: IntArray | None
+    extras: pa.Table | None
+    columns: Mapping[str, np.ndarray]
+    classes: tuple[str, ...]
+
+    def take(self, places: IntArray) -> "ExampleRows":
+        """Some of the rows."""
+        taken = to_arrow(places)
+        return replace(
+            self,
+            ids=self.ids.take(taken),
+            labels=None if self.labels is None else self.labels[places],
+            extras=None if self.extras is None else self.extras.take(taken),
+            columns={name: values[places] for name, values in self.columns.items()},
+        )
+
+    def table(self) -> pa.Table:
+        """The rows with class names instead of indices."""
+        names = texts_to_arrow(self.classes)
+        table: dict[str, pa.Array | pa.ChunkedArray] = {"example": self.ids}
+        if self.labels is not None:
+            indices = to_arrow(self.labels, missing=self.labels == UNLABELED)
+            table["label"] = names.take(indices)
+        for name, values in self.columns.items():
+            if name == "consensus":
+                table[name] = names.take(to_arrow(values))
+            else:
+                table[name] = to_arrow(values, missing=np.isnan(values))
+        if self.extras is not None:
+            for name in self.extras.column_names:
+                free = f"extra.{name}" if name in table or name in VOTE_COLUMNS else name
+                table[free] = self.extras.column(name)
+        return pa.table(table)
+
+
+class ExampleTable(ABC):
+    """One row per example, in the order of their ids."""
+
+    @abstractmethod
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The table in pieces, with some columns as far as it has them, or with all."""
+
+    @abstractmethod
+    def read(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """The whole table, or some of its columns."""
+
+    @abstractmethod
+    def save(self, place: Location) -> None:
+        """Write the table as Parquet in place of an earlier one."""
+
+    def moved(self, where: Callable[[Location], Location]) -> "ExampleTable":
+        """The same table after its files were moved."""
+        del where
+        return self
+
+
+@dataclass(eq=False)
+class HeldExamples(ExampleTable):
+    """Examples in memory, which are arrays until the table is read."""
+
+    parts: list[ExampleRows] = field(default_factory=list)
+
+    @property
+    def table(self) -> ExampleTable:
+        """The table of what was added."""
+        return self
+
+    def add(self, rows: ExampleRows) -> None:
+        """Add the next shard."""
+        self.parts.append(rows)
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The table shard by shard."""
+        for part in self.parts:
+            table = part.table()
+            kept = None if columns is None else [n for n in columns if n in table.column_names]
+            yield from (table if kept is None else table.select(kept)).to_batches()
+
+    def read(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """The whole table, or some of its columns."""
+        table = pa.concat_tables([part.table() for part in self.parts])
+        return table if columns is None else table.select(columns)
+
+    def save(self, place: Location) -> None:
+        """Write one file."""
+        clear_examples(place)
+        with ExampleWriter(place) as writer:
+            for part in self.parts:
+                writer.add(part)
+
+
+@dataclass(frozen=True)
+class StoredExamples(ExampleTable):
+    """Examples in a Parquet file, or in a folder with one file per shard.
+
+    Args:
+        place: The file or the folder.
+    """
+
+    place: Location
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The table in pieces, of which one is in memory at a time."""
+        import pyarrow.parquet as pq
+
+        for file in example_files(self.place):
+            with file.files.open_input_file(file.path) as opened, pq.ParquetFile(opened) as content:
+                has = content.schema_arrow.names
+                names = None if columns is None else [name for name in columns if name in has]
+                yield from content.iter_batches(columns=names)
+
+    def read(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """The whole table, or some of its columns."""
+        files = example_files(self.place)
+        if not files:
+            raise NotFoundError(
+                "{path} is gone: a report that is not saved takes its examples with it. Keep the "
+                "report, or save it.",
+                path=self.place,
+            )
+        return pa.concat_tables([_read_parquet(file, columns) for file in files])
+
+    def save(self, place: Location) -> None:
+        """Copy the files."""
+        if self.place.path == place.path:  # a report that was loaded from there, or made there
+            return
+        clear_examples(place)
+        pyarrow.fs.copy_files(
+            self.place.path,
+            place.path,
+            source_filesystem=self.place.files,
+            destination_filesystem=place.files,
+        )
+
+    def moved(self, where: Callable[[Location], Location]) -> "StoredExamples":
+        """The same table after its files were moved."""
+        return StoredExamples(where(self.place))
+
+
+class ExampleWriter(ExitStack):
+    """Writes examples to one Parquet file, shard by shard.
+
+    Args:
+        place: The file.
+    """
+
+    def __init__(self, place: Location) -> None:
+        super().__init__()
+        self.place = place
+        self._writer: Any = None
+
+    def __enter__(self) -> Self:
+        self._file = self.enter_context(self.place.open_write())
+        return super().__enter__()
+
+    @property
+    def table(self) -> ExampleTable:
+        """The table of what was added, once the file is closed."""
+        return StoredExamples(self.place)
+
+    def add(self, rows: ExampleRows) -> None:
+        """Add the next shard."""
+        self.write(rows.table())
+
+    def write(self, table: pa.Table) -> None:
+        """Write rows."""
+        if self._writer is None:
+            import pyarrow.parquet as pq
+
+            self._writer = self.enter_context(
+                pq.ParquetWriter(self._file, table.schema, compression=COMPRESSION)
+            )
+        self._writer.write_table(table)
+
+
+@contextmanager
+def examples_of(source: ShardSource, place: Location) -> Iterator["HeldExamples | ExampleWriter"]:
+    """Take examples while they are measured: those of arrays stay in memory, others are written."""
+    if source.is_in_memory:
+        yield HeldExamples()
+    else:
+        with ExampleWriter(place) as writer:
+            yield writer
+
+
+def example_files(place: Location) -> list[Location]:
+    """The files of a table of examples, in the order of their ids; empty if there is no table."""
     return [place] if place.is_file() else place.files_inside()
 
 
 def part_name(index: int) -> str:
-    """What the file of one shard is called."""
+    """Name of the file of one shard."""
     return f"part-{index:06}.parquet"
+
+
+def write_part(rows: ExampleRows, folder: Location, index: int) -> None:
+    """Write the examples of one shard as a file, at once: a second writer leaves the same file."""
+    import pyarrow.parquet as pq
+
+    content = pa.BufferOutputStream()
+    pq.write_table(rows.table(), content, compression=COMPRESSION)
+    (folder / part_name(index)).replace(content.getvalue().to_pybytes())
 
 
 def clear_examples(place: Location) -> None:
@@ -44,6 +258,8 @@ def clear_examples(place: Location) -> None:
 
 
 def _has_examples(file: Location) -> bool:
+    import pyarrow.parquet as pq
+
     try:
         schema = pq.read_schema(file.path, filesystem=file.files)
     except (pa.ArrowException, OSError):
@@ -51,46 +267,9 @@ def _has_examples(file: Location) -> bool:
     return {"example", "flip_rate"} <= set(schema.names)
 
 
-def read_examples(place: Location, columns: Sequence[str] | None = None) -> pa.Table:
-    """The whole table."""
-    files = example_files(place)
-    if not files:
-        raise NotFoundError(
-            "{path} is gone: a report that is not saved takes its examples with it. Keep the "
-            "report, or save it.",
-            path=place,
-        )
-    return pa.concat_tables([read_parquet(file, columns) for file in files])
+def _read_parquet(file: Location, columns: Sequence[str] | None = None) -> pa.Table:
+    """Read a file; `pq.read_table` would load pandas for it."""
+    import pyarrow.parquet as pq
 
-
-def read_parquet(file: Location, columns: Sequence[str] | None = None) -> pa.Table:
-    """A file; `pq.read_table` would load pandas for it."""
     with file.files.open_input_file(file.path) as opened, pq.ParquetFile(opened) as content:
         return content.read(columns)
-
-
-def example_batches(
-    place: Location, columns: Sequence[str] | None = None
-) -> Iterator[pa.RecordBatch]:
-    """The table in pieces, of which one is in memory at a time."""
-    for one in example_files(place):
-        with one.files.open_input_file(one.path) as opened, pq.ParquetFile(opened) as file:
-            has = file.schema_arrow.names
-            names = None if columns is None else [name for name in columns if name in has]
-            yield from file.iter_batches(columns=names)
-
-
-@contextmanager
-def written_examples(file: Location) -> Iterator[Callable[[pa.Table], None]]:
-    """Yield what writes tables of examples to a file, one after another."""
-    with ExitStack() as stack:
-        stream = stack.enter_context(file.open_write())
-        writers: list[pq.ParquetWriter] = []  # one, which knows the columns of the first table
-
-        def write(rows: pa.Table) -> None:
-            if not writers:
-                writer = pq.ParquetWriter(stream, rows.schema, compression="zstd")
-                writers.append(stack.enter_context(writer))
-            writers[0].write_table(rows)
-
-        yield write

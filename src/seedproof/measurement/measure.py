@@ -1,11 +1,7 @@
 """The measuring pass: shards in, partial results folded in order, figures with intervals out."""
 
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from seedproof.engines import Engine
 from seedproof.errors import (
@@ -15,7 +11,14 @@ from seedproof.errors import (
     SeedproofError,
 )
 from seedproof.measurement.engines import map_shards
-from seedproof.measurement.examples import clear_examples, part_name
+from seedproof.measurement.examples import (
+    ExampleRows,
+    ExampleTable,
+    StoredExamples,
+    clear_examples,
+    examples_of,
+    write_part,
+)
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.tally import Tally
 from seedproof.messages import Message
@@ -26,8 +29,6 @@ from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
 from seedproof.stats.intervals import estimate
 from seedproof.typing import Progress
-
-COMPRESSION = "zstd"
 
 
 def known(source: ShardSource) -> frozenset[Need]:
@@ -58,7 +59,7 @@ def measure_shard(
     *,
     asked: Collection[str] | None = None,
     skip_damaged: bool = False,
-) -> tuple[MeasuredShard, pa.Table | None]:
+) -> tuple[MeasuredShard, ExampleRows | None]:
     """Partial results of one shard, and the rows of its examples."""
     tally = Tally(len(source.runs), len(source.classes), known(source), asked)
     try:
@@ -92,10 +93,7 @@ class MeasureShard:
             self.source, index, asked=self.asked, skip_damaged=self.skip_damaged
         )
         if rows is not None:
-            content = pa.BufferOutputStream()
-            pq.write_table(rows, content, compression=COMPRESSION)
-            # At once, so that somebody who does the same work again leaves the same file.
-            (self.folder / part_name(index)).replace(content.getvalue().to_pybytes())
+            write_part(rows, self.folder, index)
         return part
 
 
@@ -110,21 +108,15 @@ def measure_shards(
 ) -> Measurement:
     """Every metric that is asked for and that the data allows, in one pass, here and now."""
     whole = _Whole(source, asked)
-    with ExitStack() as stack:
-        file = stack.enter_context(examples_file.open_write())
-        writer: pq.ParquetWriter | None = None
+    with examples_of(source, examples_file) as sink:
         for index in range(source.n_shards):
             part, rows = measure_shard(source, index, asked=asked, skip_damaged=skip_damaged)
             if rows is not None:
-                if writer is None:
-                    writer = stack.enter_context(
-                        pq.ParquetWriter(file, rows.schema, compression=COMPRESSION)
-                    )
-                writer.write_table(rows)
+                sink.add(rows)
             whole.add(part)
             if progress is not None:
                 progress(index + 1, source.n_shards)
-    return whole.result(examples_file, notes)
+    return whole.result(sink.table, notes)
 
 
 def measure_on(
@@ -150,7 +142,7 @@ def measure_on(
             "or URL for examples that all machines see.",
             examples_folder=examples_folder,
         )
-    return whole.result(examples_folder, notes)
+    return whole.result(StoredExamples(examples_folder), notes)
 
 
 class _Whole:
@@ -168,13 +160,13 @@ class _Whole:
         else:
             self._tally.merge(part.tally)
 
-    def result(self, examples_file: Location, notes: tuple[Message, ...]) -> Measurement:
+    def result(self, examples: ExampleTable, notes: tuple[Message, ...]) -> Measurement:
         """Figures with intervals, of what was not left out."""
         further = tuple(self._notes())
         return measured(
             self._source,
             self._tally,
-            examples_file,
+            examples,
             (*notes, *further),
             left_out=[part.index for part in self.left_out],
         )
@@ -201,7 +193,7 @@ def note_on_left_out(source: ShardSource, index: int, error: SeedproofError) -> 
 def measured(
     source: ShardSource,
     tally: Tally,
-    examples_file: Location,
+    examples: ExampleTable,
     notes: tuple[Message, ...] = (),
     *,
     left_out: Sequence[int] = (),
@@ -223,7 +215,7 @@ def measured(
         metrics={name: estimate(statistic) for name, statistic in tally.result().items()},
         detail=tally.detail(),
         worst=tally.worst,
-        examples_file=examples_file,
+        example_table=examples,
         notes=notes,
         left_out=tuple(left_out),
     )

@@ -9,11 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from seedproof.measurement.dynamics.result import DynamicsMeasurement
-from seedproof.measurement.examples import read_examples
+from seedproof.measurement.examples import ExampleTable
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.messages import Message
 from seedproof.metrics.accumulator import Detail
-from seedproof.records.location import Location
 from seedproof.stats.intervals import Estimate
 
 FORMAT = 1
@@ -50,7 +49,7 @@ class Measurement:
         metrics: Value and interval of each metric, in the order in which they are shown.
         detail: Arrays behind the metrics: by run, by class, by bin.
         worst: The least stable examples, at most 500, with what each run said of them.
-        examples_file: Parquet file with one row an example, or a folder of such files.
+        example_table: One row per example, read when it is asked for.
         notes: What a person should know about how the input was read.
         explanations: How much of the explanations the seed decided, by method; none without
             records of them.
@@ -68,7 +67,7 @@ class Measurement:
     metrics: Mapping[str, Estimate]
     detail: Detail
     worst: pa.Table
-    examples_file: Location
+    example_table: ExampleTable
     notes: tuple[Message, ...] = ()
     explanations: Mapping[str, ExplanationMeasurement] = field(default_factory=dict)
     dynamics: DynamicsMeasurement | None = None
@@ -86,7 +85,7 @@ class Measurement:
 
     def examples(self) -> pa.Table:
         """One row for each example, in the order of their ids."""
-        return read_examples(self.examples_file)
+        return self.example_table.read()
 
     def extras(self) -> tuple[str, ...]:
         """Columns of the user's own that were carried along."""

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from seedproof.errors import SchemaVersionError, UnreadableError
 from seedproof.measurement.dynamics.result import DynamicsMeasurement
-from seedproof.measurement.examples import example_batches, example_files
+from seedproof.measurement.examples import StoredExamples, example_files
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.result import FORMAT, Measurement
 from seedproof.measurement.worst import least_stable
@@ -48,7 +48,7 @@ def load_saved(folder: Location) -> Measurement:
             metrics={name: Estimate(**value) for name, value in summary["metrics"].items()},
             detail={name: _array(values) for name, values in summary["detail"].items()},
             worst=_worst(place),
-            examples_file=place,
+            example_table=StoredExamples(place),
             notes=tuple(map(recorded, summary["notes"])),
             # Reports of the first versions have none.
             explanations={
@@ -71,7 +71,7 @@ def load_saved(folder: Location) -> Measurement:
 def _worst(place: Location) -> pa.Table:
     """The least stable examples, however many there are in all."""
     worst: pa.Table | None = None
-    for batch in example_batches(place):
+    for batch in StoredExamples(place).batches():
         rows = pa.Table.from_batches([batch])
         worst = least_stable(rows if worst is None else pa.concat_tables([worst, rows]))
     if worst is None:

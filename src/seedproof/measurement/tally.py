@@ -1,17 +1,16 @@
-"""All families of metrics together: feed it shards, merge it, ask for the result."""
+"""All families of metrics together: feed it batches, merge it, ask for the result."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 import numpy as np
 import pyarrow as pa
 
-from seedproof.measurement.worst import VOTE_COLUMNS, least_stable, with_votes
+from seedproof.measurement.examples import ExampleRows
+from seedproof.measurement.worst import KEYS, least_stable, least_stable_rows, with_votes
 from seedproof.metrics import Accumulator, Batch
 from seedproof.metrics.accumulator import Detail, Need
 from seedproof.metrics.choice import chosen_families
 from seedproof.metrics.statistic import ExampleValues, Statistic
-from seedproof.records.arrow import texts_to_arrow, to_arrow
-from seedproof.records.schema import UNLABELED
 from seedproof.records.shards import Shard
 
 # Batches of about this many probabilities stay in the processor's cache.
@@ -23,10 +22,10 @@ class Tally:
     """Partial results of every metric that is asked for and that the data allows.
 
     Args:
-        n_runs: How many runs there are.
-        n_classes: How many classes there are.
-        has: What is known beside predictions.
-        asked: Names of metrics; everything that the data allows without them.
+        n_runs: Number of runs.
+        n_classes: Number of classes.
+        has: What is known besides predictions.
+        asked: Names of metrics; everything that the data allows if omitted.
     """
 
     def __init__(
@@ -41,35 +40,33 @@ class Tally:
         ]
         self.worst: pa.Table | None = None
         self._n_classes = n_classes
+        self._columns: dict[str, list[np.ndarray]] = {}
 
-    def update(self, shard: Shard, classes: tuple[str, ...]) -> pa.Table:
-        """Add one shard."""
-        columns = [self.add(batch) for batch in batches(shard, self._n_classes)]
-        return self.rows(shard, classes, columns)
+    def update(self, shard: Shard, classes: tuple[str, ...]) -> ExampleRows:
+        """Add a shard; return its examples."""
+        for batch in batches(shard, self._n_classes):
+            self.add(batch)
+        return self.close(shard, classes)
 
-    def add(self, batch: Batch) -> Detail:
-        """Add some examples of a shard; returns their values by column."""
-        return {
-            name: values
-            for family in self.families
-            for name, values in family.update(batch).items()
-        }
+    def add(self, batch: Batch) -> dict[str, ExampleValues]:
+        """Add the next batch of a shard; return each mean over examples for single ones."""
+        found: dict[str, ExampleValues] = {}
+        for family in self.families:
+            values = family.values(batch)
+            for name, column in family.add(batch, values).items():
+                self._columns.setdefault(name, []).append(column)
+            found |= values
+        return found
 
-    def rows(self, shard: Shard, classes: tuple[str, ...], columns: Sequence[Detail]) -> pa.Table:
-        """Return one row per example of a shard, of which all batches were added."""
-        names = dict.fromkeys(name for one in columns for name in one)
-        joined = {name: np.concatenate([one[name] for one in columns]) for name in names}
-        table = _examples(shard, joined, classes)
-        self._keep(with_votes(table, shard, self._n_classes))
-        return table
-
-    def values(self, batch: Batch) -> dict[str, ExampleValues]:
-        """What each figure that is a mean over examples says of single ones."""
-        return {
-            name: values
-            for family in self.families
-            for name, values in family.values(batch).items()
-        }
+    def close(self, shard: Shard, classes: tuple[str, ...]) -> ExampleRows:
+        """Return the examples of a shard, all batches of which were added."""
+        columns = {name: np.concatenate(parts) for name, parts in self._columns.items()}
+        self._columns = {}
+        rows = ExampleRows(shard.ids, shard.labels, shard.extras, columns, classes)
+        places = least_stable_rows([columns[key] for key in KEYS if key in columns])
+        unstable = shard.rows(places)
+        self._keep(with_votes(rows.take(places).table(), batch_of(unstable, self._n_classes)))
+        return rows
 
     def _keep(self, rows: pa.Table | None) -> None:
         """Remember the least stable examples, and forget what no longer belongs to them."""
@@ -102,15 +99,20 @@ def batches(shard: Shard, n_classes: int, n_rows: int | None = None) -> Iterator
     """A shard in pieces whose size depends on its shape alone, never on the machine."""
     n_rows = _batch_rows(shard) if n_rows is None else n_rows
     for start in range(0, len(shard), n_rows):
-        rows = slice(start, start + n_rows)
-        labels = None if shard.labels is None else shard.labels[rows]
-        if shard.probs is not None:
-            yield Batch.from_probs(np.ascontiguousarray(shard.probs[:, rows]), labels)
-        elif shard.top is not None:
-            yield Batch.from_top(shard.top.rows(rows), n_classes, labels)
-        elif shard.predictions is not None:
-            predictions = np.ascontiguousarray(shard.predictions[:, rows])
-            yield Batch(predictions, n_classes=n_classes, labels=labels)
+        yield batch_of(shard, n_classes, slice(start, start + n_rows))
+
+
+def batch_of(shard: Shard, n_classes: int, rows: slice = slice(None)) -> Batch:
+    """Some rows of a shard as formulas take them."""
+    labels = None if shard.labels is None else shard.labels[rows]
+    if shard.probs is not None:
+        return Batch.from_probs(shard.probs[:, rows], labels)
+    if shard.top is not None:
+        return Batch.from_top(shard.top.rows(rows), n_classes, labels)
+    if shard.predictions is None:
+        raise ValueError("this shard holds no answers")
+    predictions = np.ascontiguousarray(shard.predictions[:, rows])
+    return Batch(predictions, n_classes=n_classes, labels=labels)
 
 
 def _batch_rows(shard: Shard) -> int:
@@ -119,24 +121,5 @@ def _batch_rows(shard: Shard) -> int:
 
 
 def batch_rows(width: int) -> int:
-    """How many examples a batch has, if each has so many values over all runs."""
+    """Number of examples in a batch, if each has so many values over all runs."""
     return max(MIN_BATCH_ROWS, BATCH_VALUES // width)
-
-
-def _examples(shard: Shard, columns: Detail, classes: tuple[str, ...]) -> pa.Table:
-    """One row for each example of a shard, with class names instead of indices."""
-    names = texts_to_arrow(classes)
-    table: dict[str, pa.Array | pa.ChunkedArray] = {"example": shard.ids}
-    if shard.labels is not None:
-        indices = to_arrow(shard.labels, missing=shard.labels == UNLABELED)
-        table["label"] = names.take(indices)
-    for name, values in columns.items():
-        if name == "consensus":
-            table[name] = names.take(to_arrow(values))
-        else:
-            table[name] = to_arrow(values, missing=np.isnan(values))
-    if shard.extras is not None:
-        for name in shard.extras.column_names:
-            free = f"extra.{name}" if name in table or name in VOTE_COLUMNS else name
-            table[free] = shard.extras.column(name)
-    return pa.table(table)

@@ -1,49 +1,56 @@
 """The least stable examples: a short list with what every run said of them."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from seedproof.metrics.batch import Batch
-from seedproof.records.arrow import to_arrow, to_numpy
-from seedproof.records.shards import Shard
+from seedproof.records.arrow import to_arrow
+from seedproof.typing import FloatArray, IntArray
 
 N_KEPT = 500
 VOTE_COLUMNS = ("predictions", "probs")
-ORDER = [
-    ("flip_rate", "descending"),
-    ("label_entropy", "descending"),
-    ("probability_sd", "descending"),
-    ("example", "ascending"),
-]
+KEYS = ("flip_rate", "label_entropy", "probability_sd")
 
 
 def least_stable(table: pa.Table) -> pa.Table:
-    """The rows on which runs disagree most, then those whose probability moves most."""
-    return table.take(_least_stable_rows(table))
+    """The rows on which runs disagree most, then those whose probability moves most.
+
+    At most `N_KEPT` rows, the least stable first, ties by id.
+    """
+    keys = [(name, "descending") for name in KEYS if name in table.column_names]
+    order = pc.sort_indices(table, sort_keys=[*keys, ("example", "ascending")])
+    return table.take(order[:N_KEPT])
 
 
-def _least_stable_rows(table: pa.Table) -> pa.Array:
-    keys = [key for key in ORDER if key[0] in table.column_names]
-    return pc.sort_indices(table, sort_keys=keys)[:N_KEPT]
+def least_stable_rows(keys: Sequence[FloatArray]) -> IntArray:
+    """Positions of the `N_KEPT` largest rows by several keys, in no order; ties by position."""
+    rows = np.arange(len(keys[0]))
+    certain: list[IntArray] = []
+    n_missing = N_KEPT
+    for key in keys:
+        if len(rows) <= n_missing:
+            break
+        values = key[rows]
+        limit = np.partition(values, len(values) - n_missing)[len(values) - n_missing]
+        certain.append(rows[values > limit])
+        rows = rows[values == limit]
+        n_missing -= len(certain[-1])
+    return np.sort(np.concatenate([*certain, rows[:n_missing]]))
 
 
-def with_votes(examples: pa.Table, shard: Shard, n_classes: int) -> pa.Table:
-    """The least stable rows of a shard, with the prediction and the probability of each run."""
-    indices = _least_stable_rows(examples)
-    rows = to_numpy(indices)
-    table = examples.take(indices)
-    labels = None if shard.labels is None else shard.labels[rows]
-    if shard.probs is not None:
-        batch = Batch.from_probs(shard.probs[:, rows], labels)
-    elif shard.top is not None:
-        batch = Batch.from_top(shard.top.rows(rows), n_classes, labels)
-    elif shard.predictions is not None:
-        batch = Batch(shard.predictions[:, rows], n_classes=n_classes, labels=labels)
-    if shard.probs is not None or shard.top is not None:
-        table = table.append_column("probs", _lists(batch.reference_probs.T, np.float32))
-    return table.append_column("predictions", _lists(batch.predictions.T, np.int32))
+def with_votes(examples: pa.Table, batch: Batch) -> pa.Table:
+    """Rows of examples with the prediction of each run, and its probability where it is known.
+
+    `predictions` are class indices, `probs` follow the gold class or, without a label, the
+    consensus.
+    """
+    if batch.probs is not None or batch.top is not None:
+        examples = examples.append_column("probs", _lists(batch.reference_probs.T, np.float32))
+    return examples.append_column("predictions", _lists(batch.predictions.T, np.int32))
 
 
 def _lists(values: np.ndarray, kind: npt.DTypeLike) -> pa.Array:

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from seedproof.metrics.accumulator import Detail, Need
+from seedproof.metrics.accumulator import Accumulator, Detail, Need
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.statistic import (
     ExampleSums,
@@ -14,6 +14,7 @@ from seedproof.metrics.statistic import (
     RootOfMean,
     SpreadOverRuns,
     Statistic,
+    mean_over_runs,
 )
 from seedproof.typing import BoolArray
 
@@ -27,14 +28,7 @@ def accuracy(correct: BoolArray) -> ExampleValues:
     Returns:
         Shares in [0, 1]. Higher is better.
     """
-    n_runs = len(correct)
-    whole = correct.sum(axis=0, dtype=np.int64)
-    return ExampleValues(
-        whole,
-        whole - correct if n_runs > 2 else None,
-        whole_denominator=n_runs,
-        without_denominator=n_runs - 1,
-    )
+    return mean_over_runs(correct)
 
 
 def correctness_variance(correct: BoolArray) -> ExampleValues:
@@ -62,7 +56,7 @@ def correctness_variance(correct: BoolArray) -> ExampleValues:
     )
 
 
-class Accuracy:
+class Accuracy(Accumulator):
     """Accuracy, its spread over runs, and what independent flips would give."""
 
     figures: ClassVar[tuple[str, ...]] = (
@@ -72,49 +66,34 @@ class Accuracy:
         "accuracy_sd_excess",
     )
     needs: ClassVar[frozenset[Need]] = frozenset({"labels"})
-    memory: ClassVar[str] = "runs"
 
     def __init__(self, n_runs: int, n_classes: int) -> None:
-        del n_classes
+        super().__init__(n_runs, n_classes)
         self._accuracy = ExampleSums()
         self._variance = ExampleSums()
-        self._right = np.zeros(n_runs, dtype=np.int64)
 
     def values(self, batch: Batch) -> Mapping[str, ExampleValues]:
         """Share of right runs of each labeled example, and the variance of being right."""
         labeled = batch.labeled
-
-        def variance() -> ExampleValues:
-            contested = labeled.correct[:, labeled.contested]
-            return labeled.of_contested(correctness_variance(contested))
-
+        contested = labeled.correct[:, labeled.contested]
         return {
-            "accuracy": batch.once("accuracy", lambda: accuracy(labeled.correct)),
-            "accuracy_sd_independent": batch.once("accuracy_sd_independent", variance),
+            "accuracy": accuracy(labeled.correct),
+            "accuracy_sd_independent": labeled.of_contested(correctness_variance(contested)),
         }
 
-    def update(self, batch: Batch) -> Detail:
-        """Add one batch; returns the share of the runs that are right, NaN where unlabeled."""
-        labeled = batch.labeled
-        shares, variance = self.values(batch).values()
-        self._accuracy.update(shares)
-        self._variance.update(variance)
-        self._right += labeled.correct.sum(axis=1)
-        columns = np.full(batch.n_examples, np.nan)
+    def add(self, batch: Batch, values: Mapping[str, ExampleValues]) -> Detail:
+        """Add a batch; return the share of the runs that are right, NaN where unlabeled."""
+        self._accuracy.update(values["accuracy"])
+        self._variance.update(values["accuracy_sd_independent"])
+        shares = np.full(batch.n_examples, np.nan)
         if batch.labels is not None:
-            columns[batch.labels >= 0] = shares.values
-        return {"correct_share": columns}
-
-    def merge(self, other: "Accuracy") -> None:
-        """Add the examples of another part."""
-        self._accuracy.merge(other._accuracy)
-        self._variance.merge(other._variance)
-        self._right += other._right
+            shares[batch.labels >= 0] = values["accuracy"].values
+        return {"correct_share": shares}
 
     def result(self) -> Mapping[str, Statistic]:
         """Accuracy and the parts of its spread, over all labeled examples so far."""
         n_examples = self._accuracy.n_examples
-        by_run = self._right / n_examples
+        by_run = self._accuracy.mean_by_run
         independent = self._variance.mean_over_examples(largest=0.5, is_count=True)
         return {
             "accuracy": self._accuracy.mean_over_examples(
@@ -129,4 +108,4 @@ class Accuracy:
 
     def detail(self) -> Detail:
         """Accuracy of each run."""
-        return {"accuracy_by_run": self._right / self._accuracy.n_examples}
+        return {"accuracy_by_run": self._accuracy.mean_by_run}

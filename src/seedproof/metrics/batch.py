@@ -8,12 +8,23 @@ from typing import Any, TypeVar
 import numpy as np
 
 from seedproof.metrics.statistic import ExampleValues
-from seedproof.records.predicted import most_probable, most_probable_of_top
-from seedproof.records.schema import UNLABELED
-from seedproof.records.shards import TopProbs
+from seedproof.records.predicted import (
+    FEW_CLASSES,
+    UNLABELED,
+    TopProbs,
+    class_by_class,
+    most_probable,
+    most_probable_of_top,
+)
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
 Made = TypeVar("Made")
+# Up to so many runs, comparing each with all others is faster than counting votes.
+MOST_SHIFTED_RUNS = 48
+# A table of votes has at most so many entries.
+MOST_VOTES = 2**22
+# Pairs of runs are counted in blocks of about so many words, which stay in the cache.
+MOST_PAIRED_WORDS = 2**16
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +52,7 @@ class Batch:
     @classmethod
     def from_probs(cls, probs: FloatArray, labels: IntArray | None = None) -> "Batch":
         """The batch whose predictions are the most probable classes, the first one among equals."""
+        probs = class_by_class(probs)
         return cls(most_probable(probs), n_classes=probs.shape[2], labels=labels, probs=probs)
 
     @classmethod
@@ -67,21 +79,15 @@ class Batch:
         return np.flatnonzero((self.predictions != self.predictions[0]).any(axis=0))
 
     @cached_property
-    def _pairs(self) -> tuple[IntArray, IntArray]:
-        predictions = np.ascontiguousarray(self.predictions[:, self.contested])
-        agreement = np.ones(predictions.shape, dtype=np.int32)
-        disagreements = np.zeros((self.n_runs, self.n_runs), dtype=np.int64)
-        for run_idx in range(self.n_runs - 1):
-            agree = predictions[run_idx] == predictions[run_idx + 1 :]
-            agreement[run_idx] += agree.sum(axis=0, dtype=np.int32)
-            agreement[run_idx + 1 :] += agree
-            disagreements[run_idx, run_idx + 1 :] = predictions.shape[1] - agree.sum(axis=1)
-        return agreement, disagreements + disagreements.T
+    def _contested_predictions(self) -> IntArray:
+        """Predictions on the contested examples, in the smallest type that holds a class."""
+        kind = np.min_scalar_type(self.n_classes - 1)
+        return self.predictions.astype(kind)[:, self.contested]
 
-    @property
+    @cached_property
     def contested_agreement(self) -> IntArray:
         """`agreement` on the contested examples alone: (runs, contested)."""
-        return self._pairs[0]
+        return agreement(self._contested_predictions, self.n_classes)
 
     @cached_property
     def agreement(self) -> IntArray:
@@ -90,10 +96,10 @@ class Batch:
         whole[:, self.contested] = self.contested_agreement
         return whole
 
-    @property
+    @cached_property
     def disagreements(self) -> IntArray:
-        """On how many examples two runs differ: (runs, runs), symmetric, zero diagonal."""
-        return self._pairs[1]
+        """Number of examples on which two runs differ: (runs, runs), symmetric, zero diagonal."""
+        return disagreements(self._contested_predictions, self.n_classes)
 
     @cached_property
     def majority(self) -> IntArray:
@@ -105,11 +111,12 @@ class Batch:
     @cached_property
     def consensus(self) -> IntArray:
         """The class most runs predict: (examples,). Among equals the smallest class index."""
-        contested = self.predictions[:, self.contested]
-        votes_then_class = self.contested_agreement.astype(np.int64) * self.n_classes - contested
-        winner = votes_then_class.argmax(axis=0)
+        # The most votes first, then the smallest class: one number says both.
+        votes = self.contested_agreement.astype(np.int64) * self.n_classes
+        last = self.n_classes - 1
+        largest = (votes + (last - self._contested_predictions.astype(np.int64))).max(axis=0)
         whole: IntArray = self.predictions[0].copy()
-        whole[self.contested] = np.take_along_axis(contested, winner[None, :], axis=0)[0]
+        whole[self.contested] = last - largest % self.n_classes
         return whole
 
     def once(self, name: str, make: Callable[[], Made]) -> Made:
@@ -170,6 +177,11 @@ class Batch:
         return self.probs_of(self.reference)
 
     @cached_property
+    def reference_mean(self) -> FloatArray:
+        """Mean over runs of `reference_probs`: (examples,)."""
+        return np.asarray(self.reference_probs.mean(axis=0))
+
+    @cached_property
     def confidence(self) -> FloatArray:
         """Probability that each run gives to its own prediction: (runs, examples), float64."""
         return self._gather(self.predictions)
@@ -226,6 +238,64 @@ class Batch:
             return np.where(found.any(axis=2), seen, self.most_hidden / 2)
         if self.probs is None:
             raise ValueError("this batch holds predictions alone, no probabilities")
-        rows = self.probs.reshape(-1, self.n_classes)
-        chosen = rows[np.arange(len(rows)), classes.ravel()]
-        return chosen.reshape(classes.shape).astype(np.float64)
+        if self.n_classes > FEW_CLASSES:
+            chosen = np.take_along_axis(self.probs, classes[..., np.newaxis], axis=2)[..., 0]
+            return chosen.astype(np.float64)
+        chosen = self.probs[..., 0].astype(np.float64)
+        for index in range(1, self.n_classes):
+            np.copyto(chosen, self.probs[..., index], where=classes == index)
+        return chosen
+
+
+def agreement(predictions: IntArray, n_classes: int) -> IntArray:
+    """Number of runs, itself included, that predict what a run predicts.
+
+    Args:
+        predictions: Class indices, axes (runs, examples).
+        n_classes: Number of classes.
+
+    Returns:
+        Counts, axes (runs, examples).
+    """
+    n_runs, n_examples = predictions.shape
+    if n_runs > MOST_SHIFTED_RUNS and n_classes * n_examples <= MOST_VOTES:
+        place = predictions.astype(np.intp) * n_examples + np.arange(n_examples)
+        return np.asarray(np.bincount(place.ravel()).take(place))
+    same = np.ones(predictions.shape, dtype=np.min_scalar_type(n_runs))
+    for shift in range(1, n_runs):
+        agree = predictions[shift:] == predictions[:-shift]
+        same[shift:] += agree
+        same[:-shift] += agree
+    return same
+
+
+def disagreements(predictions: IntArray, n_classes: int) -> IntArray:
+    """Number of examples on which two runs differ, for all pairs of runs.
+
+    Each bit of the class indices becomes a row of bits, 64 examples to a word: two runs differ
+    where any of their bits do. That is faster than products of one-hot matrices at every size.
+
+    Args:
+        predictions: Class indices, axes (runs, examples).
+        n_classes: Number of classes.
+
+    Returns:
+        Counts, axes (runs, runs): symmetric, zero diagonal.
+    """
+    n_runs, n_examples = predictions.shape
+    n_bits, n_words = max(1, (n_classes - 1).bit_length()), -(-n_examples // 64)
+    packed = np.zeros((n_bits, n_runs, 8 * n_words), dtype=np.uint8)
+    for bit in range(n_bits):
+        rows = np.packbits((predictions >> bit & 1).astype(np.bool_), axis=1)
+        packed[bit, :, : rows.shape[1]] = rows
+    words = packed.view(np.uint64)
+    counts = np.zeros((n_runs, n_runs), dtype=np.int64)
+    n_rows = max(1, MOST_PAIRED_WORDS // max(1, n_runs * n_words))
+    for start in range(0, n_runs, n_rows):
+        block = slice(start, start + n_rows)
+        differ = words[0, block, np.newaxis] ^ words[0, start:]
+        for plane in words[1:]:
+            differ |= plane[block, np.newaxis] ^ plane[start:]
+        counts[block, start:] = np.bitwise_count(differ).sum(axis=2, dtype=np.int64)
+        counts[start:, block] = counts[block, start:].T
+    return counts

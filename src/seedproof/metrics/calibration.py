@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from seedproof.metrics.accumulator import Detail, Need
+from seedproof.metrics.accumulator import Accumulator, Detail, Need
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.statistic import ExampleValues, MeanOverRuns, SpreadOverRuns, Statistic
 from seedproof.typing import BoolArray, FloatArray, IntArray
@@ -38,7 +38,7 @@ def calibration_errors(
     return expected, largest
 
 
-class Calibration:
+class Calibration(Accumulator):
     """Calibration errors of each run, and their spread."""
 
     figures: ClassVar[tuple[str, ...]] = ("ece", "ece_sd", "mce", "mce_sd")
@@ -46,6 +46,7 @@ class Calibration:
     memory: ClassVar[str] = "runs × bins"
 
     def __init__(self, n_runs: int, n_classes: int) -> None:
+        super().__init__(n_runs, n_classes)
         # With two classes the reliability of each predicted class is kept apart.
         n_groups = 2 if n_classes == 2 else 1
         shape = (n_runs, n_groups, N_BINS)
@@ -53,13 +54,9 @@ class Calibration:
         self._right = np.zeros(shape, dtype=np.int64)
         self._confidence = np.zeros(shape)
 
-    def values(self, batch: Batch) -> Mapping[str, ExampleValues]:
-        """Nothing: a single example has no calibration."""
-        del batch
-        return {}
-
-    def update(self, batch: Batch) -> Detail:
-        """Add the labeled examples of one batch; says nothing of single examples."""
+    def add(self, batch: Batch, values: Mapping[str, ExampleValues]) -> Detail:
+        """Add the labeled examples of a batch; single examples have no calibration."""
+        del values
         labeled = batch.labeled
         if labeled.labels is None or (labeled.probs is None and labeled.top is None):
             raise ValueError("calibration needs probabilities and labels")
@@ -71,18 +68,13 @@ class Calibration:
         place = confidence_bins(confidence) + np.arange(n_runs)[:, None] * (n_groups * N_BINS)
         if n_groups > 1:
             place += N_BINS * predictions
-        flat = place.ravel()
-        size = self._counts.size
-        self._counts += np.bincount(flat, minlength=size).reshape(shape)
-        self._right += np.bincount(flat[correct.ravel()], minlength=size).reshape(shape)
+        flat, size = place.ravel(), self._counts.size
+        # One count of both: wrong answers at even places, right ones at odd places.
+        wrong_or_right = np.bincount(2 * flat + correct.ravel(), minlength=2 * size)
+        self._counts += wrong_or_right.reshape(*shape, 2).sum(axis=-1)
+        self._right += wrong_or_right[1::2].reshape(shape)
         sums = np.bincount(flat, weights=confidence.ravel(), minlength=size)
         self._confidence += sums.reshape(shape)
-
-    def merge(self, other: "Calibration") -> None:
-        """Add the examples of another part."""
-        self._counts += other._counts
-        self._right += other._right
-        self._confidence += other._confidence
 
     def _by_run(self) -> dict[str, FloatArray]:
         ece, mce = calibration_errors(

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from seedproof.metrics.accumulator import Detail, Need
+from seedproof.metrics.accumulator import Accumulator, Detail, Need
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.entropy import HIGH_ENTROPY, label_entropy
 from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic
@@ -32,7 +32,9 @@ def probability_sd(probs: FloatArray) -> ExampleValues:
     n_runs = len(probs)
     deviations = probs - probs.mean(axis=0)
     # A rounded mean leaves a trace where all runs say exactly the same.
-    deviations[:, (probs == probs[0]).all(axis=0)] = 0.0
+    are_alike = (probs == probs[0]).all(axis=0)
+    if are_alike.any():
+        deviations[:, are_alike] = 0.0
     squares = np.square(deviations)
     total = squares.sum(axis=0)
     whole = np.sqrt(total / (n_runs - 1))
@@ -54,22 +56,20 @@ def probability_sd(probs: FloatArray) -> ExampleValues:
 
 def agreement_class(batch: Batch) -> IntArray:
     """Index into `AGREEMENTS` of each example: 0 all agree, 1 some differ, 2 split."""
-    found = np.zeros(batch.n_examples, dtype=np.int64)
+    places = np.zeros(batch.n_examples, dtype=np.int64)
     high = label_entropy(batch.contested_agreement).whole > HIGH_ENTROPY
-    found[batch.contested] = 1 + high
-    return found
+    places[batch.contested] = 1 + high
+    return places
 
 
-class Confidence:
+class Confidence(Accumulator):
     """Spread of the probability of the gold class, or of the consensus where no label is known."""
 
     figures: ClassVar[tuple[str, ...]] = ("probability_sd",)
     needs: ClassVar[frozenset[Need]] = frozenset({"confidence"})
-    memory: ClassVar[str] = "runs"
 
     def __init__(self, n_runs: int, n_classes: int) -> None:
-        del n_runs
-        self._binary = n_classes == 2
+        super().__init__(n_runs, n_classes)
         self._spread = ExampleSums()
         self._error = 0.0
         self._counts = np.zeros(N_BINS, dtype=np.int64)
@@ -79,39 +79,28 @@ class Confidence:
 
     def values(self, batch: Batch) -> Mapping[str, ExampleValues]:
         """Spread of each example's probability."""
-        probs = batch.reference_probs
-        return {"probability_sd": batch.once("probability_sd", lambda: probability_sd(probs))}
+        return {"probability_sd": probability_sd(batch.reference_probs)}
 
-    def update(self, batch: Batch) -> Detail:
-        """Add one batch; returns mean and standard deviation over runs of each probability."""
-        values = self.values(batch)["probability_sd"]
-        self._spread.update(values)
+    def add(self, batch: Batch, values: Mapping[str, ExampleValues]) -> Detail:
+        """Add a batch; return mean and standard deviation over runs of each probability."""
+        spread, mean = values["probability_sd"].values, batch.reference_mean
+        self._spread.update(values["probability_sd"])
         self._error += float(batch.reference_error.sum())
-        mean = batch.reference_probs.mean(axis=0)
         # With two classes the curve runs over the probability of the second one, as published.
-        followed = np.where(batch.reference == 1, mean, 1 - mean) if self._binary else mean
+        followed = np.where(batch.reference == 1, mean, 1 - mean) if self.n_classes == 2 else mean
         place = np.clip(followed * N_BINS, 0, N_BINS - 1).astype(np.int64)
         self._counts += np.bincount(place, minlength=N_BINS)
-        self._sums += np.bincount(place, weights=values.whole, minlength=N_BINS)
-        self._squares += np.bincount(place, weights=np.square(values.whole), minlength=N_BINS)
+        self._sums += np.bincount(place, weights=spread, minlength=N_BINS)
+        self._squares += np.bincount(place, weights=np.square(spread), minlength=N_BINS)
 
-        self._add_to_map(batch, mean, values.values)
-        return {"probability_mean": mean, "probability_sd": values.values}
+        self._add_to_map(batch, mean, spread)
+        return {"probability_mean": mean, "probability_sd": spread}
 
     def _add_to_map(self, batch: Batch, mean: FloatArray, spread: FloatArray) -> None:
         column = np.clip(mean * MAP_COLUMNS, 0, MAP_COLUMNS - 1).astype(np.int64)
         row = np.clip(spread / LARGEST_SD * MAP_ROWS, 0, MAP_ROWS - 1).astype(np.int64)
         place = (agreement_class(batch) * MAP_ROWS + row) * MAP_COLUMNS + column
         self._map += np.bincount(place, minlength=self._map.size).reshape(self._map.shape)
-
-    def merge(self, other: "Confidence") -> None:
-        """Add the examples of another part."""
-        self._map += other._map
-        self._spread.merge(other._spread)
-        self._error += other._error
-        self._counts += other._counts
-        self._sums += other._sums
-        self._squares += other._squares
 
     def result(self) -> Mapping[str, Statistic]:
         """Mean spread over all examples so far."""

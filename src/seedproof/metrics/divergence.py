@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from seedproof.metrics.accumulator import Detail, Need
+from seedproof.metrics.accumulator import Accumulator, Detail, Need
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic
 from seedproof.typing import FloatArray
@@ -18,8 +18,7 @@ EPSILON = 1e-10
 def smooth(probs: FloatArray) -> FloatArray:
     """Probabilities without zeros that sum to one: `EPSILON` added, then renormalized."""
     raised = np.add(probs, EPSILON, dtype=np.float64)
-    # A product with ones: numpy's own sum over a short axis is seven times as slow.
-    raised *= 1 / (raised @ np.ones(raised.shape[-1]))[..., None]
+    raised *= 1 / raised.sum(axis=-1)[..., np.newaxis]
     return raised
 
 
@@ -83,16 +82,14 @@ def _without_rounding(values: FloatArray) -> FloatArray:
     return np.where(values < 1e-13, 0.0, values)
 
 
-class Divergence:
+class Divergence(Accumulator):
     """Distances between predicted distributions."""
 
     figures: ClassVar[tuple[str, ...]] = ("predictive_kl", "predictive_js")
     needs: ClassVar[frozenset[Need]] = frozenset({"probs"})
-    memory: ClassVar[str] = "runs"
 
     def __init__(self, n_runs: int, n_classes: int) -> None:
-        del n_runs
-        self._largest_js = float(2 * np.log(n_classes))
+        super().__init__(n_runs, n_classes)
         self._kl = ExampleSums()
         self._js = ExampleSums()
 
@@ -100,29 +97,20 @@ class Divergence:
         """Both divergences of each example."""
         if batch.probs is None:
             raise ValueError("divergences need probabilities")
-        probs = batch.probs
-        kl, js = batch.once("divergences", lambda: divergences(smooth(probs)))
+        kl, js = divergences(smooth(batch.probs))
         return {"predictive_kl": kl, "predictive_js": js}
 
-    def update(self, batch: Batch) -> Detail:
-        """Add one batch; single examples get no column: their spread says it more plainly."""
-        kl, js = self.values(batch).values()
-        self._kl.update(kl)
-        self._js.update(js)
+    def add(self, batch: Batch, values: Mapping[str, ExampleValues]) -> Detail:
+        """Add a batch; single examples get no column: their spread says it more plainly."""
+        del batch
+        self._kl.update(values["predictive_kl"])
+        self._js.update(values["predictive_js"])
         return {}
-
-    def merge(self, other: "Divergence") -> None:
-        """Add the examples of another part."""
-        self._kl.merge(other._kl)
-        self._js.merge(other._js)
 
     def result(self) -> Mapping[str, Statistic]:
         """Mean divergences over all examples so far."""
+        largest_js = float(2 * np.log(self.n_classes))
         return {
             "predictive_kl": self._kl.mean_over_examples(),
-            "predictive_js": self._js.mean_over_examples(largest=self._largest_js),
+            "predictive_js": self._js.mean_over_examples(largest=largest_js),
         }
-
-    def detail(self) -> Detail:
-        """Nothing beyond the figures."""
-        return {}

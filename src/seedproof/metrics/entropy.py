@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import entr, gammaln, zeta
 
-from seedproof.metrics.accumulator import Detail, Need
+from seedproof.metrics.accumulator import Accumulator, Detail
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic, ValueOnly
 from seedproof.typing import FloatArray, IntArray
@@ -30,14 +30,32 @@ def label_entropy(agreement: IntArray) -> ExampleValues:
     Returns:
         Entropies in [0, ln R]; exactly 0 where all runs agree.
     """
+    return label_entropies(agreement)[0]
+
+
+def label_entropies(agreement: IntArray) -> tuple[ExampleValues, ExampleValues]:
+    """Both label entropies, `label_entropy` and `label_entropy_corrected`, in one pass.
+
+    Args:
+        agreement: How many runs predict what this run predicts, axes (runs, examples).
+
+    Returns:
+        Entropies of each example.
+    """
     n_runs = len(agreement)
-    tables = _Tables.of(n_runs)
-    log_counts = tables.share[agreement].sum(axis=0)
+    tables, counts = _Tables.of(n_runs), agreement.astype(np.intp)
+    log_counts = tables.share.take(counts).sum(axis=0)
+    step = tables.step.take(counts)
+    steps = step.sum(axis=0)
     whole = _entropy(log_counts, n_runs)
-    without = None
-    if n_runs > 2:
-        without = _entropy(log_counts - tables.step[agreement], n_runs - 1)
-    return ExampleValues(whole, without)
+    corrected = _jackknifed(whole, log_counts, steps, n_runs)
+    if n_runs == 2:
+        return ExampleValues(whole, None), ExampleValues(corrected, None)
+    log_counts_left = log_counts - step
+    left = _entropy(log_counts_left, n_runs - 1)
+    steps_left = steps - tables.second_step.take(counts)
+    corrected_left = _jackknifed(left, log_counts_left, steps_left, n_runs - 1)
+    return ExampleValues(whole, left), ExampleValues(corrected, corrected_left)
 
 
 def rarefied_entropy(agreement: IntArray, n_drawn: int) -> ExampleValues:
@@ -97,17 +115,7 @@ def label_entropy_corrected(agreement: IntArray) -> ExampleValues:
     Returns:
         Entropies of at least 0; exactly 0 where all runs agree.
     """
-    n_runs = len(agreement)
-    tables = _Tables.of(n_runs)
-    log_counts = tables.share[agreement].sum(axis=0)
-    steps = tables.step[agreement].sum(axis=0)
-    whole = _jackknifed(log_counts, steps, n_runs)
-    without = None
-    if n_runs > 2:
-        log_counts_left = log_counts - tables.step[agreement]
-        steps_left = steps - tables.second_step[agreement]
-        without = _jackknifed(log_counts_left, steps_left, n_runs - 1)
-    return ExampleValues(whole, without)
+    return label_entropies(agreement)[1]
 
 
 def entropy_beyond(agreement_counts: IntArray, n_classes: int) -> float:
@@ -193,8 +201,9 @@ class _Tables:
         return cls(share, step, second_step=np.diff(counts * step, prepend=0.0))
 
 
-def _jackknifed(log_counts: FloatArray, steps: FloatArray, n_runs: int) -> FloatArray:
-    whole = _entropy(log_counts, n_runs)
+def _jackknifed(
+    whole: FloatArray, log_counts: FloatArray, steps: FloatArray, n_runs: int
+) -> FloatArray:
     mean_without = _entropy(log_counts - steps / n_runs, n_runs - 1)
     return np.maximum(n_runs * whole - (n_runs - 1) * mean_without, 0.0)
 
@@ -202,7 +211,8 @@ def _jackknifed(log_counts: FloatArray, steps: FloatArray, n_runs: int) -> Float
 def _entropy(log_counts: FloatArray, n_runs: int) -> FloatArray:
     entropy = np.log(n_runs) - log_counts / n_runs
     # The smallest entropy that is not 0 is about ln(R)/R; below lies only rounding.
-    return np.where(entropy < 1e-9, 0.0, entropy)
+    entropy[entropy < 1e-9] = 0.0
+    return np.asarray(entropy)
 
 
 def entropy_edges(n_runs: int, n_classes: int) -> FloatArray:
@@ -222,7 +232,7 @@ def _largest_entropy(n_runs: int, n_classes: int) -> float:
     return float(entr(shares).sum())
 
 
-class Entropy:
+class Entropy(Accumulator):
     """Label entropy over runs."""
 
     figures: ClassVar[tuple[str, ...]] = (
@@ -230,36 +240,28 @@ class Entropy:
         "label_entropy_corrected",
         "high_entropy_share",
     )
-    needs: ClassVar[frozenset[Need]] = frozenset()
-    memory: ClassVar[str] = "runs"
 
     def __init__(self, n_runs: int, n_classes: int) -> None:
-        self._n_classes = n_classes
-        self._largest = float(np.log(n_classes))
-        self._top = _largest_entropy(n_runs, n_classes)
+        super().__init__(n_runs, n_classes)
+        self.edges = entropy_edges(n_runs, n_classes)
         self._plain = ExampleSums()
         self._corrected = ExampleSums()
         self._agreement_counts = np.zeros(n_runs + 1, dtype=np.int64)
         self._high = 0
-        self._edges = entropy_edges(n_runs, n_classes)
         self._histogram = np.zeros(N_BINS, dtype=np.int64)
 
     def values(self, batch: Batch) -> Mapping[str, ExampleValues]:
         """Both entropies of each example."""
+        plain, corrected = label_entropies(batch.contested_agreement)
+        return {
+            "label_entropy": batch.of_contested(plain),
+            "label_entropy_corrected": batch.of_contested(corrected),
+        }
+
+    def add(self, batch: Batch, values: Mapping[str, ExampleValues]) -> Detail:
+        """Add a batch; return both entropies of each example."""
         agreement = batch.contested_agreement
-
-        def both() -> Mapping[str, ExampleValues]:
-            return {
-                "label_entropy": batch.of_contested(label_entropy(agreement)),
-                "label_entropy_corrected": batch.of_contested(label_entropy_corrected(agreement)),
-            }
-
-        return batch.once("entropies", both)
-
-    def update(self, batch: Batch) -> Detail:
-        """Add one batch; returns both entropies of each example."""
-        agreement = batch.contested_agreement
-        entropy, corrected = self.values(batch).values()
+        entropy, corrected = values["label_entropy"], values["label_entropy_corrected"]
         self._plain.update(entropy)
         self._corrected.update(corrected)
         n_zeros = entropy.n_zeros
@@ -268,7 +270,7 @@ class Entropy:
             agreement.ravel(), minlength=len(self._agreement_counts)
         )
         self._high += int((entropy.whole > HIGH_ENTROPY).sum())
-        place = np.searchsorted(self._edges[1:-1], entropy.whole, side="right")
+        place = np.searchsorted(self.edges[1:-1], entropy.whole, side="right")
         self._histogram[0] += n_zeros
         self._histogram += np.bincount(place, minlength=N_BINS)
         return {
@@ -276,26 +278,20 @@ class Entropy:
             "label_entropy_corrected": batch.over_contested(corrected.values),
         }
 
-    def merge(self, other: "Entropy") -> None:
-        """Add the examples of another part."""
-        self._plain.merge(other._plain)
-        self._corrected.merge(other._corrected)
-        self._agreement_counts += other._agreement_counts
-        self._high += other._high
-        self._histogram += other._histogram
-
     def result(self) -> Mapping[str, Statistic]:
         """Mean entropies and the share of high ones, over all examples so far."""
-        corrected = self._corrected.mean_over_examples(largest=self._largest, is_count=True)
+        largest = float(np.log(self.n_classes))
+        corrected = self._corrected.mean_over_examples(largest=largest, is_count=True)
         if corrected.without is not None:
-            beyond = entropy_beyond(self._agreement_counts, self._n_classes)
+            beyond = entropy_beyond(self._agreement_counts, self.n_classes)
             corrected = replace(corrected, bias_left=beyond - corrected.value)
+        largest = _largest_entropy(self.n_runs, self.n_classes)
         return {
-            "label_entropy": self._plain.mean_over_examples(largest=self._top, is_count=True),
+            "label_entropy": self._plain.mean_over_examples(largest=largest, is_count=True),
             "label_entropy_corrected": corrected,
             "high_entropy_share": ValueOnly(self._high / self._plain.n_examples),
         }
 
     def detail(self) -> Detail:
         """How many examples have which entropy, and between which limits."""
-        return {"entropy_histogram": self._histogram, "entropy_edges": self._edges}
+        return {"entropy_histogram": self._histogram, "entropy_edges": self.edges}

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from seedproof.metrics.accumulator import Detail, Need
+from seedproof.metrics.accumulator import Accumulator, Detail
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.statistic import (
     ExampleSums,
@@ -42,6 +42,23 @@ def flip_rate(agreement: IntArray) -> ExampleValues:
     )
 
 
+def class_counts(predictions: IntArray, n_classes: int) -> IntArray:
+    """Number of times that each run predicts each class.
+
+    Args:
+        predictions: Class indices, axes (runs, examples).
+        n_classes: Number of classes.
+
+    Returns:
+        Counts, axes (runs, classes).
+    """
+    if predictions.max(initial=0) >= n_classes:
+        raise ValueError(f"a prediction is none of the {n_classes} classes")
+    first = np.arange(len(predictions))[:, np.newaxis] * n_classes
+    counts = np.bincount((predictions + first).ravel(), minlength=len(predictions) * n_classes)
+    return counts.reshape(len(predictions), n_classes)
+
+
 def net_flips(class_counts: IntArray) -> FloatArray:
     """Total variation between the predicted-class shares of every two runs.
 
@@ -58,7 +75,7 @@ def net_flips(class_counts: IntArray) -> FloatArray:
     return np.stack([np.abs(shares - row).sum(axis=1) / 2 for row in shares])
 
 
-class Flips:
+class Flips(Accumulator):
     """Pairs of runs that disagree."""
 
     figures: ClassVar[tuple[str, ...]] = (
@@ -67,10 +84,10 @@ class Flips:
         "ambiguity",
         "discrepancy",
     )
-    needs: ClassVar[frozenset[Need]] = frozenset()
     memory: ClassVar[str] = "runs² + runs × classes + classes²"
 
     def __init__(self, n_runs: int, n_classes: int) -> None:
+        super().__init__(n_runs, n_classes)
         self._flips = ExampleSums()
         self._disagreements = np.zeros((n_runs, n_runs), dtype=np.int64)
         self._class_counts = np.zeros((n_runs, n_classes), dtype=np.int64)
@@ -81,19 +98,14 @@ class Flips:
 
     def values(self, batch: Batch) -> Mapping[str, ExampleValues]:
         """Flip rate of each example."""
+        return {"flip_rate": batch.of_contested(flip_rate(batch.contested_agreement))}
 
-        def flips() -> ExampleValues:
-            return batch.of_contested(flip_rate(batch.contested_agreement))
-
-        return {"flip_rate": batch.once("flip_rate", flips)}
-
-    def update(self, batch: Batch) -> Detail:
-        """Add one batch; returns majority class, its share of the runs, and flip rate of each."""
-        flips = self.values(batch)["flip_rate"]
+    def add(self, batch: Batch, values: Mapping[str, ExampleValues]) -> Detail:
+        """Add a batch; return majority class, its share of the runs, and flip rate of each."""
+        flips = values["flip_rate"]
         self._flips.update(flips)
         self._disagreements += batch.disagreements
-        for run_idx, predicted in enumerate(batch.predictions):
-            self._class_counts[run_idx] += np.bincount(predicted, minlength=batch.n_classes)
+        self._class_counts += class_counts(batch.predictions, batch.n_classes)
         self._majorities += np.bincount(batch.majority, minlength=len(self._majorities))
         if self._swaps is not None:
             predictions = batch.predictions[:, batch.contested]
@@ -107,15 +119,6 @@ class Flips:
             "consensus_share": batch.majority / batch.n_runs,
             "flip_rate": batch.over_contested(flips.values),
         }
-
-    def merge(self, other: "Flips") -> None:
-        """Add the examples of another part."""
-        self._flips.merge(other._flips)
-        self._disagreements += other._disagreements
-        self._class_counts += other._class_counts
-        self._majorities += other._majorities
-        if self._swaps is not None and other._swaps is not None:
-            self._swaps += other._swaps
 
     def result(self) -> Mapping[str, Statistic]:
         """Flip rate and its kin over all examples so far."""

@@ -5,9 +5,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from seedproof.metrics.accumulator import Detail, Need
+from seedproof.metrics.accumulator import Accumulator, Detail, Need
 from seedproof.metrics.batch import Batch
-from seedproof.metrics.statistic import ExampleSums, ExampleValues, SpreadOverRuns, Statistic
+from seedproof.metrics.statistic import (
+    ExampleSums,
+    ExampleValues,
+    SpreadOverRuns,
+    Statistic,
+    mean_over_runs,
+)
 from seedproof.typing import FloatArray, IntArray
 
 # A probability of zero for the right answer would make the mean infinite.
@@ -38,78 +44,53 @@ def brier(probs: FloatArray, labels: IntArray) -> FloatArray:
     Returns:
         Scores in [0, 2], axes (runs, examples); 0 is perfect.
     """
-    probs = probs.astype(np.float64)
     gold = np.take_along_axis(probs, labels[None, :, None], axis=2)[:, :, 0]
-    return np.asarray(np.einsum("rik,rik->ri", probs, probs) - 2 * gold + 1)
+    return _brier(probs, gold.astype(np.float64))
 
 
-def _mean_of_runs(losses: FloatArray) -> ExampleValues:
-    n_runs = len(losses)
-    whole = losses.sum(axis=0)
-    without = whole - losses if n_runs > 2 else None
-    return ExampleValues(whole, without, whole_denominator=n_runs, without_denominator=n_runs - 1)
+def _brier(probs: FloatArray, gold_probs: FloatArray) -> FloatArray:
+    squares = np.square(probs, dtype=np.float64).sum(axis=2)
+    return np.asarray(squares - 2 * gold_probs + 1)
 
 
-def _losses(batch: Batch) -> tuple[FloatArray, FloatArray]:
-    """NLL and Brier score of the labeled examples of a batch, axes (runs, examples)."""
-    labeled = batch.labeled
-    if labeled.probs is None or labeled.labels is None:
-        raise ValueError("scores need probabilities and labels")
-    probs, labels = labeled.probs, labeled.labels
-    return batch.once("losses", lambda: (nll(labeled.reference_probs), brier(probs, labels)))
-
-
-class Scores:
+class Scores(Accumulator):
     """Proper scores of each run, and their spread."""
 
     figures: ClassVar[tuple[str, ...]] = ("nll", "nll_sd", "brier", "brier_sd")
     needs: ClassVar[frozenset[Need]] = frozenset({"labels", "probs"})
-    memory: ClassVar[str] = "runs"
 
     def __init__(self, n_runs: int, n_classes: int) -> None:
-        del n_classes
-        self._nll, self._nll_by_run = ExampleSums(), np.zeros(n_runs)
-        self._brier, self._brier_by_run = ExampleSums(), np.zeros(n_runs)
+        super().__init__(n_runs, n_classes)
+        self._nll = ExampleSums()
+        self._brier = ExampleSums()
 
     def values(self, batch: Batch) -> Mapping[str, ExampleValues]:
         """Both losses of each labeled example, averaged over runs."""
-        losses, scores = _losses(batch)
-        return batch.once(
-            "mean losses",
-            lambda: {"nll": _mean_of_runs(losses), "brier": _mean_of_runs(scores)},
-        )
+        labeled = batch.labeled
+        if labeled.probs is None or labeled.labels is None:
+            raise ValueError("scores need probabilities and labels")
+        gold = labeled.reference_probs
+        return {
+            "nll": mean_over_runs(nll(gold)),
+            "brier": mean_over_runs(_brier(labeled.probs, gold)),
+        }
 
-    def update(self, batch: Batch) -> Detail:
-        """Add the labeled examples of one batch; says nothing of single examples."""
-        values = self.values(batch)
-        losses, scores = _losses(batch)
+    def add(self, batch: Batch, values: Mapping[str, ExampleValues]) -> Detail:
+        """Add the labeled examples of a batch; single examples get no column."""
+        del batch
         self._nll.update(values["nll"])
-        self._nll_by_run += losses.sum(axis=1)
         self._brier.update(values["brier"])
-        self._brier_by_run += scores.sum(axis=1)
         return {}
-
-    def merge(self, other: "Scores") -> None:
-        """Add the examples of another part."""
-        self._nll.merge(other._nll)
-        self._nll_by_run += other._nll_by_run
-        self._brier.merge(other._brier)
-        self._brier_by_run += other._brier_by_run
-
-    def _by_run(self) -> dict[str, FloatArray]:
-        n_examples = self._nll.n_examples
-        return {"nll": self._nll_by_run / n_examples, "brier": self._brier_by_run / n_examples}
 
     def result(self) -> Mapping[str, Statistic]:
         """Means and spreads over runs, over all labeled examples so far."""
-        by_run = self._by_run()
         return {
             "nll": self._nll.mean_over_examples(),
-            "nll_sd": SpreadOverRuns(by_run["nll"]),
+            "nll_sd": SpreadOverRuns(self._nll.mean_by_run),
             "brier": self._brier.mean_over_examples(largest=2.0),
-            "brier_sd": SpreadOverRuns(by_run["brier"], largest=2.0),
+            "brier_sd": SpreadOverRuns(self._brier.mean_by_run, largest=2.0),
         }
 
     def detail(self) -> Detail:
         """Scores of each run."""
-        return {f"{name}_by_run": values for name, values in self._by_run().items()}
+        return {"nll_by_run": self._nll.mean_by_run, "brier_by_run": self._brier.mean_by_run}

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from seedproof.typing import FloatArray, IntArray
+from seedproof.typing import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +26,7 @@ class ExampleValues:
         without_denominator: What `without` is to be divided by.
         places: Positions of these examples in their batch, ascending; None if they are all of it.
         n_zeros: How many more the batch has, whose quantity is 0 with and without any run.
+        by_run: Sum over examples of each run's own value, where the quantity is a mean over runs.
     """
 
     whole: IntArray | FloatArray
@@ -34,6 +35,7 @@ class ExampleValues:
     without_denominator: int = 1
     places: IntArray | None = None
     n_zeros: int = 0
+    by_run: IntArray | FloatArray | None = None
 
     @property
     def values(self) -> FloatArray:
@@ -41,15 +43,37 @@ class ExampleValues:
         return np.asarray(self.whole / self.whole_denominator, dtype=np.float64)
 
 
+def mean_over_runs(values: BoolArray | FloatArray) -> ExampleValues:
+    """Mean over runs of a value that each run has for each example.
+
+    Args:
+        values: Axes (runs, examples).
+
+    Returns:
+        Means; counts where the values are true or false.
+    """
+    n_runs = len(values)
+    is_count = values.dtype == np.bool_
+    whole = values.sum(axis=0, dtype=np.int64 if is_count else np.float64)
+    return ExampleValues(
+        whole,
+        whole - values if n_runs > 2 else None,
+        whole_denominator=n_runs,
+        without_denominator=n_runs - 1,
+        by_run=np.count_nonzero(values, axis=1) if is_count else values.sum(axis=1),
+    )
+
+
 @dataclass(eq=False)
 class ExampleSums:
-    """Totals of `ExampleValues` over batches; the memory it takes is one number a run."""
+    """Totals of `ExampleValues` over batches; the memory it takes is one number per run."""
 
     n_examples: int = 0
     total: float = 0
     squares: float = 0.0
     without: IntArray | FloatArray | None = None
     interaction: float = 0.0
+    by_run: IntArray | FloatArray | None = None
     whole_denominator: int = 1
     without_denominator: int = 1
 
@@ -60,23 +84,28 @@ class ExampleSums:
         self.n_examples += len(values.whole) + values.n_zeros
         self.total += values.whole.sum().item()
         self.squares += float(np.square(values.values).sum())
+        self.by_run = _sum(self.by_run, values.by_run)
         if values.without is not None:
-            left_out = values.without.sum(axis=1)
-            self.without = left_out if self.without is None else self.without + left_out
+            self.without = _sum(self.without, values.without.sum(axis=1))
             self.interaction += _jackknife_variances(values.without) / values.without_denominator**2
 
-    def merge(self, other: "ExampleSums") -> None:
-        """Add the totals of other examples."""
-        if other.n_examples == 0:
-            return
-        self.whole_denominator = other.whole_denominator
-        self.without_denominator = other.without_denominator
-        self.n_examples += other.n_examples
-        self.total += other.total
-        self.squares += other.squares
-        self.interaction += other.interaction
-        if other.without is not None:
-            self.without = other.without if self.without is None else self.without + other.without
+    def __add__(self, other: "ExampleSums") -> "ExampleSums":
+        last = other if other.n_examples else self
+        return ExampleSums(
+            n_examples=self.n_examples + other.n_examples,
+            total=self.total + other.total,
+            squares=self.squares + other.squares,
+            without=_sum(self.without, other.without),
+            interaction=self.interaction + other.interaction,
+            by_run=_sum(self.by_run, other.by_run),
+            whole_denominator=last.whole_denominator,
+            without_denominator=last.without_denominator,
+        )
+
+    @property
+    def mean_by_run(self) -> FloatArray:
+        """The mean over examples of each run's own value: (runs,)."""
+        return np.asarray(self.by_run) / self.n_examples
 
     @property
     def mean(self) -> float:
@@ -111,6 +140,14 @@ class ExampleSums:
             largest=largest,
             is_count=is_count,
         )
+
+
+def _sum(
+    first: IntArray | FloatArray | None, second: IntArray | FloatArray | None
+) -> IntArray | FloatArray | None:
+    if first is None or second is None:
+        return second if first is None else first
+    return first + second
 
 
 def _jackknife_variances(without: IntArray | FloatArray) -> float:

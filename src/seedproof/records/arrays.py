@@ -38,9 +38,9 @@ from seedproof.records.labels_and_ids import (
     label_names,
     unique_names,
 )
-from seedproof.records.predicted import most_probable_of_top
+from seedproof.records.predicted import TopProbs, class_by_class, most_probable_of_top
 from seedproof.records.schema import UNLABELED, Kind, Layout
-from seedproof.records.shards import Shard, ShardSource, TopProbs, canonical_order
+from seedproof.records.shards import Shard, ShardSource, canonical_order
 from seedproof.typing import FloatArray, IntArray
 
 
@@ -112,6 +112,11 @@ class ArrayShards(ShardSource):
         self.rows_per_shard = Layout(self.kind, self.classes, n_top=self.n_top).rows_per_group
 
     @property
+    def is_in_memory(self) -> bool:
+        """Whether all rows are in memory already."""
+        return True
+
+    @property
     def extras(self) -> tuple[str, ...]:
         """Names of the further columns."""
         return () if self._extras is None else tuple(self._extras.column_names)
@@ -151,7 +156,7 @@ class ArrayShards(ShardSource):
         if self._class_order is not None and self.kind is Kind.PROBS:
             values = values[:, :, self._class_order]
         with np.errstate(over="ignore"):  # beyond float32 is infinite, and refused below
-            probs = values.astype(np.float32, copy=False)
+            probs = class_by_class(values.astype(np.float32, copy=False))
         if self.kind is Kind.TOP:
             top = self._top(chosen, ids, probs)
             predicted = most_probable_of_top(*top)

@@ -1,10 +1,51 @@
-"""Which class a run predicts, from the probabilities that it gives."""
+"""Answers as arrays: how they are laid out in memory, and which class each run predicts.
+
+Formulas need this and no more of the records, so it loads nothing but numpy.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from seedproof.typing import FloatArray, IntArray
+from seedproof.typing import BoolArray, FloatArray, IntArray
 
+# The class index of an example whose gold label is unknown.
+UNLABELED = -1
+# Up to so many classes, work class by class is faster than along the classes of a row.
 FEW_CLASSES = 32
+
+
+class TopProbs(NamedTuple):
+    """The most probable classes and their probabilities, axes (runs, rows, top) each."""
+
+    classes: IntArray
+    probs: FloatArray
+
+    def rows(self, chosen: slice | IntArray | BoolArray) -> "TopProbs":
+        """Some rows of all runs."""
+        return TopProbs(
+            np.ascontiguousarray(self.classes[:, chosen]),
+            np.ascontiguousarray(self.probs[:, chosen]),
+        )
+
+    @staticmethod
+    def joined(parts: Sequence["TopProbs"]) -> "TopProbs":
+        """The rows of several, one after the other."""
+        return TopProbs(
+            np.concatenate([part.classes for part in parts], axis=1),
+            np.concatenate([part.probs for part in parts], axis=1),
+        )
+
+
+def class_by_class(probs: FloatArray) -> FloatArray:
+    """The same values and axes (..., classes); few classes are contiguous in memory, each alone.
+
+    Sums over a short last axis are slow, sums of a few long arrays are not.
+    """
+    if probs.shape[-1] > FEW_CLASSES:
+        return np.ascontiguousarray(probs)
+    return np.moveaxis(np.ascontiguousarray(np.moveaxis(probs, -1, 0)), 0, -1)
 
 
 def most_probable(probs: FloatArray) -> IntArray:
@@ -15,8 +56,7 @@ def most_probable(probs: FloatArray) -> IntArray:
     n_classes = probs.shape[-1]
     if n_classes > FEW_CLASSES:
         return np.asarray(probs.argmax(axis=-1).astype(np.int32))
-    # A search along a short axis is slow; class by class it is four times as fast.
-    by_class = np.ascontiguousarray(np.moveaxis(probs, -1, 0))
+    by_class = np.moveaxis(class_by_class(probs), -1, 0)
     largest = by_class[0].copy()
     found = np.zeros(largest.shape, dtype=np.uint8)
     for index in range(1, n_classes):

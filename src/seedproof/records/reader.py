@@ -21,7 +21,7 @@ from seedproof.records.arrow import to_numpy
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.part_files import OR_REMAKE
-from seedproof.records.predicted import most_probable_of_top
+from seedproof.records.predicted import TopProbs, most_probable_of_top
 from seedproof.records.run_reader import RunReader
 from seedproof.records.schema import (
     EXTRA_PREFIX,
@@ -31,7 +31,6 @@ from seedproof.records.schema import (
 from seedproof.records.shards import (
     Shard,
     ShardSource,
-    TopProbs,
     canonical_order,
     natural_order,
 )

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from seedproof.errors import SchemaVersionError
 from seedproof.records.arrow import to_arrow, to_numpy
+from seedproof.records.predicted import UNLABELED as UNLABELED  # noqa: PLC0414 - one name
 from seedproof.records.predicted import most_probable, most_probable_of_top
 from seedproof.typing import FloatArray, IntArray
 
@@ -23,7 +24,6 @@ SCHEMA_VERSION = (1, 3)
 
 GROUP_BYTES = 4 * 2**20
 MAX_GROUP_ROWS = 2**17
-UNLABELED = -1
 
 # Every page but the last of a row group has more rows than this.
 ROWS_APART = 512

@@ -4,39 +4,18 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from seedproof.records.schema import UNLABELED, Kind
-from seedproof.typing import BoolArray, FloatArray, IntArray
+from seedproof.records.predicted import UNLABELED, TopProbs
+from seedproof.records.schema import Kind
+from seedproof.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from seedproof.records.location import Location
     from seedproof.records.manifest import RunManifest
-
-
-class TopProbs(NamedTuple):
-    """The most probable classes and their probabilities, axes (runs, rows, top) each."""
-
-    classes: IntArray
-    probs: FloatArray
-
-    def rows(self, chosen: slice | IntArray | BoolArray) -> "TopProbs":
-        """Some rows of all runs."""
-        return TopProbs(
-            np.ascontiguousarray(self.classes[:, chosen]),
-            np.ascontiguousarray(self.probs[:, chosen]),
-        )
-
-    @staticmethod
-    def joined(parts: Sequence["TopProbs"]) -> "TopProbs":
-        """The rows of several, one after the other."""
-        return TopProbs(
-            np.concatenate([part.classes for part in parts], axis=1),
-            np.concatenate([part.probs for part in parts], axis=1),
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +139,11 @@ class ShardSource(ABC):
         """Names of the further columns."""
         return ()
 
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether all rows are in memory already."""
+        return False
+
     def counts(self, index: int) -> tuple[int, int]:
         """Number of examples in one shard, and how many of them have a gold label."""
         shard = self.shard(index)
@@ -196,6 +180,11 @@ class WrappedShards(ShardSource):
     def extras(self) -> tuple[str, ...]:
         """Names of the further columns."""
         return self.source.extras
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether all rows are in memory already."""
+        return self.source.is_in_memory
 
 
 def canonical_order(names: list[str]) -> list[str]:

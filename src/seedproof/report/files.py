@@ -3,10 +3,8 @@
 import os
 from collections.abc import Mapping
 
-import pyarrow.fs
-
 from seedproof.errors import OptionError, first_line
-from seedproof.measurement.examples import clear_examples
+from seedproof.measurement.examples import ExampleTable
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
 
@@ -37,14 +35,17 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
 
 
 def save_files(
-    folder: str | os.PathLike[str], files: Mapping[str, str], *, examples: Location | None = None
+    folder: str | os.PathLike[str],
+    files: Mapping[str, str],
+    *,
+    examples: ExampleTable | None = None,
 ) -> None:
     """Write files into a folder, which is made if need be."""
     place = Location.of(folder)
     try:
         place.make_folder()
         if examples is not None:
-            _copy(examples, place / "examples.parquet")
+            examples.save(place / "examples.parquet")
         for name, content in files.items():
             with (place / name).open_write() as file:
                 file.write(content.encode())
@@ -54,14 +55,3 @@ def save_files(
             folder=str(folder),
             reason=first_line(error),
         ) from error
-
-
-def _copy(source: Location, target: Location) -> None:
-    if source.path != target.path:  # a report that was loaded from there, or made there
-        clear_examples(target)
-        pyarrow.fs.copy_files(
-            source.path,
-            target.path,
-            source_filesystem=source.files,
-            destination_filesystem=target.files,
-        )

@@ -10,10 +10,10 @@ from rich.console import RenderableType
 
 from seedproof.errors import UnknownNameError
 from seedproof.measurement.dynamics.result import DynamicsMeasurement
+from seedproof.measurement.examples import ExampleTable
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.result import Measurement
 from seedproof.metrics.card import card
-from seedproof.records.location import Location
 from seedproof.report.figures import Figure, build_figures
 from seedproof.report.figures.votes import votes
 from seedproof.report.named import ByName, WrittenEstimate
@@ -174,12 +174,12 @@ class Report(HoldsScratch, Result, ByName[Estimate]):
             notes=view.notes,
         )
 
-    def _examples_file(self) -> Location:
-        return self.measurement.examples_file
+    def _example_table(self) -> ExampleTable:
+        return self.measurement.example_table
 
     def _move_examples(self, scratch: ScratchFolder) -> None:
-        place = scratch.moved(self.measurement.examples_file)
-        self.measurement = replace(self.measurement, examples_file=place)
+        table = self.measurement.example_table.moved(scratch.moved)
+        self.measurement = replace(self.measurement, example_table=table)
 
     def _about(self) -> str:
         found = self.measurement

@@ -11,7 +11,7 @@ import pyarrow as pa
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
 from seedproof.errors import UnknownNameError
-from seedproof.records.location import Location
+from seedproof.measurement.examples import ExampleTable
 from seedproof.report.chart import Chart
 from seedproof.report.figures.base import Figure
 from seedproof.report.files import save_files, write_file
@@ -89,8 +89,8 @@ class Result(ABC):
             command=command,
         )
 
-    def _examples_file(self) -> Location | None:
-        """Return the table of examples that `save` copies; None if there is none."""
+    def _example_table(self) -> ExampleTable | None:
+        """Return the table of examples that `save` writes; None if there is none."""
         return None
 
     def _texts(self, show: Sequence[str], command: str | None) -> dict[str, str]:
@@ -182,7 +182,7 @@ class Result(ABC):
             show: Further columns of your own to show with examples, such as a text.
             command: The command that made it, for the box at the page's end.
         """
-        save_files(folder, self._texts(show, command), examples=self._examples_file())
+        save_files(folder, self._texts(show, command), examples=self._example_table())
 
     def show(self, *, show: Sequence[str] = ()) -> None:
         """Print to the terminal, with colors where it has them.

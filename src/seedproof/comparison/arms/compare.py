@@ -5,7 +5,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import pyarrow as pa
 
 from seedproof.comparison.aligned import Aligned
 from seedproof.comparison.arms.explanations import ArmExplanations, compare_explanations
@@ -22,7 +21,7 @@ from seedproof.engines import Engine
 from seedproof.errors import DamagedStoreError, LabelConflictError, OptionError, SeedproofError
 from seedproof.measurement.choice import asks_for_explanations, narrowed
 from seedproof.measurement.engines import map_shards
-from seedproof.measurement.examples import written_examples
+from seedproof.measurement.examples import ExampleRows, ExampleTable, examples_of
 from seedproof.measurement.measure import known, measured, note_on_left_out
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.tally import Tally, batch_rows, batches
@@ -111,8 +110,8 @@ class Beside:
     def merge(self, other: "Beside") -> None:
         """Add other examples."""
         add_crosses(self.crosses, other.crosses)
-        for mine, theirs in zip(self.entropies, other.entropies, strict=True):
-            mine.merge(theirs)
+        (base, arm), (other_base, other_arm) = self.entropies, other.entropies
+        self.entropies = base + other_base, arm + other_arm
         self.votes += other.votes
         self.least_sure.merge(other.least_sure)
         self.movers.merge(other.movers)
@@ -153,12 +152,12 @@ class ArmPart:
     Args:
         tally: Its own metrics.
         beside: What it shares with the baseline; None for the baseline itself.
-        rows: One row per example of one shard.
+        rows: The examples of one shard.
     """
 
     tally: Tally
     beside: Beside | None
-    rows: pa.Table | None = None
+    rows: ExampleRows | None = None
 
 
 @dataclass(eq=False)
@@ -222,20 +221,17 @@ class CompareShard:
         n_rows = batch_rows(max(_width(source) for source in sources))
         first, tally = self.aligned.shard(index), part.arms[0].tally
         base = list(batches(first, len(sources[0].classes), n_rows))
-        rows = tally.rows(first, sources[0].classes, [tally.add(batch) for batch in base])
-        values = [tally.values(batch) for batch in base]
-        part.arms[0].rows = rows
+        values = [tally.add(batch) for batch in base]
+        part.arms[0].rows = rows = tally.close(first, sources[0].classes)
         for side, (source, arm) in enumerate(zip(sources, part.arms, strict=True)):
             if arm.beside is None:
                 continue
-            shard, columns = self.aligned.beside(side, first), []
-            for mine, batch in enumerate(batches(shard, len(source.classes), n_rows)):
-                columns.append(arm.tally.add(batch))
-                arm.beside.update((base[mine], values[mine]), (batch, arm.tally.values(batch)))
-            arm.rows = arm.tally.rows(shard, source.classes, columns)
-            arm.beside.movers.update(
-                (first, rows, sources[0].classes), (shard, arm.rows, source.classes)
-            )
+            shard = self.aligned.beside(side, first)
+            cut = batches(shard, len(source.classes), n_rows)
+            for mine, my_values, batch in zip(base, values, cut, strict=True):
+                arm.beside.update((mine, my_values), (batch, arm.tally.add(batch)))
+            arm.rows = arm.tally.close(shard, source.classes)
+            arm.beside.movers.update((first, rows), (shard, arm.rows))
         return part
 
 
@@ -287,13 +283,14 @@ def compare_sides(
         matched = match_thresholds(aligned, skip_damaged=skip_damaged)
         aligned, notes = Aligned(names, tuple(matched)), notes_on_matching(names, matched)
     task = CompareShard(aligned, tuple(side.seeds for side in sides), skip_damaged, metrics)
-    files = [folder / f"{index}.parquet" for index in range(len(sides))]
-    whole = _whole(task, files, engine, progress)
+    whole, tables = _whole(task, folder, engine, progress)
     tail = each_tail(len(sides) - 1)
     lost = _notes_on_left_out(sides, whole.left_out)
     found = [
-        _Arm(side, source, part, measured(source, part.tally, file, (*side.notes, *lost)))
-        for side, source, part, file in zip(sides, aligned.sources, whole.arms, files, strict=True)
+        _Arm(side, source, part, measured(source, part.tally, table, (*side.notes, *lost)))
+        for side, source, part, table in zip(
+            sides, aligned.sources, whole.arms, tables, strict=True
+        )
     ]
     notes += [note for side in sides for note in side.notes] + lost
     if asks_for_explanations(metrics):
@@ -409,22 +406,22 @@ def _check_labels(sides: Sequence[Side]) -> None:
 
 
 def _whole(
-    task: CompareShard,
-    files: Sequence[Location],
-    engine: Engine | None,
-    progress: Progress | None,
-) -> ComparedPart:
-    """Return what all examples give; the rows of each arm go to a file."""
+    task: CompareShard, folder: Location, engine: Engine | None, progress: Progress | None
+) -> tuple[ComparedPart, list[ExampleTable]]:
+    """Return what all examples give, and the table of each arm's examples."""
     whole = task.empty()
     with ExitStack() as stack:
-        writers = [stack.enter_context(written_examples(file)) for file in files]
+        sinks = [
+            stack.enter_context(examples_of(source, folder / f"{index}.parquet"))
+            for index, source in enumerate(task.aligned.sources)
+        ]
         parts = map_shards(task, task.aligned.n_shards, engine=engine, progress=progress)
         for part in parts:
             whole.merge(part)
-            for write, arm in zip(writers, part.arms, strict=True):
+            for sink, arm in zip(sinks, part.arms, strict=True):
                 if arm.rows is not None:
-                    write(arm.rows)
-    return whole
+                    sink.add(arm.rows)
+    return whole, [sink.table for sink in sinks]
 
 
 def _beside_gold(arms: Sequence[ComparedArm], gold: str | None) -> list[ComparedArm]:

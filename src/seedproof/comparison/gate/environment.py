@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from seedproof.measurement.examples import example_batches
-from seedproof.records.location import Location
+from seedproof.measurement.examples import ExampleTable
 from seedproof.records.manifest import RunManifest
 
 # Facts whose change is another environment. The number of cores is none of them: a run uses the
@@ -83,14 +82,14 @@ def _runs(n_runs: int) -> str:
     return "1 run" if n_runs == 1 else f"{n_runs} runs"
 
 
-def examples_digest(examples_file: Location) -> str:
+def examples_digest(examples: ExampleTable) -> str:
     """Digest of the ids and gold labels in a report's table of examples.
 
     It does not depend on how the rows were cut into batches.
     """
     # Lengths and letters apart, which keeps ("a", "bc") and ("ab", "c") apart.
     digests = {name: (blake2b(digest_size=16), blake2b(digest_size=16)) for name in IDENTITY}
-    for batch in example_batches(examples_file, IDENTITY):
+    for batch in examples.batches(IDENTITY):
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             lengths, letters = digests[name]
             text = column.cast(pa.large_string()).fill_null("")

@@ -24,7 +24,7 @@ from seedproof.comparison.versions.result import (
 from seedproof.engines import Engine
 from seedproof.errors import TooFewRunsError
 from seedproof.measurement.engines import map_shards
-from seedproof.measurement.examples import written_examples
+from seedproof.measurement.examples import ExampleWriter
 from seedproof.measurement.tally import batches
 from seedproof.messages import Message
 from seedproof.records.arrow import texts_to_arrow, to_arrow, to_numpy
@@ -73,11 +73,11 @@ def compare_versions(
     aligned = Aligned(("the old version", "the new version"), (old, new))
     task = CompareVersions(aligned, tuple(slices))
     whole = task.empty()
-    with written_examples(examples_file) as write:
+    with ExampleWriter(examples_file) as writer:
         parts = map_shards(task, aligned.n_shards, engine=engine, progress=progress)
         for part, rows in parts:
             whole.merge(part)
-            write(rows)
+            writer.write(rows)
     return whole.result(examples_file, notes)
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from seedproof.measurement.examples import read_parquet
+from seedproof.measurement.examples import StoredExamples
 from seedproof.messages import Message
 from seedproof.records.location import Location
 from seedproof.stats.effect import Effect
@@ -139,8 +139,7 @@ class VersionComparison:
 
     def examples(self) -> pa.Table:
         """One row for each example, in the order of their ids."""
-        place = self.examples_file
-        return read_parquet(place)
+        return StoredExamples(self.examples_file).read()
 
     def extras(self) -> tuple[str, ...]:
         """Columns of the user's own that were carried along."""

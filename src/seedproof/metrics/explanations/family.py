@@ -167,8 +167,8 @@ class Explanations:
     def merge(self, other: "Explanations") -> None:
         """Add the examples of another part."""
         for name in FIGURES:
-            self._sums[name].merge(other._sums[name])
-            self._noise[name].merge(other._noise[name])
+            self._sums[name] += other._sums[name]
+            self._noise[name] += other._noise[name]
 
     def result(self) -> dict[str, MeanOverExamples]:
         """Each figure over all examples so far."""

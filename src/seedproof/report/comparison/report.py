@@ -194,8 +194,8 @@ class ComparisonReport(HoldsScratch, Result):
 
     def _move_examples(self, scratch: ScratchFolder) -> None:
         def moved(arm: ComparedArm) -> ComparedArm:
-            place = scratch.moved(arm.measurement.examples_file)
-            return replace(arm, measurement=replace(arm.measurement, examples_file=place))
+            table = arm.measurement.example_table.moved(scratch.moved)
+            return replace(arm, measurement=replace(arm.measurement, example_table=table))
 
         self.comparison = replace(
             self.comparison, baseline=moved(self.baseline), arms=tuple(map(moved, self.arms))

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from seedproof.measurement.examples import read_examples
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message
 from seedproof.metrics.confidence import AGREEMENTS, LARGEST_SD
@@ -56,7 +55,7 @@ def _reading(measurement: Measurement, *, by_count: bool) -> list[Message]:
 
 def _points(measurement: Measurement) -> list[dict[str, Any]]:
     names = ["example", "probability_mean", "probability_sd", "flip_rate", "label_entropy"]
-    table = read_examples(measurement.examples_file, names)
+    table = measurement.example_table.read(names)
     return [
         {
             "example": drawn(str(row["example"])),

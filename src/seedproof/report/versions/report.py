@@ -10,7 +10,7 @@ from rich.console import RenderableType
 
 from seedproof.comparison.versions.result import VersionComparison
 from seedproof.errors import UnknownNameError
-from seedproof.records.location import Location
+from seedproof.measurement.examples import ExampleTable, StoredExamples
 from seedproof.report.figures.base import Figure
 from seedproof.report.named import ByName, WrittenEstimate
 from seedproof.report.overview import Overview
@@ -117,8 +117,8 @@ class VersionReport(HoldsScratch, Result, ByName[Estimate]):
         text = {"versions.txt": f"{self.text(show=show)}{made}\n"}
         return super()._texts(show, command) | text
 
-    def _examples_file(self) -> Location:
-        return self.comparison.examples_file
+    def _example_table(self) -> ExampleTable:
+        return StoredExamples(self.comparison.examples_file)
 
     def _move_examples(self, scratch: ScratchFolder) -> None:
         place = scratch.moved(self.comparison.examples_file)
