@@ -188,8 +188,8 @@ def test_the_task_measures_one_shard(probs):
     """A shard gives its own partial results and one row for each of its examples."""
     _, rows = measure_shard(ArrayShards(probs), 2)
 
-    assert rows.num_rows == 50
-    assert rows.column("example")[0].as_py() == 100
+    assert len(rows.ids) == 50
+    assert rows.ids[0].as_py() == 100
 
 
 def test_summary_holds_no_nan_and_nothing_of_the_machine(probs, tmp_path):
