@@ -17,6 +17,7 @@ from seedproof.measurement.examples import (
     StoredExamples,
     clear_examples,
     examples_of,
+    packed,
     write_part,
 )
 from seedproof.measurement.result import Measurement
@@ -93,7 +94,7 @@ class MeasureShard:
             self.source, index, asked=self.asked, skip_damaged=self.skip_damaged
         )
         if rows is not None:
-            write_part(rows, self.folder, index)
+            write_part(packed(rows), self.folder, index)
         return part
 
 

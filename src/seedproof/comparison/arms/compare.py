@@ -21,7 +21,16 @@ from seedproof.engines import Engine
 from seedproof.errors import DamagedStoreError, LabelConflictError, OptionError, SeedproofError
 from seedproof.measurement.choice import asks_for_explanations, narrowed
 from seedproof.measurement.engines import map_shards
-from seedproof.measurement.examples import ExampleRows, ExampleTable, examples_of
+from seedproof.measurement.examples import (
+    ExampleRows,
+    ExampleTable,
+    ExampleWriter,
+    HeldExamples,
+    StoredExamples,
+    examples_of,
+    packed,
+    write_part,
+)
 from seedproof.measurement.measure import known, measured, note_on_left_out
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.tally import Tally, batch_rows, batches
@@ -152,12 +161,12 @@ class ArmPart:
     Args:
         tally: Its own metrics.
         beside: What it shares with the baseline; None for the baseline itself.
-        rows: The examples of one shard.
+        rows: The examples of one shard, packed if they have a way to go.
     """
 
     tally: Tally
     beside: Beside | None
-    rows: ExampleRows | None = None
+    rows: ExampleRows | bytes | None = None
 
 
 @dataclass(eq=False)
@@ -188,12 +197,14 @@ class CompareShard:
         seeds: What pairs the runs of each arm with those of the others, as `Side.seeds`.
         skip_damaged: Whether a shard that is damaged in some run is left out.
         metrics: Names of metrics; everything that the data allows without them.
+        packs_rows: Whether the examples of a shard are packed as a Parquet file.
     """
 
     aligned: Aligned
     seeds: tuple[tuple[str, ...] | None, ...]
     skip_damaged: bool = False
     metrics: Collection[str] | None = None
+    packs_rows: bool = False
 
     def empty(self) -> ComparedPart:
         """A part without examples."""
@@ -222,7 +233,8 @@ class CompareShard:
         first, tally = self.aligned.shard(index), part.arms[0].tally
         base = list(batches(first, len(sources[0].classes), n_rows))
         values = [tally.add(batch) for batch in base]
-        part.arms[0].rows = rows = tally.close(first, sources[0].classes)
+        rows = tally.close(first, sources[0].classes)
+        part.arms[0].rows = packed(rows) if self.packs_rows else rows
         for side, (source, arm) in enumerate(zip(sources, part.arms, strict=True)):
             if arm.beside is None:
                 continue
@@ -230,8 +242,9 @@ class CompareShard:
             cut = batches(shard, len(source.classes), n_rows)
             for mine, my_values, batch in zip(base, values, cut, strict=True):
                 arm.beside.update((mine, my_values), (batch, arm.tally.add(batch)))
-            arm.rows = arm.tally.close(shard, source.classes)
-            arm.beside.movers.update((first, rows), (shard, arm.rows))
+            own = arm.tally.close(shard, source.classes)
+            arm.beside.movers.update((first, rows), (shard, own))
+            arm.rows = packed(own) if self.packs_rows else own
         return part
 
 
@@ -282,7 +295,8 @@ def compare_sides(
     if match_rates:
         matched = match_thresholds(aligned, skip_damaged=skip_damaged)
         aligned, notes = Aligned(names, tuple(matched)), notes_on_matching(names, matched)
-    task = CompareShard(aligned, tuple(side.seeds for side in sides), skip_damaged, metrics)
+    seeds = tuple(side.seeds for side in sides)
+    task = CompareShard(aligned, seeds, skip_damaged, metrics, packs_rows=engine is not None)
     whole, tables = _whole(task, folder, engine, progress)
     tail = each_tail(len(sides) - 1)
     lost = _notes_on_left_out(sides, whole.left_out)
@@ -409,19 +423,22 @@ def _whole(
     task: CompareShard, folder: Location, engine: Engine | None, progress: Progress | None
 ) -> tuple[ComparedPart, list[ExampleTable]]:
     """Return what all examples give, and the table of each arm's examples."""
-    whole = task.empty()
+    whole, sources = task.empty(), task.aligned.sources
+    places = [folder / f"{index}.parquet" for index in range(len(sources))]
     with ExitStack() as stack:
-        sinks = [
-            stack.enter_context(examples_of(source, folder / f"{index}.parquet"))
-            for index, source in enumerate(task.aligned.sources)
-        ]
+        sinks: list[HeldExamples | ExampleWriter] = []
+        if engine is None:
+            both = zip(sources, places, strict=True)
+            sinks = [stack.enter_context(examples_of(source, place)) for source, place in both]
         parts = map_shards(task, task.aligned.n_shards, engine=engine, progress=progress)
-        for part in parts:
+        for shard_idx, part in enumerate(parts):
             whole.merge(part)
-            for sink, arm in zip(sinks, part.arms, strict=True):
-                if arm.rows is not None:
-                    sink.add(arm.rows)
-    return whole, [sink.table for sink in sinks]
+            for arm_idx, arm in enumerate(part.arms):
+                if isinstance(arm.rows, bytes):
+                    write_part(arm.rows, places[arm_idx], shard_idx)
+                elif arm.rows is not None:
+                    sinks[arm_idx].add(arm.rows)
+    return whole, [sink.table for sink in sinks] or [StoredExamples(place) for place in places]
 
 
 def _beside_gold(arms: Sequence[ComparedArm], gold: str | None) -> list[ComparedArm]:
