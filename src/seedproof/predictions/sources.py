@@ -23,6 +23,7 @@ from seedproof.records.npz import open_npz, open_npz_apart
 from seedproof.records.reader import Store
 from seedproof.records.scans import run_names
 from seedproof.records.shards import ShardSource
+from seedproof.records.small_tables import read_small_tables
 from seedproof.seeds.sharing import note_on_shared_seeds
 from seedproof.typing import ArrowStream, Progress
 
@@ -153,6 +154,22 @@ def _pairs(runs: Sequence[RunManifest]) -> tuple[str, ...] | None:
 
 
 def _from_tables(found: Input, options: Mapping[str, Any], least_runs: int) -> Loaded:
+    tables = [_table(part) for part in found.parts]
+    files = [part for part in found.parts if isinstance(part, Path)]
+    file_names = run_names(files) if len(files) == len(found.parts) else None
+    if not options.get("common_examples"):
+        small = read_small_tables(
+            tables,
+            columns_of(options),
+            memory=parse_memory(options.get("memory") or DEFAULT_MEMORY),
+            least_runs=least_runs,
+            classes=options.get("classes"),
+            names=found.names,
+            file_names=file_names,
+        )
+        if small is not None:
+            source, found_notes = small
+            return _described(Loaded(source, (*found_notes, *_several_folders(files))), options)
     from seedproof.records.ingest import Ingest  # DuckDB is slow to load
 
     folder = TemporaryFolder()
@@ -167,12 +184,11 @@ def _from_tables(found: Input, options: Mapping[str, Any], least_runs: int) -> L
         may_differ=is_common,
     )
     progress = options.get("progress")
-    files = [part for part in found.parts if isinstance(part, Path)]
     notes = ingest.run(
-        [_table(part) for part in found.parts],
+        tables,
         place,
         names=found.names,
-        file_names=run_names(files) if len(files) == len(found.parts) else None,
+        file_names=file_names,
         progress=None if progress is None else _writing(progress),
     )
     loaded = read_arm(Store(place), {**options, "arm": None, "split": None}, least_runs=least_runs)

@@ -104,7 +104,7 @@ class Gatherer:
             if name in batch.schema.names:
                 found.missing[name] += batch.column(name).null_count
         if found.integer_ids:
-            found.integer_ids = _are_integers(batch.column("e"))
+            found.integer_ids = are_integers(batch.column("e"))
         columns = {
             name: self._indices(name, column) if name in NAMED else column
             for name, column in zip(batch.schema.names, batch.columns, strict=True)
@@ -171,7 +171,7 @@ def _pieces(runs: IntArray, step: int) -> Iterator[tuple[int, IntArray]]:
             yield run, order[at : min(at + step, stop)]
 
 
-def _are_integers(ids: pa.Array) -> bool:
+def are_integers(ids: pa.Array) -> bool:
     """Whether all ids are 64-bit integers without signs or zeros that would be lost."""
     if pa.types.is_integer(ids.type):
         return True

@@ -25,8 +25,7 @@ from seedproof.errors import (
 )
 from seedproof.messages import Message
 from seedproof.records.checks import HALF_SUM_TOLERANCE, SUM_TOLERANCE
-from seedproof.records.column_names import advice, suggested
-from seedproof.records.columns import Columns, Roles, shown
+from seedproof.records.columns import Columns, Roles
 from seedproof.records.gathered import Gathered, Gatherer
 from seedproof.records.location import Location
 from seedproof.records.reading_errors import reason_of, unreadable
@@ -34,6 +33,13 @@ from seedproof.records.scanner import Scanner
 from seedproof.records.scans import Scan, run_names, select, text_of
 from seedproof.records.shapes import long_form, named_classes, with_both_classes
 from seedproof.records.sorted_rows import Phases, SortedRows, StoredPrecision
+from seedproof.records.tables import (
+    are_both_given,
+    common_roles,
+    notes_on_dropped_columns,
+    notes_on_roles,
+    state_of,
+)
 from seedproof.typing import ArrowStream
 
 # What Python and the libraries take without holding any row: their code and what they keep.
@@ -119,24 +125,9 @@ class Ingest:
         """Write all runs of the tables into a store."""
         with _translated_errors(tables), self._db:
             read = self._once("read.json", lambda: self._read(tables, names, file_names, progress))
-            notes = []
-            if read["both_given"]:
-                notes.append(
-                    Message(
-                        "predictions-from-probabilities",
-                        "Both probabilities and {column!r} were given: predictions are "
-                        "taken from the probabilities, the most probable class of each row.",
-                        column=self._columns.prediction,
-                    )
-                )
-            if read.get("wide") and not self._columns.wide:
-                notes.append(
-                    Message(
-                        "columns-are-runs",
-                        "Read as one run per column: {columns}.",
-                        columns=tuple(read["wide"][:10]),
-                    )
-                )
+            notes = notes_on_roles(
+                self._columns, wide=read.get("wide", ()), both_given=read["both_given"]
+            )
             pa.default_memory_pool().release_unused()
             rows = SortedRows(
                 self._db,
@@ -151,14 +142,7 @@ class Ingest:
                 progress=progress,
             )
             kept, dropped = self._once("extras.json", rows.constant_extras)
-            if dropped:
-                notes.append(
-                    Message(
-                        "columns-left-out",
-                        "Not carried along, since runs differ in it: {columns!r}.",
-                        columns=tuple(dropped),
-                    )
-                )
+            notes += notes_on_dropped_columns(dropped)
             rows.write(store, kept, [str(note) for note in notes])
         shutil.rmtree(self._rows)
         return tuple(notes)
@@ -180,7 +164,7 @@ class Ingest:
         """Take all rows to disk, gathered by run; what was found on the way."""
         shutil.rmtree(self._rows, ignore_errors=True)
         self._rows.mkdir()
-        before = [_state(table) for table in tables]
+        before = [state_of(table) for table in tables]
         scanner = Scanner(
             self._db,
             columns=self._columns,
@@ -189,8 +173,13 @@ class Ingest:
             progress=progress,
         )
         scans = [scanner.scan(table) for table in tables]
-        roles = self._roles(scans)
-        both_given, first_roles = self._are_both_given(scans, roles), roles
+        roles = common_roles(
+            [(scan.title, list(scan.types)) for scan in scans],
+            self._columns,
+            least_runs=self._least_runs,
+        )
+        both_given = are_both_given(roles, self._columns, [list(scan.types) for scan in scans])
+        first_roles = roles
         shaped = [long_form(scan, roles, may_differ=self._may_differ) for scan in scans]
         scans, roles = [scan for scan, _ in shaped], shaped[0][1]
         if roles.positive is not None:
@@ -205,7 +194,7 @@ class Ingest:
             )
         gathered = self._gather(scans, roles, names or file_names, progress)
         for table, state in zip(tables, before, strict=True):
-            if _state(table) != state:
+            if state_of(table) != state:
                 raise UnreadableError(
                     "{table} was changed while it was read. Ingest it when it is complete.",
                     table=table,
@@ -223,44 +212,6 @@ class Ingest:
             "precision": vars(precision),
             "gathered": gathered.as_dict(),
         }
-
-    def _roles(self, scans: Sequence[Scan]) -> Roles:
-        found = [Roles.find(list(scan.types), self._columns, table=scan.title) for scan in scans]
-        first = found[0]
-        for scan, roles in zip(scans, found, strict=True):
-            both = [(one.run, one.classes, one.wide, one.positive) for one in (first, roles)]
-            if both[0] != both[1]:
-                raise ColumnError(
-                    "{table} and {other_table} differ in their columns for runs or "
-                    "classes. Give all files the same columns.",
-                    table=scans[0].title,
-                    other_table=scan.title,
-                )
-            if roles.label != first.label or roles.prediction != first.prediction:
-                raise ColumnError(
-                    "{table} and {other_table} do not both have labels or predictions. "
-                    "Give all files the same columns.",
-                    table=scans[0].title,
-                    other_table=scan.title,
-                )
-        is_one_run = first.run is None and not first.wide
-        if is_one_run and len(scans) == 1 and self._least_runs > 1:
-            names = list(scans[0].types)
-            better = suggested(names, self._columns.changed())
-            if better is None or not {"run", "wide"} & better.keys():
-                better = None
-            raise ColumnError(
-                "{table} has no column {column!r} that says which training a row is from. "
-                "It has: {listed}. {advice}",
-                table=scans[0].title,
-                column=self._columns.run,
-                listed=shown(names),
-                columns=tuple(names),
-                suggestion=better,
-                advice=advice(better, "--run NAME or --wide PREFIX, give one file per run"),
-            )
-        shared = [name for name in first.extras if all(name in roles.extras for roles in found)]
-        return Roles(**(vars(first) | {"extras": tuple(shared)}))
 
     def _labels(self, scans: Sequence[Scan], roles: Roles) -> list[str]:
         """The gold classes that occur, or the first few of many."""
@@ -301,12 +252,6 @@ class Ingest:
             progress("reading", 100 * len(scans), 100 * len(scans))
         return gatherer.close()
 
-    def _are_both_given(self, scans: Sequence[Scan], roles: Roles) -> bool:
-        """Whether the tables hold predictions next to probabilities."""
-        column = self._columns.prediction
-        has_both = bool(roles.probs) and column not in roles.probs
-        return has_both and all(column in scan.types for scan in scans)
-
 
 def _loaded_roles(saved: dict[str, Any]) -> Roles:
     # JSON has lists for tuples.
@@ -314,14 +259,6 @@ def _loaded_roles(saved: dict[str, Any]) -> Roles:
         name: tuple(saved[name]) for name in ("probs", "classes", "extras", "wide")
     }
     return Roles(**(saved | tuples))
-
-
-def _state(table: Path | ArrowStream) -> tuple[int, int] | None:
-    """What changes when somebody writes to a file."""
-    if not isinstance(table, Path) or not table.is_file():
-        return None
-    found = table.stat()
-    return found.st_size, found.st_mtime_ns
 
 
 @contextmanager

@@ -43,6 +43,7 @@ class RowCount:
             up to a block.
         longest_at: Offset of that row.
         open_quote: Offset of the quote that never closes; None if all close.
+        has_quotes: Whether there is any quote.
     """
 
     n_rows: int
@@ -50,6 +51,7 @@ class RowCount:
     longest: int
     longest_at: int = 0
     open_quote: int | None = None
+    has_quotes: bool = False
 
     @property
     def buffer_bytes(self) -> int:
@@ -144,6 +146,7 @@ class QuotedRowCounter(RowCounter):
         super().__init__()
         self._breaks = _LINE_FEED, _RETURN, ord(separator)
         self._is_inside = False
+        self._has_quotes = False
         self._open_quote = 0
         # The two bytes before the block; a file begins as a line does.
         self._before = b"\n\n"
@@ -160,6 +163,7 @@ class QuotedRowCounter(RowCounter):
             is_end |= data == _RETURN
         ends = _bits(is_end)
         if self._is_inside or b'"' in block:
+            self._has_quotes = True
             inside = self._inside_cells(data)
             ends &= ~(self._inside_runs(data) if inside is None else inside)
         else:
@@ -173,7 +177,11 @@ class QuotedRowCounter(RowCounter):
     def close(self) -> RowCount:
         """Return the count, at the end of the file."""
         self._n_rows += self._row_bytes > 0
-        return replace(super().close(), open_quote=self._open_quote if self._is_inside else None)
+        return replace(
+            super().close(),
+            open_quote=self._open_quote if self._is_inside else None,
+            has_quotes=self._has_quotes,
+        )
 
     def _inside_cells(self, data: _Bytes) -> _Words | None:
         """Return which bytes are inside of quotes; None if quotes open elsewhere than at cells."""

@@ -1,7 +1,7 @@
 """From a table in any order to the runs of a store: checked, sorted out of core, aligned."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -102,10 +102,7 @@ class SortedRows:
         order: Sequence[str] = (),
         progress: Phases | None = None,
     ) -> None:
-        self._least_runs = least_runs
-        self._named = classes
         self._may_differ = may_differ
-        self._order = order
         self._db = db
         self._gathered = gathered
         self._folder = folder
@@ -113,13 +110,14 @@ class SortedRows:
         self._precision = precision
         self._progress = progress
         self._n_rows = self._count_rows()
-        self._runs = self._find_runs()
+        runs = list(order) or natural_order(list(gathered.names["r"]))
+        self._runs = check_runs(runs, roles, least_runs=least_runs)
         self._text_ids = not gathered.integer_ids
         self._kind = Kind.PROBS if roles.probs else Kind.LABELS
-        self._classes, self._spelling = self._find_classes()
+        self._classes, spelling = find_classes(gathered.names, self._n_rows, roles.classes, classes)
         # What is missing has the index -1, and so the last entry.
         self._class_of = {
-            column: np.array([*(self._spelling[name] for name in names), UNLABELED], dtype=np.int32)
+            column: np.array([*(spelling[name] for name in names), UNLABELED], dtype=np.int32)
             for column, names in gathered.names.items()
             if column != "r"
         }
@@ -147,64 +145,6 @@ class SortedRows:
                     n_rows=n_rows,
                 )
         return n_rows
-
-    def _find_runs(self) -> list[str]:
-        runs = list(self._order) or natural_order(list(self._gathered.names["r"]))
-        if len(runs) > MAX_RUNS:
-            raise ColumnError(
-                "The column {column!r} has more than {at_most:,} different values, so "
-                "it does not say which training a row is from. Name the one that does with --run.",
-                column=self._roles.run,
-                at_most=MAX_RUNS,
-            )
-        if len(runs) < self._least_runs:
-            raise TooFewRunsError(
-                "A flip needs two runs to disagree, but there is only run {run!r}. "
-                "Give the predictions of at least 2 trainings.",
-                run=runs[0],
-            )
-        return runs
-
-    def _find_classes(self) -> tuple[tuple[str, ...], dict[str, int]]:
-        """Class names, and the index of each way in which labels and predictions spell them."""
-        found = self._gathered.names
-        _refuse_regression(found["y"], self._n_rows)
-        spelled = {*found["l"], *found["y"]}
-        if len(spelled) > MAX_CLASSES:
-            raise ClassesError(
-                "There are more than {at_most:,} different predictions. Multi-label and "
-                "regression outputs are not measured; map free text to answers first.",
-                at_most=MAX_CLASSES,
-            )
-        whole, known_classes = _spellings(spelled), self._roles.classes
-        if self._named is not None:
-            names = unique_names(self._named, len(self._named), "class", ClassesError)
-            by_index = index_names(names)
-            whole = {name: by_index.get(one, one) for name, one in whole.items()}
-            known_classes = known_classes or tuple(canonical_order(sorted(names)))
-        classes = known_classes or tuple(canonical_order(sorted(set(whole.values()))))
-        place = {name: i for i, name in enumerate(classes)}
-        spelling = {name: place.get(name, place.get(whole[name])) for name in spelled}
-        unknown = sorted(name for name, index in spelling.items() if index is None)
-        if unknown:
-            shown = ", ".join(classes[:5]) + (", …" if len(classes) > 5 else "")
-            raise UnknownLabelError(
-                "The label {label!r} is none of the {n_classes} classes ({shown}). "
-                "Labels must be spelled like the classes in the column names.",
-                label=unknown[0],
-                n_classes=len(classes),
-                shown=shown,
-            )
-        known = {name: index for name, index in spelling.items() if index is not None}
-        labels, predicted = ({known[n] for n in found[c]} for c in "ly")
-        if labels and predicted and labels.isdisjoint(predicted):
-            raise UnknownLabelError(
-                "No label is ever predicted: labels such as {label!r}, predictions such "
-                "as {prediction!r}. Write both in the same way.",
-                label=min(found["l"]),
-                prediction=min(found["y"]),
-            )
-        return classes, known
 
     def constant_extras(self) -> tuple[list[int], list[str]]:
         """Which further columns say the same in all runs of an example, and which do not."""
@@ -425,6 +365,74 @@ class SortedRows:
             another=another,
             other_label=None if one == other else other,
         )
+
+
+def check_runs(runs: list[str], roles: Roles, *, least_runs: int) -> list[str]:
+    """Accept the names of as many runs as there can be."""
+    if len(runs) > MAX_RUNS:
+        raise ColumnError(
+            "The column {column!r} has more than {at_most:,} different values, so "
+            "it does not say which training a row is from. Name the one that does with --run.",
+            column=roles.run,
+            at_most=MAX_RUNS,
+        )
+    if len(runs) < least_runs:
+        raise TooFewRunsError(
+            "A flip needs two runs to disagree, but there is only run {run!r}. "
+            "Give the predictions of at least 2 trainings.",
+            run=runs[0],
+        )
+    return runs
+
+
+def find_classes(
+    found: Mapping[str, Sequence[str]],
+    n_rows: int,
+    of_columns: tuple[str, ...],
+    named: Sequence[str] | None,
+) -> tuple[tuple[str, ...], dict[str, int]]:
+    """Class names, and the index of each way in which labels and predictions spell them.
+
+    Labels are `found["l"]`, predictions `found["y"]`; `of_columns` are the classes of probability
+    columns, `named` those that the user gave.
+    """
+    _refuse_regression(found["y"], n_rows)
+    spelled = {*found["l"], *found["y"]}
+    if len(spelled) > MAX_CLASSES:
+        raise ClassesError(
+            "There are more than {at_most:,} different predictions. Multi-label and "
+            "regression outputs are not measured; map free text to answers first.",
+            at_most=MAX_CLASSES,
+        )
+    whole, known_classes = _spellings(spelled), of_columns
+    if named is not None:
+        names = unique_names(named, len(named), "class", ClassesError)
+        by_index = index_names(names)
+        whole = {name: by_index.get(one, one) for name, one in whole.items()}
+        known_classes = known_classes or tuple(canonical_order(sorted(names)))
+    classes = known_classes or tuple(canonical_order(sorted(set(whole.values()))))
+    place = {name: i for i, name in enumerate(classes)}
+    spelling = {name: place.get(name, place.get(whole[name])) for name in spelled}
+    unknown = sorted(name for name, index in spelling.items() if index is None)
+    if unknown:
+        shown = ", ".join(classes[:5]) + (", …" if len(classes) > 5 else "")
+        raise UnknownLabelError(
+            "The label {label!r} is none of the {n_classes} classes ({shown}). "
+            "Labels must be spelled like the classes in the column names.",
+            label=unknown[0],
+            n_classes=len(classes),
+            shown=shown,
+        )
+    known = {name: index for name, index in spelling.items() if index is not None}
+    labels, predicted = ({known[n] for n in found[c]} for c in "ly")
+    if labels and predicted and labels.isdisjoint(predicted):
+        raise UnknownLabelError(
+            "No label is ever predicted: labels such as {label!r}, predictions such "
+            "as {prediction!r}. Write both in the same way.",
+            label=min(found["l"]),
+            prediction=min(found["y"]),
+        )
+    return classes, known
 
 
 def _run_id(name: str) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from seedproof.records.gathered import Gathered, Gatherer, _are_integers
+from seedproof.records.gathered import Gathered, Gatherer, are_integers
 
 
 def gather(folder, batches, buffer_bytes: int = 10**6) -> Gathered:
@@ -111,6 +111,6 @@ def test_too_many_names_are_noticed_while_reading(tmp_path, monkeypatch):
         (["a"], False),
     ],
 )
-def test_ids_are_integers_if_nothing_of_their_text_is_lost(ids, expected):
+def test_idsare_integers_if_nothing_of_their_text_is_lost(ids, expected):
     """Of at most eighteen digits."""
-    assert _are_integers(pa.array(ids, pa.string())) is expected
+    assert are_integers(pa.array(ids, pa.string())) is expected

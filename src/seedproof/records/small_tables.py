@@ -1,0 +1,501 @@
+"""Tables that fit into memory many times over: read, aligned and checked as arrays.
+
+This is the short way for clean tables. Whatever is unusual about one (a damaged row, a missing
+example, a type that DuckDB writes differently) is left to `ingest`, which reads any table of any
+size and explains what is wrong with it. Both give the same answers.
+"""
+
+import contextlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from seedproof.errors import SeedproofError
+from seedproof.messages import Message
+from seedproof.records.arrow import to_arrow, to_numpy
+from seedproof.records.checks import check_probs
+from seedproof.records.columns import Columns, Roles
+from seedproof.records.gathered import are_integers
+from seedproof.records.labels_and_ids import canonical_rows
+from seedproof.records.predicted import UNLABELED
+from seedproof.records.row_counts import QuotedRowCounter, count_rows
+from seedproof.records.scans import PACKERS, read_header, run_names, unpacked
+from seedproof.records.schema import Kind, Layout
+from seedproof.records.shapes import named_classes, with_both_classes
+from seedproof.records.shards import Shard, ShardSource, natural_order
+from seedproof.records.sorted_rows import check_runs, find_classes
+from seedproof.records.tables import (
+    are_both_given,
+    common_roles,
+    notes_on_dropped_columns,
+    notes_on_roles,
+    state_of,
+)
+from seedproof.typing import ArrowStream, FloatArray, IntArray
+
+# A table takes at most this part of the memory: as arrays it takes a small multiple.
+MEMORY_PART = 8
+# A packed file may be so many times as large once it is unpacked.
+MOST_PACKED = 20
+TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
+PARQUET_SUFFIXES = (".parquet", ".pq")
+# Types that Arrow writes as text in the same way as DuckDB.
+_CODES = pa.dictionary(pa.int32(), pa.string())
+
+
+class _UnusualError(Exception):
+    """The table is not for the short way."""
+
+
+class TableShards(ShardSource):
+    """Aligned runs in memory, in the order in which a store would have them.
+
+    Args:
+        runs: Names of the runs.
+        classes: Names of the classes.
+        ids: Ids of the examples, in order.
+        labels: Gold class index per example; None if no example has one.
+        values: Probabilities (runs, examples, classes), or class indices (runs, examples).
+        extras: Further columns.
+    """
+
+    def __init__(
+        self,
+        runs: Sequence[str],
+        classes: Sequence[str],
+        ids: pa.Array,
+        *,
+        labels: IntArray | None,
+        values: np.ndarray,
+        extras: pa.Table | None,
+    ) -> None:
+        self.runs, self.classes = tuple(runs), tuple(classes)
+        self.kind = Kind.PROBS if values.ndim == 3 else Kind.LABELS
+        self.rows_per_shard = Layout(self.kind, self.classes).rows_per_group
+        self._ids, self._labels, self._values, self._extras = ids, labels, values, extras
+
+    @property
+    def n_examples(self) -> int:
+        """Number of examples in all shards together."""
+        return len(self._ids)
+
+    @property
+    def n_labeled(self) -> int:
+        """Number of examples with a gold label."""
+        return 0 if self._labels is None else int(np.count_nonzero(self._labels != UNLABELED))
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """Names of the further columns."""
+        return () if self._extras is None else tuple(self._extras.column_names)
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether all rows are in memory already."""
+        return True
+
+    def shard(self, index: int) -> Shard:
+        """Return one shard, without a copy."""
+        start = index * self.rows_per_shard
+        rows = slice(start, start + self.rows_per_shard)
+        values = self._values[:, rows]
+        is_probs = self.kind is Kind.PROBS
+        return Shard(
+            index,
+            self._ids[rows],
+            None if self._labels is None else self._labels[rows],
+            probs=values if is_probs else None,
+            predictions=None if is_probs else values,
+            extras=None if self._extras is None else self._extras[rows],
+        )
+
+
+def read_small_tables(
+    tables: Sequence[Path | ArrowStream],
+    columns: Columns,
+    *,
+    memory: int,
+    least_runs: int,
+    classes: Sequence[str] | None = None,
+    names: Sequence[str] | None = None,
+    file_names: Sequence[str] | None = None,
+) -> tuple[ShardSource, list[Message]] | None:
+    """Read clean tables that are far smaller than memory; None for all others.
+
+    `names` are the runs of tables that are one run each, in order; `file_names` name them if
+    these are missing.
+    """
+    before = [state_of(table) for table in tables]
+    limit = memory // MEMORY_PART
+    # Whatever is wrong with a table, the long way explains it.
+    with contextlib.suppress(
+        _UnusualError, SeedproofError, pa.ArrowException, OSError, ValueError, OverflowError
+    ):
+        heads = [_head(table, limit // len(tables)) for table in tables]
+        found = _read(
+            heads,
+            columns,
+            least_runs=least_runs,
+            classes=classes,
+            names=names,
+            file_names=file_names,
+        )
+        if [state_of(table) for table in tables] == before:
+            return found
+    return None
+
+
+@dataclass(frozen=True)
+class _Head:
+    """A table before its rows are read.
+
+    Args:
+        title: What to call it in messages.
+        names: Its columns.
+        table: The file, or the rows.
+        separator: What is between the cells of a text file.
+    """
+
+    title: str
+    names: list[str]
+    table: Path | pa.Table
+    separator: str = ""
+
+    def read(self, roles: Roles) -> pa.Table:
+        """Read the columns that have a role."""
+        wanted = dict.fromkeys(
+            name
+            for name in (
+                roles.run,
+                roles.example,
+                roles.label,
+                roles.prediction,
+                *roles.probs,
+                *roles.wide,
+                *roles.extras,
+            )
+            if name is not None
+        )
+        if isinstance(self.table, pa.Table):
+            return self.table.select(list(wanted))
+        if not self.separator:
+            import pyarrow.parquet as pq
+
+            with pq.ParquetFile(self.table) as file:
+                return file.read(list(wanted))
+        return self._read_text(self.table, list(wanted), roles)
+
+    def _read_text(self, path: Path, wanted: list[str], roles: Roles) -> pa.Table:
+        import pyarrow.csv
+
+        numbers = set(roles.wide if roles.wide and roles.positive else roles.probs)
+        texts = {roles.example, *roles.extras}
+        types = {
+            name: pa.float64() if name in numbers else pa.string() if name in texts else _CODES
+            for name in wanted
+        }
+        count = count_rows(path, QuotedRowCounter(self.separator), row_bytes=2**19)
+        with unpacked(path) as (stream, _):
+            table = pyarrow.csv.read_csv(
+                stream,
+                read_options=pyarrow.csv.ReadOptions(column_names=self.names, skip_rows=1),
+                parse_options=pyarrow.csv.ParseOptions(
+                    delimiter=self.separator, newlines_in_values=count.has_quotes
+                ),
+                convert_options=pyarrow.csv.ConvertOptions(
+                    include_columns=wanted,
+                    column_types=types,
+                    null_values=[""],
+                    strings_can_be_null=True,
+                ),
+            )
+        if len(table) != count.n_rows - 1:
+            raise _UnusualError
+        return table
+
+
+def _head(table: Path | ArrowStream, limit: int) -> _Head:
+    """The columns of a table that takes at most so many bytes."""
+    if not isinstance(table, os.PathLike):
+        return _head_of_rows(table, limit)
+    path = Path(table)
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    is_packed = bool(suffixes) and suffixes[-1] in PACKERS
+    kind = (["", *suffixes])[-2 if is_packed else -1]
+    size = path.stat().st_size
+    if kind in PARQUET_SUFFIXES and not is_packed:
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(path) as file:
+            facts, schema = file.metadata, file.schema_arrow
+        sizes = [facts.row_group(i).total_byte_size for i in range(facts.num_row_groups)]
+        if sum(sizes) > limit or any(pa.types.is_float16(field.type) for field in schema):
+            raise _UnusualError
+        return _Head(path.name, schema.names, path)
+    if kind not in TEXT_SUFFIXES or size * (MOST_PACKED if is_packed else 1) > limit:
+        raise _UnusualError
+    names, separator = read_header(path)
+    if any("\n" in name or "\r" in name for name in names):
+        raise _UnusualError  # the header takes several lines
+    return _Head(path.name, names, path, separator)
+
+
+def _head_of_rows(table: ArrowStream, limit: int) -> _Head:
+    # A stream can be read once only, a frame as often as needed.
+    if not hasattr(table, "shape") or any("\0" in str(name) for name in _names_of(table)):
+        raise _UnusualError
+    rows = pa.RecordBatchReader.from_stream(table).read_all()
+    if rows.nbytes > limit or any(pa.types.is_float16(field.type) for field in rows.schema):
+        raise _UnusualError
+    return _Head("The table", rows.schema.names, rows)
+
+
+def _names_of(table: ArrowStream) -> Sequence[object]:
+    schema = getattr(table, "schema", None)
+    return schema.names if isinstance(schema, pa.Schema) else getattr(table, "columns", ())
+
+
+def _read(
+    heads: Sequence[_Head],
+    columns: Columns,
+    *,
+    least_runs: int,
+    classes: Sequence[str] | None,
+    names: Sequence[str] | None,
+    file_names: Sequence[str] | None,
+) -> tuple[ShardSource, list[Message]]:
+    all_names = [head.names for head in heads]
+    roles = common_roles(
+        [(head.title, head.names) for head in heads], columns, least_runs=least_runs
+    )
+    both_given = are_both_given(roles, columns, all_names)
+    notes = notes_on_roles(columns, wide=roles.wide, both_given=both_given)
+    tables = [head.read(roles) for head in heads]
+    if not all(len(table) for table in tables) or (names is not None and roles.run is not None):
+        raise _UnusualError
+    paths = [head.table if isinstance(head.table, Path) else None for head in heads]
+    rows = _Rows.of(tables, roles, list(names or file_names or run_names(paths)))
+    gold = None if roles.label is None else _encoded(rows.column(roles.label))
+    if roles.positive is not None:
+        # One column stands for all, where there is one per run.
+        one = replace(roles, prediction=roles.wide[0]) if roles.wide else roles
+        roles = with_both_classes(one, sorted(gold.names) if gold else [], classes)
+    roles = named_classes(roles, classes)
+    runs = check_runs(list(names or natural_order(rows.runs)), roles, least_runs=least_runs)
+    grid, ids = rows.grid(runs, roles)
+    answers = None if roles.probs else rows.answers(roles)
+    spelled = {"l": gold.names if gold else [], "y": answers.names if answers else []}
+    known, spelling = find_classes(spelled, grid.size, roles.classes, classes)
+    labels = None
+    if gold is not None:
+        of_runs = gold.classes(spelling, rows.of_examples(grid))
+        labels = of_runs[0]
+        if (of_runs != labels).any():
+            raise _UnusualError
+    values: np.ndarray
+    if answers is None:
+        values = rows.probs(grid, roles)
+        for of_run in values:
+            check_probs(of_run, _anywhere)
+    else:
+        values = answers.classes(spelling, grid)
+        if (values == UNLABELED).any():
+            raise _UnusualError
+    extras, dropped = rows.extras(grid, roles)
+    is_labeled = labels is not None and bool((labels != UNLABELED).any())
+    source = TableShards(
+        runs,
+        known,
+        ids,
+        labels=labels if is_labeled else None,
+        values=values,
+        extras=extras,
+    )
+    return source, notes + notes_on_dropped_columns(dropped)
+
+
+def _anywhere(row: int) -> NoReturn:
+    """Leave a row that is wrong to the long way."""
+    raise _UnusualError(row)
+
+
+@dataclass(frozen=True, eq=False)
+class _Codes:
+    """A column whose values repeat: their names, and which of them each row has; -1 for none."""
+
+    names: list[str]
+    indices: IntArray
+
+    def classes(self, spelling: Mapping[str, int], places: IntArray) -> IntArray:
+        """Class index of the rows at some places."""
+        table = np.array([*(spelling[name] for name in self.names), UNLABELED], dtype=np.int32)
+        return np.asarray(table[self.indices[places]])
+
+
+def _encoded(column: pa.ChunkedArray) -> _Codes:
+    """A column of texts or integers as codes."""
+    kind = column.type
+    if pa.types.is_dictionary(kind) and pa.types.is_string(kind.value_type):
+        encoded = column.unify_dictionaries().combine_chunks()
+    elif pa.types.is_integer(kind) or _is_text(kind):
+        encoded = column.combine_chunks().dictionary_encode()
+    else:
+        raise _UnusualError
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.chunk(0)
+    names = encoded.dictionary.cast(pa.string()).to_pylist()
+    indices = to_numpy(encoded.indices, missing=-1)
+    present = np.bincount(indices + 1, minlength=len(names) + 1)[1:] > 0
+    if not present.all() or None in names or len(set(names)) < len(names):
+        raise _UnusualError
+    return _Codes(names, indices)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The rows of all tables, one after the other.
+
+    Args:
+        table: The rows.
+        runs: Names of the runs as they turn up.
+        run_of: Which run each row belongs to; None for a table with one column per run.
+    """
+
+    table: pa.Table
+    runs: list[str]
+    run_of: IntArray | None
+
+    @classmethod
+    def of(cls, tables: Sequence[pa.Table], roles: Roles, names: list[str]) -> "_Rows":
+        table = pa.concat_tables(tables) if len(tables) > 1 else tables[0]
+        if roles.wide:
+            if len(tables) > 1:
+                raise _UnusualError
+            return cls(table, list(roles.wide), None)
+        if roles.run is None:
+            sizes = [len(one) for one in tables]
+            return cls(table, names, np.repeat(np.arange(len(tables)), sizes))
+        found = _encoded(table.column(roles.run))
+        if (found.indices < 0).any():
+            raise _UnusualError
+        return cls(table, found.names, found.indices)
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """One column of all rows."""
+        return self.table.column(name)
+
+    def grid(self, runs: Sequence[str], roles: Roles) -> tuple[IntArray, pa.Array]:
+        """Which row each run and example is in, (runs, examples); and the ids in order."""
+        ids = self.column(roles.example)
+        if ids.null_count or not (_is_text(ids.type) or pa.types.is_integer(ids.type)):
+            raise _UnusualError
+        ids = ids.combine_chunks()
+        if self.run_of is None:
+            ordered, order = _in_order(ids)
+            place = {name: column for column, name in enumerate(self.runs)}
+            first = np.array([place[run] for run in runs])[:, np.newaxis] * len(ids)
+            return first + order, ordered
+        if sorted(runs) != sorted(self.runs):
+            raise _UnusualError
+        place = {name: position for position, name in enumerate(runs)}
+        run_of = np.array([place[name] for name in self.runs])[self.run_of]
+        n_runs, n_examples = len(runs), len(ids) // len(runs)
+        if (np.bincount(run_of, minlength=n_runs) != n_examples).any():
+            raise _UnusualError
+        rows = np.arange(len(ids))
+        if (np.diff(run_of) < 0).any():
+            rows = np.argsort(run_of.astype(np.min_scalar_type(n_runs)), kind="stable")
+            ids = ids.take(to_arrow(rows))
+        by_run = rows.reshape(n_runs, n_examples)
+        first = ids[:n_examples]
+        ordered, order = _in_order(first)
+        parts = [ids[start : start + n_examples] for start in range(0, len(ids), n_examples)]
+        if all(part.equals(first) for part in parts[1:]):
+            return by_run[:, order], ordered
+        grid = np.empty_like(by_run)
+        for run_idx, part in enumerate(parts):
+            same, order = _in_order(part)
+            if not same.equals(ordered):
+                raise _UnusualError
+            grid[run_idx] = by_run[run_idx, order]
+        return grid, ordered
+
+    def of_examples(self, grid: IntArray) -> IntArray:
+        """Rows that say what belongs to the examples, such as labels."""
+        return grid % len(self.table) if self.run_of is None else grid
+
+    def answers(self, roles: Roles) -> _Codes:
+        """The predicted classes."""
+        if self.run_of is not None:
+            return _encoded(self.column(str(roles.prediction)))
+        found = [_encoded(self.column(name)) for name in self.runs]
+        names = list(dict.fromkeys(name for codes in found for name in codes.names))
+        place = {name: index for index, name in enumerate(names)}
+        tables = [np.array([*(place[n] for n in codes.names), -1]) for codes in found]
+        indices = [table[codes.indices] for table, codes in zip(tables, found, strict=True)]
+        return _Codes(names, np.concatenate(indices))
+
+    def probs(self, grid: IntArray, roles: Roles) -> FloatArray:
+        """Probabilities (runs, examples, classes), each class contiguous in memory."""
+        by_class = np.empty((len(roles.probs), *grid.shape), dtype=np.float32)
+        in_order = bool((grid.ravel()[1:] > grid.ravel()[:-1]).all())
+        known: dict[str, FloatArray] = {}
+        for index, (name, into) in enumerate(zip(roles.probs, by_class, strict=True)):
+            if name not in known:
+                columns = [name] if self.run_of is not None else self.runs
+                values = np.concatenate([_numbers(self.column(one)) for one in columns])
+                known[name] = values.reshape(grid.shape) if in_order else values[grid]
+            found = known[name]
+            is_other = roles.positive not in {None, roles.classes[index]}
+            with np.errstate(over="ignore"):
+                into[:] = 1 - found.astype(np.float64) if is_other else found
+        return np.moveaxis(by_class, 0, -1)
+
+    def extras(self, grid: IntArray, roles: Roles) -> tuple[pa.Table | None, list[str]]:
+        """Further columns that say the same in all runs, and the names of the others."""
+        kept, dropped = {}, []
+        places = self.of_examples(grid)
+        for name in roles.extras:
+            column = self.column(name)
+            if not (_is_text(column.type) or pa.types.is_integer(column.type)):
+                raise _UnusualError
+            texts = column.cast(pa.string()).combine_chunks()
+            first = texts.take(to_arrow(places[0]))
+            known = first
+            for rows in places[1:] if self.run_of is not None else ():
+                other = texts.take(to_arrow(rows))
+                if pc.any(pc.not_equal(known, other)).as_py():
+                    dropped.append(name)
+                    break
+                known = pc.coalesce(known, other)
+            else:
+                kept[name] = first
+        return pa.table(kept) if kept else None, dropped
+
+
+def _in_order(ids: pa.Array) -> tuple[pa.Array, IntArray]:
+    """Different ids in order, integers if all of them are, and where each was."""
+    if are_integers(ids):
+        ids = ids.cast(pa.int64())
+    elif not pa.types.is_string(ids.type):
+        ids = ids.cast(pa.string())
+    order = canonical_rows(ids)
+    return ids.take(to_arrow(order)), order
+
+
+def _numbers(column: pa.ChunkedArray) -> FloatArray:
+    if column.null_count or not pa.types.is_floating(column.type):
+        raise _UnusualError
+    return np.concatenate([to_numpy(chunk) for chunk in column.chunks])
