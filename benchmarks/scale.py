@@ -35,8 +35,7 @@ from measure import block
 from scipy.optimize import nnls
 
 import seedproof as sp
-from seedproof.engines.ray import RayEngine
-from seedproof.measurement.engines import AHEAD, Workers
+from seedproof.measurement.engines import measuring_engine
 from seedproof.measurement.measure import measure_on, measure_shards
 from seedproof.metrics.batch import batch_rows
 from seedproof.records.location import Location
@@ -211,9 +210,9 @@ class First:
     def __init__(self, source: StoreShards, n_examples: int) -> None:
         self._source = source
         self.n_shards = max(1, round(n_examples / source.rows_per_shard))
-        rows = [source.group(index) for index in range(self.n_shards)]
-        self.n_examples = sum(group.rows for group in rows)
-        self.n_labeled = sum(group.n_labeled for group in rows)
+        counts = [source.counts(index) for index in range(self.n_shards)]
+        self.n_examples = sum(n_rows for n_rows, _ in counts)
+        self.n_labeled = sum(n_labeled for _, n_labeled in counts)
         self.runs, self.classes, self.kind = source.runs, source.classes, source.kind
         self.rows_per_shard = source.rows_per_shard
 
@@ -280,9 +279,9 @@ def _warm() -> None:
 
 def _measure_first(store: Path, n_examples: int) -> None:
     source = First(Store(Location.of(store)).shards(), n_examples)
-    workers = Workers(RayEngine(workers=WORKERS, fresh=False, ahead=AHEAD))
+    engine = measuring_engine("ray", workers=WORKERS)
     with tempfile.TemporaryDirectory(dir=store.parent) as scratch:
-        measure_on(workers, source, Location.of(Path(scratch) / "examples"))
+        measure_on(engine, source, Location.of(Path(scratch) / "examples"))
 
 
 def alone(step: str, store: Path, shape: Shape, n_examples: int = 0) -> dict[str, Any]:

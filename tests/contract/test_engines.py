@@ -36,6 +36,20 @@ engine = RayEngine(sys.argv[1], environment={"SEEDPROOF_TEST_MARK": path.name})
 list(engine.map(sleep, [path]))
 """
 
+WAITER = """
+import pathlib, sys, time
+from seedproof.engines import ProcessEngine
+
+def work(seconds):
+    path.touch()
+    time.sleep(seconds)
+
+path, seconds = pathlib.Path(sys.argv[1]), float(sys.argv[2])
+engine = ProcessEngine(1, fresh=False, environment={"SEEDPROOF_TEST_MARK": path.name})
+for _ in engine.map(work, [seconds, 0]):
+    time.sleep(600)
+"""
+
 
 class TestSerial(EngineContract):
     """In this process, one after the other."""
@@ -56,6 +70,87 @@ class TestProcesses(FreshProcessContract):
         """Two at a time; what hangs in a thread hangs for all of the ten seconds elsewhere."""
         monkeypatch.setattr("seedproof.engines.processes.GRACE_SECONDS", 1.0)
         return lambda **settings: ProcessEngine(workers=2, **settings)
+
+
+class TestWorkers(EngineContract):
+    """Processes on this machine that take one item after another."""
+
+    @pytest.fixture
+    def engine(self):
+        """Two at a time."""
+        return ProcessEngine(workers=2, fresh=False)
+
+    def test_a_worker_takes_item_after_item(self, engine):
+        """So what it loaded once serves all of them."""
+        pids = [outcome.value() for outcome in engine.map(lambda _: os.getpid(), range(20))]
+
+        assert 1 <= len(set(pids)) <= 2
+        assert os.getpid() not in pids
+
+    def test_a_task_travels_once_to_a_worker(self, engine, tmp_path):
+        """However many items follow it."""
+        log = tmp_path / "unpacked"
+
+        class Task:
+            def __setstate__(self, state):
+                with log.open("a", encoding="utf-8") as file:
+                    file.write("x")
+
+            def __getstate__(self):
+                return {"some": "state"}
+
+            def __call__(self, item):
+                return item
+
+        outcomes = list(engine.map(Task(), range(20)))
+
+        assert len(outcomes) == 20
+        assert 1 <= log.stat().st_size <= 2
+
+    def test_a_worker_that_dies_is_replaced(self, engine, tmp_path):
+        """The item that it was at is tried again, and only that one."""
+        log = tmp_path / "attempts"
+
+        def mortal(item):
+            with log.open("a", encoding="utf-8") as file:
+                file.write("x")
+            if item == 3 and not (tmp_path / "died").exists():
+                (tmp_path / "died").touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return item
+
+        outcomes = sorted(engine.map(mortal, range(8)), key=lambda outcome: outcome.index)
+
+        assert [outcome.value() for outcome in outcomes] == list(range(8))
+        assert [outcome.attempts for outcome in outcomes] == [1, 1, 1, 2, 1, 1, 1, 1]
+        assert log.stat().st_size == 9
+
+    def test_what_takes_too_long_is_ended(self):
+        """The other items go on, in another process."""
+        engine = ProcessEngine(workers=1, fresh=False, timeout=1.5)
+
+        slow, fine = engine.map(lambda seconds: time.sleep(seconds) or seconds, [600, 0])
+
+        assert slow.failure.status == "timeout"
+        assert fine.value() == 0
+
+    @pytest.mark.parametrize("seconds", [600, 0], ids=["busy", "idle"])
+    def test_nobody_outlives_a_killed_coordinator(self, tmp_path, seconds):
+        """Neither a worker that is at an item, nor one that waits for the next."""
+        mark = f"seedproof-test-{uuid4().hex}"
+        script = tmp_path / "waiter.py"
+        script.write_text(WAITER, encoding="utf-8")
+        process = subprocess.Popen(
+            [sys.executable, str(script), str(tmp_path / mark), str(seconds)]
+        )
+        try:
+            assert becomes_true((tmp_path / mark).exists, within=60)
+            assert len(processes_with(mark)) == 2  # worker and guardian
+        finally:
+            process.kill()
+            process.wait()
+
+        assert becomes_true(lambda: not processes_with(mark))
 
 
 @pytest.fixture(scope="module")

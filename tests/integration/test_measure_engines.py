@@ -11,7 +11,7 @@ import pytest
 
 import seedproof as sp
 from seedproof.errors import DamagedStoreError
-from seedproof.measurement.engines import measuring_workers
+from seedproof.measurement.engines import measuring_engine
 from seedproof.measurement.measure import measure_on, measure_shards
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
@@ -146,9 +146,7 @@ class TestRay:
         disturber = threading.Thread(target=_disturb, args=(cluster, slow.log))
 
         disturber.start()
-        found = measure_on(
-            measuring_workers("ray", slow.n_shards, workers=3), slow, Location.of(tmp_path / "rows")
-        )
+        found = measure_on(measuring_engine("ray", workers=3), slow, Location.of(tmp_path / "rows"))
         disturber.join()
 
         assert undisturbed.to_json() == here.to_json()

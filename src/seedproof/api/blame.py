@@ -4,7 +4,9 @@ import os
 from typing import Unpack
 
 from seedproof.comparison.blame.compute import blame_runs
+from seedproof.engines import Engine
 from seedproof.errors import NotFoundError, OptionError
+from seedproof.measurement.engines import measuring_engine
 from seedproof.predictions.options import LoadOptions
 from seedproof.predictions.predictions import Loadable, load
 from seedproof.records.location import Location
@@ -15,13 +17,23 @@ from seedproof.report.result import Result
 MADE_BY = "give a store made by `seedproof run TARGET --blame 10`"
 
 
-def blame(target: Loadable, **options: Unpack[LoadOptions]) -> BlameReport:
+def blame(
+    target: Loadable,
+    *,
+    engine: str | Engine = "serial",
+    workers: int | None = None,
+    address: str | None = None,
+    **options: Unpack[LoadOptions],
+) -> BlameReport:
     """Find which source of randomness causes the flips of a study.
 
     The runs must share some of their seeds, as those of `SeedPlan.blocks` do.
 
     Args:
         target: Folder or URL of a study's store, or the predictions of its runs.
+        engine: Where the work is done: `serial`, `processes`, or `ray`. Figures are the same.
+        workers: Number of shards at a time, with processes or ray.
+        address: An existing Ray cluster, such as "auto".
         **options: How the store is read: `arm`, `split` and others, see `sp.LoadOptions`.
 
     Returns:
@@ -41,6 +53,7 @@ def blame(target: Loadable, **options: Unpack[LoadOptions]) -> BlameReport:
         >>> "order" in str(sp.blame("blamed"))
         True
     """
+    pool = measuring_engine(engine, workers=workers, address=address)
     if isinstance(target, str | os.PathLike | Location):
         place = Location.of(target)
         if place.is_local and not Store.is_at(place):
@@ -56,7 +69,8 @@ def blame(target: Loadable, **options: Unpack[LoadOptions]) -> BlameReport:
     seeds = [run.seeds for run in predictions.source.manifests]
     if not seeds:
         raise _no_seeds(target)
-    return BlameReport(blame_runs(predictions.source, seeds, progress=options.get("progress")))
+    found = blame_runs(predictions.source, seeds, engine=pool, progress=options.get("progress"))
+    return BlameReport(found)
 
 
 def _no_seeds(target: object) -> OptionError:

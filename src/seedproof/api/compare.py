@@ -10,8 +10,10 @@ from typing import Any, TypeAlias, Unpack
 from seedproof.comparison.arms.compare import Side, compare_sides
 from seedproof.comparison.arms.saved import compare_saved
 from seedproof.comparison.versions.compare import compare_versions as pass_over_versions
+from seedproof.engines import Engine
 from seedproof.errors import OptionError
 from seedproof.measurement.choice import check_allowed, known_metrics
+from seedproof.measurement.engines import measuring_engine
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.saved import is_saved, load_saved
 from seedproof.predictions.arms import as_list, baseline_first, load_arms, load_each
@@ -35,6 +37,9 @@ def compare(
     metrics: Sequence[str] | None = None,
     paired: bool = False,
     match_rates: bool = False,
+    engine: str | Engine = "serial",
+    workers: int | None = None,
+    address: str | None = None,
     **options: Unpack[LoadOptions],
 ) -> ComparisonReport:
     """Compare arms with a baseline, and decide which differences are more than luck.
@@ -54,6 +59,9 @@ def compare(
             its runs, those with the highest probabilities. Then only answers are compared: metrics
             of probabilities and explanations are left out. Holds one number per run and example of
             one arm in memory.
+        engine: Where the work is done: `serial`, `processes`, or `ray`. Figures are the same.
+        workers: Number of shards at a time, with processes or ray.
+        address: An existing Ray cluster, such as "auto".
         **options: How targets are read: `labels`, `ids`, `classes` and others, see
             `sp.LoadOptions`. An option goes to the targets that it applies to.
 
@@ -77,11 +85,13 @@ def compare(
     """
     parse_memory(options.get("memory", "2GB"))
     asked = known_metrics(metrics)
+    pool = measuring_engine(engine, workers=workers, address=address)
     several: Any = [targets] if isinstance(targets, Report) else targets
     reports = _reports(*as_list(several))
     if reports is not None:
         check_options(["report"], {**options, "skip_damaged": None})
         extra = {"paired": paired, "match_rates": match_rates, "metrics": asked is not None}
+        extra["engine"] = pool is not None
         extra["skip_damaged"] = bool(given(options).get("skip_damaged"))
         if any(extra.values()):
             raise OptionError(
@@ -102,6 +112,7 @@ def compare(
             metrics=asked,
             match_rates=match_rates,
             skip_damaged=options.get("skip_damaged", False),
+            engine=pool,
             progress=options.get("progress"),
         )
     except BaseException:
@@ -110,12 +121,23 @@ def compare(
     return ComparisonReport(result, scratch)
 
 
-def compare_versions(old: Loadable, new: Loadable, **options: Unpack[LoadOptions]) -> VersionReport:
+def compare_versions(
+    old: Loadable,
+    new: Loadable,
+    *,
+    engine: str | Engine = "serial",
+    workers: int | None = None,
+    address: str | None = None,
+    **options: Unpack[LoadOptions],
+) -> VersionReport:
     """Compare a new version of a model with the old one, next to what another seed would change.
 
     Args:
         old: Runs of the version that is deployed; one of the two versions may have a single run.
         new: Runs of the version that may replace it, on the same examples.
+        engine: Where the work is done: `serial`, `processes`, or `ray`. Figures are the same.
+        workers: Number of shards at a time, with processes or ray.
+        address: An existing Ray cluster, such as "auto".
         **options: How both are read: `labels`, `ids`, `classes` and others, see `sp.LoadOptions`.
             Figures are given for each value of `slices` as well.
 
@@ -133,6 +155,7 @@ def compare_versions(old: Loadable, new: Loadable, **options: Unpack[LoadOptions
         0.333
     """
     parse_memory(options.get("memory", "2GB"))
+    pool = measuring_engine(engine, workers=workers, address=address)
     arms = load_each([old, new], ["old", "new"], options, least_runs=1)
     scratch = Path(mkdtemp(prefix="seedproof-"))
     try:
@@ -141,6 +164,7 @@ def compare_versions(old: Loadable, new: Loadable, **options: Unpack[LoadOptions
             arms["new"].source,
             Location.of(scratch / "examples.parquet"),
             slices=tuple(dict.fromkeys(name for arm in arms.values() for name in arm.slices)),
+            engine=pool,
             progress=options.get("progress"),
             notes=tuple(dict.fromkeys(note for arm in arms.values() for note in arm.notes)),
         )

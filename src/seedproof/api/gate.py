@@ -13,17 +13,18 @@ from seedproof.comparison.arms.saved import compare_saved
 from seedproof.comparison.gate.environment import Environment, examples_digest
 from seedproof.comparison.gate.judge import Baseline, judge
 from seedproof.comparison.gate.rules import Rule, check_names
+from seedproof.engines import Engine
 from seedproof.errors import EnvironmentChangedError, MissingExampleError, OptionError
-from seedproof.measurement.measure import measure_shards
+from seedproof.measurement.engines import measuring_engine
+from seedproof.measurement.measure import measure_on, measure_shards
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.saved import is_saved, load_saved
 from seedproof.messages import Message
 from seedproof.predictions.options import LoadOptions, check_options
 from seedproof.predictions.predictions import Loadable, Predictions, load_one, on_common_examples
-from seedproof.predictions.targets import Input, recognize
+from seedproof.predictions.targets import Input, opened, recognize
 from seedproof.records.location import Location
 from seedproof.records.memory import parse_memory
-from seedproof.records.reader import Store
 from seedproof.report.gate_report import GateReport
 from seedproof.report.report import Report
 from seedproof.typing import Progress
@@ -43,6 +44,9 @@ def gate(
     baseline: Judged | None = None,
     baseline_arm: str | None = None,
     allow_different_environments: bool = False,
+    engine: str | Engine = "serial",
+    workers: int | None = None,
+    address: str | None = None,
     **options: Unpack[LoadOptions],
 ) -> GateReport:
     """Judge predictions by limits: pass, fail, or investigate.
@@ -55,6 +59,9 @@ def gate(
         baseline: What `no_worse` compares with.
         baseline_arm: Arm of the baseline's store; the same as `arm` if omitted.
         allow_different_environments: Judge records of different environments, and note it.
+        engine: Where the work is done: `serial`, `processes`, or `ray`. Figures are the same.
+        workers: Number of shards at a time, with processes or ray.
+        address: An existing Ray cluster, such as "auto".
         **options: How target and baseline are read: `labels`, `ids`, `classes` and others, see
             `sp.LoadOptions`.
 
@@ -72,6 +79,7 @@ def gate(
         >>> sp.gate(answers, max={"flip_rate": 0.05}).outcome
         'pass'
     """
+    pool = measuring_engine(engine, workers=workers, address=address)
     rules = rules_of(max, min, no_worse)
     check_names(rules)
     compares = any(rule.kind == "no-worse" for rule in rules)
@@ -85,7 +93,7 @@ def gate(
         )
     parse_memory(options.get("memory", "2GB"))
     given = [_alone(one) for one in (target, baseline) if one is not None]
-    found = [_found(one) for one in given]
+    found = _opened_once([_found(one) for one in given], options)
     if baseline_arm is not None and (baseline is None or _kind(found[1]) != "store"):
         raise OptionError(
             "`{option}` applies to a store as the baseline. Remove it.",
@@ -96,25 +104,25 @@ def gate(
         _refuse_itself(given, found, options.get("arm"), baseline_arm)
     check_options([_kind(one) for one in found], options)
     chosen: list[LoadOptions] = [options, {**options, "arm": baseline_arm or options.get("arm")}]
-    opened = {
+    loaded = {
         name: one
         if isinstance(one, Measurement)
         else load_one(one, how if _kind(one) == "store" else options, least_runs=2)
         for name, one, how in zip(("target", "baseline"), found, chosen, strict=False)
     }
     if options.get("common_examples"):
-        records = {name: one for name, one in opened.items() if isinstance(one, Predictions)}
-        opened |= on_common_examples(records) if len(records) > 1 else {}
+        records = {name: one for name, one in loaded.items() if isinstance(one, Predictions)}
+        loaded |= on_common_examples(records) if len(records) > 1 else {}
     notes = _environment_notes(
-        opened["target"], opened.get("baseline"), is_allowed=allow_different_environments
+        loaded["target"], loaded.get("baseline"), is_allowed=allow_different_environments
     )
     with TemporaryDirectory(prefix="seedproof-") as working:
         progress = options.get("progress")
         if baseline is None:
-            measured = _measured("target", opened["target"], Path(working), progress)
+            measured = _measured("target", loaded["target"], Path(working), pool, progress)
             notes += measured.notes
             return GateReport(judge(measured.metrics, rules, n_runs=measured.n_runs, notes=notes))
-        compared = _compared(opened, Path(working), progress)
+        compared = _compared(loaded, Path(working), pool, progress)
         arm, base = compared.arms[0], compared.baseline.measurement
         known = Baseline(base.metrics, arm.effects, base.n_runs)
         notes += compared.notes
@@ -180,7 +188,7 @@ def _refuse_itself(
     if not is_same:
         return
     if _kind(found[0]) == "store":
-        arms = Store(found[0].parts).arms() if isinstance(found[0], Input) else ()
+        arms = opened(found[0]).arms() if isinstance(found[0], Input) else ()
         only = arms[0] if len(arms) == 1 else None
         if (arm or only) != (baseline_arm or arm or only):
             return
@@ -227,6 +235,15 @@ def _found(target: Judged) -> Found:
     return recognize(target)
 
 
+def _opened_once(found: list[Found], options: LoadOptions) -> list[Found]:
+    """Open the store that is both the target and the baseline, so that its runs are read once."""
+    stores = [one for one in found if isinstance(one, Input) and one.kind == "store"]
+    if len(stores) < 2 or stores[0].parts != stores[1].parts:
+        return found
+    store = opened(stores[0], skip_damaged=bool(options.get("skip_damaged")))
+    return [Input("store", store) for _ in stores]
+
+
 def _kind(found: Found) -> str:
     if isinstance(found, Measurement):
         return "report"
@@ -234,23 +251,33 @@ def _kind(found: Found) -> str:
 
 
 def _measured(
-    name: str, one: Measurement | Predictions, working: Path, progress: Progress | None
+    name: str,
+    one: Measurement | Predictions,
+    working: Path,
+    engine: Engine | None,
+    progress: Progress | None,
 ) -> Measurement:
     if isinstance(one, Measurement):
         return one
     place = Location.of(working / f"{name}.parquet")
-    return measure_shards(one.source, place, progress=progress, notes=one.notes)
+    if engine is None:
+        return measure_shards(one.source, place, progress=progress, notes=one.notes)
+    return measure_on(engine, one.source, place, progress=progress, notes=one.notes)
 
 
 def _compared(
-    opened: Mapping[str, Measurement | Predictions], working: Path, progress: Progress | None
+    loaded: Mapping[str, Measurement | Predictions],
+    working: Path,
+    engine: Engine | None,
+    progress: Progress | None,
 ) -> Comparison:
     """The effects: in one pass over the records of both, or from figures where one is a report."""
     names = ["baseline", "target"]
-    records = {name: one for name in names if isinstance(one := opened[name], Predictions)}
+    records = {name: one for name in names if isinstance(one := loaded[name], Predictions)}
     if len(records) == 2:
-        return compare_sides(sides_of(records), Location.of(working), progress=progress)
-    both = [_measured(name, opened[name], working, progress) for name in names]
+        place = Location.of(working)
+        return compare_sides(sides_of(records), place, engine=engine, progress=progress)
+    both = [_measured(name, loaded[name], working, engine, progress) for name in names]
     if len({examples_digest(one.example_table) for one in both}) > 1:
         raise MissingExampleError(
             "The target and the baseline are of different examples, or of different gold labels. "

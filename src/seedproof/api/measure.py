@@ -19,7 +19,7 @@ from seedproof.measurement.choice import (
     narrowed,
 )
 from seedproof.measurement.dynamics import measure_dynamics
-from seedproof.measurement.engines import measuring_workers
+from seedproof.measurement.engines import measuring_engine
 from seedproof.measurement.measure import measure_on, measure_shards
 from seedproof.measurement.reasons import with_explanations
 from seedproof.measurement.result import Measurement
@@ -117,7 +117,7 @@ def _measured(
         )
         notes = (*notes, chosen)
     read = narrowed(source, asked)
-    pool = measuring_workers(engine, source.n_shards, workers=workers, address=address)
+    pool = measuring_engine(engine, workers=workers, address=address)
     if pool is None:
         if examples is not None:
             raise OptionError(
@@ -143,7 +143,7 @@ def _measured(
         result = with_explanations(
             result,
             source,
-            engine=None if pool is None else pool.engine,
+            engine=pool,
             skip_damaged=skip_damaged,
             progress=progress,
         )
@@ -160,7 +160,7 @@ def _measured(
 
 
 def measure_arms(
-    store: str | os.PathLike[str] | Location,
+    store: str | os.PathLike[str] | Location | Store,
     *,
     metrics: Sequence[str] | None = None,
     engine: str | Engine = "serial",
@@ -196,8 +196,10 @@ def measure_arms(
         >>> list(sp.measure_arms("arms"))
         ['none', 'calm']
     """
-    place = Location.of(store)
-    opened = Store(place, skip_damaged=options.get("skip_damaged", False))
+    skip_damaged = options.get("skip_damaged", False)
+    opened = store
+    if not isinstance(opened, Store):
+        opened = Store(Location.of(opened), skip_damaged=skip_damaged)
     arms = opened.arms()
     if not arms:
         raise opened.no_finished_run()
@@ -207,6 +209,6 @@ def measure_arms(
     for arm in enough:
         of_arm: LoadOptions = {**options, "arm": arm}
         reports[arm] = measure(
-            place, metrics=metrics, engine=engine, workers=workers, address=address, **of_arm
+            opened, metrics=metrics, engine=engine, workers=workers, address=address, **of_arm
         )
     return SideBySide(reports, left_out=[arm for arm in arms if arm not in enough])

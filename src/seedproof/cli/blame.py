@@ -17,6 +17,9 @@ def blame(
     store: Annotated[str, typer.Argument(help="The store of a study.", show_default=False)],
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    engine: options.Engine = "serial",
+    workers: options.Workers = None,
+    address: options.Address = None,
     reading: "LoadOptions",
 ) -> None:
     """Find which source of randomness causes the flips.
@@ -29,7 +32,7 @@ def blame(
     from seedproof.cli.progress import watching
 
     with watching(Console(stderr=True)) as reading["progress"]:
-        found = api.blame(store, **reading)
+        found = api.blame(store, engine=engine, workers=workers, address=address, **reading)
     if as_json:
         sys.stdout.write(found.to_json())
     elif sys.stdout.isatty():

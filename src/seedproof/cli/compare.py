@@ -54,6 +54,9 @@ def compare(
     ] = False,
     show: options.Show = None,
     metrics: options.Metrics = None,
+    engine: options.Engine = "serial",
+    workers: options.Workers = None,
+    address: options.Address = None,
     reading: "LoadOptions",
 ) -> None:
     """Compare arms with a baseline, or a new version with the old one.
@@ -68,11 +71,12 @@ def compare(
 
     others: list[object] = [targets, baseline, gold, paired, match_rates, metrics]
     is_of_versions = _is_of_versions(old, new, others)
+    where: dict[str, Any] = {"engine": engine, "workers": workers, "address": address}
     with watching(Console(stderr=True)) as reading["progress"]:
         found: Any
         if is_of_versions:
             written = "versions.html, versions.json, versions.txt, examples.parquet"
-            found = api.compare_versions(old or "", new or "", **reading)
+            found = api.compare_versions(old or "", new or "", **where, **reading)
         else:
             written = "comparison.html, comparison.json"
             found = api.compare(
@@ -82,6 +86,7 @@ def compare(
                 metrics=options.listed(metrics),
                 paired=paired,
                 match_rates=match_rates,
+                **where,
                 **reading,
             )
     if out is not None:

@@ -55,6 +55,9 @@ def gate(
     baseline_arm: Annotated[
         str | None, typer.Option(help="Arm of the baseline's store; that of --arm if omitted.")
     ] = None,
+    engine: options.Engine = "serial",
+    workers: options.Workers = None,
+    address: options.Address = None,
     reading: "LoadOptions",
 ) -> None:
     """Judge predictions by limits, as CI does before a retrained model ships.
@@ -83,6 +86,9 @@ def gate(
             baseline=baseline or None,
             baseline_arm=baseline_arm,
             allow_different_environments=allow_different_environments,
+            engine=engine,
+            workers=workers,
+            address=address,
             **reading,
         )
     if junit is not None:

@@ -32,15 +32,9 @@ def measure(
         ),
     ] = None,
     metrics: options.Metrics = None,
-    engine: Annotated[
-        str, typer.Option(help="Where a store is measured: serial, processes or ray.")
-    ] = "serial",
-    workers: Annotated[
-        int | None, typer.Option(help="How many shards at a time, with processes or ray.")
-    ] = None,
-    address: Annotated[
-        str | None, typer.Option(help="An existing Ray cluster, such as auto.")
-    ] = None,
+    engine: options.Engine = "serial",
+    workers: options.Workers = None,
+    address: options.Address = None,
     reading: "LoadOptions",
 ) -> None:
     """Measure how much of the predictions the seed decided.
@@ -64,14 +58,17 @@ def measure(
     }
     if out is not None:
         check_folder(out)
-    if reading["arm"] is None and options.n_arms(targets, skip_damaged=reading["skip_damaged"]) > 1:
+    store = None
+    if reading["arm"] is None:
+        store = options.store_of(targets, skip_damaged=reading["skip_damaged"])
+    if store is not None and len(store.arms()) > 1:
         with watching(Console(stderr=True)) as reading["progress"]:
-            reports = measure_arms(targets[0], **how, **reading)
+            reports = measure_arms(store, **how, **reading)
         _show_arms(reports, out=out, as_json=as_json, show=show or ())
         return
     if out is not None and engine != "serial":
         how["examples"] = Location.of(out) / "examples.parquet"
-    report = options.measured(targets, reading, **how)
+    report = options.measured(store or targets, reading, **how)
     view = report.view(show=show or ())
     if out is not None:
         report.save(out, show=show or (), command=options.command_line())

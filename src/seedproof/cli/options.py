@@ -11,6 +11,7 @@ import typer
 
 if TYPE_CHECKING:
     from seedproof.predictions.options import LoadOptions
+    from seedproof.records.reader import Store
     from seedproof.report.report import Report
 
 Targets: TypeAlias = Annotated[
@@ -47,6 +48,15 @@ Split: TypeAlias = Annotated[str | None, typer.Option(help="Split of a store.")]
 Metrics: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(help="Only these metrics, such as flip_rate,accuracy, with flips and entropies."),
+]
+Engine: TypeAlias = Annotated[
+    str, typer.Option(help="Where a store is measured: serial, processes or ray.")
+]
+Workers: TypeAlias = Annotated[
+    int | None, typer.Option(help="How many shards at a time, with processes or ray.")
+]
+Address: TypeAlias = Annotated[
+    str | None, typer.Option(help="An existing Ray cluster, such as auto.")
 ]
 # Options for reading predictions, the same in every verb: name, type, default, option.
 _READING: tuple[tuple[str, object, object, typer.models.OptionInfo], ...] = (
@@ -143,7 +153,11 @@ def listed(values: Sequence[str] | None) -> list[str] | None:
     return None if not values else [name.strip() for one in values for name in one.split(",")]
 
 
-def measured(targets: Sequence[str], reading: "LoadOptions", **options: Any) -> "Report":  # noqa: ANN401 - passed on
+def measured(
+    targets: "Sequence[str] | Store",
+    reading: "LoadOptions",
+    **options: Any,  # noqa: ANN401 - passed on
+) -> "Report":
     """Measure the targets, with a progress bar on a terminal."""
     from rich.console import Console
 
@@ -151,18 +165,18 @@ def measured(targets: Sequence[str], reading: "LoadOptions", **options: Any) -> 
     from seedproof.cli.progress import watching
 
     with watching(Console(stderr=True)) as reading["progress"]:
-        return measure(list(targets), **options, **reading)
+        return measure(targets, **options, **reading)
 
 
-def n_arms(targets: Sequence[str], *, skip_damaged: bool = False) -> int:
-    """Number of arms of a target; 1 for anything but a store."""
+def store_of(targets: Sequence[str], *, skip_damaged: bool = False) -> "Store | None":
+    """Open the store that the targets are; None if they are anything else."""
     from seedproof.predictions.targets import is_store
     from seedproof.records.location import Location
     from seedproof.records.reader import Store
 
     if len(targets) != 1 or not is_store(targets[0]):
-        return 1
-    return len(Store(Location.of(targets[0]), skip_damaged=skip_damaged).arms())
+        return None
+    return Store(Location.of(targets[0]), skip_damaged=skip_damaged)
 
 
 def command_with(suggestion: Mapping[str, str]) -> str:

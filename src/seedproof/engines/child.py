@@ -1,4 +1,4 @@
-"""What runs in a fresh process: one task with one item, watched over by a guardian.
+"""What runs in a process of a worker: a task with its items, watched over by a guardian.
 
 The coordinator holds the other end of standard input. When it goes, however it dies, the guardian
 ends the task with everything that the task started. So nothing goes on unseen.
@@ -23,35 +23,60 @@ GUARDIAN_SECONDS = 0.5
 
 
 def main() -> None:
-    """Read a request from standard input, do it, write the outcome to standard output."""
+    """Read a task and items from standard input, write the outcome of each to standard output."""
     faulthandler.enable()
     lifeline, answers = os.dup(0), os.dup(1)
-    with os.fdopen(lifeline, "rb", buffering=0, closefd=False) as requests:
-        request = pickle.loads(read_message(requests))  # noqa: S301 - from our own coordinator
-    _guard(lifeline, answers)
+    requests = os.fdopen(lifeline, "rb", buffering=0, closefd=False)
+    request = pickle.loads(read_message(requests))  # noqa: S301 - from our own coordinator
+    item: bytes | None = read_message(requests)
+    _guard(lifeline, answers, is_fresh=request["is_fresh"])
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0)
     # What is printed belongs with what is complained about; standard output is for the outcome.
     os.dup2(2, 1)
-    outcome = _do(request)
+    _enter(request)
+    task = PackedTask(request["task"])
     with os.fdopen(answers, "wb") as channel:
-        write_message(channel, _pickled(outcome))
+        while item is not None:
+            write_message(channel, _pickled(task(item)))
+            item = None if request["is_fresh"] else _next_item(requests)
     sys.stdout.flush()
 
 
-def _do(request: dict[str, Any]) -> Outcome[Any]:
-    import cloudpickle
+def _next_item(requests: BinaryIO) -> bytes | None:
+    """Return the next item; None if the coordinator has no more."""
+    try:
+        return read_message(requests)
+    except EOFError:
+        return None
 
+
+def _enter(request: dict[str, Any]) -> None:
+    """Look for modules and files where the coordinator does."""
     if os.path.isdir(request["folder"]):  # noqa: PTH112 - before anything is loaded
         os.chdir(request["folder"])
     sys.path[:] = request["path"]
     sys.argv[:] = request["argv"]
-    try:
-        task = cloudpickle.loads(request["task"])
-        item = cloudpickle.loads(request["item"])
-    except Exception as error:  # noqa: BLE001 - whatever the user's modules raise
-        return Outcome(0, failure=as_failure(error))
-    return attempt(task, item)
+
+
+class PackedTask:
+    """A task as it travels, unpacked once for all its items."""
+
+    def __init__(self, packed: bytes) -> None:
+        self._packed = packed
+        self._task: Any = None
+
+    def __call__(self, packed_item: bytes, index: int = 0) -> Outcome[Any]:
+        """Return the outcome of an item."""
+        import cloudpickle
+
+        try:
+            if self._task is None:
+                self._task = cloudpickle.loads(self._packed)
+            item = cloudpickle.loads(packed_item)
+        except Exception as error:  # noqa: BLE001 - whatever the user's modules raise
+            return Outcome(index, failure=as_failure(error))
+        return attempt(self._task, item, index)
 
 
 def _pickled(outcome: Outcome[Any]) -> bytes:
@@ -64,14 +89,14 @@ def _pickled(outcome: Outcome[Any]) -> bytes:
         return pickle.dumps(Outcome(0, failure=failure))
 
 
-def _guard(lifeline: int, answers: int) -> None:
+def _guard(lifeline: int, answers: int, *, is_fresh: bool) -> None:
     """Make sure that this process ends when its coordinator does."""
     if not hasattr(os, "fork"):
-        threading.Thread(target=_leave_with, args=(lifeline,), daemon=True).start()
+        if is_fresh:  # others read their items there, and see the end themselves
+            threading.Thread(target=_leave_with, args=(lifeline,), daemon=True).start()
         return
     worker = os.getpid()
     if os.fork() != 0:
-        os.close(lifeline)
         return
     # A process of its own: a thread could not act while native code holds the interpreter.
     try:
@@ -80,10 +105,11 @@ def _guard(lifeline: int, answers: int) -> None:
         nowhere = os.open(os.devnull, os.O_RDWR)
         for channel in (0, 1, 2, answers):
             os.dup2(nowhere, channel)
-        while os.getppid() == worker:
-            ready, _, _ = select.select([lifeline], [], [], GUARDIAN_SECONDS)
-            if ready and not os.read(lifeline, 1):
-                break
+        # What is on the line is for the worker: the guardian sees no more than its end.
+        line = select.poll()
+        line.register(lifeline, 0)
+        while os.getppid() == worker and not line.poll(1000 * GUARDIAN_SECONDS):
+            pass
         # The worker leads a session of its own: this ends it, what it started, and the guardian.
         os.killpg(os.getpgrp(), signal.SIGKILL)
     finally:

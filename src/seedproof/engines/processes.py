@@ -1,4 +1,4 @@
-"""A fresh process for each item: its own generators, its own memory, its death harms nobody."""
+"""Processes on this machine: a fresh one for each item, or workers that take one after another."""
 
 import os
 import pickle
@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, BinaryIO, cast
 
-from seedproof.engines.attempts import Attempt, Attempts
+from seedproof.engines.attempts import Attempt, Attempts, Request
 from seedproof.engines.base import (
     THREAD_VARIABLES,
     Failure,
@@ -42,7 +42,7 @@ BOOT = (
 
 @dataclass(frozen=True)
 class ProcessEngine:
-    """Does each item in a fresh process on this machine.
+    """Does each item in a process on this machine, by default in a fresh one.
 
     Processes die with this one, however it dies.
 
@@ -52,6 +52,9 @@ class ProcessEngine:
         timeout: Seconds that an item may take; it is not tried again.
         threads: How many threads each may use.
         environment: Further environment variables.
+        fresh: Whether each item gets a process of its own, which training needs: generators,
+            memory, whatever a library keeps. Otherwise workers take one item after another, and the
+            task travels once to each of them.
         ahead: Where results are needed in their order: how many items for each worker may be done
             or under way from the first that is not done on; any number without one.
     """
@@ -61,6 +64,7 @@ class ProcessEngine:
     timeout: float | None = None
     threads: int = 1
     environment: Mapping[str, str] = field(default_factory=dict)
+    fresh: bool = True
     ahead: int | None = None
 
     def __post_init__(self) -> None:
@@ -80,30 +84,39 @@ class ProcessEngine:
         workers = self.workers or max(1, n_cores() // self.threads)
         ahead = None if self.ahead is None else self.ahead * workers
         running: list[_Child] = []
+        idle: list[_Child] = []
+        settled: list[Outcome[Any]] = []
         try:
             while True:
-                while len(running) < workers:
-                    following = attempts.following(ahead)
-                    if following is None:
-                        break
-                    running.append(_Child(following, self))
+                # Workers have something to do again before the caller looks at what is done.
+                while len(running) < workers and (following := attempts.following(ahead)):
+                    child = idle.pop() if idle else _Child(following.request, self)
+                    running.append(child)
+                    child.begin(following)
                     if on_start is not None:
                         on_start(following.index)
+                yield from settled
                 if not running:
                     return
                 _wait_for_any(running)
+                settled = []
                 for child in [child for child in running if child.is_over()]:
                     running.remove(child)
-                    yield from attempts.settled(child.attempt, child.outcome())
+                    settled += attempts.settled(child.attempt, child.outcome())
+                    if child.is_reusable:
+                        idle.append(child)
+                    else:
+                        child.release()
         finally:
-            for child in running:
+            for child in (*running, *idle):
                 child.release()
 
 
 def do_alone(attempt: Attempt, engine: ProcessEngine) -> Outcome[Any]:
     """The outcome of one attempt in a fresh process: what engines on other machines call there."""
-    child = _Child(attempt, engine)
+    child = _Child(attempt.request, engine)
     try:
+        child.begin(attempt)
         while not child.is_over():
             _wait_for_any([child])
         return child.outcome()
@@ -112,15 +125,12 @@ def do_alone(attempt: Attempt, engine: ProcessEngine) -> Outcome[Any]:
 
 
 class _Child:
-    """One attempt and its process."""
+    """A process, and the attempt that it is at."""
 
-    def __init__(self, attempt: Attempt, engine: ProcessEngine) -> None:
-        self.attempt = attempt
-        self._timeout = engine.timeout
-        self._began = time.monotonic()
-        self._answered: float | None = None
-        self._timed_out = False
-        self._answer = bytearray()
+    attempt: Attempt
+
+    def __init__(self, request: Request, engine: ProcessEngine) -> None:
+        self._engine = engine
         self._complaints: IO[bytes] = TemporaryFile()  # noqa: SIM115 - closed by `release`
         threads = dict.fromkeys(THREAD_VARIABLES, str(engine.threads))
         self._process: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603 - our own program
@@ -134,8 +144,21 @@ class _Child:
         # Both are pipes, as asked for above.
         self._stdin = cast("BinaryIO", self._process.stdin)
         self._stdout = cast("BinaryIO", self._process.stdout)
+        shared = {name: value for name, value in vars(request).items() if name != "item"}
+        self._write(pickle.dumps(shared | {"is_fresh": engine.fresh}))
+
+    def begin(self, attempt: Attempt) -> None:
+        """Give the process an item."""
+        self.attempt = attempt
+        self._began = time.monotonic()
+        self._answered: float | None = None
+        self._timed_out = False
+        self._answer = bytearray()
+        self._write(attempt.request.item)
+
+    def _write(self, content: bytes) -> None:
         with suppress(BrokenPipeError):  # it died at once, which `is_over` will see
-            write_message(self._stdin, pickle.dumps(vars(attempt.request)))
+            write_message(self._stdin, content)
 
     @property
     def channel(self) -> IO[bytes] | None:
@@ -157,14 +180,16 @@ class _Child:
         return len(self._answer) >= LENGTH.size + int(length)
 
     def is_over(self) -> bool:
-        """Whether the process ended; one that is over its time is ended here."""
+        """Whether the attempt ended; one that is over its time is ended here."""
+        if not self._engine.fresh and self._is_answered():
+            return True
         now = time.monotonic()
         if self._process.poll() is not None:
             return True
         if self._answered is not None:
             if now - self._answered > GRACE_SECONDS:
                 self.kill()
-        elif self._timeout is not None and now - self._began > self._timeout:
+        elif self._engine.timeout is not None and now - self._began > self._engine.timeout:
             self._timed_out = True
             self.kill()
         return self._process.returncode is not None
@@ -173,24 +198,27 @@ class _Child:
         """What came of it; only after its end."""
         while self.channel is not None and _ready([self], 0):
             self.read()
-        complaints = self._tail()
-        self.release()
         index, attempts = self.attempt.index, self.attempt.number
         if self._is_answered():
             return replace(self._loaded_answer(), index=index, attempts=attempts)
         if self._timed_out:
             message = Message(
-                "timeout", "It took longer than {seconds:g} s.", seconds=self._timeout
+                "timeout", "It took longer than {seconds:g} s.", seconds=self._engine.timeout
             )
             failure = Failure("timeout", message)
         else:
             message = _ended(self._process.returncode, attempts)
-            failure = Failure("killed", message, complaints)
+            failure = Failure("killed", message, self._tail())
         return Outcome(index, failure=failure, attempts=attempts)
+
+    @property
+    def is_reusable(self) -> bool:
+        """Whether the process can take another item."""
+        return not self._engine.fresh and self._is_answered() and self._process.poll() is None
 
     def _loaded_answer(self) -> Outcome[Any]:
         try:
-            answer: Outcome[Any] = pickle.loads(self._answer[LENGTH.size :])  # noqa: S301 - ours
+            answer: Outcome[Any] = pickle.loads(memoryview(self._answer)[LENGTH.size :])  # noqa: S301 - ours
         except Exception as error:  # noqa: BLE001 - whatever loading a user's object raises
             return Outcome(0, failure=as_failure(error))
         return answer

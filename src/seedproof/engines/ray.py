@@ -15,8 +15,8 @@ from seedproof.engines.base import (
     Result,
     check_settings,
 )
+from seedproof.engines.child import PackedTask
 from seedproof.engines.processes import ProcessEngine, do_alone
-from seedproof.engines.serial import attempt as attempt_item
 from seedproof.engines.serial import for_travel
 from seedproof.errors import OptionError, RunError, first_line
 from seedproof.messages import Message
@@ -196,19 +196,16 @@ def _stop(references: list[Any]) -> None:
         _, references = ray.wait(references, num_returns=len(references), timeout=TICK_SECONDS)
 
 
-# What a worker is doing: one task at a time, unpacked once for all its items.
-_TASK: dict[str, Callable[[Any], Any]] = {}
+# What a worker is doing: one task at a time.
+_TASK: dict[str, PackedTask] = {}
 
 
 def _do_here(packed: bytes, name: str, item: bytes, index: int, number: int) -> Outcome[Any]:
-    """The outcome of an item in this worker."""
-    import cloudpickle
-
+    """Return the outcome of an item in this worker."""
     if name not in _TASK:
         _TASK.clear()
-        _TASK[name] = cloudpickle.loads(packed)
-    outcome = attempt_item(_TASK[name], cloudpickle.loads(item), index)
-    return replace(for_travel(outcome), attempts=number)
+        _TASK[name] = PackedTask(packed)
+    return replace(for_travel(_TASK[name](item, index)), attempts=number)
 
 
 def _outcome(reference: Any, attempt: Attempt) -> Outcome[Any]:  # noqa: ANN401 - an ObjectRef

@@ -1,32 +1,24 @@
-"""Which engine measures, and how much it is given at a time."""
+"""Which engine does the passes over shards, and in which order its results come."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
-from seedproof.engines import Engine, ProcessEngine, n_cores
+from seedproof.engines import Engine, ProcessEngine, SerialEngine, in_order
 from seedproof.engines.named import build_engine, further_engines
 from seedproof.errors import OptionError, UnknownNameError
+from seedproof.typing import Progress
 
 NAMES = ("serial", "processes", "ray")
-# A fresh process takes a second to start: so many tasks a worker keep all of them busy to the end.
-TASKS_PER_WORKER = 4
-# What a task sends back grows with its shards.
-MAX_SHARDS_PER_TASK = 32
 # Results that wait for an earlier one, for each worker.
 AHEAD = 4
 
-
-@dataclass(frozen=True)
-class Workers:
-    """An engine, and how many shards a worker does at a time."""
-
-    engine: Engine
-    shards_per_task: int = 1
+Part = TypeVar("Part")
 
 
-def measuring_workers(
-    engine: str | Engine, n_shards: int, *, workers: int | None = None, address: str | None = None
-) -> Workers | None:
-    """The workers of an engine.
+def measuring_engine(
+    engine: str | Engine, *, workers: int | None = None, address: str | None = None
+) -> Engine | None:
+    """Return an engine whose workers take shard after shard.
 
     None if everything is done here and now.
     """
@@ -45,19 +37,32 @@ def measuring_workers(
         case "serial":
             return None
         case "processes":
-            n_workers = workers or n_cores()
-            per_task = min(-(-n_shards // (TASKS_PER_WORKER * n_workers)), MAX_SHARDS_PER_TASK)
-            return Workers(ProcessEngine(workers=n_workers, ahead=AHEAD), per_task)
+            return ProcessEngine(workers=workers, fresh=False, ahead=AHEAD)
         case "ray":
             from seedproof.engines.ray import RayEngine
 
-            return Workers(RayEngine(address, workers, fresh=False, ahead=AHEAD))
+            return RayEngine(address, workers, fresh=False, ahead=AHEAD)
         case str() if engine in further:
-            return Workers(build_engine(engine, workers=workers))
+            return build_engine(engine, workers=workers)
         case str():
             raise UnknownNameError(
                 "There is no engine {engine!r} for measuring. Known: {known}.",
                 engine=engine,
                 known=(*NAMES, *further),
             )
-    return Workers(engine)
+    return engine
+
+
+def map_shards(
+    task: Callable[[int], Part],
+    n_shards: int,
+    *,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Part]:
+    """Yield what a task makes of each shard, in the order of the shards, whoever is done first."""
+    outcomes = (engine or SerialEngine()).map(task, range(n_shards))
+    for n_done, part in enumerate(in_order(outcomes), start=1):
+        yield part
+        if progress is not None:
+            progress(n_done, n_shards)

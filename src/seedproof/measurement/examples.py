@@ -232,13 +232,18 @@ def part_name(index: int) -> str:
     return f"part-{index:06}.parquet"
 
 
-def write_part(rows: ExampleRows, folder: Location, index: int) -> None:
-    """Write the examples of one shard as a file, at once: a second writer leaves the same file."""
+def packed(rows: ExampleRows) -> bytes:
+    """Return the examples of one shard as a Parquet file: they take fewest bytes on their way."""
     import pyarrow.parquet as pq
 
     content = pa.BufferOutputStream()
     pq.write_table(rows.table(), content, compression=COMPRESSION)
-    (folder / part_name(index)).replace(content.getvalue().to_pybytes())
+    return bytes(content.getvalue())
+
+
+def write_part(content: bytes, folder: Location, index: int) -> None:
+    """Write the file of one shard at once: a second writer leaves the same file."""
+    (folder / part_name(index)).replace(content)
 
 
 def clear_examples(place: Location) -> None:

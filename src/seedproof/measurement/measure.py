@@ -1,22 +1,23 @@
 """The measuring pass: shards in, partial results folded in order, figures with intervals out."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from seedproof.engines import in_order
+from seedproof.engines import Engine
 from seedproof.errors import (
     DamagedStoreError,
     EmptyInputError,
     NotFoundError,
     SeedproofError,
 )
-from seedproof.measurement.engines import Workers
+from seedproof.measurement.engines import map_shards
 from seedproof.measurement.examples import (
     ExampleRows,
     ExampleTable,
     StoredExamples,
     clear_examples,
     examples_of,
+    packed,
     write_part,
 )
 from seedproof.measurement.result import Measurement
@@ -72,8 +73,8 @@ def measure_shard(
 
 
 @dataclass(frozen=True)
-class MeasureShards:
-    """Measures some shards where it is called; frozen, so that it can travel.
+class MeasureShard:
+    """Measures a shard where it is called; frozen, so that it can travel.
 
     Args:
         source: Aligned runs.
@@ -87,16 +88,13 @@ class MeasureShards:
     asked: Collection[str] | None = None
     skip_damaged: bool = False
 
-    def __call__(self, indices: Sequence[int]) -> list[MeasuredShard]:
-        """What each shard amounts to, in order."""
-        return [self._measure(index) for index in indices]
-
-    def _measure(self, index: int) -> MeasuredShard:
+    def __call__(self, index: int) -> MeasuredShard:
+        """Return what a shard amounts to."""
         part, rows = measure_shard(
             self.source, index, asked=self.asked, skip_damaged=self.skip_damaged
         )
         if rows is not None:
-            write_part(rows, self.folder, index)
+            write_part(packed(rows), self.folder, index)
         return part
 
 
@@ -110,18 +108,20 @@ def measure_shards(
     notes: tuple[Message, ...] = (),
 ) -> Measurement:
     """Every metric that is asked for and that the data allows, in one pass, here and now."""
-    whole = _Whole(source, asked, progress)
+    whole = _Whole(source, asked)
     with examples_of(source, examples_file) as sink:
         for index in range(source.n_shards):
             part, rows = measure_shard(source, index, asked=asked, skip_damaged=skip_damaged)
             if rows is not None:
                 sink.add(rows)
-            whole.add([part])
+            whole.add(part)
+            if progress is not None:
+                progress(index + 1, source.n_shards)
     return whole.result(sink.table, notes)
 
 
 def measure_on(
-    workers: Workers,
+    engine: Engine,
     source: ShardSource,
     examples_folder: Location,
     *,
@@ -133,13 +133,11 @@ def measure_on(
     """The same pass by the workers of an engine."""
     clear_examples(examples_folder)
     examples_folder.make_folder()
-    n_shards, at_a_time = source.n_shards, workers.shards_per_task
-    items = [range(i, min(i + at_a_time, n_shards)) for i in range(0, n_shards, at_a_time)]
-    task = MeasureShards(source, examples_folder, asked, skip_damaged)
-    whole = _Whole(source, asked, progress)
-    for parts in in_order(workers.engine.map(task, items)):
-        whole.add(parts)
-    if len(examples_folder.files_inside()) != n_shards - len(whole.left_out):
+    task = MeasureShard(source, examples_folder, asked, skip_damaged)
+    whole = _Whole(source, asked)
+    for part in map_shards(task, source.n_shards, engine=engine, progress=progress):
+        whole.add(part)
+    if len(examples_folder.files_inside()) != source.n_shards - len(whole.left_out):
         raise NotFoundError(
             "Workers wrote rows of examples that are not in {examples_folder} here. Give a folder "
             "or URL for examples that all machines see.",
@@ -151,22 +149,17 @@ def measure_on(
 class _Whole:
     """All partial results, added in the order of the shards."""
 
-    def __init__(
-        self, source: ShardSource, asked: Collection[str] | None, progress: Progress | None
-    ) -> None:
+    def __init__(self, source: ShardSource, asked: Collection[str] | None) -> None:
         self.left_out: list[MeasuredShard] = []
-        self._source, self._progress = source, progress
+        self._source = source
         self._tally = Tally(len(source.runs), len(source.classes), known(source), asked)
 
-    def add(self, parts: Iterable[MeasuredShard]) -> None:
-        """Add the next shards."""
-        for part in parts:
-            if part.tally is None:
-                self.left_out.append(part)
-            else:
-                self._tally.merge(part.tally)
-            if self._progress is not None:
-                self._progress(part.index + 1, self._source.n_shards)
+    def add(self, part: MeasuredShard) -> None:
+        """Add the next shard."""
+        if part.tally is None:
+            self.left_out.append(part)
+        else:
+            self._tally.merge(part.tally)
 
     def result(self, examples: ExampleTable, notes: tuple[Message, ...]) -> Measurement:
         """Figures with intervals, of what was not left out."""

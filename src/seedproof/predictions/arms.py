@@ -15,7 +15,7 @@ from seedproof.predictions.predictions import (
     load_one,
     on_common_examples,
 )
-from seedproof.predictions.targets import Input, is_store, recognize
+from seedproof.predictions.targets import Input, is_store, opened, recognize
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
 
@@ -119,7 +119,7 @@ def _of_store(target: Loadable, options: LoadOptions, *, paired: bool) -> dict[s
                 "seeds. Remove it.",
                 option=name,
             )
-    store = Store(found.parts, skip_damaged=bool(options.get("skip_damaged")))
+    store = opened(found, skip_damaged=bool(options.get("skip_damaged")))
     arms, too_few = arms_of(store, options)
     if len(arms) < 2:
         raise TooFewRunsError(

@@ -13,7 +13,7 @@ from seedproof.messages import Message
 from seedproof.predictions.options import DEFAULT_MEMORY
 from seedproof.predictions.readers import read_with, reader_of
 from seedproof.predictions.shared_examples import common_ids, on_shared_examples
-from seedproof.predictions.targets import Input
+from seedproof.predictions.targets import Input, opened
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.columns import Columns
 from seedproof.records.location import Location
@@ -56,7 +56,8 @@ def read(found: Input, options: Mapping[str, Any], *, least_runs: int) -> Loaded
         case "array":
             return _from_arrays(found, options, least_runs)
         case "store":
-            return _from_location(found.parts, options, least_runs)
+            store = opened(found, skip_damaged=bool(options.get("skip_damaged")))
+            return _from_store(store, options, least_runs)
         case "npz":
             return _from_npz(found, options, least_runs)
     return _from_tables(found, options, least_runs)
@@ -120,9 +121,7 @@ def read_arm(store: Store, options: Mapping[str, Any], *, least_runs: int = 2) -
     notes: list[Message] = []
     source: ShardSource
     if options.get("common_examples"):
-        apart = Store(store.location, skip_damaged=store.skips_damaged).apart(
-            **choice, alone=least_runs == 1
-        )
+        apart = store.again().apart(**choice, alone=least_runs == 1)
         ids, n_all = common_ids(apart)
         if len(ids) < n_all:
             source, notes = on_shared_examples(apart)
@@ -135,8 +134,7 @@ def _described(loaded: Loaded, options: Mapping[str, Any]) -> Loaded:
     return loaded._replace(clusters=_cluster(options), slices=_slices(options))
 
 
-def _from_location(place: Location, options: Mapping[str, Any], least_runs: int) -> Loaded:
-    store = Store(place, skip_damaged=bool(options.get("skip_damaged")))
+def _from_store(store: Store, options: Mapping[str, Any], least_runs: int) -> Loaded:
     loaded = read_arm(store, options, least_runs=least_runs)
     return loaded._replace(notes=(*store.notes, *store.left_out, *loaded.notes))
 

@@ -23,6 +23,7 @@ Target: TypeAlias = (
     str
     | os.PathLike[str]
     | Location
+    | Store
     | ArrowStream
     | npt.ArrayLike
     | Sequence[str | os.PathLike[str]]
@@ -40,7 +41,7 @@ class Input:
 
     Args:
         kind: array, npz, table or store.
-        parts: The arrays, the files, the tables, or the location of the store.
+        parts: The arrays, the files, the tables; the location of a store, or the store itself.
         names: Name of the run in each part, where the input names them.
     """
 
@@ -51,7 +52,7 @@ class Input:
 
 def recognize(target: Target) -> Input:
     """Find out what an input is."""
-    if isinstance(target, Location):
+    if isinstance(target, Location | Store):
         return Input("store", target)
     if isinstance(target, str | os.PathLike):
         return _of_paths([os.fspath(target)])
@@ -68,6 +69,13 @@ def recognize(target: Target) -> Input:
             type_name=type(target).__name__,
         )
     return Input("array", target)
+
+
+def opened(found: Input, *, skip_damaged: bool = False) -> Store:
+    """Open the store of an input; one that is open gives the same snapshot of its runs."""
+    if isinstance(found.parts, Store):
+        return found.parts.again()
+    return Store(found.parts, skip_damaged=skip_damaged)
 
 
 def is_store(path: str | os.PathLike[str]) -> bool:

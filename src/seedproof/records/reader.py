@@ -1,6 +1,6 @@
 """Read a store: its runs, and their row groups side by side."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from functools import cached_property
 
@@ -49,18 +49,33 @@ class Store:
         location: The store's folder.
         skip_damaged: Whether to leave out what is damaged or does not fit, and say so in
             `left_out`, instead of refusing it. Runs that did not finish are told of in any case.
+        known: Runs that were read before, by id: a committed run never changes.
 
     Raises:
         NotFoundError: There is no store.
         StoreError: It is not finished.
     """
 
-    def __init__(self, location: Location, *, skip_damaged: bool = False) -> None:
+    def __init__(
+        self,
+        location: Location,
+        *,
+        skip_damaged: bool = False,
+        known: Mapping[str, RunManifest] | None = None,
+    ) -> None:
         self.location = location
         self.study = StudyManifest.load(location)
         self.left_out: list[Message] = []
         self.skips_damaged = skip_damaged
         self._n_unreadable = 0
+        self._known = known or {}
+
+    def again(self) -> "Store":
+        """Return the same snapshot of the runs, with notes of its own."""
+        known = self.runs
+        other = copy(self)
+        other.runs, other.left_out = known, list(self.left_out)
+        return other
 
     @staticmethod
     def is_at(location: Location) -> bool:
@@ -215,6 +230,8 @@ class Store:
         return [note]
 
     def _load_run(self, folder: Location) -> RunManifest | None:
+        if folder.name in self._known:
+            return self._known[folder.name]
         try:
             return _load_run(folder)
         except DamagedStoreError as error:

@@ -33,6 +33,7 @@ from seedproof.stats.intervals import (
     estimate,
     jackknife_variance,
 )
+from seedproof.stats.roots import bracketed_root
 from seedproof.typing import FloatArray
 
 TOO_FEW_FOR_SPREAD = Message(
@@ -279,8 +280,6 @@ def spread_ratio(base: FloatArray, arm: FloatArray, *, tail: float) -> tuple[flo
     Returns:
         Its ends; None where a standard deviation is 0.
     """
-    from scipy.optimize import brentq  # slow to load, and few need it
-
     spreads = [float(one.std(ddof=1)) for one in (base, arm)]
     if min(spreads) <= 1e-12 * max(float(np.abs(one).max()) for one in (base, arm)):
         return None
@@ -297,8 +296,8 @@ def spread_ratio(base: FloatArray, arm: FloatArray, *, tail: float) -> tuple[flo
     reach = 1.0
     while excess(center - reach, 1) < 0 or excess(center + reach, -1) < 0:
         reach *= 2
-    low = brentq(lambda x: excess(x, 1), center - reach, center - shift)
-    high = brentq(lambda x: excess(x, -1), center - shift, center + reach)
+    low = bracketed_root(lambda x: excess(x, 1), center - reach, center - shift)
+    high = bracketed_root(lambda x: excess(x, -1), center - shift, center + reach)
     return float(np.exp(low)), float(np.exp(high))
 
 

@@ -1,7 +1,7 @@
 """What is done of a study and what is left: the store tells, nobody remembers."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -79,15 +79,43 @@ class Status:
         return f"{self.study}: {counts or 'no runs'}"
 
 
-def status_of(store: Location, asked: StudySpec | None = None) -> Status:
+class CommittedRuns:
+    """The finished runs of a store, each read once: a committed run never changes."""
+
+    def __init__(self, store: Location) -> None:
+        self.store = store
+        self._known: dict[str, RunManifest] = {}
+
+    def all(self) -> tuple[RunManifest, ...]:
+        """Return all that are there now, in the order of the plan."""
+        if not Store.is_at(self.store):
+            return ()
+        runs = Store(self.store, known=self._known).runs
+        self._known |= {run.run_id: run for run in runs}
+        return runs
+
+    def of(self, spec: RunSpec) -> RunManifest | None:
+        """Return a planned run; None if it is not finished."""
+        folder = self.store / "runs" / spec.run_id
+        if not (folder / "run.json").is_file():
+            return None
+        if spec.run_id not in self._known:
+            self._known[spec.run_id] = RunManifest.load(folder)
+        return self._known[spec.run_id]
+
+
+def status_of(
+    store: Location, asked: StudySpec | None = None, runs: CommittedRuns | None = None
+) -> Status:
     """Where the study in a store stands; nothing is written."""
     if asked is not None and not Store.is_at(store):
         spec = asked
     else:
         spec = planned(StudyManifest.load(store), store)
         spec = spec if asked is None else spec.joined(asked)
+    runs = CommittedRuns(store) if runs is None else runs
     return Status(
-        spec.name, tuple(_state(store, run, index) for index, run in enumerate(spec.runs()))
+        spec.name, tuple(_state(runs, run, index) for index, run in enumerate(spec.runs()))
     )
 
 
@@ -102,10 +130,10 @@ def planned(study: StudyManifest, store: Location) -> StudySpec:
     return StudySpec.from_json(study.name, study.plan)
 
 
-def _state(store: Location, spec: RunSpec, index: int) -> RunState:
-    folder = store / "runs" / spec.run_id
-    if (folder / "run.json").is_file():
-        run = RunManifest.load(folder)
+def _state(runs: CommittedRuns, spec: RunSpec, index: int) -> RunState:
+    folder = runs.store / "runs" / spec.run_id
+    run = runs.of(spec)
+    if run is not None:
         seconds = float(run.facts.get("seconds", 0.0))
         return RunState(spec, index, FINISHED, seconds, run.scalars)
     if is_claimed(folder):
@@ -118,8 +146,9 @@ def _state(store: Location, spec: RunSpec, index: int) -> RunState:
     return RunState(spec, index, WAITING)
 
 
-def enter(store: Location, asked: StudySpec) -> StudySpec:
+def enter(store: Location, asked: StudySpec, runs: CommittedRuns | None = None) -> StudySpec:
     """Open the store for a study: make it, or join what is there."""
+    runs = CommittedRuns(store) if runs is None else runs
     if not Store.is_at(store):
         try:
             store.make_folder()
@@ -135,7 +164,7 @@ def enter(store: Location, asked: StudySpec) -> StudySpec:
     except StudyChangedError:
         # A slip in the first command must not lock the store: nothing is finished that it could
         # be mixed up with.
-        if Store(store).runs:
+        if runs.all():
             raise
         joined = asked
     if joined != before:
@@ -143,10 +172,10 @@ def enter(store: Location, asked: StudySpec) -> StudySpec:
     return joined
 
 
-def check_code(store: Location, target: Target) -> None:
+def check_code(runs: Iterable[RunManifest], target: Target) -> None:
     """Refuse to add runs of other code to those that are there."""
     now = target.code()
-    for run in Store(store).runs:
+    for run in runs:
         for name, before in run.facts.get("code", {}).items():
             change = _change(name, before, now, target)
             if change is not None:
@@ -175,10 +204,10 @@ def _change(
     return "gone" if after == "" else "changed"
 
 
-def check_one_code(store: Location) -> None:
+def check_one_code(runs: Iterable[RunManifest]) -> None:
     """Refuse finished runs that were made by different code."""
     seen: dict[str, tuple[str, RunManifest]] = {}
-    for run in Store(store).runs:
+    for run in runs:
         for name, digest in run.facts.get("code", {}).items():
             first, by = seen.setdefault(name, (digest, run))
             if digest != first or digest == EDITED:

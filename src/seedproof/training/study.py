@@ -12,12 +12,12 @@ from seedproof.engines.serial import as_failure
 from seedproof.errors import OptionError, RunExistsError
 from seedproof.records.location import Location
 from seedproof.records.manifest import FailureManifest
-from seedproof.records.reader import Store
 from seedproof.seeds import SeedPlan
 from seedproof.training.progress import ProgressListener, watch
 from seedproof.training.resume import (
     FINISHED,
     WAITING,
+    CommittedRuns,
     RunState,
     Status,
     check_code,
@@ -143,10 +143,11 @@ class Study:
                     options=misplaced,
                 )
         runs = self.planned(only)
-        if not allow_changed_code and Store.is_at(self._store):
-            check_code(self._store, self._target)
-        joined = enter(self._store, self._asked)
-        done = {run.spec.run_id: run for run in status_of(self._store).runs}
+        committed = CommittedRuns(self._store)
+        if not allow_changed_code:
+            check_code(committed.all(), self._target)
+        joined = enter(self._store, self._asked, committed)
+        done = {run.spec.run_id: run for run in status_of(self._store, runs=committed).runs}
         # A coordinator that has just added an arm may have left these out of the plan.
         states = [
             done.get(run.run_id, RunState(run, index, WAITING)) for index, run in enumerate(runs)
@@ -155,8 +156,8 @@ class Study:
         with watch(joined.name, states, shown=progress, follow=follow) as seen:
             self._make(pending, engine, seen)
         if not allow_changed_code:
-            check_one_code(self._store)
-        return self.status()
+            check_one_code(committed.all())
+        return status_of(self._store, self._asked, committed)
 
     def planned(self, only: int | None = None) -> Sequence[RunSpec]:
         """The runs that are asked for here; a store may hold more.
@@ -246,7 +247,7 @@ class Study:
             The next run.
         """
         enter(self._store, self._asked)
-        check_code(self._store, self._target)
+        check_code(CommittedRuns(self._store).all(), self._target)
         for spec in self._asked.runs():
             folder = self._folder(spec)
             if spec.run_id in self._handed_out or (folder / "run.json").is_file():

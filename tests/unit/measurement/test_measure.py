@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from seedproof.engines import Outcome, SerialEngine, in_order
+from seedproof.engines import Outcome, ProcessEngine, SerialEngine, in_order
+from seedproof.engines.ray import RayEngine
 from seedproof.errors import NotFoundError, OptionError, UnknownNameError
-from seedproof.measurement.engines import Workers, measuring_workers
+from seedproof.measurement.engines import measuring_engine
 from seedproof.measurement.examples import clear_examples
 from seedproof.measurement.measure import measure_on, measure_shard, measure_shards
 from seedproof.measurement.tally import batches
@@ -62,17 +63,10 @@ def test_the_order_in_which_tasks_end_does_not_show(probs, tmp_path):
     assert source.n_shards == 8
 
     one = measure_shards(source, Location.of(tmp_path / "a.parquet"))
-    others = [
-        measure_on(
-            Workers(ShuffledEngine(rng), shards_per_task),
-            source,
-            Location.of(tmp_path / f"b{shards_per_task}"),
-        )
-        for shards_per_task in (1, 2, 3)
-    ]
+    other = measure_on(ShuffledEngine(rng), source, Location.of(tmp_path / "b"))
 
-    assert {other.to_json() for other in others} == {one.to_json()}
-    assert all(other.examples().equals(one.examples()) for other in others)
+    assert other.to_json() == one.to_json()
+    assert other.examples().equals(one.examples())
 
 
 def test_rows_that_nobody_here_can_see_are_missed(probs, tmp_path):
@@ -85,7 +79,7 @@ def test_rows_that_nobody_here_can_see_are_missed(probs, tmp_path):
 
     here = Location.of(tmp_path / "here")
     with pytest.raises(NotFoundError, check=WithFields(examples_folder=here)):
-        measure_on(Workers(ElsewhereEngine()), ArrayShards(probs), here)
+        measure_on(ElsewhereEngine(), ArrayShards(probs), here)
 
 
 def test_rows_of_two_passes_are_never_mixed(probs, tmp_path):
@@ -95,7 +89,7 @@ def test_rows_of_two_passes_are_never_mixed(probs, tmp_path):
     (folder / "part-000007.parquet").touch()
 
     for _ in range(2):
-        measure_on(Workers(SerialEngine()), ArrayShards(probs), Location.of(folder))
+        measure_on(SerialEngine(), ArrayShards(probs), Location.of(folder))
         assert [path.name for path in folder.iterdir()] == ["part-000000.parquet"]
         clear_examples(Location.of(folder))
         measure_shards(ArrayShards(probs), Location.of(folder))
@@ -109,18 +103,16 @@ def test_somebody_elses_files_are_left_alone(probs, tmp_path):
     for place in (tmp_path, tmp_path / "thesis.txt"):
         thesis = Location.of(tmp_path / "thesis.txt")
         with pytest.raises(OptionError, check=WithFields(path=thesis)):
-            measure_on(Workers(SerialEngine()), ArrayShards(probs), Location.of(place))
+            measure_on(SerialEngine(), ArrayShards(probs), Location.of(place))
 
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_processes_get_several_shards_at_a_time():
-    """So many that four tasks a worker remain, for a process takes a second to start."""
-    assert measuring_workers("serial", 100) is None
-    assert measuring_workers("processes", 100, workers=2).shards_per_task == 13
-    assert measuring_workers("processes", 3, workers=2).shards_per_task == 1
-    assert measuring_workers("processes", 10**6, workers=2).shards_per_task == 32
-    assert measuring_workers("ray", 100, workers=2).shards_per_task == 1
+def test_workers_of_processes_take_shard_after_shard():
+    """A fresh process would load everything again for each of them."""
+    assert measuring_engine("serial") is None
+    assert measuring_engine("processes", workers=2) == ProcessEngine(2, fresh=False, ahead=4)
+    assert measuring_engine("ray", workers=2) == RayEngine(workers=2, fresh=False, ahead=4)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +126,7 @@ def test_processes_get_several_shards_at_a_time():
 def test_what_an_engine_cannot_keep_to_is_refused(options, error):
     """The message says what there is."""
     with pytest.raises(error):
-        measuring_workers(n_shards=10, **options)
+        measuring_engine(**options)
 
 
 def test_shards_change_no_figure_beyond_rounding(probs, tmp_path, monkeypatch):

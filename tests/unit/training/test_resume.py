@@ -7,6 +7,7 @@ import pytest
 from seedproof.errors import CodeChangedError, NotFoundError, StudyChangedError
 from seedproof.records.location import Location
 from seedproof.records.manifest import FailureManifest, StudyManifest
+from seedproof.records.reader import Store
 from seedproof.records.schema import digest
 from seedproof.seeds import SeedPlan
 from seedproof.testing.errors import WithFields
@@ -231,21 +232,21 @@ def code_of(script):
 
 def test_the_same_code_is_accepted(store, script):
     """Runs of it can be added; a store without runs accepts any."""
-    check_code(store, script)
-    check_one_code(store)
+    check_code(Store(store).runs, script)
+    check_one_code(Store(store).runs)
     for index in range(2):
         finish(store, index, code=code_of(script))
 
-    check_code(store, script)
-    check_one_code(store)
+    check_code(Store(store).runs, script)
+    check_one_code(Store(store).runs)
 
 
 def test_runs_that_recorded_no_code_are_accepted(store, script):
     """There is nothing to compare."""
     finish(store, 0)
 
-    check_code(store, script)
-    check_one_code(store)
+    check_code(Store(store).runs, script)
+    check_one_code(Store(store).runs)
 
 
 @pytest.mark.parametrize("name", ["train.py", "lib.py"])
@@ -260,7 +261,7 @@ def test_a_changed_file_is_refused(name, text, store, script, tmp_path):
     change = "gone" if text is None else "changed"
     changed = WithFields(run="0", arm="aswa", name=name, change=change)
     with pytest.raises(CodeChangedError, check=changed) as caught:
-        check_code(store, script)
+        check_code(Store(store).runs, script)
     assert "--allow-changed-code" in str(caught.value)
 
 
@@ -270,9 +271,9 @@ def test_a_file_that_was_edited_during_a_run_is_refused(store, script):
 
     edited = WithFields(run="0", arm="none", name="lib.py", change="edited")
     with pytest.raises(CodeChangedError, check=edited):
-        check_code(store, script)
+        check_code(Store(store).runs, script)
     with pytest.raises(CodeChangedError, check=WithFields(name="lib.py", other_run="0", run="0")):
-        check_one_code(store)
+        check_one_code(Store(store).runs)
 
 
 def test_a_named_function_is_compared_by_its_files(store, tmp_path):
@@ -280,13 +281,13 @@ def test_a_named_function_is_compared_by_its_files(store, tmp_path):
     (tmp_path / "lib.py").write_text("x = 1\n")
     target = NamedTarget("lib:train", str(tmp_path))
     finish(store, 0, code={"lib.py": digest(b"x = 1\n")})
-    check_code(store, target)
+    check_code(Store(store).runs, target)
 
     (tmp_path / "lib.py").write_text("x = 2\n")
 
     changed = WithFields(run="0", arm="none", name="lib.py", change="changed")
     with pytest.raises(CodeChangedError, check=changed):
-        check_code(store, target)
+        check_code(Store(store).runs, target)
 
 
 @pytest.mark.parametrize(
@@ -306,10 +307,10 @@ def test_a_changed_definition_is_refused(recorded, fields, store):
     finish(store, 0, code=dict(target.code()) | recorded)
 
     if fields is None:
-        check_code(store, target)
+        check_code(Store(store).runs, target)
         return
     with pytest.raises(CodeChangedError, check=WithFields(run="0", arm="none", **fields)):
-        check_code(store, target)
+        check_code(Store(store).runs, target)
 
 
 def test_runs_of_different_code_are_found(store):
@@ -318,7 +319,7 @@ def test_runs_of_different_code_are_found(store):
     finish(store, 2, code={"train.py": "aa", "lib.py": "cc"})
 
     with pytest.raises(CodeChangedError, check=WithFields(name="lib.py", other_run="0", run="1")):
-        check_one_code(store)
+        check_one_code(Store(store).runs)
 
 
 def test_runs_that_loaded_different_files_are_alike(store):
@@ -326,4 +327,4 @@ def test_runs_that_loaded_different_files_are_alike(store):
     finish(store, 0, code={"train.py": "aa"})
     finish(store, 1, code={"train.py": "aa", "aswa.py": "bb"})
 
-    check_one_code(store)
+    check_one_code(Store(store).runs)

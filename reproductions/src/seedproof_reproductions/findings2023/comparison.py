@@ -43,20 +43,21 @@ def compare_once(sides: Sequence[Side]) -> dict[str, Figures]:
     """Compare each arm with the first, by itself and among all arms, in one pass."""
     sources = tuple(side.source for side in sides)
     aligned = Aligned(tuple(side.name for side in sides), sources)
-    paired = tuple(side.is_paired_with(sides[0]) for side in sides[1:])
-    partners = tuple(side.partners_in(sides[0]) for side in sides[1:])
-    task = CompareShard(aligned, paired, partners)
+    task = CompareShard(aligned, tuple(side.seeds for side in sides))
     whole = task.empty()
     for index in range(aligned.n_shards):
         whole.merge(task(index))
-    results = [tally.result() for tally in whole.tallies]
-    figures = {sides[0].name: Figures(_estimates(results[0]))}
-    for side, result, contrast in zip(sides[1:], results[1:], whole.besides, strict=True):
-        alone, of_all = (
-            contrast.effects(results[0], result, tail=each_tail(n)) for n in (1, len(sides) - 1)
-        )
-        high = contrast.least_sure.result()
-        figures[side.name] = Figures(_estimates(result), alone, of_all, high)
+    base = whole.arms[0].tally.result()
+    figures = {}
+    for side, arm in zip(sides, whole.arms, strict=True):
+        result = arm.tally.result()
+        figures[side.name] = Figures(_estimates(result))
+        if arm.beside is not None:
+            alone, of_all = (
+                arm.beside.effects(base, result, tail=each_tail(n)) for n in (1, len(sides) - 1)
+            )
+            high = arm.beside.least_sure.result()
+            figures[side.name] = Figures(_estimates(result), alone, of_all, high)
     return figures
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from seedproof.comparison.arms.compare import Side
+from seedproof.comparison.arms.compare import Side, partners_in
 from seedproof.records.reader import Store, StoreShards
 from seedproof.stats.effect import Effect
 from seedproof.typing import IntArray
@@ -197,7 +197,7 @@ def _with_the_same_seeds(control: _OpenArm, arm: _OpenArm) -> tuple[IntArray, In
     Runs with the same seeds may be alike: those that choose examples must not measure them.
     """
     base, own = control.predictions.final, arm.predictions.final
-    partners = np.array(arm.side.partners_in(control.side) or [-1] * len(own))
+    partners = np.array(partners_in(arm.side.seeds, control.side.seeds) or [-1] * len(own))
     has_partner = partners >= 0
     if not has_partner.any():
         return base, own, False

@@ -5,8 +5,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from seedproof.comparison.aligned import Aligned
 from seedproof.comparison.arms.explanations import ArmExplanations, compare_explanations
@@ -19,10 +17,20 @@ from seedproof.comparison.arms.matched_rates import (
 )
 from seedproof.comparison.arms.movers import Movers
 from seedproof.comparison.arms.result import VOTE_SHARES, ComparedArm, Comparison, MatchedRate
-from seedproof.engines import SerialEngine, in_order
+from seedproof.engines import Engine
 from seedproof.errors import DamagedStoreError, LabelConflictError, OptionError, SeedproofError
 from seedproof.measurement.choice import asks_for_explanations, narrowed
-from seedproof.measurement.examples import StoredExamples
+from seedproof.measurement.engines import map_shards
+from seedproof.measurement.examples import (
+    ExampleRows,
+    ExampleTable,
+    ExampleWriter,
+    HeldExamples,
+    StoredExamples,
+    examples_of,
+    packed,
+    write_part,
+)
 from seedproof.measurement.measure import known, measured, note_on_left_out
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.tally import Tally, batches
@@ -62,20 +70,6 @@ class Side:
     costs: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[Message, ...] = ()
 
-    def is_paired_with(self, other: "Side") -> bool:
-        """Whether run r of both was made under the same seeds."""
-        return self.seeds is not None and self.seeds == other.seeds
-
-    def partners_in(self, other: "Side") -> tuple[int, ...] | None:
-        """For each run the row of the other side's run with the same seeds, or −1.
-
-        None where one of the sides has no seeds.
-        """
-        if self.seeds is None or other.seeds is None:
-            return None
-        rows = {seeds: row for row, seeds in enumerate(other.seeds)}
-        return tuple(rows.get(seeds, -1) for seeds in self.seeds)
-
 
 @dataclass(eq=False)
 class Beside:
@@ -85,7 +79,8 @@ class Beside:
         n_base: Runs of the baseline.
         n_arm: Runs of the arm.
         is_paired: Whether they share their seeds.
-        partners: Which runs of theirs share their seeds, as `Side.partners_in` has it.
+        partners: For each run of the arm the row of the baseline's run with the same seeds, or −1;
+            None where one of them has no seeds.
     """
 
     n_base: int
@@ -160,49 +155,68 @@ def _vote_places(batch: Batch) -> IntArray:
 
 
 @dataclass(eq=False)
-class ComparedPart:
-    """What a part of the examples gives: for each side a tally and rows, for each arm more.
+class ArmPart:
+    """What a part of the examples gives of one arm.
 
-    Shards that are damaged in some run may be left out: of all sides, with the reason.
+    Args:
+        tally: Its own metrics.
+        beside: What it shares with the baseline; None for the baseline itself.
+        rows: The examples of one shard, packed if they have a way to go.
     """
 
-    tallies: list[Tally]
-    tables: list[pa.Table]
-    besides: list[Beside]
+    tally: Tally
+    beside: Beside | None
+    rows: ExampleRows | bytes | None = None
+
+
+@dataclass(eq=False)
+class ComparedPart:
+    """What a part of the examples gives of all arms, the baseline first.
+
+    Shards that are damaged in some run may be left out: of all arms, with the reason.
+    """
+
+    arms: list[ArmPart]
     left_out: list[tuple[int, SeedproofError]] = field(default_factory=list)
 
     def merge(self, other: "ComparedPart") -> None:
         """Add other examples; their rows are written elsewhere."""
         self.left_out += other.left_out
-        for mine, theirs in zip(self.tallies, other.tallies, strict=True):
-            mine.merge(theirs)
-        for beside, another in zip(self.besides, other.besides, strict=True):
-            beside.merge(another)
+        for mine, theirs in zip(self.arms, other.arms, strict=True):
+            mine.tally.merge(theirs.tally)
+            if mine.beside is not None and theirs.beside is not None:
+                mine.beside.merge(theirs.beside)
 
 
 @dataclass(frozen=True, eq=False)
 class CompareShard:
-    """Compares one shard; frozen, so that it can travel to another process."""
+    """Compares one shard; frozen, so that it can travel to another process.
+
+    Args:
+        aligned: The arms, the baseline first.
+        seeds: What pairs the runs of each arm with those of the others, as `Side.seeds`.
+        skip_damaged: Whether a shard that is damaged in some run is left out.
+        metrics: Names of metrics; everything that the data allows without them.
+        packs_rows: Whether the examples of a shard are packed as a Parquet file.
+    """
 
     aligned: Aligned
-    paired: tuple[bool, ...]
-    partners: tuple[tuple[int, ...] | None, ...]
+    seeds: tuple[tuple[str, ...] | None, ...]
     skip_damaged: bool = False
     metrics: Collection[str] | None = None
+    packs_rows: bool = False
 
     def empty(self) -> ComparedPart:
         """A part without examples."""
-        sources = self.aligned.sources
-        tallies = [
-            Tally(len(one.runs), len(one.classes), known(one), self.metrics) for one in sources
-        ]
-        besides = [
-            Beside(len(sources[0].runs), len(source.runs), is_paired, partners)
-            for source, is_paired, partners in zip(
-                sources[1:], self.paired, self.partners, strict=True
-            )
-        ]
-        return ComparedPart(tallies, [], besides)
+        n_base, arms = len(self.aligned.sources[0].runs), []
+        for index, (source, seeds) in enumerate(zip(self.aligned.sources, self.seeds, strict=True)):
+            n_runs = len(source.runs)
+            tally = Tally(n_runs, len(source.classes), known(source), self.metrics)
+            is_paired = seeds is not None and seeds == self.seeds[0]
+            partners = partners_in(seeds, self.seeds[0])
+            beside = Beside(n_base, n_runs, is_paired, partners) if index else None
+            arms.append(ArmPart(tally, beside))
+        return ComparedPart(arms)
 
     def __call__(self, index: int) -> ComparedPart:
         """Partial results of shard `index`."""
@@ -214,24 +228,37 @@ class CompareShard:
             return replace(self.empty(), left_out=[(index, error)])
 
     def _compared(self, index: int) -> ComparedPart:
-        part = self.empty()
-        first = self.aligned.shard(index)
-        n_rows = batch_rows(max(_width(source) for source in self.aligned.sources))
-        base = list(batches(first, len(self.aligned.sources[0].classes), n_rows))
-        values = [part.tallies[0].add(batch) for batch in base]
-        part.tables.append(part.tallies[0].close(first, self.aligned.sources[0].classes).table())
-        for side, beside in enumerate(part.besides, start=1):
-            source, tally = self.aligned.sources[side], part.tallies[side]
+        part, sources = self.empty(), self.aligned.sources
+        n_rows = batch_rows(max(_width(source) for source in sources))
+        first, tally = self.aligned.shard(index), part.arms[0].tally
+        base = list(batches(first, len(sources[0].classes), n_rows))
+        values = [tally.add(batch) for batch in base]
+        rows = tally.close(first, sources[0].classes)
+        part.arms[0].rows = packed(rows) if self.packs_rows else rows
+        for side, (source, arm) in enumerate(zip(sources, part.arms, strict=True)):
+            if arm.beside is None:
+                continue
             shard = self.aligned.beside(side, first)
             cut = batches(shard, len(source.classes), n_rows)
-            for batch, mine, my_values in zip(cut, base, values, strict=True):
-                beside.update((mine, my_values), (batch, tally.add(batch)))
-            part.tables.append(tally.close(shard, source.classes).table())
-            beside.movers.update(
-                (first, part.tables[0], self.aligned.sources[0].classes),
-                (shard, part.tables[side], source.classes),
-            )
+            for mine, my_values, batch in zip(base, values, cut, strict=True):
+                arm.beside.update((mine, my_values), (batch, arm.tally.add(batch)))
+            own = arm.tally.close(shard, source.classes)
+            arm.beside.movers.update((first, rows), (shard, own))
+            arm.rows = packed(own) if self.packs_rows else own
         return part
+
+
+def partners_in(
+    mine: tuple[str, ...] | None, theirs: tuple[str, ...] | None
+) -> tuple[int, ...] | None:
+    """Return for each run of an arm the row of the baseline's run with the same seeds, or −1.
+
+    None where one of the arms has no seeds.
+    """
+    if mine is None or theirs is None:
+        return None
+    rows = {seeds: row for row, seeds in enumerate(theirs)}
+    return tuple(rows.get(seeds, -1) for seeds in mine)
 
 
 def _width(source: ShardSource) -> int:
@@ -248,9 +275,10 @@ def compare_sides(
     metrics: Collection[str] | None = None,
     match_rates: bool = False,
     skip_damaged: bool = False,
+    engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Every arm against the first."""
+    """Every arm against the first, by the workers of an engine if there is one."""
     if len(sides) < 2:
         raise OptionError(
             "One arm alone cannot be compared. Give at least two arms or targets.",
@@ -267,64 +295,25 @@ def compare_sides(
     if match_rates:
         matched = match_thresholds(aligned, skip_damaged=skip_damaged)
         aligned, notes = Aligned(names, tuple(matched)), notes_on_matching(names, matched)
-    paired = tuple(side.is_paired_with(sides[0]) for side in sides[1:])
-    partners = tuple(side.partners_in(sides[0]) for side in sides[1:])
-    task = CompareShard(aligned, paired, partners, skip_damaged, metrics)
-    files = [folder / f"{index}.parquet" for index in range(len(sides))]
-    whole = _whole(task, files, progress)
+    seeds = tuple(side.seeds for side in sides)
+    task = CompareShard(aligned, seeds, skip_damaged, metrics, packs_rows=engine is not None)
+    whole, tables = _whole(task, folder, engine, progress)
     tail = each_tail(len(sides) - 1)
-    reasons = [
-        ArmExplanations(name, source, is_paired)
-        for name, source, is_paired in zip(names, aligned.sources, (False, *paired), strict=True)
-    ]
-    stores = [side.source.location for side in sides]
-    lost = []
-    for index, error in whole.left_out:
-        for store in stores:
-            error = as_reason(error, store)  # noqa: PLW2901 - its paths, in whichever store
-        lost.append(note_on_left_out(sides[0].source, index, error))
-    missing = _n_missing(sides[0].source, [index for index, _ in whole.left_out])
+    lost = _notes_on_left_out(sides, whole.left_out)
     found = [
-        _without(measured(source, tally, StoredExamples(file), (*side.notes, *lost)), *missing)
-        for side, source, tally, file in zip(
-            sides, aligned.sources, whole.tallies, files, strict=True
+        _Arm(side, source, part, measured(source, part.tally, table, (*side.notes, *lost)))
+        for side, source, part, table in zip(
+            sides, aligned.sources, whole.arms, tables, strict=True
         )
     ]
     notes += [note for side in sides for note in side.notes] + lost
     if asks_for_explanations(metrics):
-        notes += compare_explanations(reasons, tail=tail, skip_damaged=skip_damaged)
-    measurements = [
-        replace(one, explanations=why.measured) for one, why in zip(found, reasons, strict=True)
-    ]
-    results = [tally.result() for tally in whole.tallies]
-    rates = [one.rate if isinstance(one, MatchedShards) else None for one in aligned.sources]
-    baseline = ComparedArm(
-        sides[0].name, measurements[0], costs=sides[0].costs, matched_rate=rates[0]
-    )
-    arms = [
-        ComparedArm(
-            name=side.name,
-            measurement=measurement,
-            effects=_judged(beside.effects(results[0], result, tail=tail), rate),
-            explanations=why.effects,
-            is_paired=beside.is_paired,
-            high_entropy=beside.least_sure.result(),
-            costs=side.costs,
-            votes=beside.votes,
-            settled=beside.movers.settled,
-            unsettled=beside.movers.unsettled,
-            matched_rate=rate,
+        notes += compare_explanations(
+            [arm.explanations for arm in found], tail=tail, skip_damaged=skip_damaged
         )
-        for side, measurement, result, beside, why, rate in zip(
-            sides[1:],
-            measurements[1:],
-            results[1:],
-            whole.besides,
-            reasons[1:],
-            rates[1:],
-            strict=True,
-        )
-    ]
+    missing = _n_missing(sides[0].source, [index for index, _ in whole.left_out])
+    base = whole.arms[0].tally.result()
+    baseline, *arms = [arm.result(base, missing, tail=tail) for arm in found]
     return Comparison(
         baseline=baseline,
         arms=tuple(_beside_gold(arms, gold)),
@@ -332,6 +321,55 @@ def compare_sides(
         notes=tuple(dict.fromkeys(notes)),
         gold=gold,
     )
+
+
+class _Arm:
+    """One arm after the pass.
+
+    Args:
+        side: The arm as it came in.
+        source: What was read of it.
+        part: What all its examples give.
+        measurement: The same with intervals.
+    """
+
+    def __init__(
+        self, side: Side, source: ShardSource, part: ArmPart, measurement: Measurement
+    ) -> None:
+        self._side, self._part, self._measurement = side, part, measurement
+        self._rate = source.rate if isinstance(source, MatchedShards) else None
+        is_paired = part.beside is not None and part.beside.is_paired
+        self.explanations = ArmExplanations(side.name, source, is_paired)
+
+    def result(
+        self, base: Mapping[str, Statistic], missing: tuple[int, int], *, tail: float
+    ) -> ComparedArm:
+        """Return everything of the arm; `missing` are examples, and labeled ones, left out."""
+        measurement, beside = self._measurement, self._part.beside
+        arm = ComparedArm(
+            self._side.name,
+            replace(
+                measurement,
+                n_examples=measurement.n_examples - missing[0],
+                n_labeled=measurement.n_labeled - missing[1],
+                explanations=self.explanations.measured,
+            ),
+            costs=self._side.costs,
+            matched_rate=self._rate,
+        )
+        if beside is None:
+            return arm
+        effects = beside.effects(base, self._part.tally.result(), tail=tail)
+        return replace(
+            arm,
+            effects=_judged(effects, self._rate),
+            explanations=self.explanations.effects,
+            is_paired=beside.is_paired,
+            high_entropy=beside.least_sure.result(),
+            votes=beside.votes,
+            settled=beside.movers.settled,
+            unsettled=beside.movers.unsettled,
+        )
 
 
 def _judged(effects: dict[str, Effect], rate: MatchedRate | None) -> dict[str, Effect]:
@@ -347,13 +385,16 @@ def _judged(effects: dict[str, Effect], rate: MatchedRate | None) -> dict[str, E
     return effects | {"accuracy": plain}
 
 
-def _without(measurement: Measurement, n_examples: int, n_labeled: int) -> Measurement:
-    """A measurement whose tally lacks some of the source's examples, with as many as it has."""
-    return replace(
-        measurement,
-        n_examples=measurement.n_examples - n_examples,
-        n_labeled=measurement.n_labeled - n_labeled,
-    )
+def _notes_on_left_out(
+    sides: Sequence[Side], left_out: Sequence[tuple[int, SeedproofError]]
+) -> list[Message]:
+    """Return a note on each shard that is left out, whichever store is damaged."""
+    notes = []
+    for index, error in left_out:
+        for side in sides:
+            error = as_reason(error, side.source.location)  # noqa: PLW2901 - its paths, each in turn
+        notes.append(note_on_left_out(sides[0].source, index, error))
+    return notes
 
 
 def _n_missing(first: ShardSource, left_out: Sequence[int]) -> tuple[int, int]:
@@ -379,25 +420,25 @@ def _check_labels(sides: Sequence[Side]) -> None:
 
 
 def _whole(
-    task: CompareShard, files: Sequence[Location], progress: Progress | None
-) -> ComparedPart:
-    whole, n_shards = task.empty(), task.aligned.n_shards
+    task: CompareShard, folder: Location, engine: Engine | None, progress: Progress | None
+) -> tuple[ComparedPart, list[ExampleTable]]:
+    """Return what all examples give, and the table of each arm's examples."""
+    whole, sources = task.empty(), task.aligned.sources
+    places = [folder / f"{index}.parquet" for index in range(len(sources))]
     with ExitStack() as stack:
-        writers: list[pq.ParquetWriter] = []
-        opened = [stack.enter_context(file.open_write()) for file in files]
-        outcomes = SerialEngine().map(task, range(n_shards))
-        for index, part in enumerate(in_order(outcomes)):
+        sinks: list[HeldExamples | ExampleWriter] = []
+        if engine is None:
+            both = zip(sources, places, strict=True)
+            sinks = [stack.enter_context(examples_of(source, place)) for source, place in both]
+        parts = map_shards(task, task.aligned.n_shards, engine=engine, progress=progress)
+        for shard_idx, part in enumerate(parts):
             whole.merge(part)
-            if part.tables and not writers:
-                writers = [
-                    stack.enter_context(pq.ParquetWriter(file, rows.schema, compression="zstd"))
-                    for file, rows in zip(opened, part.tables, strict=True)
-                ]
-            for writer, rows in zip(writers if part.tables else (), part.tables, strict=True):
-                writer.write_table(rows)
-            if progress is not None:
-                progress(index + 1, n_shards)
-    return whole
+            for arm_idx, arm in enumerate(part.arms):
+                if isinstance(arm.rows, bytes):
+                    write_part(arm.rows, places[arm_idx], shard_idx)
+                elif arm.rows is not None:
+                    sinks[arm_idx].add(arm.rows)
+    return whole, [sink.table for sink in sinks] or [StoredExamples(place) for place in places]
 
 
 def _beside_gold(arms: Sequence[ComparedArm], gold: str | None) -> list[ComparedArm]:

@@ -1,18 +1,23 @@
 """The examples that an arm settles or unsettles most, with the votes of both sides."""
 
 from collections import Counter
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from seedproof.metrics.batch import Batch
-from seedproof.records.arrow import texts_to_arrow, to_arrow, to_numpy
+from seedproof.measurement.examples import ExampleRows
+from seedproof.measurement.tally import batch_of
+from seedproof.records.arrow import texts_to_arrow, to_arrow
 from seedproof.records.shards import Shard
 from seedproof.typing import IntArray
 
 N_KEPT = 10
 N_NAMED = 3
+
+# A shard, and what is known of its examples.
+Seen: TypeAlias = tuple[Shard, ExampleRows]
 
 
 class Movers:
@@ -22,13 +27,9 @@ class Movers:
         self.settled: pa.Table | None = None
         self.unsettled: pa.Table | None = None
 
-    def update(
-        self,
-        base: tuple[Shard, pa.Table, tuple[str, ...]],
-        arm: tuple[Shard, pa.Table, tuple[str, ...]],
-    ) -> None:
-        """Add the examples of one shard, with its rows and class names, as both sides have it."""
-        change = to_numpy(arm[1].column("flip_rate")) - to_numpy(base[1].column("flip_rate"))
+    def update(self, base: Seen, arm: Seen) -> None:
+        """Add the examples of one shard, as both sides see it."""
+        change = arm[1].columns["flip_rate"] - base[1].columns["flip_rate"]
         # Equal changes keep the order of the ids both ways, however examples are cut into shards.
         fallen, risen = (np.argsort(one, kind="stable")[:N_KEPT] for one in (change, -change))
         fallen, risen = fallen[change[fallen] < 0], risen[change[risen] > 0]
@@ -52,41 +53,31 @@ def _first(one: pa.Table | None, other: pa.Table | None, order: str) -> pa.Table
     return rows.take(pc.sort_indices(rows, sort_keys=keys)[:N_KEPT]).combine_chunks()
 
 
-def _rows(
-    base: tuple[Shard, pa.Table, tuple[str, ...]],
-    arm: tuple[Shard, pa.Table, tuple[str, ...]],
-    change: np.ndarray,
-    places: IntArray,
-) -> pa.Table:
-    indices = to_arrow(places)
-    before, after = (table.take(indices) for _, table, _ in (base, arm))
+def _rows(base: Seen, arm: Seen, change: np.ndarray, places: IntArray) -> pa.Table:
+    before, after = (rows.take(places) for _, rows in (base, arm))
     columns = {
-        "example": before.column("example"),
+        "example": before.ids,
         "change": to_arrow(change[places]),
         "votes_before": texts_to_arrow(_votes(base, places)),
         "votes_after": texts_to_arrow(_votes(arm, places)),
-        "entropy_before": before.column("label_entropy"),
-        "entropy_after": after.column("label_entropy"),
+        "entropy_before": to_arrow(before.columns["label_entropy"]),
+        "entropy_after": to_arrow(after.columns["label_entropy"]),
     }
-    if "label" in before.column_names:
-        columns["label"] = before.column("label")
-    if base[0].extras is not None:
-        extras = base[0].extras.take(indices)
+    if before.labels is not None:
+        columns["label"] = before.table().column("label")
+    if before.extras is not None:
+        extras = before.extras
         columns |= {n: extras.column(n) for n in extras.column_names if n not in columns}
     return pa.table(columns)
 
 
-def _votes(side: tuple[Shard, pa.Table, tuple[str, ...]], places: IntArray) -> list[str]:
+def _votes(side: Seen, places: IntArray) -> list[str]:
     """What the runs say of some examples, such as "positive (7), negative (3)"."""
-    shard, _, classes = side
+    shard, classes = side[0], side[1].classes
     if not len(places):
         return []
-    if shard.probs is not None:
-        predictions = Batch.from_probs(shard.probs[:, places]).predictions
-    else:
-        predictions = shard.predictions[:, places]  # type: ignore[index] # it has one of the two
     texts = []
-    for votes in predictions.T:
+    for votes in batch_of(shard.rows(places), len(classes)).predictions.T:
         counts = Counter(votes.tolist()).most_common()
         counts.sort(key=lambda pair: (-pair[1], pair[0]))
         parts = [f"{classes[index]} ({count})" for index, count in counts[:N_NAMED]]

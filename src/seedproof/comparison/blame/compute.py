@@ -9,13 +9,15 @@ import numpy as np
 from scipy.special import logit
 
 from seedproof.comparison.blame.shares import Shares, shares_of
+from seedproof.engines import Engine
 from seedproof.errors import InputError
+from seedproof.measurement.engines import map_shards
 from seedproof.measurement.tally import batches
 from seedproof.messages import Message
 from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
 from seedproof.seeds.sharing import NOTHING, Sharing
-from seedproof.typing import FloatArray, Progress
+from seedproof.typing import FloatArray, IntArray, Progress
 
 FORMAT = 1
 USEFUL_BLOCKS = 10
@@ -65,6 +67,7 @@ def blame_runs(
     source: ShardSource,
     seeds: Sequence[Mapping[str, int]],
     *,
+    engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> Blame:
     """Which share of the flips comes with each source of randomness.
@@ -73,7 +76,7 @@ def blame_runs(
     """
     sharing = Sharing(seeds)
     _check(sharing)
-    flips, squares = run_distances(source, progress=progress)
+    flips, squares = run_distances(source, engine=engine, progress=progress)
     shares = shares_of(flips, sharing)
     if shares is None:
         raise InputError(
@@ -92,7 +95,7 @@ def blame_runs(
 
 
 def run_distances(
-    source: ShardSource, *, progress: Progress | None = None
+    source: ShardSource, *, engine: Engine | None = None, progress: Progress | None = None
 ) -> tuple[FloatArray, FloatArray | None]:
     """How far apart every two runs are, in one pass; memory is of the order runs².
 
@@ -101,15 +104,29 @@ def run_distances(
     """
     shape = (len(source.runs), len(source.runs))
     flips, squares = np.zeros(shape, dtype=np.int64), np.zeros(shape)
-    for index in range(source.n_shards):
-        for batch in batches(source.shard(index), len(source.classes)):
-            flips += batch.disagreements
-            if source.kind is Kind.PROBS:
-                squares += squared_differences(_logits(batch.reference_probs))
-        if progress is not None:
-            progress(index + 1, source.n_shards)
+    parts = map_shards(ShardDistances(source), source.n_shards, engine=engine, progress=progress)
+    for more_flips, more_squares in parts:
+        flips += more_flips
+        squares += more_squares
     has_logits = source.kind is Kind.PROBS
     return flips / source.n_examples, squares / source.n_examples if has_logits else None
+
+
+@dataclass(frozen=True, eq=False)
+class ShardDistances:
+    """Sums over the examples of one shard; frozen, so that it can travel to another process."""
+
+    source: ShardSource
+
+    def __call__(self, index: int) -> tuple[IntArray, FloatArray]:
+        """Return disagreements and squared differences of logits, axes (runs, runs)."""
+        shape = (len(self.source.runs), len(self.source.runs))
+        flips, squares = np.zeros(shape, dtype=np.int64), np.zeros(shape)
+        for batch in batches(self.source.shard(index), len(self.source.classes)):
+            flips += batch.disagreements
+            if self.source.kind is Kind.PROBS:
+                squares += squared_differences(_logits(batch.reference_probs))
+        return flips, squares
 
 
 def _logits(probs: FloatArray) -> FloatArray:

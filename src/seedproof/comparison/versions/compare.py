@@ -5,13 +5,11 @@ One pass over the examples of both. Memory grows with runs, classes and slices, 
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from seedproof.comparison.aligned import Aligned
 from seedproof.comparison.versions.changes import Opponents, directed_flips, flips
@@ -23,7 +21,10 @@ from seedproof.comparison.versions.result import (
     GroupFigures,
     VersionComparison,
 )
+from seedproof.engines import Engine
 from seedproof.errors import TooFewRunsError
+from seedproof.measurement.engines import map_shards
+from seedproof.measurement.examples import ExampleWriter
 from seedproof.measurement.tally import batches
 from seedproof.messages import Message
 from seedproof.records.arrow import texts_to_arrow, to_arrow, to_numpy
@@ -58,6 +59,7 @@ def compare_versions(
     examples_file: Location,
     *,
     slices: Sequence[str] = (),
+    engine: Engine | None = None,
     progress: Progress | None = None,
     notes: tuple[Message, ...] = (),
 ) -> VersionComparison:
@@ -69,23 +71,33 @@ def compare_versions(
             n_runs=1,
         )
     aligned = Aligned(("the old version", "the new version"), (old, new))
-    names = {*old.classes, *new.classes}
-    union = tuple(canonical_order(sorted(names)))
-    tally = VersionTally((old, new), union, slices)
-    with ExitStack() as stack:
-        file = stack.enter_context(examples_file.open_write())
-        writer: pq.ParquetWriter | None = None
-        for index in range(aligned.n_shards):
-            first = aligned.shard(index)
-            rows = tally.update(first, aligned.beside(1, first))
-            if writer is None:
-                writer = stack.enter_context(
-                    pq.ParquetWriter(file, rows.schema, compression="zstd")
-                )
-            writer.write_table(rows)
-            if progress is not None:
-                progress(index + 1, aligned.n_shards)
-    return tally.result(examples_file, notes)
+    task = CompareVersions(aligned, tuple(slices))
+    whole = task.empty()
+    with ExampleWriter(examples_file) as writer:
+        parts = map_shards(task, aligned.n_shards, engine=engine, progress=progress)
+        for part, rows in parts:
+            whole.merge(part)
+            writer.write(rows)
+    return whole.result(examples_file, notes)
+
+
+@dataclass(frozen=True, eq=False)
+class CompareVersions:
+    """Compares one shard of two versions; frozen, so that it can travel to another process."""
+
+    aligned: Aligned
+    slices: tuple[str, ...]
+
+    def empty(self) -> "VersionTally":
+        """A tally without examples."""
+        old, new = self.aligned.sources
+        names = {*old.classes, *new.classes}
+        return VersionTally((old, new), tuple(canonical_order(sorted(names))), self.slices)
+
+    def __call__(self, index: int) -> tuple["VersionTally", pa.Table]:
+        """Partial results of shard `index`, and one row for each of its examples."""
+        tally, first = self.empty(), self.aligned.shard(index)
+        return tally, tally.update(first, self.aligned.beside(1, first))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,26 +125,28 @@ class VersionTally:
         classes: tuple[str, ...],
         slices: Sequence[str],
     ) -> None:
-        self._sources = sources
+        # Names alone: a tally travels, and sources may be large.
+        self._runs = tuple(source.runs for source in sources)
+        self._own_classes = tuple(source.classes for source in sources)
         self._classes = classes
         self._n_runs = {"old": len(sources[0].runs), "new": len(sources[1].runs)}
         self._is_labeled = any(source.n_labeled for source in sources)
-        self._groups = Groups(classes if self._is_labeled else (), slices)
-        self._sums: dict[str, GroupSums] = {}
-        self._cross = Cross(is_paired=False)
-        self._p_counts: Counter[int] = Counter()
-        self._kept: list[pa.Table] = []  # one, after the first shard
-        self._disagreements: IntArray = np.zeros((sum(self._n_runs.values()),) * 2, dtype=np.int64)
+        self.groups = Groups(classes if self._is_labeled else (), slices)
+        self.sums: dict[str, GroupSums] = {}
+        self.cross = Cross(is_paired=False)
+        self.p_counts: Counter[int] = Counter()
+        self.kept: list[pa.Table] = []  # one, after the first shard
+        self.disagreements: IntArray = np.zeros((sum(self._n_runs.values()),) * 2, dtype=np.int64)
 
     def update(self, old: Shard, new: Shard) -> pa.Table:
         """Add one shard of both versions; returns one row for each of its examples."""
         predictions = [
-            self._common(_predictions(shard, len(source.classes)), source)
-            for shard, source in zip((old, new), self._sources, strict=True)
+            self._common(_predictions(shard, len(classes)), classes)
+            for shard, classes in zip((old, new), self._own_classes, strict=True)
         ]
         labels = self._labels(old, new)
         extras = _extras(old, new)
-        codes = self._groups.codes(len(old), labels, extras)
+        codes = self.groups.codes(len(old), labels, extras)
         columns: dict[str, list[np.ndarray]] = {}
         size = max(64, CHUNK_VALUES // sum(self._n_runs.values()))
         for start in range(0, len(old), size):
@@ -146,18 +160,18 @@ class VersionTally:
         self._keep(table, found["is_tested"], predictions)
         return table
 
-    def _common(self, indices: IntArray, source: ShardSource) -> IntArray:
+    def _common(self, indices: IntArray, classes: tuple[str, ...]) -> IntArray:
         """Class indices of one version as indices into the classes of both."""
-        if source.classes == self._classes:
+        if classes == self._classes:
             return indices
         place = {name: i for i, name in enumerate(self._classes)}
-        known = [*(place[name] for name in source.classes), UNLABELED]
+        known = [*(place[name] for name in classes), UNLABELED]
         return np.array(known, dtype=np.int32)[indices]
 
     def _labels(self, old: Shard, new: Shard) -> IntArray | None:
-        for shard, source in zip((new, old), reversed(self._sources), strict=True):
+        for shard, classes in zip((new, old), reversed(self._own_classes), strict=True):
             if shard.labels is not None:
-                return self._common(shard.labels, source)
+                return self._common(shard.labels, classes)
         return None
 
     def _add(self, chunk: _Chunk) -> dict[str, np.ndarray]:
@@ -166,17 +180,17 @@ class VersionTally:
         contested = np.flatnonzero((pooled != pooled[0]).any(axis=0))
         old, new = chunk.old[:, contested], chunk.new[:, contested]
         opponents = Opponents.count(old, new)
-        self._disagreements += opponents.disagreements
+        self.disagreements += opponents.disagreements
         changes = flips(opponents)
-        self._cross.n_examples += chunk.old.shape[1]
+        self.cross.n_examples += chunk.old.shape[1]
         if "flip_rate_old" in changes and "flip_rate_new" in changes:
             both = changes["flip_rate_old"].whole @ changes["flip_rate_new"].whole
-            self._cross.products += float(both)
-        members = self._groups.members(chunk.codes[:, contested])
+            self.cross.products += float(both)
+        members = self.groups.members(chunk.codes[:, contested])
         for name, change in changes.items():
-            self._sums.setdefault(name, GroupSums()).update(change, members)
+            self.sums.setdefault(name, GroupSums()).update(change, members)
         tested = examine_votes(old, new, opponents.agreement)
-        self._p_counts += tested.counts
+        self.p_counts += tested.counts
         of_examples = {
             "flip_rate": _filled(chunk, contested, changes["flip_rate"].whole, 0.0),
             "p_value": _filled(chunk, contested, tested.p_values, 1.0),
@@ -197,14 +211,14 @@ class VersionTally:
         is_known = gold != UNLABELED
         places = contested[is_known[contested]]
         right = [np.equal(runs[:, places], gold[places]).T for runs in (chunk.old, chunk.new)]
-        members = self._groups.members(chunk.codes[:, places])
+        members = self.groups.members(chunk.codes[:, places])
         for name, change in directed_flips(*right).items():
-            self._sums.setdefault(name, GroupSums()).update(change, members)
+            self.sums.setdefault(name, GroupSums()).update(change, members)
         all_right = is_known & (chunk.old[0] == gold)
         all_right[contested] = False
-        counts = self._groups.count(chunk.codes[:, all_right])
+        counts = self.groups.count(chunk.codes[:, all_right])
         for name in ACCURACIES:
-            self._sums[name].add_ones(counts)
+            self.sums[name].add_ones(counts)
         return {
             f"correct_share_{side}": np.where(is_known, (runs == gold).mean(axis=0), np.nan)
             for side, runs in (("old", chunk.old), ("new", chunk.new))
@@ -245,66 +259,75 @@ class VersionTally:
             flat = to_arrow(runs[:, chosen].T.ravel(), np.int32)
             votes = pa.ListArray.from_arrays(to_arrow(ends, np.int32), flat)
             rows = rows.append_column(f"{side}_predictions", votes)
-        known = pa.concat_tables([*self._kept, rows])
-        self._kept = [known.take(to_arrow(_smallest(known))).combine_chunks()]
+        self.kept = [rows.combine_chunks()]
+
+    def merge(self, other: "VersionTally") -> None:
+        """Add the examples of the shards that follow."""
+        places = self.groups.merge(other.groups)
+        for name, sums in other.sums.items():
+            self.sums.setdefault(name, GroupSums()).merge(sums, places)
+        self.cross.merge(other.cross)
+        self.p_counts += other.p_counts
+        self.disagreements += other.disagreements
+        rows = pa.concat_tables([*self.kept, *other.kept])
+        self.kept = [rows.take(to_arrow(_smallest(rows))).combine_chunks()]
 
     def result(self, examples_file: Location, notes: tuple[Message, ...]) -> VersionComparison:
         """Everything, once all shards were added."""
-        found = discover(self._p_counts, n_old=self._n_runs["old"], n_new=self._n_runs["new"])
+        found = discover(self.p_counts, n_old=self._n_runs["old"], n_new=self._n_runs["new"])
         parts = list(self._parts())
         return VersionComparison(
-            old_runs=self._sources[0].runs,
-            new_runs=self._sources[1].runs,
+            old_runs=self._runs[0],
+            new_runs=self._runs[1],
             classes=self._classes,
             whole=parts[0][1],
             by_class=tuple(part for kind, part in parts if kind == "class"),
             slices={
                 column: tuple(part for kind, part in parts if kind == f"slice {column}")
-                for column in self._groups.slices
+                for column in self.groups.slices
             },
             exchange=self._exchange(),
             discoveries=found,
-            unexplained=self._unexplained(found, pa.concat_tables(self._kept)),
+            unexplained=self._unexplained(found, pa.concat_tables(self.kept)),
             examples_file=examples_file,
-            notes=(*notes, *self._groups.notes),
+            notes=(*notes, *self.groups.notes),
             steadiness=self._steadiness(),
         )
 
     def _steadiness(self) -> Effect | None:
         """Return what the new version changes in the flip rate, as comparing arms would."""
         names = ("flip_rate_old", "flip_rate_new")
-        if any(name not in self._sums for name in names):
+        if any(name not in self.sums for name in names):
             return None
-        n_examples = self._cross.n_examples
+        n_examples = self.cross.n_examples
         old, new = (
-            self._sums[name].group(WHOLE, n_examples, self._n_runs).statistic(name)
-            for name in names
+            self.sums[name].group(WHOLE, n_examples, self._n_runs).statistic(name) for name in names
         )
-        cross = self._cross
+        cross = self.cross
         return compared("flip_rate", old, new, cross=cross, is_paired=False, tail=TAIL)
 
     def _exchange(self) -> Exchange:
         n_old, n_new = self._n_runs.values()
         # Its own generator: the same predictions give the same bytes.
         rng = np.random.default_rng(0)
-        p_value = exchange_p_value(self._disagreements, n_old, rng=rng)
+        p_value = exchange_p_value(self.disagreements, n_old, rng=rng)
         return Exchange(p_value, least_exchange_p_value(n_old, n_new))
 
     def _parts(self) -> Iterator[tuple[str, GroupFigures]]:
         """Every group that has an example, with its figures."""
-        groups = self._groups
+        groups = self.groups
         sizes = Counter(kind for kind, _, index in groups.listed() if groups.n_examples[index])
         for kind, name, index in groups.listed():
             n_examples, n_labeled = int(groups.n_examples[index]), int(groups.n_labeled[index])
             if not n_examples:
                 continue
             figures = {}
-            for figure, sums in self._sums.items():
+            for figure, sums in self.sums.items():
                 n = n_examples if figure.startswith("flip_rate") else n_labeled
                 if not n:
                     continue
                 figures[figure] = sums.group(index, n, self._n_runs).estimate(figure)
-            mean = self._sums["flip_rate_beyond"].group(index, n_examples, self._n_runs)
+            mean = self.sums["flip_rate_beyond"].group(index, n_examples, self._n_runs)
             # All groups of a kind hold together. One example on which runs happen to be of one mind
             # has no width at all; its exact test says what it is worth.
             beyond = mean.difference(TAIL / sizes[kind]) if n_examples > 1 else Estimate(mean.value)
@@ -313,7 +336,7 @@ class VersionTally:
 
     def _unexplained(self, found: Discoveries, kept: pa.Table) -> pa.Table:
         n_runs = self._n_runs
-        rates = adjusted(self._p_counts, n_old=n_runs["old"], n_new=n_runs["new"])
+        rates = adjusted(self.p_counts, n_old=n_runs["old"], n_new=n_runs["new"])
         least = -1.0 if found.threshold is None else found.threshold
         rows = kept.filter(pc.less_equal(kept.column("p_value"), to_arrow([least])[0]))
         q_values = [rates[p_value] for p_value in rows.column("p_value").to_pylist()]

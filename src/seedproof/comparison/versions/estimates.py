@@ -6,16 +6,19 @@ two variances are added, and what drawing examples adds is counted once.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from seedproof.comparison.versions.changes import Change
+from seedproof.comparison.versions.groups import added
 from seedproof.metrics.statistic import MeanOverExamples
 from seedproof.stats.effect import Contrast
 from seedproof.stats.intervals import TAIL, Estimate, estimate, jackknife_variance
 from seedproof.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 # Deleting one of two runs leaves no pair.
 RUNS_FOR_SPREAD = 3
@@ -32,7 +35,7 @@ class GroupSums:
     def __init__(self) -> None:
         self.totals: dict[str, FloatArray] = {}
 
-    def update(self, change: Change, members: csr_array) -> None:
+    def update(self, change: Change, members: "csr_array") -> None:
         """Add examples, whose groups are the rows of `members`, axes (groups, examples)."""
         parts = {
             "total": change.whole,
@@ -48,6 +51,11 @@ class GroupSums:
             if values is not None:
                 self._add(name, members @ values)
 
+    def merge(self, other: "GroupSums", places: IntArray) -> None:
+        """Add other examples, whose groups have these indices here."""
+        for name, values in other.totals.items():
+            self._add(name, values, places)
+
     def add_ones(self, counts: IntArray) -> None:
         """Add so many examples to each group whose quantity is 1 with and without any run."""
         for name, known in self.totals.items():
@@ -56,12 +64,11 @@ class GroupSums:
             elif name in {"old", "new"}:
                 self._add(name, np.repeat(counts[:, None], known.shape[1], axis=1))
 
-    def _add(self, name: str, found: FloatArray) -> None:
+    def _add(self, name: str, found: FloatArray, places: IntArray | None = None) -> None:
         known = self.totals.get(name)
-        if known is not None and len(known) < len(found):  # groups turn up as examples do
-            missing = np.zeros((len(found) - len(known), *known.shape[1:]))
-            known = np.concatenate([known, missing])
-        self.totals[name] = found if known is None else known + found
+        if known is None:
+            known = np.zeros((0, *found.shape[1:]))
+        self.totals[name] = added(known, found, places)
 
     def group(self, index: int, n_examples: int, n_runs: Mapping[str, int]) -> "GroupMean":
         """One group's mean, of so many examples, and what its interval is made of."""

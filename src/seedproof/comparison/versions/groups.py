@@ -1,21 +1,26 @@
 """Which examples belong together: all of them, those of one gold class, those of one slice."""
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
-from scipy.sparse import csr_array
 
 from seedproof.errors import ColumnError
 from seedproof.messages import Message
 from seedproof.records.arrow import to_numpy
 from seedproof.records.schema import UNLABELED
-from seedproof.typing import IntArray
+from seedproof.typing import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 # Figures by class or slice take memory for each of them; more than this nobody reads.
 MAX_GROUPS = 1000
 NOWHERE = -1
 NO_VALUE = "(none)"
+
+Sums = TypeVar("Sums", IntArray, FloatArray)
 
 
 class Groups:
@@ -42,7 +47,7 @@ class Groups:
             classes = ()
         self._n_classes = len(classes)
         self._names: list[tuple[str, str]] = [("all", "all"), *(("class", c) for c in classes)]
-        self._places: dict[tuple[str, str | None], int] = {}
+        self.seen: dict[tuple[str, str | None], int] = {}
         self.n_examples: IntArray = np.zeros(len(self._names), dtype=np.int64)
         self.n_labeled: IntArray = self.n_examples.copy()
 
@@ -59,9 +64,17 @@ class Groups:
                 found.append(np.where(is_known, labels + 1, NOWHERE))
         found += [self._slice(column, extras) for column in self.slices]
         codes = np.stack(found)
-        self.n_examples = _added(self.n_examples, self.count(codes))
-        self.n_labeled = _added(self.n_labeled, self.count(codes[:, is_known]))
+        self.n_examples = added(self.n_examples, self.count(codes))
+        self.n_labeled = added(self.n_labeled, self.count(codes[:, is_known]))
         return codes
+
+    def merge(self, other: "Groups") -> IntArray:
+        """Add other examples; returns the indices that their groups have here."""
+        found = [self._place(column, value) for column, value in other.seen]
+        places = np.array([*range(self._n_classes + 1), *found], dtype=np.int64)
+        self.n_examples = added(self.n_examples, other.n_examples, places)
+        self.n_labeled = added(self.n_labeled, other.n_labeled, places)
+        return places
 
     def _slice(self, column: str, extras: pa.Table | None) -> IntArray:
         carried = () if extras is None else extras.column_names
@@ -81,24 +94,26 @@ class Groups:
     def _place(self, column: str, value: object) -> int:
         name = None if value is None else str(value)
         key = (column, name)
-        if key not in self._places:
-            if sum(one == column for one, _ in self._places) == MAX_GROUPS:
+        if key not in self.seen:
+            if sum(one == column for one, _ in self.seen) == MAX_GROUPS:
                 raise ColumnError(
                     "The column {column!r} has more than {at_most:,} different values. "
                     "Slice by a coarser one.",
                     column=column,
                     at_most=MAX_GROUPS,
                 )
-            self._places[key] = len(self._names)
+            self.seen[key] = len(self._names)
             self._names.append((f"slice {column}", NO_VALUE if name is None else name))
-        return self._places[key]
+        return self.seen[key]
 
     def count(self, codes: IntArray) -> IntArray:
         """How many examples of each group there are among these."""
         return np.bincount(codes[codes != NOWHERE], minlength=len(self._names))
 
-    def members(self, codes: IntArray) -> csr_array:
+    def members(self, codes: IntArray) -> "csr_array":
         """Who belongs where: ones and zeros, axes (groups, examples)."""
+        from scipy.sparse import csr_array  # slow to load, and comparing arms needs none of it
+
         kinds, examples = np.nonzero(codes != NOWHERE)
         groups = codes[kinds, examples]
         shape = (len(self._names), codes.shape[1])
@@ -113,8 +128,14 @@ class Groups:
         yield from ((*self._names[i], i) for i in sorted(rest, key=self._names.__getitem__))
 
 
-def _added(known: IntArray, found: IntArray) -> IntArray:
-    """Counts of all groups, of which `found` may have more."""
-    whole = found.copy()
-    whole[: len(known)] += known
+def added(known: Sums, found: Sums, places: IntArray | None = None) -> Sums:
+    """Return sums of all groups, of which each side may have more; rows are groups.
+
+    Those of `found` have the indices `places` here; their own if omitted.
+    """
+    places = np.arange(len(found)) if places is None else places[: len(found)]
+    n_groups = max(len(known), int(places.max(initial=-1)) + 1)
+    whole = np.zeros((n_groups, *known.shape[1:]), dtype=known.dtype)
+    whole[: len(known)] = known
+    whole[places] += found
     return whole

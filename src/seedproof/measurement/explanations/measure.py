@@ -7,8 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from seedproof.engines import Engine, SerialEngine, in_order
+from seedproof.engines import Engine
 from seedproof.errors import EmptyInputError
+from seedproof.measurement.engines import map_shards
 from seedproof.measurement.explanations.curves import MAX_CURVES, CurveSums
 from seedproof.measurement.explanations.predicted import PredictionWalk, followed_classes
 from seedproof.measurement.explanations.result import ExplanationMeasurement
@@ -168,11 +169,11 @@ def measure_explanations(
 ) -> ExplanationMeasurement:
     """How far the explanations of an arm's runs are apart, in one pass."""
     tally = ExplanationTally(source, predictions)
-    outcomes = (engine or SerialEngine()).map(MeasureExplanations(source), range(source.n_shards))
-    for index, part in enumerate(in_order(outcomes)):
+    parts = map_shards(
+        MeasureExplanations(source), source.n_shards, engine=engine, progress=progress
+    )
+    for index, part in enumerate(parts):
         tally.add(index, part)
-        if progress is not None:
-            progress(index + 1, source.n_shards)
     return tally.result()
 
 

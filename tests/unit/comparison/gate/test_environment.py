@@ -5,6 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from seedproof.comparison.gate.environment import Environment, examples_digest
+from seedproof.measurement.examples import StoredExamples
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
 
@@ -85,7 +86,7 @@ def written(folder, name, ids, labels, **options):
     """A table of examples."""
     table = pa.table({"example": ids, "label": labels, "flip_rate": [0.5] * len(ids)})
     pq.write_table(table, folder / name, **options)
-    return examples_digest(Location.of(folder / name))
+    return examples_digest(StoredExamples(Location.of(folder / name)))
 
 
 def test_digest_ignores_how_rows_were_cut(tmp_path):
