@@ -16,19 +16,7 @@ TOKENS = "tokens"
 
 @dataclass(frozen=True)
 class ReasonRow:
-    """One figure of explanations.
-
-    Args:
-        name: The metric's name.
-        title: What people read.
-        value: Between two runs.
-        interval: Its interval, or nothing.
-        over: What the interval is over.
-        floor: The same between two draws of one run, as far as it is known.
-        bare_floor: The same without its interval.
-        better: Which direction is better.
-        card: What it means.
-    """
+    """One figure of explanations; the floor is that between two draws of one run."""
 
     name: str
     title: str
@@ -43,19 +31,7 @@ class ReasonRow:
 
 @dataclass(frozen=True)
 class Reasons:
-    """The explanations by one method.
-
-    Args:
-        method: Its name in the records.
-        title: What people read.
-        n_examples: How many examples were explained.
-        rows: Every figure.
-        floor: What is known of the explainer's own noise.
-        has_floor: Whether that noise was measured.
-        heat_maps: The texts that show what it means; none unless they were asked for.
-        has_signs: Whether scores have signs, which the figures leave out.
-        notes: How the records were read.
-    """
+    """The explanations by one method."""
 
     method: str
     title: str
