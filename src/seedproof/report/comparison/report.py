@@ -11,9 +11,8 @@ from rich.console import RenderableType
 from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.errors import UnknownNameError
 from seedproof.report.comparison.figures import build_figures
-from seedproof.report.comparison.overview import build_overview
 from seedproof.report.comparison.text import render
-from seedproof.report.comparison.view import ComparisonView, build_view
+from seedproof.report.comparison.view import ComparisonView, build_overview, build_view
 from seedproof.report.figures import Figure
 from seedproof.report.overview import Overview
 from seedproof.report.result import Result
@@ -159,18 +158,14 @@ class ComparisonReport(HoldsScratch, Result):
         return render_page(self.comparison, show=show, command=command)
 
     def _records(self) -> list[dict[str, Any]]:
+        base = self.baseline.measurement
         rows = []
         for arm in self.arms:
-            base, own = self.baseline.measurement, arm.measurement
+            own = arm.measurement
             parts = [("", arm.effects, base.metrics, own.metrics)]
             parts += [
-                (
-                    method,
-                    effects,
-                    base.explanations[method].metrics,
-                    own.explanations[method].metrics,
-                )
-                for method, effects in arm.explanations.items()
+                (name, effects, base.explanations[name].metrics, own.explanations[name].metrics)
+                for name, effects in arm.explanations.items()
             ]
             rows += [
                 {
