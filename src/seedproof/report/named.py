@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TypeVar, overload
 
 from seedproof.errors import UnknownNameError
@@ -12,6 +13,8 @@ from seedproof.stats.intervals import Estimate
 
 V = TypeVar("V")
 T = TypeVar("T")
+# What makes two estimates equal.
+FIGURES = attrgetter("value", "low", "high", "over")
 
 
 class ByName(Mapping[str, V]):
@@ -70,16 +73,15 @@ class WrittenEstimate(Estimate):
         cls, estimate: Estimate, unit: Unit, *, is_difference: bool = False
     ) -> "WrittenEstimate":
         """Return an estimate with its unit."""
-        ends = estimate.low, estimate.high
-        return cls(estimate.value, *ends, estimate.over, unit, is_difference)
+        return cls(*FIGURES(estimate), unit, is_difference)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Estimate):
             return NotImplemented
-        return _figures(self) == _figures(other)
+        return bool(FIGURES(self) == FIGURES(other))
 
     def __hash__(self) -> int:
-        return hash(_figures(self))
+        return hash(FIGURES(self))
 
     def __str__(self) -> str:
         text = bracketed(self, self.unit)
@@ -89,7 +91,3 @@ class WrittenEstimate(Estimate):
                 text += f" [{signless(self.low)}, {signless(self.high)}]"
         text = text.replace(NO_BREAK, " ")
         return text if self.over is None else f"{text} over {self.over}"
-
-
-def _figures(estimate: Estimate) -> tuple[float, float | None, float | None, str | None]:
-    return estimate.value, estimate.low, estimate.high, estimate.over
