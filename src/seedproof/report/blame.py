@@ -13,7 +13,7 @@ from seedproof.comparison.blame.shares import LEAST_BLOCKS, Share, Shares
 from seedproof.messages import Message, Sentences, printable
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, intervals
-from seedproof.report.numbers import MINUS, NO_BREAK, WithUnit
+from seedproof.report.numbers import MINUS, NO_BREAK, WithUnit, in_brackets
 from seedproof.report.overview import Overview, Section, TextTable, key_figure
 from seedproof.report.result import Result, refuse_columns
 from seedproof.report.text import Prose, bare_table
@@ -87,12 +87,8 @@ class BlameReport(Result):
     _page_file = "blame.html"
     _json_file = "blame.json"
     _columns: ClassVar = {
-        "of": pa.string(),
-        "source": pa.string(),
-        "share": pa.string(),
-        "value": pa.float64(),
-        "low": pa.float64(),
-        "high": pa.float64(),
+        **dict.fromkeys(("of", "source", "share"), pa.string()),
+        **dict.fromkeys(("value", "low", "high"), pa.float64()),
         "is_resolved": pa.bool_(),
     }
 
@@ -280,10 +276,8 @@ class WrittenShare:
     def __str__(self) -> str:
         if self.share is None:
             return "an unknown share"
-        text = f"{_percent(self.share.value)}{NO_BREAK}%"
-        if self.share.low is None or self.share.high is None:
-            return text
-        return f"{text} [{_percent(self.share.low)}, {_percent(self.share.high)}]"
+        ends = in_brackets(_estimate(self.share), _percent)
+        return f"{_percent(self.share.value)}{NO_BREAK}%{ends}"
 
 
 def _percent(share: float) -> str:

@@ -23,6 +23,7 @@ from seedproof.report.numbers import (
     NO_BREAK,
     SAME_DECIMALS,
     WithUnit,
+    in_brackets,
     number_format,
     sign,
     with_minus,
@@ -196,13 +197,9 @@ class NearLimit:
     limit: float
 
     def __str__(self) -> str:
-        text = self._written(self.estimate.value)
-        if self.unit != "ratio":
-            text += sign(self.unit)
-        if self.estimate.low is None or self.estimate.high is None:
-            return text
-        low, high = (self._written(end) for end in (self.estimate.low, self.estimate.high))
-        return f"{text} [{low}, {high}]"
+        unit = "" if self.unit == "ratio" else sign(self.unit)
+        ends = in_brackets(self.estimate, self._written)
+        return f"{self._written(self.estimate.value)}{unit}{ends}"
 
     def _written(self, value: float) -> str:
         factor = 100 if self.unit in {"percent", "points"} else 1

@@ -8,7 +8,7 @@ from typing import TypeVar, overload
 
 from seedproof.errors import UnknownNameError
 from seedproof.metrics.card import Unit
-from seedproof.report.numbers import NO_BREAK, bracketed, sign, signless
+from seedproof.report.numbers import NO_BREAK, bracketed, in_brackets, sign, signless
 from seedproof.stats.intervals import Estimate
 
 V = TypeVar("V")
@@ -86,8 +86,6 @@ class WrittenEstimate(Estimate):
     def __str__(self) -> str:
         text = bracketed(self, self.unit)
         if self.is_difference:
-            text = signless(self.value) + sign("points")
-            if self.low is not None and self.high is not None:
-                text += f" [{signless(self.low)}, {signless(self.high)}]"
+            text = signless(self.value) + sign("points") + in_brackets(self, signless)
         text = text.replace(NO_BREAK, " ")
         return text if self.over is None else f"{text} over {self.over}"

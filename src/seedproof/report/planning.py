@@ -112,15 +112,10 @@ class Plan(Result):
     _page_file = "plan.html"
     _json_file = "plan.json"
     _columns: ClassVar = {
-        "question": pa.string(),
-        "kind": pa.string(),
-        "effect": pa.float64(),
-        "given": pa.float64(),
-        "n_seeds": pa.int64(),
-        "n_seeds_low": pa.int64(),
-        "n_seeds_high": pa.int64(),
-        "observed": pa.float64(),
-        "detectable": pa.float64(),
+        **dict.fromkeys(("question", "kind"), pa.string()),
+        **dict.fromkeys(("effect", "given"), pa.float64()),
+        **dict.fromkeys(("n_seeds", "n_seeds_low", "n_seeds_high"), pa.int64()),
+        **dict.fromkeys(("observed", "detectable"), pa.float64()),
     }
 
     def summary(self) -> dict[str, Any]:

@@ -41,15 +41,10 @@ class ComparisonReport(HoldsScratch, Result):
     _page_file = "comparison.html"
     _json_file = "comparison.json"
     _columns: ClassVar = {
-        "arm": pa.string(),
-        "method": pa.string(),
-        "metric": pa.string(),
-        "baseline_value": pa.float64(),
-        "arm_value": pa.float64(),
+        **dict.fromkeys(("arm", "method", "metric"), pa.string()),
+        **dict.fromkeys(("baseline_value", "arm_value"), pa.float64()),
         "scale": pa.string(),
-        "effect": pa.float64(),
-        "low": pa.float64(),
-        "high": pa.float64(),
+        **dict.fromkeys(("effect", "low", "high"), pa.float64()),
         "over": pa.string(),
         "detectable": pa.float64(),
         "verdict": pa.string(),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.result import Measurement
 from seedproof.metrics.card import card
-from seedproof.report.numbers import WithUnit, bracketed, number, sign
+from seedproof.report.numbers import WithUnit, bracketed, in_brackets, number, sign
 from seedproof.report.reasons.heat import HeatMap, has_signs, heat_maps
 from seedproof.report.reasons.words import is_computed, named, on_floor
 from seedproof.stats.intervals import Estimate
@@ -64,9 +64,6 @@ def build_reasons(measurement: Measurement, *, with_texts: bool) -> tuple[Reason
 
 def _row(name: str, value: Estimate, found: ExplanationMeasurement) -> ReasonRow:
     about = card(name)
-    interval = ""
-    if value.low is not None and value.high is not None:
-        interval = f"[{number(value.low, about.unit)}, {number(value.high, about.unit)}]"
     floor = bare_floor = "no noise" if is_computed(found.method) else "unknown"
     if found.noise is not None:
         floor = bracketed(found.noise[name], about.unit)
@@ -75,7 +72,7 @@ def _row(name: str, value: Estimate, found: ExplanationMeasurement) -> ReasonRow
         name=name,
         title=about.title,
         value=number(value.value, about.unit) + sign(about.unit),
-        interval=interval,
+        interval=in_brackets(value, lambda end: number(end, about.unit)).strip(),
         over=value.over or "",
         floor=floor,
         bare_floor=bare_floor,

@@ -9,7 +9,7 @@ from seedproof.comparison.versions.result import GroupFigures, VersionComparison
 from seedproof.messages import Message, Sentences, printable
 from seedproof.report.comparison.amounts import change, ends
 from seedproof.report.comparison.text import shortened
-from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit, signless
+from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit, in_brackets, signless
 from seedproof.report.text import MAX_CELL
 from seedproof.stats.intervals import TAIL, Estimate
 
@@ -78,8 +78,9 @@ class Points:
     estimate: Estimate
 
     def __str__(self) -> str:
-        text = f"{signless(self.estimate.value)}{NO_BREAK}points"
-        return f"{text} {interval(self.estimate)}".rstrip(" ")
+        return (
+            f"{signless(self.estimate.value)}{NO_BREAK}points{in_brackets(self.estimate, signless)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -96,9 +97,7 @@ class PValue:
 
 def interval(value: Estimate) -> str:
     """Return an interval in percent or points, such as "[−0.1, 1.5]"; nothing without one."""
-    if value.low is None or value.high is None:
-        return ""
-    return f"[{signless(value.low)}, {signless(value.high)}]"
+    return in_brackets(value, signless).strip()
 
 
 def title(comparison: VersionComparison) -> Message:
