@@ -89,6 +89,17 @@ class Message:
         return f"Message({self.code!r}{fields})"
 
 
+class Sentences:
+    """Templates by the codes of their messages: called with a code and fields, it gives one."""
+
+    def __init__(self, templates: Mapping[str, str]) -> None:
+        self._templates = templates
+
+    def __call__(self, code: str, /, **fields: object) -> Message:
+        """Return a message."""
+        return Message(code, self._templates[code], **fields)
+
+
 def recorded(text: str) -> Message:
     """Return a message of which only the text is left, such as one that was read from a file."""
     return Message("recorded", "{text}", text=text)

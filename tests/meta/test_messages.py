@@ -26,11 +26,34 @@ each_file = pytest.mark.parametrize("path", FILES, ids=lambda path: "/".join(pat
 
 def calls(source):
     """Yield each call of an error or a message, with its template."""
-    for node in ast.walk(ast.parse(source)):
+    tree = ast.parse(source)
+    sentences = listed(tree)
+    for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = getattr(node.func, "id", None) or getattr(node.func, "attr", None)
             if name in PLACES and len(node.args) > PLACES[name]:
                 yield node, node.args[PLACES[name]]
+            elif name == "_say":
+                yield from ((node, sentences[code]) for code in codes(node.args[0]))
+
+
+def listed(tree):
+    """Return the templates of `SENTENCES`, by their codes."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "SENTENCES":
+            pairs = zip(node.value.keys, node.value.values, strict=True)
+            return {key.value: value for key, value in pairs}
+    return {}
+
+
+def codes(node):
+    """Return the codes that are written out: one, or two of which one is said."""
+    match node:
+        case ast.Constant(value=code):
+            return [code]
+        case ast.IfExp(body=body, orelse=orelse):
+            return codes(body) + codes(orelse)
+    return []
 
 
 def written(node):
@@ -58,11 +81,12 @@ def problems(source):
     """Yield line and placeholder of each template that cannot be rendered with its fields."""
     for call, template in calls(source):
         fields = {keyword.arg for keyword in call.keywords}
+        is_listed = getattr(call.func, "id", "") == "_say"
         # Without fields the template is the text; what ** brings shows when it runs.
-        if fields and None not in fields:
+        if (fields or is_listed) and None not in fields:
             names = without_field(written(template), fields)
             yield from ((call.lineno, name) for name in names)
-        if call.args[-1] is not template:
+        if call.args[-1] is not template and not is_listed:
             yield call.lineno, ast.unparse(call.args[-1])
 
 
@@ -88,6 +112,8 @@ def f_strings(source):
         'raise OptionError("No arm {arm!r}." + advice, name=arm)',
         'raise OptionError("No {arm}." if is_one else "No {arms}.", arm=arm)',
         'Message("no-arm", "No arm {arm!r}.", name=arm)',
+        'SENTENCES = {"no-arm": "No arm {arm!r}."}\n_say("no-arm", name=arm)',
+        'SENTENCES = {"one": "One.", "arm": "No {arm!r}."}\n_say("one" if x else "arm", name=arm)',
     ],
 )
 def test_placeholder_without_field_is_found(source):

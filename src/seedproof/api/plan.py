@@ -10,8 +10,7 @@ from seedproof.comparison.planning.pilot import Pilot, pilot_of
 from seedproof.errors import OptionError
 from seedproof.predictions.options import LoadOptions, check_options
 from seedproof.predictions.predictions import Loadable
-from seedproof.report.planning import Plan
-from seedproof.report.planning_text import Figures
+from seedproof.report.planning import Figures, Plan
 from seedproof.report.report import Report
 from seedproof.report.result import Result
 from seedproof.stats.effect import POWER

@@ -23,6 +23,7 @@ from seedproof.report.numbers import (
     NO_BREAK,
     SAME_DECIMALS,
     WithUnit,
+    in_brackets,
     number_format,
     sign,
     with_minus,
@@ -37,30 +38,50 @@ SIGNS: Mapping[Outcome, str] = {"pass": "✅", "fail": "❌", "investigate": "�
 BETTER_RUNS: Mapping[int, int] = {MEAN_FROM: 5, SPREAD_FROM: 10}
 # Marks that Markdown or HTML give a meaning to.
 _MARKS = re.compile(r"([\\`*_\[\]|~#!@])")
+ONE_RULE: Mapping[Outcome, str] = {
+    "pass": "Pass: the rule holds.",
+    "fail": "Fail: the rule is broken.",
+    "investigate": "Investigate: the rule is open.",
+}
+# How a metric stands to its limit, or to its baseline: a code and words.
+TO_LIMIT: Mapping[Outcome, tuple[str, str]] = {
+    "pass": ("within-limit", "is {limit}"),
+    "fail": ("beyond-limit", "is not {limit}"),
+    "investigate": ("limit-open", "may or may not be {limit}"),
+}
+STRADDLED = ("limit-straddled", "straddles its limit, {limit}")
+TO_BASELINE: Mapping[Outcome, tuple[str, str]] = {
+    "pass": ("no-worse", "is no worse ({limit})"),
+    "fail": ("worse", "is worse ({limit})"),
+    "investigate": ("maybe-worse", "may be worse ({limit})"),
+}
+# What to do, by why a rule is open; `{where}` becomes " on each side" of a comparison.
+ADVICE = {
+    "more runs": "About {more_runs} more {runs}{where} would settle it, if the value stays.",
+    "too near": "It is too near the limit: more than {most_runs} runs would be needed. Decide by "
+    "hand, or change the limit.",
+    "too few examples": "No number of runs would settle it: there are too few examples.",
+    "too few runs": "Make at least {least_runs} runs{where}, better {better_runs}.",
+    "unlike numbers of runs": "Give both sides the same number of runs: it grows with them.",
+    "no interval": "It has no interval here, as where one run makes all of the spread: add runs.",
+}
 
 
 def headline(result: GateResult) -> Message:
-    """The verdict in one sentence, and how many runs it is from."""
+    """Return the verdict in one sentence, and how many runs it is from."""
     outcomes = [check.outcome for check in result.checks]
     n_rules = len(outcomes)
     n_failed, n_open = outcomes.count("fail"), outcomes.count("investigate")
     is_open = f"{{n_open}} {'is' if n_open == 1 else 'are'} open"
-    if n_rules == 1:
-        words = {
-            "pass": "Pass: the rule holds.",
-            "fail": "Fail: the rule is broken.",
-            "investigate": "Investigate: the rule is open.",
-        }[result.outcome]
-    elif result.outcome == "pass":
-        words = "Pass: all {n_rules} rules hold."
-    elif result.outcome == "investigate":
-        words = f"Investigate: of {{n_rules}} rules, {is_open}; none is broken."
-    else:
-        broken = f"{{n_failed}} {'is' if n_failed == 1 else 'are'} broken"
-        words = f"Fail: of {{n_rules}} rules, {broken}{f' and {is_open}' if n_open else ''}."
+    broken = f"{{n_failed}} {'is' if n_failed == 1 else 'are'} broken"
+    words = {
+        "pass": "Pass: all {n_rules} rules hold.",
+        "fail": f"Fail: of {{n_rules}} rules, {broken}{f' and {is_open}' if n_open else ''}.",
+        "investigate": f"Investigate: of {{n_rules}} rules, {is_open}; none is broken.",
+    }
     return Message(
         result.outcome,
-        f"{words} Judged from {{n_runs}} runs.",
+        f"{(ONE_RULE if n_rules == 1 else words)[result.outcome]} Judged from {{n_runs}} runs.",
         n_rules=n_rules,
         n_failed=n_failed,
         n_open=n_open,
@@ -69,11 +90,19 @@ def headline(result: GateResult) -> Message:
 
 
 def sentence(check: RuleVerdict) -> Message:
-    """What was found, and how it stands to the limit."""
+    """Return what was found, and how it stands to the limit."""
     value = value_text(check)
     # After the baseline of a change a comma ends the aside.
     comma = "," if value.code == "change" else ""
-    code, relation = _relation(check)
+    if check.rule.kind == "no-worse":
+        code, relation = TO_BASELINE[check.outcome]
+    elif check.reason in {"more runs", "too near", "too few examples"}:  # it has an interval
+        code, relation = STRADDLED
+    else:
+        code, relation = TO_LIMIT[check.outcome]
+    by_value = check.reason == "value"
+    if by_value:
+        relation += "; it is judged by its value alone"
     caveat = _caveat(check)
     return Message(
         code,
@@ -82,38 +111,28 @@ def sentence(check: RuleVerdict) -> Message:
         metric=check.rule.metric,
         value=value,
         limit=limit_text(check.rule),
-        by_value=check.reason == "value",
+        by_value=by_value,
         over_examples_only=bool(caveat),
     )
 
 
 def advice(check: RuleVerdict) -> Message | None:
-    """What to do about it; None where the rule holds."""
+    """Return what to do about it; None where the rule holds."""
     if check.outcome == "pass":
         return None
     if check.outcome == "fail":
         return Message("fail", "Mend the training, or change the limit and say why.")
-    where = " on each side" if check.rule.kind == "no-worse" else ""
-    least = least_runs(check.rule.metric)
-    runs = "run" if check.more_runs == 1 else "runs"
-    words = {
-        "more runs": f"About {{more_runs}} more {runs}{where} would settle it, if the value stays.",
-        "too near": "It is too near the limit: more than {most_runs} runs would be needed. "
-        "Decide by hand, or change the limit.",
-        "too few examples": "No number of runs would settle it: there are too few examples.",
-        "too few runs": f"Make at least {{least_runs}} runs{where}, better {{better_runs}}.",
-        "unlike numbers of runs": "Give both sides the same number of runs: it grows with them.",
-        "no interval": "It has no interval here, as where one run makes all of the spread: add "
-        "runs.",
-    }[check.reason]
+    least, each_side = least_runs(check.rule.metric), check.rule.kind == "no-worse"
     return Message(
         check.reason.replace(" ", "-"),
-        words,
+        ADVICE[check.reason],
+        runs="run" if check.more_runs == 1 else "runs",
+        where=" on each side" if each_side else "",
         more_runs=check.more_runs,
         most_runs=MOST_RUNS,
         least_runs=least,
         better_runs=BETTER_RUNS[least],
-        each_side=bool(where),
+        each_side=each_side,
     )
 
 
@@ -121,8 +140,7 @@ def value_text(check: RuleVerdict) -> Message:
     """Return the value with its interval, or the change against the baseline with its own."""
     rule, effect, unit = check.rule, check.effect, unit_of(check.rule.metric)
     if effect is None or check.baseline is None:
-        near = NearLimit(check.found, unit, rule.limit)
-        return Message("value", "{value}", value=near)
+        return Message("value", "{value}", value=NearLimit(check.found, unit, rule.limit))
     own, base = (WithUnit(one.value, unit) for one in (check.found, check.baseline))
     if effect.value is None:
         words = "{own} against the baseline's {baseline}"
@@ -136,27 +154,8 @@ def value_text(check: RuleVerdict) -> Message:
     return Message("change", words, own=own, change=near, baseline=base)
 
 
-def _relation(check: RuleVerdict) -> tuple[str, str]:
-    """How it stands to the limit, as a code and in words."""
-    by_value = "; it is judged by its value alone" if check.reason == "value" else ""
-    if check.rule.kind == "no-worse":
-        code, verdict = {
-            "pass": ("no-worse", "is no worse"),
-            "fail": ("worse", "is worse"),
-            "investigate": ("maybe-worse", "may be worse"),
-        }[check.outcome]
-        return code, f"{verdict} ({{limit}}){by_value}"
-    if check.outcome == "pass":
-        return "within-limit", f"is {{limit}}{by_value}"
-    if check.outcome == "fail":
-        return "beyond-limit", f"is not {{limit}}{by_value}"
-    if check.reason in {"more runs", "too near", "too few examples"}:  # it has an interval
-        return "limit-straddled", "straddles its limit, {limit}"
-    return "limit-open", "may or may not be {limit}"
-
-
 def _caveat(check: RuleVerdict) -> str:
-    """What the interval of two runs is silent about."""
+    """Return what the interval of two runs is silent about."""
     interval = check.found if check.effect is None else check.effect
     if check.reason != "too few runs" or interval.low is None or interval.over != "examples":
         return ""
@@ -168,7 +167,7 @@ def _caveat(check: RuleVerdict) -> str:
 
 
 def limit_text(rule: Rule) -> Message:
-    """A limit as people say it: "at most 5 %", or the margin against a baseline."""
+    """Return a limit as people say it: "at most 5 %", or the margin against a baseline."""
     unit = unit_of(rule.metric)
     if rule.kind == "no-worse":
         is_ratio = scale_of(rule.metric) == "ratio"
@@ -180,8 +179,7 @@ def limit_text(rule: Rule) -> Message:
 
 
 def _exact(limit: float, unit: Unit) -> str:
-    scaled = 100 * limit if unit in {"percent", "points"} else limit
-    text = f"{scaled:.6g}"
+    text = f"{100 * limit if unit in {'percent', 'points'} else limit:.6g}"
     return text + (f"{NO_BREAK}pt" if (text, unit) == ("1", "points") else sign(unit))
 
 
@@ -192,26 +190,16 @@ def unit_of(metric: str) -> Unit:
 
 @dataclass(frozen=True)
 class NearLimit:
-    """An estimate, written with the digits it takes to see on which side of a limit it is.
-
-    Args:
-        estimate: The value and its interval.
-        unit: Its unit; "ratio" for times the baseline.
-        limit: The limit.
-    """
+    """An estimate, written with the digits it takes to see on which side of a limit it is."""
 
     estimate: Estimate
     unit: Unit | Literal["ratio"]
     limit: float
 
     def __str__(self) -> str:
-        text = self._written(self.estimate.value)
-        if self.unit != "ratio":
-            text += sign(self.unit)
-        if self.estimate.low is None or self.estimate.high is None:
-            return text
-        low, high = (self._written(end) for end in (self.estimate.low, self.estimate.high))
-        return f"{text} [{low}, {high}]"
+        unit = "" if self.unit == "ratio" else sign(self.unit)
+        ends = in_brackets(self.estimate, self._written)
+        return f"{self._written(self.estimate.value)}{unit}{ends}"
 
     def _written(self, value: float) -> str:
         factor = 100 if self.unit in {"percent", "points"} else 1
@@ -225,24 +213,23 @@ class NearLimit:
 
 
 def as_text(result: GateResult, *, width: int = PLAIN_WIDTH) -> str:
-    """What a terminal shows: the verdict, a line for each rule, what else to know."""
-    rules = [
-        _wrapped(_text(check), f"{check.outcome.upper():<13}", width) for check in result.checks
-    ]
-    notes = [_wrapped(printable(note), "Note: ", width) for note in map(str, result.notes)]
-    return "\n".join([str(headline(result)), "", *rules, *([""] if notes else []), *notes])
-
-
-def _text(check: RuleVerdict) -> str:
-    """What was found, and what to do about it."""
-    return " ".join(str(part) for part in (sentence(check), advice(check)) if part is not None)
+    """Return what a terminal shows: the verdict, a line for each rule, what else to know."""
+    rules = [_wrapped(_text(one), f"{one.outcome.upper():<13}", width) for one in result.checks]
+    notes = [_wrapped(printable(str(note)), "Note: ", width) for note in result.notes]
+    blocks = ([str(headline(result))], rules, notes)
+    return "\n\n".join("\n".join(lines) for lines in blocks if lines)
 
 
 def _wrapped(words: str, start: str, width: int) -> str:
+    indent = " " * len(start)
     return textwrap.fill(
-        words, width, initial_indent=start, subsequent_indent=" " * len(start),
-        break_on_hyphens=False,
-    )  # fmt: skip
+        words, width, initial_indent=start, subsequent_indent=indent, break_on_hyphens=False
+    )
+
+
+def _text(check: RuleVerdict) -> str:
+    """Return what was found, and what to do about it."""
+    return " ".join(str(part) for part in (sentence(check), advice(check)) if part is not None)
 
 
 def as_markdown(result: GateResult, *, command: str | None = None) -> str:
@@ -289,12 +276,10 @@ def as_junit(result: GateResult) -> str:
     counts = {"tests": str(len(result.checks)), "failures": str(n_failures), "errors": "0"}
     root = ET.Element("testsuites", counts)
     suite = ET.SubElement(root, "testsuite", {"name": "seedproof gate", **counts, "skipped": "0"})
-    facts = {"outcome": result.outcome, "n_runs": str(result.n_runs)}
+    facts = [("outcome", result.outcome), ("n_runs", str(result.n_runs))]
+    facts += [("note", printable(str(note))) for note in result.notes]
     properties = ET.SubElement(suite, "properties")
-    for name, value in [
-        *facts.items(),
-        *(("note", printable(note)) for note in map(str, result.notes)),
-    ]:
+    for name, value in facts:
         ET.SubElement(properties, "property", {"name": name, "value": value})
     for check in result.checks:
         # Without the limit, so that CI follows the rule when its limit changes.
@@ -324,27 +309,25 @@ def summary(result: GateResult) -> dict[str, Any]:
         "outcome": result.outcome,
         "exit_code": result.exit_code,
         "n_runs": result.n_runs,
-        "checks": [_plain(check) for check in result.checks],
+        "checks": [
+            {
+                "rule": asdict(check.rule),
+                "outcome": check.outcome,
+                "reason": check.reason,
+                "more_runs": check.more_runs,
+                "found": asdict(check.found),
+                "baseline": None if check.baseline is None else asdict(check.baseline),
+                "effect": None if check.effect is None else _finite(check.effect),
+                "text": _plain_spaces(str(sentence(check))),
+                "advice": _plain_spaces(str(advice(check) or "")),
+            }
+            for check in result.checks
+        ],
         "notes": [str(note) for note in result.notes],
     }
 
 
-def _plain(check: RuleVerdict) -> dict[str, Any]:
-    return {
-        "rule": asdict(check.rule),
-        "outcome": check.outcome,
-        "reason": check.reason,
-        "more_runs": check.more_runs,
-        "found": asdict(check.found),
-        "baseline": None if check.baseline is None else asdict(check.baseline),
-        "effect": None if check.effect is None else _finite(check.effect),
-        "text": _plain_spaces(str(sentence(check))),
-        "advice": _plain_spaces(str(advice(check) or "")),
-    }
-
-
 def _finite(effect: Effect) -> dict[str, Any]:
-    """An effect with None for ends that are infinite, which JSON cannot say."""
-    fields = effect.summary()
+    """Return an effect with None for ends that are infinite, which JSON cannot say."""
     infinite = {float("inf"), float("-inf")}
-    return {name: None if value in infinite else value for name, value in fields.items()}
+    return {name: None if end in infinite else end for name, end in effect.summary().items()}

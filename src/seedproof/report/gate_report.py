@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -12,7 +12,6 @@ from rich.text import Text
 from seedproof.comparison.gate.judge import GateResult, RuleVerdict
 from seedproof.comparison.gate.rules import limit_of
 from seedproof.messages import printable
-from seedproof.metrics.card import Unit
 from seedproof.report import gate as formats
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, Mark, intervals
@@ -113,13 +112,11 @@ class GateReport(Result):
 
     def _records(self) -> list[dict[str, Any]]:
         return [
-            {
-                "kind": check.rule.kind,
-                "metric": check.rule.metric,
-                "limit": check.rule.limit,
+            asdict(check.rule)
+            | estimate_cells(check.found)
+            | {
                 "outcome": check.outcome,
                 "reason": check.reason,
-                **estimate_cells(check.found),
                 "baseline_value": None if check.baseline is None else check.baseline.value,
                 "more_runs": check.more_runs,
             }
@@ -130,9 +127,8 @@ class GateReport(Result):
         return tuple(_figure(index, check) for index, check in enumerate(self.checks, start=1))
 
     def _first_figure(self) -> Figure | None:
-        deciding = [check.outcome == self.result.outcome for check in self.checks]
-        pairs = zip(self._figures(), deciding, strict=True)
-        return next((figure for figure, decides in pairs if decides), None)
+        pairs = zip(self._figures(), self.checks, strict=True)
+        return next((one for one, check in pairs if check.outcome == self.outcome), None)
 
     def _overview(self, show: Sequence[str]) -> Overview:
         refuse_columns(show)
@@ -149,7 +145,7 @@ class GateReport(Result):
         header = ("metric", "verdict", "value, with its 95 % interval", "limit", "what to do")
         return Overview(
             headline=str(formats.headline(self.result)),
-            title=f"{len(self.checks):,} {_rules(len(self.checks))}, {self.result.n_runs:,} runs",
+            title=self._size,
             sentences=tuple(
                 (check.outcome.capitalize(), str(formats.sentence(check))) for check in self.checks
             ),
@@ -159,13 +155,13 @@ class GateReport(Result):
             brackets=BRACKETS,
         )
 
+    @property
+    def _size(self) -> str:
+        rules = "rule" if len(self.checks) == 1 else "rules"
+        return f"{len(self.checks):,} {rules}, {self.result.n_runs:,} runs"
+
     def _about(self) -> str:
-        n_rules = len(self.checks)
-        return f"{self.outcome}: {n_rules:,} {_rules(n_rules)}, {self.result.n_runs:,} runs"
-
-
-def _rules(n_rules: int) -> str:
-    return "rule" if n_rules == 1 else "rules"
+        return f"{self.outcome}: {self._size}"
 
 
 @dataclass(frozen=True)
@@ -196,37 +192,29 @@ def _key_figure(check: RuleVerdict) -> KeyFigure:
 
 def _figure(index: int, check: RuleVerdict) -> Figure:
     """Return a rule as a chart: its value or its change, with the limit as a line."""
-    estimate, unit, axis, limit = _drawn(check)
+    effect, unit = check.effect, formats.unit_of(check.rule.metric)
+    estimate, what = check.found, ""
+    limit: float | None = check.rule.limit
+    if check.rule.kind == "no-worse":
+        limit = None
+        if effect is not None and effect.value is not None:  # no ratio to a baseline of 0
+            low, high = (
+                None if end is None or math.isinf(end) else end for end in (effect.low, effect.high)
+            )
+            estimate, limit = Estimate(effect.value, low, high), limit_of(check.rule)
+            what, unit = ", change from the baseline", "points" if unit == "percent" else unit
+            if effect.scale == "ratio":
+                what, unit = ", times the baseline", "score"
+    name = printable(check.rule.metric)
+    in_unit = {"percent": ", %", "points": ", points", "nats": ", nats"}.get(unit, "")
     return intervals(
         f"rule_{index}",
-        f"{printable(check.rule.metric)}: {formats.limit_text(check.rule)}",
+        f"{name}: {formats.limit_text(check.rule)}",
         [Line("measured", estimate, MARKS[check.outcome])],
         section=RULES,
-        axis=axis if limit is None else f"{axis} (line: the limit)",
+        axis=f"{name}{what}{in_unit}{'' if limit is None else ' (line: the limit)'}",
         unit=unit,
         marks=MEANINGS,
         reference=limit,
         takeaway=formats.sentence(check),
     )
-
-
-def _drawn(check: RuleVerdict) -> tuple[Estimate, Unit, str, float | None]:
-    """Return what is drawn of a rule, in which unit, the title of its axis, and its limit."""
-    effect, unit = check.effect, formats.unit_of(check.rule.metric)
-    name = printable(check.rule.metric)
-    if check.rule.kind != "no-worse":
-        return check.found, unit, f"{name}{_in_unit(unit)}", check.rule.limit
-    if effect is None or effect.value is None:  # a ratio to a baseline of 0
-        return check.found, unit, f"{name}{_in_unit(unit)}", None
-    low, high = (
-        None if end is None or not math.isfinite(end) else end for end in (effect.low, effect.high)
-    )
-    change, limit = Estimate(effect.value, low, high), limit_of(check.rule)
-    if effect.scale == "ratio":
-        return change, "score", f"{name}, times the baseline", limit
-    unit = "points" if unit == "percent" else unit
-    return change, unit, f"{name}, change from the baseline{_in_unit(unit)}", limit
-
-
-def _in_unit(unit: Unit) -> str:
-    return {"percent": ", %", "points": ", points", "nats": ", nats"}.get(unit, "")

@@ -3,15 +3,18 @@
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TypeVar, overload
 
 from seedproof.errors import UnknownNameError
 from seedproof.metrics.card import Unit
-from seedproof.report.numbers import NO_BREAK, bracketed, sign, signless
+from seedproof.report.numbers import NO_BREAK, bracketed, in_brackets, sign, signless
 from seedproof.stats.intervals import Estimate
 
 V = TypeVar("V")
 T = TypeVar("T")
+# What makes two estimates equal.
+FIGURES = attrgetter("value", "low", "high", "over")
 
 
 class ByName(Mapping[str, V]):
@@ -70,26 +73,19 @@ class WrittenEstimate(Estimate):
         cls, estimate: Estimate, unit: Unit, *, is_difference: bool = False
     ) -> "WrittenEstimate":
         """Return an estimate with its unit."""
-        ends = estimate.low, estimate.high
-        return cls(estimate.value, *ends, estimate.over, unit, is_difference)
+        return cls(*FIGURES(estimate), unit, is_difference)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Estimate):
             return NotImplemented
-        return _figures(self) == _figures(other)
+        return bool(FIGURES(self) == FIGURES(other))
 
     def __hash__(self) -> int:
-        return hash(_figures(self))
+        return hash(FIGURES(self))
 
     def __str__(self) -> str:
         text = bracketed(self, self.unit)
         if self.is_difference:
-            text = signless(self.value) + sign("points")
-            if self.low is not None and self.high is not None:
-                text += f" [{signless(self.low)}, {signless(self.high)}]"
+            text = signless(self.value) + sign("points") + in_brackets(self, signless)
         text = text.replace(NO_BREAK, " ")
         return text if self.over is None else f"{text} over {self.over}"
-
-
-def _figures(estimate: Estimate) -> tuple[float, float | None, float | None, str | None]:
-    return estimate.value, estimate.low, estimate.high, estimate.over

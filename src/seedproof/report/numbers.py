@@ -1,5 +1,6 @@
 """How numbers are written: one way for each unit, everywhere."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from seedproof.metrics.card import Unit
@@ -16,10 +17,14 @@ SAME_DECIMALS = 9
 
 def bracketed(value: Estimate, unit: Unit) -> str:
     """A value with its unit and interval, such as "9.0 % [5.7, 14.0]"."""
-    text = number(value.value, unit) + sign(unit)
+    return number(value.value, unit) + sign(unit) + in_brackets(value, lambda x: number(x, unit))
+
+
+def in_brackets(value: Estimate, write: Callable[[float], str]) -> str:
+    """An interval after a space, such as " [5.7, 14.0]"; nothing without one."""
     if value.low is None or value.high is None:
-        return text
-    return f"{text} [{number(value.low, unit)}, {number(value.high, unit)}]"
+        return ""
+    return f" [{write(value.low)}, {write(value.high)}]"
 
 
 def number(value: float, unit: Unit) -> str:

@@ -1,21 +1,91 @@
 """`sp.plan`: how many seeds a difference needs, and what a number of seeds can show."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import pyarrow as pa
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
 
-from seedproof.comparison.planning.answers import Answer, Reach
-from seedproof.messages import Message
-from seedproof.report import planning_overview
+from seedproof.comparison.planning.answers import Answer, Kind, Reach
+from seedproof.comparison.planning.pilot import Pilot
+from seedproof.messages import Message, Sentences
 from seedproof.report.figures.base import Figure
-from seedproof.report.overview import Overview
-from seedproof.report.planning_text import Figures, lines, notes, sentences
+from seedproof.report.figures.intervals import Line, intervals
+from seedproof.report.numbers import NO_BREAK
+from seedproof.report.overview import Overview, Section, TextTable
 from seedproof.report.result import Result, refuse_columns
+from seedproof.report.text import Prose, bare_table
+from seedproof.report.view import KeyFigure
+from seedproof.stats.intervals import SPREAD_FROM, Estimate
 
 FORMAT = 1
+# Beyond this a ratio says no more than that nothing can be seen.
+LARGEST_RATIO = 1000.0
+ANSWERS, REACH = "Seeds needed", "What seeds can show"
+KINDS: dict[Kind, str] = {
+    "mean": "difference of means",
+    "sd": "ratio of spreads",
+    "flip_rate": "ratio of flip rates",
+}
+LINES: dict[Kind, str] = {
+    "mean": "means, by",
+    "sd": "spreads, times",
+    "flip_rate": "flips, times",
+}
+# Codes of what is to be shown, and of what skewed runs do to it.
+EFFECTS: dict[Kind, tuple[str, str]] = {
+    "mean": ("difference-of-means", "skew-of-means"),
+    "sd": ("ratio-of-spreads", "skew-of-spreads"),
+    "flip_rate": ("ratio-of-flip-rates", "skew-of-flip-rates"),
+}
+SENTENCES = {
+    "difference-of-means": "a difference of {effect:.4g} between two means",
+    "ratio-of-spreads": "that one arm's standard deviation is {effect:.4g} times the other's",
+    "ratio-of-flip-rates": "that one arm's flip rate is {effect:.4g} times the other's",
+    "skew-of-means": "Skew hardly matters for means.",
+    "skew-of-spreads": "For standard deviations, comparing relies on that less and takes about "
+    "three seeds more; runs with a kurtosis of k instead of 3 take (k - 1)/2 times as many.",
+    "skew-of-flip-rates": "Rare bad runs make flip rates less certain than this says.",
+    "too-few-pilot-runs": "{n_runs} runs do not tell how well that is known; make {at_least} or "
+    "more.",
+    "too-few-examples": "No number of seeds shows {effect} on {n_examples:,} examples: other "
+    "examples alone move the ratio too much. Take more than {n_needed:,} examples, or arms that "
+    "flip much the same ones, with a correlation of {correlation:.2f} or more over examples.",
+    "normal-runs": "Runs are taken as normal. {skew}",
+    "equal-unpaired-arms": "Both arms are taken to vary alike and to be unpaired.",
+    "equal-arms": "Both arms are taken to vary alike.",
+    "too-few-runs-for-spread": "Fewer than {at_least} runs say nothing about a standard deviation.",
+    "enough-examples": "For flip rates the examples are taken to be enough; a pilot tells whether "
+    "they are.",
+    "unrelated-examples": "For flip rates both arms are taken to flip unrelated examples, which is "
+    "cautious: give an example correlation if you know it.",
+    "correlated-examples": "For flip rates the arms' flips are taken to correlate by "
+    "{correlation:.2g} over examples.",
+    "seeds-for-effect": "the fewest that show it with the power of the plan.",
+    "range-of-pilot": "Lines reach over what the pilot's runs allow.",
+}
+_say = Sentences(SENTENCES)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a plan was computed from; what is unknown is None.
+
+    Both sd and cv are of the pilot, or assumed without one. Arms that are not paired have no
+    correlation of runs, and without a pilot there is none over examples.
+    """
+
+    power: float
+    confidence: float
+    sd: float | None
+    cv: float | None
+    paired_correlation: float | None
+    example_correlation: float | None
+    pilot: Pilot | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,15 +112,10 @@ class Plan(Result):
     _page_file = "plan.html"
     _json_file = "plan.json"
     _columns: ClassVar = {
-        "question": pa.string(),
-        "kind": pa.string(),
-        "effect": pa.float64(),
-        "given": pa.float64(),
-        "n_seeds": pa.int64(),
-        "n_seeds_low": pa.int64(),
-        "n_seeds_high": pa.int64(),
-        "observed": pa.float64(),
-        "detectable": pa.float64(),
+        **dict.fromkeys(("question", "kind"), pa.string()),
+        **dict.fromkeys(("effect", "given"), pa.float64()),
+        **dict.fromkeys(("n_seeds", "n_seeds_low", "n_seeds_high"), pa.int64()),
+        **dict.fromkeys(("observed", "detectable"), pa.float64()),
     }
 
     def summary(self) -> dict[str, Any]:
@@ -64,31 +129,275 @@ class Plan(Result):
 
     def sentences(self) -> tuple[Message, ...]:
         """Return the answers, and how to read what seeds can show."""
-        return tuple(sentences(self.answers, self.reaches, self.figures))
+        answers = [_answer(answer, self.figures) for answer in self.answers]
+        return (*answers, *([_how_to_read(self.reaches, self.figures)] if self.reaches else []))
 
     def notes(self) -> tuple[Message, ...]:
         """Return what the figures take for granted."""
-        return tuple(notes(self.answers, self.reaches, self.figures))
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield from lines(self.answers, self.reaches, self.figures, width=options.max_width)
+        return tuple(_notes(self.answers, self.reaches, self.figures))
 
     def _render(self, show: Sequence[str]) -> RenderableType:
         refuse_columns(show)
-        return self
+        parts: list[RenderableType] = []
+        for message in self.sentences():
+            parts += [Prose(str(message)), Text("")]
+        if self.reaches:
+            parts += [self._table(), Text("")]
+        return Group(*parts, *(Prose(f"Note: {note}", style="dim") for note in self.notes()))
+
+    def _table(self) -> Table:
+        table = bare_table()
+        table.add_column("what differs", style="bold", no_wrap=True)
+        table.add_column("seeds", justify="right", no_wrap=True)
+        table.add_column("observed", justify="right", no_wrap=True)
+        table.add_column(f"true, {100 * self.figures.power:g}{NO_BREAK}% power", justify="right")
+        before = ""
+        for name, *cells in map(_cells, self.reaches):
+            table.add_row("" if name == before else name, *cells)
+            before = name
+        return table
 
     def _records(self) -> list[dict[str, Any]]:
-        return planning_overview.records(self.answers, self.reaches)
+        rows: list[dict[str, Any]] = [
+            {
+                "question": "seeds needed",
+                "kind": answer.kind,
+                "effect": answer.effect,
+                "n_seeds": answer.n_seeds,
+                "n_seeds_low": answer.low,
+                "n_seeds_high": answer.high,
+            }
+            for answer in self.answers
+        ]
+        names = ("kind", "given", "n_seeds", "observed", "detectable")
+        return rows + [
+            {"question": "what seeds can show", **{name: getattr(reach, name) for name in names}}
+            for reach in self.reaches
+        ]
 
     def _figures(self) -> tuple[Figure, ...]:
-        return planning_overview.build_figures(self.answers, self.reaches)
+        """Return a chart of the seeds needed, and one of what seeds can show per kind of figure."""
+        needed = [
+            Line(f"{LINES[one.kind]} {one.effect:.4g}", Estimate(one.n_seeds, one.low, one.high))
+            for one in self.answers
+            if one.n_seeds is not None
+        ]
+        reaches = tuple(_reach_figures(self.reaches))
+        if not needed:
+            return reaches
+        is_range = any(one.low is not None for one in self.answers)
+        chart = intervals(
+            "seeds_needed",
+            "Seeds per arm that are needed",
+            needed,
+            section=ANSWERS,
+            axis="seeds per arm",
+            unit="score",
+            reading=[_say("range-of-pilot")] if is_range else [],
+        )
+        return chart, *reaches
 
     def _overview(self, show: Sequence[str]) -> Overview:
         refuse_columns(show)
-        return planning_overview.build_overview(self.answers, self.reaches, self.figures)
+        figures, sections = self.figures, []
+        if self.answers:
+            rows = tuple(
+                (KINDS[one.kind], f"{one.effect:.4g}", _seeds(one), _span(one) or "–")
+                for one in self.answers
+            )
+            header = ("what differs", "by", "seeds per arm", "as the pilot allows")
+            sections.append(Section(ANSWERS, self._about(), (TextTable(header, rows),)))
+        if self.reaches:
+            header = ("what differs", "seeds", "observed", f"true, {100 * figures.power:g} % power")
+            table = TextTable(header, tuple(map(_cells, self.reaches)))
+            finding = "Differences that so many seeds per arm can show"
+            sections.append(Section(REACH, finding, (table,)))
+        topics = [ANSWERS] * len(self.answers) + [REACH]
+        return Overview(
+            headline=self._about(),
+            title=f"power {figures.power:g}, confidence {figures.confidence:g}",
+            sentences=tuple(zip(topics, map(str, self.sentences()), strict=False)),
+            key_figures=tuple(map(_key_figure, self.answers)),
+            sections=tuple(sections),
+            notes=tuple(map(str, self.notes())),
+            brackets="",
+        )
 
     def __repr__(self) -> str:
         return f"<Plan: {self._about()}>"
 
     def _about(self) -> str:
-        return planning_overview.headline(self.answers, self.reaches)
+        """Return the plan in one short sentence."""
+        needed = [answer.n_seeds for answer in self.answers]
+        if None in needed:
+            return "No number of seeds is enough on these examples"
+        if needed:
+            return f"{max(n for n in needed if n is not None):,} seeds per arm are needed"
+        sizes = [f"{n:,}" for n in dict.fromkeys(reach.n_seeds for reach in self.reaches)]
+        listed = f"{', '.join(sizes[:-1])} and {sizes[-1]}" if len(sizes) > 1 else "".join(sizes)
+        return f"Differences that {listed} seeds per arm can show"
+
+
+def _answer(answer: Answer, figures: Figures) -> Message:
+    pilot = figures.pilot
+    effect = abs(answer.effect) if answer.kind == "mean" else answer.effect
+    what = _say(EFFECTS[answer.kind][0], effect=effect)
+    if answer.n_seeds is None:
+        return _say(
+            "too-few-examples",
+            effect=what,
+            n_examples=pilot.n_examples if pilot else 0,
+            n_needed=answer.n_examples,
+            correlation=answer.example_correlation,
+        )
+    has_doubt = pilot is not None and answer.kind != "sd"
+    return Message(
+        "seeds-needed",
+        f"To show {{effect}}{{condition}}, make {{n_seeds:,}}{NO_BREAK}seeds an arm: {{power:g}} "
+        f"of 100 such studies then show it, with {{confidence:g}}{NO_BREAK}% confidence."
+        f"{' {doubt}' if has_doubt else ''}",
+        effect=what,
+        condition=_when(answer, figures),
+        n_seeds=answer.n_seeds,
+        power=100 * figures.power,
+        confidence=100 * figures.confidence,
+        **({"doubt": _how_sure(answer, pilot)} if pilot is not None and has_doubt else {}),
+    )
+
+
+def _when(answer: Answer, figures: Figures) -> Message | str:
+    """Return what was assumed of the runs; nothing for standard deviations."""
+    if answer.kind == "sd":
+        return ""
+    correlation = figures.paired_correlation
+    paired = "" if correlation is None else " and those of one seed correlate by {correlation:.2g}"
+    if answer.kind == "mean":
+        words = f" when runs have a standard deviation of {{sd:.3g}}{paired}"
+        return Message("assumed-spread", words, sd=figures.sd, correlation=correlation)
+    words = f" when disagreement varies by {{percent:.2g}}{NO_BREAK}% from run to run{paired}"
+    percent = 100 * (figures.cv or 0.0)
+    return Message("assumed-variation", words, percent=percent, correlation=correlation)
+
+
+def _how_sure(answer: Answer, pilot: Pilot) -> Message:
+    """Return the answer at both ends of what the pilot allows."""
+    known = pilot.sd if answer.kind == "mean" else pilot.cv
+    if answer.low is None or known is None:
+        return _say("too-few-pilot-runs", n_runs=pilot.n_runs, at_least=SPREAD_FROM)
+    factor, unit = (1, "") if answer.kind == "mean" else (100, f"{NO_BREAK}%")
+    seeds = "from {low:,} to {high:,}" if answer.high else "{low:,} or more"
+    return Message(
+        "rough-pilot",
+        "The pilot's {n_runs} runs know that figure only roughly ({low_figure:.2g} to "
+        f"{{high_figure:.2g}}{unit}): it may take {seeds} seeds.",
+        n_runs=pilot.n_runs,
+        low_figure=factor * (known.low or 0.0),
+        high_figure=factor * (known.high or 0.0),
+        low=answer.low,
+        high=answer.high,
+    )
+
+
+def _how_to_read(reaches: Sequence[Reach], figures: Figures) -> Message:
+    sizes = tuple(dict.fromkeys(reach.n_seeds for reach in reaches))
+    code, subject = "reach-of-pilot", "What today's {n_seeds} seeds an arm can show"
+    if len(sizes) > 1:
+        code, subject = "reaches", "Each row below says what so many seeds an arm can show"
+    elif figures.pilot is None or sizes[0] != figures.pilot.n_runs:
+        code, subject = "reach", "What {n_seeds} seeds an arm can show"
+    return Message(
+        code,
+        f"{subject}: a study calls it a difference when it observes the first figure or more, and "
+        "{power:g} of 100 studies do when the second is true.",
+        n_seeds=sizes[0],
+        sizes=sizes,
+        power=100 * figures.power,
+    )
+
+
+def _notes(
+    answers: Sequence[Answer], reaches: Sequence[Reach], figures: Figures
+) -> Iterator[Message]:
+    asked = {answer.kind for answer in answers} | {reach.kind for reach in reaches}
+    kinds = tuple(kind for kind in EFFECTS if kind in asked)
+    skew = " ".join(SENTENCES[EFFECTS[kind][1]] for kind in kinds)
+    yield _say("normal-runs", skew=skew, kinds=kinds)
+    if kinds != ("sd",):
+        is_paired = figures.paired_correlation is not None
+        yield _say("equal-arms" if is_paired else "equal-unpaired-arms")
+    if "flip_rate" in kinds:
+        correlation = figures.example_correlation
+        if figures.pilot is None:
+            yield _say("enough-examples")
+        elif correlation == 0.0:
+            yield _say("unrelated-examples")
+        else:
+            yield _say("correlated-examples", correlation=correlation)
+    if any(reach.n_seeds < SPREAD_FROM for reach in reaches):
+        yield _say("too-few-runs-for-spread", at_least=SPREAD_FROM)
+
+
+def _cells(reach: Reach) -> tuple[str, ...]:
+    """Return what differs, how many seeds, and what they can show."""
+    sizes = (_size(reach, effect) for effect in (reach.observed, reach.detectable))
+    return (_name(reach), f"{reach.n_seeds:,}", *sizes)
+
+
+def _name(reach: Reach) -> str:
+    """Return what differs, with what is assumed of it."""
+    if reach.kind == "mean":
+        return "mean" if reach.given is None else f"mean (sd {reach.given:.3g})"
+    return "standard deviation" if reach.kind == "sd" else f"flip rate (cv {reach.given:.2g})"
+
+
+def _size(reach: Reach, effect: float) -> str:
+    if reach.kind == "mean":
+        return f"{effect:.2f}{NO_BREAK}sd" if reach.given is None else f"{effect:.3g}"
+    return "beyond sight" if effect > LARGEST_RATIO else f"{effect:.2f} or {1 / effect:.2f}"
+
+
+def _seeds(answer: Answer) -> str:
+    return "no number is enough" if answer.n_seeds is None else f"{answer.n_seeds:,}"
+
+
+def _span(answer: Answer) -> str:
+    """Return what the pilot allows; nothing where that is not known."""
+    if answer.low is None:
+        return ""
+    end = "or more" if answer.high is None else f"to {answer.high:,}"
+    return f"{answer.low:,} {end}"
+
+
+def _key_figure(answer: Answer) -> KeyFigure:
+    return KeyFigure(
+        name=answer.kind,
+        title=f"{KINDS[answer.kind]} of {answer.effect:.4g}".capitalize(),
+        value="–" if answer.n_seeds is None else f"{answer.n_seeds:,}",
+        unit="seeds per arm",
+        interval=_span(answer),
+        meaning=_say("seeds-for-effect"),
+        bar=None,
+    )
+
+
+def _reach_figures(reaches: Sequence[Reach]) -> Iterator[Figure]:
+    groups: dict[tuple[Kind, str], list[Reach]] = {}
+    for reach in reaches:
+        groups.setdefault((reach.kind, _name(reach)), []).append(reach)
+    n_drawn = dict.fromkeys(KINDS, 0)
+    for (kind, name), members in groups.items():
+        most = math.inf if kind == "mean" else LARGEST_RATIO
+        shown = [one for one in members if math.isfinite(one.detectable) and one.detectable <= most]
+        if not shown:
+            continue
+        n_drawn[kind] += 1
+        unit = " (in standard deviations)" if kind == "mean" and shown[0].given is None else ""
+        yield intervals(
+            f"reach_{kind}" + ("" if n_drawn[kind] == 1 else f"_{n_drawn[kind]}"),
+            f"Smallest true {KINDS[kind]} that seeds can show: {name}",
+            [Line(f"{reach.n_seeds:,} seeds", Estimate(reach.detectable)) for reach in shown],
+            section=REACH,
+            axis=f"true {KINDS[kind]}{unit}",
+            unit="score",
+            reference=0.0 if kind == "mean" else 1.0,
+        )

@@ -23,6 +23,7 @@ from seedproof.report.overview import Overview, Section, TextTable
 from seedproof.report.reasons.view import ReasonRow
 from seedproof.report.report import Report
 from seedproof.report.result import ESTIMATE_COLUMNS, Result
+from seedproof.report.text import bare_table
 from seedproof.report.view import Row, View, can_show, unknown_column
 
 FIGURES = "Figures"
@@ -32,6 +33,7 @@ DRAWN = ("flip_rate", "accuracy", "accuracy_sd", "label_entropy_corrected")
 JUDGES_NOTHING = (
     "Intervals that overlap may still belong to a real difference; seedproof compare judges."
 )
+LEFT_OUT = "Left out: {}, which has one finished run."
 # Columns that no terminal has.
 NEVER_REACHED = 100_000
 
@@ -136,31 +138,35 @@ class SideBySide(Result, ByName[Report]):
     def _overview(self, show: Sequence[str]) -> Overview:
         self._check_columns(show)
         views = {arm: report.view() for arm, report in self.items()}
-        rows = {arm: _by_heading(view) for arm, view in views.items()}
-        tables = []
-        for heading in dict.fromkeys(name for by_heading in rows.values() for name in by_heading):
-            of_arms = [by_heading.get(heading, {}) for by_heading in rows.values()]
-            names = dict.fromkeys(name for by_name in of_arms for name in by_name)
-            cells = tuple(
-                (name, *(_cell(by_name.get(name)) for by_name in of_arms)) for name in names
+        tables = tuple(
+            TextTable(
+                ("metric", *views),
+                tuple(
+                    (name, *(_cell(cells.get(arm)) for arm in views))
+                    for name, cells in figures.items()
+                ),
+                title=f"reasons by {heading}" if heading else "",
             )
-            title = f"reasons by {heading}" if heading else ""
-            tables.append(TextTable(("metric", *rows), cells, title=title))
-        left_out = tuple(f"Left out: {arm}, which has one finished run." for arm in self.left_out)
+            for heading, figures in _by_heading(views).items()
+        )
         return Overview(
-            headline=f"{len(self):,} {'arm' if len(self) == 1 else 'arms'} side by side",
+            headline=f"{self._size} side by side",
             title=", ".join(self),
             sentences=tuple((arm, view.headline) for arm, view in views.items()),
             key_figures=tuple(
                 replace(view.key_figures[0], title=f"{view.key_figures[0].title}, {arm}")
                 for arm, view in list(views.items())[:MAX_KEYS]
             ),
-            sections=(Section(FIGURES, "Every figure of every arm", tuple(tables)),),
-            notes=(JUDGES_NOTHING, *left_out),
+            sections=(Section(FIGURES, "Every figure of every arm", tables),),
+            notes=(JUDGES_NOTHING, *map(LEFT_OUT.format, self.left_out)),
         )
 
+    @property
+    def _size(self) -> str:
+        return f"{len(self):,} {'arm' if len(self) == 1 else 'arms'}"
+
     def _about(self) -> str:
-        return f"of {len(self):,} {'arm' if len(self) == 1 else 'arms'}: {', '.join(self)}"
+        return f"of {self._size}: {', '.join(self)}"
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         views = {arm: report.view() for arm, report in self.items()}
@@ -175,30 +181,29 @@ class SideBySide(Result, ByName[Report]):
             yield _table(views, left[:n_arms])
             left = left[n_arms:]
         for arm in self.left_out:
-            yield Text(f"Left out: {printable(arm)}, which has one finished run.", style="dim")
+            yield Text(LEFT_OUT.format(printable(arm)), style="dim")
 
 
 def _table(views: Mapping[str, View], arms: Sequence[str]) -> Table:
     """The figures of some arms, with the rows that any arm has."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table = bare_table()
     table.add_column("metric", style="bold", no_wrap=True)
     for arm in arms:
         table.add_column(Text(printable(arm)), justify="right", no_wrap=True)
-    rows = {arm: _by_heading(view) for arm, view in views.items()}
     every = [reasons for view in views.values() for reasons in view.reasons]
     has_floor = {reasons.title for reasons in every if reasons.has_floor}
-    for heading in dict.fromkeys(name for by_heading in rows.values() for name in by_heading):
+    for heading, figures in _by_heading(views).items():
         if heading:
             table.add_row(Text(f"reasons by {printable(heading)}", style="dim"))
-        of_all = [by_heading.get(heading, {}) for by_heading in rows.values()]
-        for name in dict.fromkeys(name for by_name in of_all for name in by_name):
-            cells = [rows[arm].get(heading, {}).get(name) for arm in arms]
+        for name, by_arm in figures.items():
+            cells = [by_arm.get(arm) for arm in arms]
             table.add_row(name, *("" if cell is None else cell.value for cell in cells))
-            intervals = ["" if cell is None else cell.interval for cell in cells]
-            if any(intervals):
-                table.add_row("", *(Text(interval, style="dim") for interval in intervals))
+            ends = ["" if cell is None else cell.interval for cell in cells]
+            if any(ends):
+                table.add_row("", *(Text(text, style="dim") for text in ends))
             if heading in has_floor:
-                floors = ["" if cell is None else _floor(cell) for cell in cells]
+                # Without their intervals, for which there is no room.
+                floors = [getattr(cell, "bare_floor", "") for cell in cells]
                 table.add_row(*(Text(text, style="dim") for text in ("  drawn twice", *floors)))
     return table
 
@@ -209,17 +214,16 @@ def _fits(table: Table, console: Console, options: ConsoleOptions) -> bool:
     return Measurement.get(console, unbounded, table).maximum <= options.max_width
 
 
-def _by_heading(view: View) -> dict[str, dict[str, Row | ReasonRow]]:
-    """Every figure by name: those of predictions first, then those of explanations by method."""
-    found: dict[str, dict[str, Row | ReasonRow]] = {"": {row.name: row for row in view.rows}}
-    for reasons in view.reasons:
-        found[reasons.title] = {row.name: row for row in reasons.rows}
+def _by_heading(views: Mapping[str, View]) -> dict[str, dict[str, dict[str, Row | ReasonRow]]]:
+    """Every figure by name and arm: those of predictions first, then by method of explanation."""
+    found: dict[str, dict[str, dict[str, Row | ReasonRow]]] = {}
+    for arm, view in views.items():
+        for row in view.rows:
+            found.setdefault("", {}).setdefault(row.name, {})[arm] = row
+        for reasons in view.reasons:
+            for reason in reasons.rows:
+                found.setdefault(reasons.title, {}).setdefault(reason.name, {})[arm] = reason
     return found
-
-
-def _floor(cell: Row | ReasonRow) -> str:
-    """What two draws of one run give, without its interval, for which there is no room."""
-    return cell.bare_floor if isinstance(cell, ReasonRow) else ""
 
 
 def _cell(cell: Row | ReasonRow | None) -> str:

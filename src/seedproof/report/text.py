@@ -54,7 +54,7 @@ def render(view: View) -> RenderableType:
 
 
 def _figures(name: str, rows: Sequence[Row]) -> Table:
-    table = _table()
+    table = bare_table()
     table.add_column(name, style="bold", no_wrap=True)
     table.add_column("value", justify="right", no_wrap=True)
     table.add_column("95 % interval", no_wrap=True)
@@ -73,7 +73,7 @@ def _dynamics_parts(dynamics: DynamicsView) -> list[RenderableType]:
 
 def reasons_parts(reasons: Reasons) -> list[RenderableType]:
     """Figures of one method, what is known of its noise, and the texts if they are shown."""
-    table = _table()
+    table = bare_table()
     table.add_column(f"reasons by {printable(reasons.title)}", style="bold", no_wrap=True)
     table.add_column("value", justify="right", no_wrap=True)
     table.add_column("95 % interval", no_wrap=True)
@@ -90,7 +90,7 @@ def reasons_parts(reasons: Reasons) -> list[RenderableType]:
 
 def _heat_map(one: HeatMap) -> list[RenderableType]:
     """The top words of each run; how much weight they have needs a page."""
-    table = _table()
+    table = bare_table()
     table.expand = True
     for name, most in (("run", MAX_CELL), ("answer", MAX_CELL)):
         table.add_column(name, overflow="ellipsis", no_wrap=True, max_width=most)
@@ -112,7 +112,7 @@ def _examples(view: View) -> Table:
     }
     if any(example.label is not None for example in examples):
         columns["label"] = [example.label or "" for example in examples]
-    table = _table()
+    table = bare_table()
     table.expand = bool(examples[0].shown)
     for name, texts in columns.items():
         # A long text beside them must not squeeze these out.
@@ -127,8 +127,9 @@ def _examples(view: View) -> Table:
     return table
 
 
-def _table() -> Table:
-    return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+def bare_table(gap: int = 2) -> Table:
+    """Return a table without lines, its columns so many spaces apart."""
+    return Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim")
 
 
 def as_text(view: View) -> str:

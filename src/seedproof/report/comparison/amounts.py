@@ -14,12 +14,7 @@ NONE = "–"
 
 
 class Written(str):
-    """A number and its unit as text, which is also known without the unit of points.
-
-    Args:
-        number: The number.
-        unit: What follows it.
-    """
+    """A number and its unit as text; `narrow` is the same without the unit of points."""
 
     __slots__ = ("narrow",)
     narrow: str
@@ -51,24 +46,22 @@ def size(effect: Effect) -> str:
     """The change without its sign, and its interval turned the same way: "50 % [20, 68]"."""
     if effect.value is None:
         return NONE
-    falls = _moved(effect, effect.value) < 0
-    values = [effect.value, effect.low, effect.high]
-    texts = [None if x is None else _bare(effect, x, falls=falls) for x in values]
-    low, high = (texts[2], texts[1]) if falls else (texts[1], texts[2])
-    found = f"{texts[0]}{unit(effect)}"
-    return found if low is None or high is None else f"{found} [{low}, {high}]"
+    falls = direction(effect) == "falls"
+    values = (effect.value, effect.low, effect.high)
+    value, *interval = (None if x is None else _bare(effect, x, falls=falls) for x in values)
+    low, high = reversed(interval) if falls else interval
+    text = f"{value}{unit(effect)}"
+    return text if low is None or high is None else f"{text} [{low}, {high}]"
 
 
 def would_show(effects: Sequence[Effect]) -> str:
     """The smallest true effect that these runs would show, such as "a cut of 41 %"."""
-    known = [effect for effect in effects if effect.detectable is not None]
-    if not known:
+    sizes = [(effect.detectable, effect) for effect in effects if effect.detectable is not None]
+    if not sizes:
         return ""
-    ordered = sorted(known, key=lambda effect: effect.detectable or 0.0)
-    span = _joined([_detectable(effect) for effect in (ordered[0], ordered[-1])])
-    if known[0].scale == "ratio":
-        return f"a cut of {span}{NO_BREAK}%"
-    return f"a difference of {span}{unit(known[0])}"
+    first = sizes[0][1]
+    noun = "cut" if first.scale == "ratio" else "difference"
+    return f"a {noun} of {_range(sizes, lambda effect, _: _detectable(effect))}{unit(first)}"
 
 
 def shows(effect: Effect) -> Written:
@@ -81,51 +74,44 @@ def shows(effect: Effect) -> Written:
 
 def direction(effect: Effect) -> str:
     """Whether the metric falls or rises; from a baseline of 0 it can only rise."""
-    if effect.value is None:
-        return "rises"
-    return "falls" if effect.value < (1.0 if effect.scale == "ratio" else 0.0) else "rises"
+    is_fall = effect.value is not None and _moved(effect, effect.value) < 0
+    return "falls" if is_fall else "rises"
 
 
 def span(effects: Sequence[Effect]) -> str:
     """The smallest and the largest change of several, without their signs."""
-    known = [effect for effect in effects if effect.value is not None]
-    if not known:  # ratios to a baseline of 0
+    sizes = [
+        (abs(_moved(effect, effect.value)), effect)
+        for effect in effects
+        if effect.value is not None
+    ]
+    if not sizes:  # ratios to a baseline of 0
         return "more than can be said"
-    ordered = sorted(known, key=lambda effect: abs(_moved(effect, effect.value or 0.0)))
-    both = [_bare_size(effect, effect.value or 0.0) for effect in (ordered[0], ordered[-1])]
-    return f"{_joined(both)}{unit(ordered[0])}"
+
+    def written(effect: Effect, _: float) -> str:
+        return _bare(effect, effect.value or 0.0, falls=direction(effect) == "falls")
+
+    return f"{_range(sizes, written)}{unit(sizes[0][1])}"
 
 
 def changes(effects: Sequence[Effect]) -> str:
     """The estimates of several effects, or one with its interval."""
     if len(effects) == 1:
         return f"{change(effects[0])} {ends(effects[0])}".strip()
-    known = [effect for effect in effects if effect.value is not None]
-    if not known:
-        return NONE
-    ordered = sorted(known, key=lambda effect: effect.value or 0.0)
-    both = [_signed(effect, effect.value or 0.0) for effect in (ordered[0], ordered[-1])]
-    return f"{_joined(both)}{unit(ordered[0])}"
+    values = [(effect.value, effect) for effect in effects if effect.value is not None]
+    return f"{_range(values, _signed)}{unit(values[0][1])}" if values else NONE
 
 
-def _joined(ends: Sequence[str]) -> str:
-    """Two numbers as a range, or one if they are written alike."""
-    low, high = ends
+def _range(effects: Sequence[tuple[float, Effect]], write: Callable[[Effect, float], str]) -> str:
+    """The least and the largest of some values, or one of them if they are written alike."""
+    ordered = sorted(effects, key=lambda pair: pair[0])
+    low, high = (write(effect, value) for value, effect in (ordered[0], ordered[-1]))
     return low if low == high else f"{low} to {high}"
-
-
-def _bare_size(effect: Effect, value: float) -> str:
-    return _bare(effect, value, falls=_moved(effect, value) < 0)
 
 
 @dataclass(frozen=True)
 class Amounts:
-    """What arms change in one metric, for a sentence.
-
-    Args:
-        effects: The effects, at least one.
-        write: Writes them: `changes`, `span` or `would_show`.
-    """
+    """What arms change in one metric, for a sentence: all of them in one amount."""
 
     effects: tuple[Effect, ...]
     write: Callable[[Sequence[Effect]], str] = changes
@@ -136,11 +122,7 @@ class Amounts:
 
 @dataclass(frozen=True)
 class Size:
-    """What one arm changes in one metric, for a sentence: without its sign.
-
-    Args:
-        effect: The effect.
-    """
+    """What one arm changes in one metric, for a sentence: without its sign."""
 
     effect: Effect
 
@@ -166,9 +148,7 @@ def _moved(effect: Effect, value: float) -> float:
 
 def _signed(effect: Effect, value: float) -> str:
     text = _bare(effect, value, falls=False)
-    if text.startswith(MINUS) or not text.strip("0."):
-        return text
-    return f"+{text}"
+    return text if text.startswith(MINUS) or not text.strip("0.") else f"+{text}"
 
 
 def _bare(effect: Effect, value: float, *, falls: bool) -> str:
@@ -176,23 +156,19 @@ def _bare(effect: Effect, value: float, *, falls: bool) -> str:
     if np.isinf(moved):
         return f"{MINUS}∞" if moved < 0 else "∞"
     if effect.scale == "ratio":
-        digits = 0 if abs(moved) >= 0.0095 else 1
-        text = f"{100 * moved:.{digits}f}"
-    elif unit(effect):
-        text = f"{100 * moved:.2f}"
+        text = f"{100 * moved:.{0 if abs(moved) >= 0.0095 else 1}f}"
     else:
-        text = f"{moved:.3f}"
-    if not text.strip("-0."):
-        return text.lstrip("-")
-    return text.replace("-", MINUS)
+        text = f"{100 * moved:.2f}" if unit(effect) else f"{moved:.3f}"
+    # What rounds to 0 has no sign.
+    return text.replace("-", MINUS) if text.strip("-0.") else text.lstrip("-")
 
 
 def _detectable(effect: Effect) -> str:
     """As a number without its unit. A ratio is told as the cut that is as easy to see."""
-    assert effect.detectable is not None  # noqa: S101 - asked before
+    least = effect.detectable or 0.0
     if effect.scale == "ratio":
-        return f"{100 * (1 - 1 / effect.detectable):.0f}"
-    return f"{100 * effect.detectable:.2f}" if unit(effect) else f"{effect.detectable:.3f}"
+        return f"{100 * (1 - 1 / least):.0f}"
+    return f"{100 * least:.2f}" if unit(effect) else f"{least:.3f}"
 
 
 def percent(share: float) -> str:

@@ -1,7 +1,7 @@
-"""Arms by what may be said of them."""
+"""Arms by what may be said of them, and each method of explanation as a comparison of its own."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.messages import Message
@@ -11,6 +11,8 @@ GOOD: tuple[Verdict, ...] = ("steadier", "better")
 BAD: tuple[Verdict, ...] = ("less steady", "worse")
 MAX_LISTED = 4
 MAX_LIST_LENGTH = 80
+# What says most of explanations; every figure stands in the list of all metrics.
+KEY_FIGURES = ("explanation_jaccard_20", "explanation_js")
 
 
 def with_verdict(comparison: Comparison, metric: str, *verdicts: Verdict) -> list[ComparedArm]:
@@ -29,11 +31,7 @@ def verdict_on(arm: ComparedArm, metric: str) -> Verdict:
 
 @dataclass(frozen=True)
 class ArmNames:
-    """Names of arms, written as a list in words, or how many there are if they would fill lines.
-
-    Args:
-        names: The names.
-    """
+    """Names of arms, written as a list in words, or how many there are if they would fill lines."""
 
     names: tuple[str, ...]
 
@@ -51,12 +49,7 @@ def names(arms: Sequence[ComparedArm]) -> ArmNames:
 
 @dataclass(frozen=True)
 class Series:
-    """Parts of a sentence, one after the other.
-
-    Args:
-        parts: The parts.
-        separator: What stands between two of them.
-    """
+    """Parts of a sentence, one after the other."""
 
     parts: tuple[Message, ...]
     separator: str = "; "
@@ -76,3 +69,32 @@ def verdict_kind(verdict: str) -> str:
     if verdict in GOOD:
         return "good"
     return "bad" if verdict in BAD else "open"
+
+
+def explained_by(comparison: Comparison) -> tuple[str, ...]:
+    """Methods by which the baseline and at least one arm were explained."""
+    return tuple(
+        method
+        for method in comparison.baseline.measurement.explanations
+        if any(method in arm.explanations for arm in comparison.arms)
+    )
+
+
+def of_method(comparison: Comparison, method: str) -> Comparison:
+    """The comparison of explanations by one method, in place of predictions."""
+    return replace(
+        comparison,
+        baseline=_of_method(comparison.baseline, method),
+        arms=tuple(
+            _of_method(arm, method) for arm in comparison.arms if method in arm.explanations
+        ),
+    )
+
+
+def _of_method(arm: ComparedArm, method: str) -> ComparedArm:
+    metrics = arm.measurement.explanations[method].metrics
+    return replace(
+        arm,
+        measurement=replace(arm.measurement, metrics=metrics),
+        effects=arm.explanations.get(method, {}),
+    )

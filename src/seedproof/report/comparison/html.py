@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 from seedproof.comparison.arms.result import FORMAT, Comparison
 from seedproof.messages import Message
-from seedproof.report.comparison import cautions
 from seedproof.report.comparison.figures import (
+    ACCURACY,
+    COST,
     MAX_VOTES,
+    VOTES,
     build_figures,
     moved_examples,
     vote_legend,
@@ -19,21 +21,22 @@ from seedproof.report.comparison.groups import (
     verdict_on,
     with_verdict,
 )
-from seedproof.report.comparison.view import Block, ComparisonView, build_view
+from seedproof.report.comparison.view import ComparisonView, build_view
+from seedproof.report.comparison.words import costs
 from seedproof.report.document import card_html, digest, page_parts, template, versions
 from seedproof.report.figures import Figure
 from seedproof.report.numbers import NO_BREAK
 
+INTERVALS = (
+    "Closed forms from totals without each run, over runs × examples; paired where runs share "
+    "their seeds. Nothing is resampled, no seed is needed."
+)
 METHODS = (
     "Ratios on the log scale with Student’s t (jackknife over runs, two-way with examples); ratios "
     "of standard deviations over runs by Bonett (2006); differences of means by Student’s t. "
     f"Power: 80{NO_BREAK}%."
 )
-SLUGS = {
-    "Stability and accuracy": "accuracy",
-    "Stability and cost": "cost",
-    "Example by example": "votes",
-}
+LIMITS = "This speaks of these examples, this recipe and whatever the runs varied."
 
 
 @dataclass(frozen=True)
@@ -51,20 +54,22 @@ def render_page(
     comparison: Comparison, *, show: Sequence[str] = (), command: str | None = None
 ) -> str:
     """The whole comparison as one HTML file."""
-    view = build_view(comparison, show=show)
-    figures = build_figures(comparison)
+    view, figures = build_view(comparison, show=show), build_figures(comparison)
+    blocks = {f"forest_{block.key}": block for block in view.shown_blocks}
+    not_drawn = [arm for arm in foremost(comparison) if arm.votes is not None][MAX_VOTES:]
     return template("comparison.html").render(
         view=view,
         dots=[
             (name, counts, [group for group, count in enumerate(counts) for _ in range(count)])
             for name, counts in view.dots
         ],
-        forest=_forest(view, figures),
+        # In the order in which their axes go together.
+        forest=[blocks[figure.name] for figure in figures if figure.name in blocks],
         sections=_sections(comparison, figures),
         legend=vote_legend(comparison),
         kind=verdict_kind,
         card_html=card_html,
-        left_out=_left_out(comparison),
+        left_out=f"Not drawn: {names(not_drawn)}; see comparison.json." if not_drawn else "",
         made=_made(comparison, view, command),
         **page_parts(
             figures,
@@ -75,25 +80,19 @@ def render_page(
     )
 
 
-def _forest(view: ComparisonView, figures: Sequence[Figure]) -> list[Block]:
-    """The blocks that have a chart, in the order in which their axes go together."""
-    blocks = {f"forest_{block.key}": block for block in (*view.key_blocks, *view.reason_blocks)}
-    return [blocks[figure.name] for figure in figures if figure.name in blocks]
-
-
 def _sections(comparison: Comparison, figures: Sequence[Figure]) -> list[ArmSection]:
-    findings = {
-        "Stability and accuracy": _accuracy_finding(comparison),
-        "Stability and cost": Message("costs", "What stability costs"),
-        "Example by example": _example_finding(comparison),
+    """The topics that have a chart."""
+    paid, what_it_costs = tuple(costs(comparison)), Message("costs", "What stability costs")
+    by_topic = {
+        topic: tuple(figure for figure in figures if figure.section == topic)
+        for topic in (ACCURACY, COST, VOTES)
     }
-    found = []
-    for topic, finding in findings.items():
-        chosen = tuple(figure for figure in figures if figure.section == topic)
-        if chosen:
-            paragraphs = tuple(cautions.costs(comparison)) if topic == "Stability and cost" else ()
-            found.append(ArmSection(topic, SLUGS[topic], finding, chosen, paragraphs))
-    return found
+    sections = (
+        ArmSection(ACCURACY, "accuracy", _accuracy_finding(comparison), by_topic[ACCURACY]),
+        ArmSection(COST, "cost", what_it_costs, by_topic[COST], paid),
+        ArmSection(VOTES, "votes", _example_finding(comparison), by_topic[VOTES]),
+    )
+    return [section for section in sections if section.figures]
 
 
 def _accuracy_finding(comparison: Comparison) -> Message:
@@ -121,40 +120,23 @@ def _example_finding(comparison: Comparison) -> Message:
     )
 
 
-def _left_out(comparison: Comparison) -> str:
-    rest = [arm for arm in foremost(comparison) if arm.votes is not None][MAX_VOTES:]
-    return f"Not drawn: {names(rest)}; see comparison.json." if rest else ""
-
-
 def _made(
     comparison: Comparison, view: ComparisonView, command: str | None
 ) -> list[tuple[str, str]]:
-    n_arms = len(comparison.arms)
-    each = f"{100 * comparison.confidence:.4g}{NO_BREAK}%"
-    several = (
-        f"{each} each, so that those of all {n_arms} arms hold together with 95{NO_BREAK}% for a "
-        "metric (Bonferroni); they are not adjusted for the number of metrics. "
-        if n_arms > 1
-        else f"{each}. "
+    n_arms, each = len(comparison.arms), f"{100 * comparison.confidence:.4g}{NO_BREAK}%"
+    together = (
+        f" each, so that those of all {n_arms} arms hold together with 95{NO_BREAK}% for a metric "
+        "(Bonferroni); they are not adjusted for the number of metrics"
     )
-    found = [("Command", command)] if command else []
-    found += [
-        ("Arms", "; ".join(f"{name}: {detail}" for name, detail in view.arms)),
-        (
-            "Intervals",
-            several + "Closed forms from totals without each run, over runs × examples; paired "
-            "where runs share their seeds. Nothing is resampled, no seed is needed.",
-        ),
-        (
-            "Methods",
-            METHODS,
-        ),
-    ]
-    if comparison.gold is not None:
-        found.append(("Gold standard", f"{comparison.gold}: its gain in label entropy is 100 %."))
-    return [
-        *found,
-        ("Limits", "This speaks of these examples, this recipe and whatever the runs varied."),
-        ("Versions", versions()),
-        ("Digest", f"{digest(comparison.to_json())} (of comparison.json, format {FORMAT})"),
-    ]
+    gold = f"{comparison.gold}: its gain in label entropy is 100 %."
+    facts = {
+        "Command": command,
+        "Arms": "; ".join(f"{name}: {detail}" for name, detail in view.arms),
+        "Intervals": f"{each}{together if n_arms > 1 else ''}. {INTERVALS}",
+        "Methods": METHODS,
+        "Gold standard": None if comparison.gold is None else gold,
+        "Limits": LIMITS,
+        "Versions": versions(),
+        "Digest": f"{digest(comparison.to_json())} (of comparison.json, format {FORMAT})",
+    }
+    return [(name, text) for name, text in facts.items() if text]

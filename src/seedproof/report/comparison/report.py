@@ -11,9 +11,8 @@ from rich.console import RenderableType
 from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.errors import UnknownNameError
 from seedproof.report.comparison.figures import build_figures
-from seedproof.report.comparison.overview import build_overview
 from seedproof.report.comparison.text import render
-from seedproof.report.comparison.view import ComparisonView, build_view
+from seedproof.report.comparison.view import ComparisonView, build_overview, build_view
 from seedproof.report.figures import Figure
 from seedproof.report.overview import Overview
 from seedproof.report.result import Result
@@ -42,15 +41,10 @@ class ComparisonReport(HoldsScratch, Result):
     _page_file = "comparison.html"
     _json_file = "comparison.json"
     _columns: ClassVar = {
-        "arm": pa.string(),
-        "method": pa.string(),
-        "metric": pa.string(),
-        "baseline_value": pa.float64(),
-        "arm_value": pa.float64(),
+        **dict.fromkeys(("arm", "method", "metric"), pa.string()),
+        **dict.fromkeys(("baseline_value", "arm_value"), pa.float64()),
         "scale": pa.string(),
-        "effect": pa.float64(),
-        "low": pa.float64(),
-        "high": pa.float64(),
+        **dict.fromkeys(("effect", "low", "high"), pa.float64()),
         "over": pa.string(),
         "detectable": pa.float64(),
         "verdict": pa.string(),
@@ -159,18 +153,14 @@ class ComparisonReport(HoldsScratch, Result):
         return render_page(self.comparison, show=show, command=command)
 
     def _records(self) -> list[dict[str, Any]]:
+        base = self.baseline.measurement
         rows = []
         for arm in self.arms:
-            base, own = self.baseline.measurement, arm.measurement
+            own = arm.measurement
             parts = [("", arm.effects, base.metrics, own.metrics)]
             parts += [
-                (
-                    method,
-                    effects,
-                    base.explanations[method].metrics,
-                    own.explanations[method].metrics,
-                )
-                for method, effects in arm.explanations.items()
+                (name, effects, base.explanations[name].metrics, own.explanations[name].metrics)
+                for name, effects in arm.explanations.items()
             ]
             rows += [
                 {

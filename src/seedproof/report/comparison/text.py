@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 
 from rich.console import Group, JustifyMethod, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from seedproof.messages import printable
 from seedproof.report.comparison.groups import verdict_kind
-from seedproof.report.comparison.view import Block, Cell, ComparisonView, Sheet
-from seedproof.report.text import Prose, plain_text
+from seedproof.report.comparison.view import Block, ComparisonView, Sheet
+from seedproof.report.text import Prose, bare_table
 
 MAX_NAME = 16
 MAX_COLUMNS = 4
@@ -36,7 +35,7 @@ def render(view: ComparisonView) -> RenderableType:
     for finding in view.findings:
         start = f"{finding.verdict} " if finding.verdict else ""
         parts += [Prose(f"{finding.topic}: {start}{finding.text}"), Text("")]
-    parts += [_effects(view), Prose(SHOWS, style="dim")]
+    parts += [Group(*_effects(view)), Prose(SHOWS, style="dim")]
     if view.has_floors:
         parts.append(Prose(TWICE, style="dim"))
     if view.sheet is not None:
@@ -46,22 +45,20 @@ def render(view: ComparisonView) -> RenderableType:
     return Group(*parts)
 
 
-def _effects(view: ComparisonView) -> RenderableType:
+def _effects(view: ComparisonView) -> list[RenderableType]:
     """One block per metric, one line per arm; 80 columns have no room for the unit of points."""
-    blocks = (*view.key_blocks, *view.reason_blocks)
-    lines = {_heading(block): _lines(block, view.baseline) for block in blocks}
+    lines = {_heading(block): _lines(block, view.baseline) for block in view.shown_blocks}
     every = [HEAD, *(line for block in lines.values() for line in block)]
-    widths = [max(len(cells[i]) for cells in every) for i in range(len(HEAD))]
+    widths = [max(map(len, cells)) for cells in zip(*every, strict=True)]
     parts: list[RenderableType] = [Text(_row(HEAD, widths), style="dim")]
     for heading, block in lines.items():
         parts.append(Text(heading, style="bold"))
         for cells in block:
-            kind = verdict_kind(cells[4])
             text = Text(_row(cells, widths), no_wrap=True, overflow="ellipsis")
-            text.highlight_words([cells[4]] if cells[4] else [], STYLES[kind])
+            text.highlight_words([cells[4]] if cells[4] else [], STYLES[verdict_kind(cells[4])])
             parts.append(text)
         parts.append(Text(""))
-    return Group(*parts)
+    return parts
 
 
 def _heading(block: Block) -> str:
@@ -78,33 +75,16 @@ def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _lines(block: Block, baseline: str) -> list[tuple[str, ...]]:
-    found: list[tuple[str, ...]] = [
-        (_name(baseline), block.baseline.value.narrow, "", "", "baseline", ""),
-        *_twice(block.baseline),
-    ]
-    for name, cell in block.cells:
-        found.append(
-            (
-                _name(name),
-                cell.value.narrow,
-                cell.change.narrow,
-                cell.interval,
-                cell.verdict,
-                cell.shows.narrow,
-            )
-        )
-        found += _twice(cell)
-    return found
-
-
-def _twice(cell: Cell) -> list[tuple[str, ...]]:
-    """What the explainer's own chance gives, below the arm that it belongs to."""
-    return [("    drawn twice", cell.floor.narrow, "", "", "", "")] if cell.floor else []
-
-
-def _name(name: str) -> str:
-    """A user's word with its middle left out if it is long: both ends tell arms apart."""
-    return "  " + shortened(printable(name), MAX_NAME - 2)
+    """A line per arm, and below it what the explainer's own chance gives."""
+    lines: list[tuple[str, ...]] = []
+    for arm, cell in ((baseline, block.baseline), *block.cells):
+        # A user's word: both ends distinguish arms.
+        name = "  " + shortened(printable(arm), MAX_NAME - 2)
+        values = (cell.value.narrow, cell.change.narrow, cell.interval)
+        lines.append((name, *values, cell.verdict or "baseline", cell.shows.narrow))
+        if cell.floor:
+            lines.append(("    drawn twice", cell.floor.narrow, "", "", "", ""))
+    return lines
 
 
 def shortened(name: str, length: int) -> str:
@@ -120,7 +100,7 @@ def _sheets(sheet: Sheet) -> list[RenderableType]:
     found: list[RenderableType] = []
     for start in range(1, len(sheet.header), MAX_COLUMNS):
         chosen = (0, *range(start, min(start + MAX_COLUMNS, len(sheet.header))))
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+        table = bare_table()
         for index in chosen:
             side: JustifyMethod = "right" if index else "left"
             table.add_column(Text(printable(sheet.header[index])), justify=side)
@@ -129,8 +109,3 @@ def _sheets(sheet: Sheet) -> list[RenderableType]:
             table.add_row(name, *(row[index] for index in chosen[1:]))
         found += [Text(""), table]
     return found
-
-
-def as_text(view: ComparisonView) -> str:
-    """The same without colors, 80 columns wide."""
-    return plain_text(render(view))

@@ -1,26 +1,26 @@
 """A comparison as plain data: words first, then effects by metric, tables, examples."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
 
 import pyarrow as pa
 
 from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.errors import ColumnError
-from seedproof.messages import Message
+from seedproof.messages import Message, Sentences
 from seedproof.metrics.card import card
 from seedproof.metrics.entropy import HIGH_ENTROPY
-from seedproof.report.comparison import amounts, cautions, words
+from seedproof.report.comparison import amounts, words
 from seedproof.report.comparison.amounts import Written
-from seedproof.report.comparison.groups import foremost
-from seedproof.report.comparison.reasons import KEY_FIGURES, explained_by, of_method
+from seedproof.report.comparison.groups import KEY_FIGURES, explained_by, foremost, of_method
 from seedproof.report.comparison.words import ArmFinding
 from seedproof.report.numbers import quantity
+from seedproof.report.overview import Overview, Section, TextTable
 from seedproof.report.reasons.view import TOKENS
 from seedproof.report.reasons.words import named
-from seedproof.report.view import agreement_dots, unknown_column
-from seedproof.stats.effect import Effect, scale_of
+from seedproof.report.view import KeyFigure, agreement_dots, unknown_column
+from seedproof.stats.effect import Effect
 
 # What says most, in the order in which it is shown; whatever of it there is.
 KEY_METRICS = (
@@ -35,32 +35,29 @@ KEY_METRICS = (
 MAX_EXAMPLES = 5
 NOTHING = Written()
 OWN_COLUMNS = frozenset(
-    {
-        "example",
-        "label",
-        "change",
-        "votes_before",
-        "votes_after",
-        "entropy_before",
-        "entropy_after",
-    }
+    {"example", "label", "change"}
+    | {f"{name}_{when}" for name in ("votes", "entropy") for when in ("before", "after")}
 )
+HEADER = ("metric", "arm", "value", "change", "interval", "verdict", "would show")
+# More arms have no room next to each other.
+MAX_KEYS = 4
+SENTENCES = {
+    "entropy-cut": "ΔLE is the reduction of mean label entropy.",
+    "regression-to-the-mean": "High-entropy examples are those above {limit} in the baseline, "
+    "about {n_chosen:,.0f}: chosen on one half of its runs and measured on the other "
+    "(cross-fitted). As published: chosen and measured on the same runs, which shows a reduction "
+    "even where there is none, by regression to the mean.",
+    "costs": "Costs are medians over runs, as the runs logged them.",
+}
+_say = Sentences(SENTENCES)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One arm in one metric.
+    """One arm in one metric; of the baseline, its figure alone.
 
-    Args:
-        value: The arm's own figure.
-        change: What it changes against the baseline; nothing for the baseline itself.
-        interval: Interval of the change, or nothing.
-        verdict: What may be said; nothing for the baseline.
-        would_show: Where no difference is shown, the smallest true effect that would be.
-        shows: The same in short.
-        over: What the interval is over.
-        note: Why there is no interval.
-        floor: The same between two draws of one run, for figures of explanations, where known.
+    `would_show`, in short `shows`, is there where no difference is shown, and `note` where there is
+    no interval. The floor is the figure between two draws of one run, for explanations.
     """
 
     value: Written
@@ -76,24 +73,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Block:
-    """One metric with all arms: the baseline's figure, and a cell for each other arm.
-
-    Args:
-        metric: Its name.
-        title: What people read.
-        summary: What it is, in one sentence.
-        card: What it means.
-        better: Which direction is better.
-        baseline: The baseline's figure.
-        cells: Name of each other arm, and what it changes.
-        method: By which method was explained, for figures of explanations.
-    """
+    """One metric with all arms: the baseline's figure, and a cell for each other arm."""
 
     metric: str
     title: str
     summary: str
     card: str
-    better: str
     baseline: Cell
     cells: tuple[tuple[str, Cell], ...]
     method: str = ""
@@ -106,15 +91,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A small table of text; the first column is the arm.
-
-    Args:
-        columns: Names of the columns: `arm`, `entropy_cut`, `high_entropy_cut`,
-            `high_entropy_cut_as_published`, `share_of_gold`, and `cost_` with the name of a cost.
-        header: The same for people.
-        rows: One for each arm.
-        notes: How to read them.
-    """
+    """A small table of text: each column has a name, such as `share_of_gold`, and a title."""
 
     columns: tuple[str, ...]
     header: tuple[str, ...]
@@ -153,21 +130,8 @@ class Moved:
 class ComparisonView:
     """A comparison in words and rows.
 
-    Args:
-        title: What was compared, in one line.
-        headline: The finding, in one sentence.
-        findings: What a person wants to know first.
-        brackets: What intervals and verdicts mean here.
-        baseline: Name of the baseline.
-        arms: Name, number of runs and pairing of each arm, the baseline first.
-        dots: For the baseline and one arm: of a hundred examples, all runs agree, some differ,
-            entropy above 0.56. None where their numbers of runs differ.
-        key_blocks: The metrics that say most.
-        reason_blocks: The figures of explanations that say most, by method.
-        blocks: Every metric, and every figure of explanations.
-        sheet: Reduction of entropy, share of the gold standard, costs; None without any.
-        moved: Examples that arms settle and unsettle.
-        notes: How the input was read, and what limits the figures.
+    `arms` has the name of each arm and what to know of its runs, the baseline first. `dots` counts
+    of a hundred examples: all runs agree, some differ, entropy above 0.56.
     """
 
     title: str
@@ -185,64 +149,65 @@ class ComparisonView:
     notes: tuple[str, ...]
 
     @property
+    def shown_blocks(self) -> tuple[Block, ...]:
+        """The metrics and the figures of explanations that say most."""
+        return (*self.key_blocks, *self.reason_blocks)
+
+    @property
     def has_floors(self) -> bool:
         """Whether the explainer's own noise is known with some arm."""
-        cells = (cell for block in self.reason_blocks for _, cell in block.cells)
-        return any(cell.floor for cell in (*(b.baseline for b in self.reason_blocks), *cells))
+        return any(
+            cell.floor
+            for block in self.reason_blocks
+            for cell in (block.baseline, *(cell for _, cell in block.cells))
+        )
 
 
 def build_view(comparison: Comparison, *, show: Sequence[str] = ()) -> ComparisonView:
     """The view of a comparison."""
     _check_shown(comparison, show)
-    blocks = tuple(_block(comparison, name) for name in _metrics(comparison))
-    by_name = {block.metric: block for block in blocks}
-    reasons = _reason_blocks(comparison)
+    blocks = _blocks(comparison)
+    reasons = [_blocks(of_method(comparison, one), one) for one in explained_by(comparison)]
     return ComparisonView(
         title=str(words.title(comparison)),
         headline=str(words.headline(comparison)),
         findings=words.findings(comparison),
-        brackets=str(cautions.brackets(comparison)),
+        brackets=str(words.brackets(comparison)),
         baseline=comparison.baseline.name,
         arms=_arms(comparison),
         dots=_dots(comparison),
-        key_blocks=tuple(by_name[name] for name in KEY_METRICS if name in by_name),
-        reason_blocks=tuple(
-            block
-            for method in explained_by(comparison)
-            for name in KEY_FIGURES
-            for block in reasons
-            if (block.method, block.metric) == (method, name)
-        ),
-        blocks=(*blocks, *reasons),
+        key_blocks=_chosen(blocks, KEY_METRICS),
+        reason_blocks=tuple(chain.from_iterable(_chosen(one, KEY_FIGURES) for one in reasons)),
+        blocks=(*blocks, *chain.from_iterable(reasons)),
         sheet=_sheet(comparison),
-        moved=tuple(_moved(arm, show) for arm in foremost(comparison) if arm.settled is not None),
-        notes=tuple(map(str, (*comparison.notes, *cautions.limits(comparison)))),
+        moved=tuple(
+            Moved(arm.name, _examples(arm.settled, show), _examples(arm.unsettled, show))
+            for arm in foremost(comparison)
+            if arm.settled is not None
+        ),
+        notes=tuple(map(str, (*comparison.notes, *words.limits(comparison)))),
     )
+
+
+def _chosen(blocks: Sequence[Block], metrics: Sequence[str]) -> tuple[Block, ...]:
+    """The blocks of some metrics, in their order."""
+    by_name = {block.metric: block for block in blocks}
+    return tuple(by_name[name] for name in metrics if name in by_name)
 
 
 def _check_shown(comparison: Comparison, show: Sequence[str]) -> None:
     tables = [t for arm in comparison.arms for t in (arm.settled, arm.unsettled) if t is not None]
-    carried = dict.fromkeys(
-        name for table in tables for name in table.column_names if name not in OWN_COLUMNS
-    )
+    columns = dict.fromkeys(name for table in tables for name in table.column_names)
+    carried = tuple(name for name in columns if name not in OWN_COLUMNS)
     for name in show:
+        if name not in carried and name == TOKENS:
+            raise ColumnError(
+                "A comparison shows no tokens. Look at those of one arm with `seedproof measure "
+                "STORE --arm ARM --show tokens`.",
+                column=name,
+            )
         if name not in carried:
-            if name == TOKENS:
-                raise ColumnError(
-                    "A comparison shows no tokens. Look at those of one arm with `seedproof "
-                    "measure STORE --arm ARM --show tokens`.",
-                    column=name,
-                )
-            raise unknown_column(name, tuple(carried))
-
-
-def _metrics(comparison: Comparison) -> list[str]:
-    """Every metric that the baseline has and some arm has an effect on."""
-    return [
-        name
-        for name in comparison.baseline.measurement.metrics
-        if any(name in arm.effects for arm in comparison.arms)
-    ]
+            raise unknown_column(name, carried)
 
 
 def _arms(comparison: Comparison) -> tuple[tuple[str, str], ...]:
@@ -262,30 +227,25 @@ def _dots(comparison: Comparison) -> tuple[tuple[str, tuple[int, int, int]], ...
     return tuple((arm.name, agreement_dots(arm.measurement)) for arm in arms)
 
 
-def _reason_blocks(comparison: Comparison) -> tuple[Block, ...]:
-    """Every figure of explanations, one method after the other."""
+def _blocks(comparison: Comparison, method: str = "") -> tuple[Block, ...]:
+    """Every metric that the baseline has and some arm has an effect on."""
     return tuple(
-        _block(explained, name, method=method)
-        for method in explained_by(comparison)
-        for explained in [of_method(comparison, method)]
-        for name in _metrics(explained)
+        _block(comparison, name, method)
+        for name in comparison.baseline.measurement.metrics
+        if any(name in arm.effects for arm in comparison.arms)
     )
 
 
-def _block(comparison: Comparison, name: str, *, method: str = "") -> Block:
-    about = card(name)
-    base = comparison.baseline.measurement.metrics[name]
+def _block(comparison: Comparison, name: str, method: str) -> Block:
+    about, base = card(name), comparison.baseline
+    value = base.measurement.metrics[name]
+    figure = amounts.figure(name, value.value)
     return Block(
         metric=name,
         title=f"{about.title} ({named(method)})" if method else about.title,
         summary=about.summary,
         card=about.text,
-        better=about.better,
-        baseline=Cell(
-            amounts.figure(name, base.value),
-            over=base.over or "",
-            floor=_floor(comparison.baseline, name, method),
-        ),
+        baseline=Cell(figure, over=value.over or "", floor=_floor(base, name, method)),
         cells=tuple(
             (arm.name, _cell(arm, arm.effects[name], floor=_floor(arm, name, method)))
             for arm in comparison.arms
@@ -318,88 +278,65 @@ def _cell(arm: ComparedArm, effect: Effect, *, floor: Written) -> Cell:
     )
 
 
-def is_ratio(metric: str) -> bool:
-    """Whether its arms share the axis of ratios."""
-    return scale_of(metric) == "ratio"
-
-
 def _sheet(comparison: Comparison) -> Sheet | None:
-    titles = {
-        "entropy_cut": "ΔLE",
-        "high_entropy_cut": "ΔLE, high-entropy examples",
-        "high_entropy_cut_as_published": "as published (regression to the mean)",
-        "share_of_gold": f"% of {comparison.gold}",
-    }
-    columns = {
-        "entropy_cut": {arm.name: _entropy_cut(arm) for arm in comparison.arms},
-        "high_entropy_cut": _high(comparison, "reduction"),
-        "high_entropy_cut_as_published": _high(comparison, "as_published"),
-    }
-    if comparison.gold is not None:
-        columns["share_of_gold"] = {
-            arm.name: amounts.percent(arm.share_of_gold)
-            for arm in comparison.arms
-            if arm.share_of_gold is not None
-        }
+    """Reduction of entropy, share of the gold standard, and costs; None without any."""
     every = (comparison.baseline, *comparison.arms)
+    # Name, title and cells of each column.
+    columns: list[tuple[str, str, dict[str, str]]] = [
+        ("entropy_cut", "ΔLE", _shares(comparison, _entropy_cut)),
+        (
+            "high_entropy_cut",
+            "ΔLE, high-entropy examples",
+            _shares(comparison, lambda arm: getattr(arm.high_entropy, "reduction", None)),
+        ),
+        (
+            "high_entropy_cut_as_published",
+            "as published (regression to the mean)",
+            _shares(comparison, lambda arm: getattr(arm.high_entropy, "as_published", None)),
+        ),
+    ]
+    if comparison.gold is not None:
+        gold = _shares(comparison, lambda arm: arm.share_of_gold)
+        columns.append(("share_of_gold", f"% of {comparison.gold}", gold))
     for name in dict.fromkeys(key for arm in every for key in arm.costs):
-        titles[f"cost_{name}"] = cautions.cost_title(name)
-        columns[f"cost_{name}"] = {
-            arm.name: quantity(arm.costs[name]) for arm in every if name in arm.costs
-        }
-    columns = {name: cells for name, cells in columns.items() if any(cells.values())}
+        cells = {arm.name: quantity(arm.costs[name]) for arm in every if name in arm.costs}
+        columns.append((f"cost_{name}", words.cost_title(name), cells))
+    columns = [column for column in columns if column[2]]
     if not columns:
         return None
-    rows = tuple(
-        (arm.name, *(cells.get(arm.name) or amounts.NONE for cells in columns.values()))
-        for arm in every
+    return Sheet(
+        columns=("arm", *(name for name, _, _ in columns)),
+        header=("arm", *(title for _, title, _ in columns)),
+        rows=tuple(
+            (arm.name, *(cells.get(arm.name, amounts.NONE) for _, _, cells in columns))
+            for arm in every
+        ),
+        notes=_sheet_notes(comparison),
     )
-    header = ("arm", *(titles[name] for name in columns))
-    return Sheet(("arm", *columns), header, rows, _sheet_notes(comparison))
+
+
+def _shares(
+    comparison: Comparison, share_of: Callable[[ComparedArm], float | None]
+) -> dict[str, str]:
+    shares = {arm.name: share_of(arm) for arm in comparison.arms}
+    return {arm: amounts.percent(share) for arm, share in shares.items() if share is not None}
+
+
+def _entropy_cut(arm: ComparedArm) -> float | None:
+    effect = arm.effects.get("label_entropy")
+    return None if effect is None or effect.value is None else 1 - effect.value
 
 
 def _sheet_notes(comparison: Comparison) -> tuple[Message, ...]:
     notes = []
     if any("label_entropy" in arm.effects for arm in comparison.arms):
-        notes.append(Message("entropy-cut", "ΔLE is the reduction of mean label entropy."))
+        notes.append(_say("entropy-cut"))
     chosen = [arm.high_entropy.n_chosen for arm in comparison.arms if arm.high_entropy is not None]
     if any(chosen):
-        notes.append(
-            Message(
-                "regression-to-the-mean",
-                "High-entropy examples are those above {limit} in the baseline, about "
-                "{n_chosen:,.0f}: chosen on one half of its runs and measured on the other "
-                "(cross-fitted). As published: chosen and measured on the same runs, which shows a "
-                "reduction even where there is none, by regression to the mean.",
-                limit=HIGH_ENTROPY,
-                n_chosen=max(chosen),
-            )
-        )
+        notes.append(_say("regression-to-the-mean", limit=HIGH_ENTROPY, n_chosen=max(chosen)))
     if any(arm.costs for arm in comparison.arms):
-        notes.append(Message("costs", "Costs are medians over runs, as the runs logged them."))
+        notes.append(_say("costs"))
     return tuple(notes)
-
-
-def _entropy_cut(arm: ComparedArm) -> str:
-    effect = arm.effects.get("label_entropy")
-    return "" if effect is None or effect.value is None else amounts.percent(1 - effect.value)
-
-
-def _high(comparison: Comparison, name: str) -> dict[str, str]:
-    found = {}
-    for arm in comparison.arms:
-        value = None if arm.high_entropy is None else getattr(arm.high_entropy, name)
-        if value is not None:
-            found[arm.name] = amounts.percent(value)
-    return found
-
-
-def _moved(arm: ComparedArm, show: Sequence[str]) -> Moved:
-    return Moved(
-        arm=arm.name,
-        settled=_examples(arm.settled, show),
-        unsettled=_examples(arm.unsettled, show),
-    )
 
 
 def _examples(table: pa.Table | None, show: Sequence[str]) -> tuple[MovedExample, ...]:
@@ -413,11 +350,51 @@ def _examples(table: pa.Table | None, show: Sequence[str]) -> tuple[MovedExample
             after=row["votes_after"],
             entropy_before=abs(row["entropy_before"]),
             entropy_after=abs(row["entropy_after"]),
-            shown=tuple(_text(row.get(name)) for name in show),
+            shown=tuple("" if row.get(name) is None else str(row[name]) for name in show),
         )
         for row in table.slice(0, MAX_EXAMPLES).to_pylist()
     )
 
 
-def _text(value: Any) -> str:  # noqa: ANN401 - a user's own column
-    return "" if value is None else str(value)
+def build_overview(view: ComparisonView) -> Overview:
+    """Return headline, the most important metric of each arm, and the table of effects."""
+    rows = [row for block in view.shown_blocks for row in _rows(block, view.baseline)]
+    return Overview(
+        headline=view.headline,
+        title=view.title,
+        sentences=tuple(
+            (one.topic, f"{one.verdict} {one.text}" if one.verdict else one.text)
+            for one in view.findings
+        ),
+        key_figures=_key_figures(view.key_blocks[0], view.baseline) if view.key_blocks else (),
+        sections=(Section("Effects", "Every effect", (TextTable(HEADER, tuple(rows)),)),),
+        notes=view.notes,
+        brackets=view.brackets,
+    )
+
+
+def _key_figures(block: Block, baseline: str) -> tuple[KeyFigure, ...]:
+    return tuple(
+        KeyFigure(
+            name=block.metric,
+            title=f"{block.title}, {arm}",
+            value=str(cell.value),
+            unit="",
+            interval=f"{cell.change} {cell.interval} {cell.verdict}".strip() or "baseline",
+            meaning=Message("metric-summary", block.summary),
+            bar=None,
+        )
+        for arm, cell in [(baseline, block.baseline), *block.cells][:MAX_KEYS]
+    )
+
+
+def _rows(block: Block, baseline: str) -> Iterator[tuple[str, ...]]:
+    """Yield a row per arm; the explainer's own noise is added to its verdict where it is known."""
+    name = f"{block.metric}, by {block.method}" if block.method else block.metric
+    for arm, cell in ((baseline, block.baseline), *block.cells):
+        verdict = cell.verdict or "baseline"
+        if cell.floor:
+            verdict += f"; drawn twice {cell.floor}"
+        change, interval = str(cell.change), cell.interval
+        yield name, arm, str(cell.value), change, interval, verdict, cell.would_show
+        name = ""

@@ -8,41 +8,67 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from seedproof.comparison.arms.result import ComparedArm, Comparison
-from seedproof.messages import Message
+from seedproof.messages import Message, Sentences
+from seedproof.metrics.card import card
 from seedproof.report.comparison import amounts
-from seedproof.report.comparison.cautions import warnings
 from seedproof.report.comparison.groups import (
     BAD,
     GOOD,
     Series,
+    explained_by,
     names,
+    of_method,
     verdict_on,
     with_verdict,
 )
-from seedproof.report.comparison.reasons import explained_by, of_method
 from seedproof.report.numbers import NO_BREAK, WithUnit
 from seedproof.report.reasons.words import TOP_WORDS, named
-from seedproof.report.words import VERDICT_RUNS, spread_cause
-from seedproof.stats.effect import Effect
+from seedproof.report.words import (
+    ENOUGH_RUNS,
+    NO_LABELS,
+    NO_PROBABILITIES,
+    ONLY_TOP,
+    VERDICT_RUNS,
+    spread_cause,
+)
 
 MAX_NAMED = 3
 MAX_NAME_LENGTH = 44
 # A fraction is said instead of a percentage if every estimate is within so many points of it.
 NEAR = 10.0
 FRACTIONS = {25.0: "a quarter", 33.3: "a third", 50.0: "half", 66.7: "two thirds"}
+# Further metrics that a person is warned of; the others have a sentence of their own.
+WATCHED = ("ece", "nll", "brier", "predictive_js", "label_entropy_corrected", "ece_sd", "nll_sd")
+MAX_WATCHED = 2
+# How many times as much as the baseline is worth a word.
+COSTLY = 1.5
+SENTENCES = {
+    "at-matched-rates": "At matched rates: {finding}",
+    "no-difference-shown": "No difference in the flips is shown.",
+    "too-few-runs": "Too few runs for a verdict on the flips.",
+    "no-verdict": "No verdict on the flips.",
+    "accuracy-rises": "; accuracy rises",
+    "no-accuracy-loss-shown": "; no loss of accuracy shown",
+    "noise-of-arm": "{noise} with {arm}",
+    "explainer-noise": "Two draws of one explainer already differ in {listed}.",
+    "spread-within-chance": "With {baseline} it is not shown to exceed what independent flips "
+    "give, {chance}.",
+    "spread-beyond-chance": "Independent flips alone would give {chance} with {baseline}.",
+    "spread-settled": "Beyond them, no spread is seen any longer with {arms}.",
+    "metric-worse": "{title}: {verdict} with {arms} ({direction} by {amount}).",
+    "runs-of-arm": "{arm} {n_runs}",
+    "uneven-arms": "Arms differ in their number of runs: {counts}.",
+    "two-runs": "With two runs an arm, intervals are over examples only: no verdict. Make at least "
+    "{at_least}.",
+    "few-runs": "{n_runs} runs an arm say little; make at least {at_least} for verdicts.",
+    "gold-without-gain": "{gold} does not show a gain of its own, so no arm has a share of it.",
+}
+_say = Sentences(SENTENCES)
 
 
 @dataclass(frozen=True)
 class ArmFinding:
-    """One line of thought.
-
-    Args:
-        topic: What it is about, for people.
-        verdict: What may be said in a word; None for what is no verdict.
-        messages: What is said.
-        metric: The metric that it is about; empty for several.
-        method: By which method was explained, for figures of explanations.
-    """
+    """One line of thought; without a metric it is about several, and no verdict."""
 
     topic: str
     verdict: Message | None
@@ -58,14 +84,15 @@ class ArmFinding:
 
 def title(comparison: Comparison) -> Message:
     """What was compared, in one line."""
-    first = comparison.baseline.measurement
-    n_arms = len(comparison.arms)
+    first, n_arms = comparison.baseline.measurement, len(comparison.arms)
     arms = "1 arm" if n_arms == 1 else "{n_arms} arms"
     labeled = "" if first.n_labeled else " (no labels)"
     matched = " · rates matched" if comparison.match_rates else ""
+    paired = {arm.is_paired for arm in comparison.arms}
+    pairing = ", paired by seed" if True in paired else ", not paired"
     return Message(
         "compared",
-        f"{arms} against {{baseline}} · {{n_runs}} runs{_pairing(comparison)} · "
+        f"{arms} against {{baseline}} · {{n_runs}} runs{pairing if len(paired) <= 1 else ''} · "
         f"{{n_examples:,}} examples{labeled} · {{n_classes:,}} classes{matched}",
         n_arms=n_arms,
         baseline=comparison.baseline.name,
@@ -75,19 +102,10 @@ def title(comparison: Comparison) -> Message:
     )
 
 
-def _pairing(comparison: Comparison) -> str:
-    paired = {arm.is_paired for arm in comparison.arms}
-    if len(paired) > 1:
-        return ""
-    return ", paired by seed" if True in paired else ", not paired"
-
-
 def headline(comparison: Comparison) -> Message:
     """The finding on the answers, and whether accuracy pays for it."""
     finding = _on_answers(comparison)
-    if not comparison.match_rates:
-        return finding
-    return Message("at-matched-rates", "At matched rates: {finding}", finding=finding)
+    return _say("at-matched-rates", finding=finding) if comparison.match_rates else finding
 
 
 def _on_answers(comparison: Comparison) -> Message:
@@ -97,15 +115,10 @@ def _on_answers(comparison: Comparison) -> Message:
         cut = f"{{arms}} {_verb(steadier, 'cut')} the flips by {{amount}}"
         fields = {"arms": _few(steadier, comparison), "amount": _about(steadier)}
         if not shaken:
-            return Message(
-                "flips-cut", f"{cut}{{accuracy}}.", **fields, accuracy=_accuracy_clause(steadier)
-            )
-        return Message(
-            "flips-cut-and-raised",
-            f"{cut}; {{shaken}} {_verb(shaken, 'raise')} them.",
-            **fields,
-            shaken=_few(shaken, comparison),
-        )
+            accuracy = _accuracy_clause(steadier)
+            return Message("flips-cut", f"{cut}{{accuracy}}.", **fields, accuracy=accuracy)
+        words = f"{cut}; {{shaken}} {_verb(shaken, 'raise')} them."
+        return Message("flips-cut-and-raised", words, **fields, shaken=_few(shaken, comparison))
     if shaken:
         return Message(
             "flips-raised",
@@ -114,10 +127,9 @@ def _on_answers(comparison: Comparison) -> Message:
             accuracy=_accuracy_clause(shaken, loss_only=True),
         )
     if with_verdict(comparison, "flip_rate", "no difference shown"):
-        return Message("no-difference-shown", "No difference in the flips is shown.")
-    if with_verdict(comparison, "flip_rate", "too few runs"):
-        return Message("too-few-runs", "Too few runs for a verdict on the flips.")
-    return Message("no-verdict", "No verdict on the flips.")
+        return _say("no-difference-shown")
+    is_short = with_verdict(comparison, "flip_rate", "too few runs")
+    return _say("too-few-runs" if is_short else "no-verdict")
 
 
 def _few(arms: Sequence[ComparedArm], comparison: Comparison) -> Message:
@@ -155,25 +167,22 @@ def _accuracy_clause(arms: Sequence[ComparedArm], *, loss_only: bool = False) ->
         worse = [arm for arm in arms if verdict_on(arm, "accuracy") == "worse"]
         words = "; accuracy falls" + ("" if len(worse) == len(arms) else " with {arms}")
         return Message("accuracy-falls", words, arms=names(worse))
-    if loss_only:
+    if loss_only or not verdicts <= {"better", "no difference shown"}:
         return ""
-    if verdicts == {"better"}:
-        return Message("accuracy-rises", "; accuracy rises")
-    if verdicts <= {"better", "no difference shown"}:
-        return Message("no-accuracy-loss-shown", "; no loss of accuracy shown")
-    return ""
+    return _say("accuracy-rises" if verdicts == {"better"} else "no-accuracy-loss-shown")
 
 
 def findings(comparison: Comparison) -> tuple[ArmFinding, ...]:
     """What a person wants to know first."""
+    metrics = comparison.baseline.measurement.metrics
     found = [_on(comparison, "Answers", "flip_rate", "The flip rate")]
-    if "accuracy" in comparison.baseline.measurement.metrics:
+    if "accuracy" in metrics:
         spread = _on(comparison, "Good and bad runs", "accuracy_sd", "Accuracy’s sd over runs")
         found += [
             _on(comparison, "Accuracy", "accuracy", "Accuracy"),
             replace(spread, messages=(*spread.messages, *_parts_of_spread(comparison))),
         ]
-    if "probability_sd" in comparison.baseline.measurement.metrics:
+    if "probability_sd" in metrics:
         found.append(_on(comparison, "Confidence", "probability_sd", "A probability’s sd"))
     found += [_on_reasons(comparison, method) for method in explained_by(comparison)]
     watched = warnings(comparison)
@@ -188,36 +197,19 @@ def _on_reasons(comparison: Comparison, method: str) -> ArmFinding:
     topic = f"Reasons ({named(method)})" if several else "Reasons"
     explained = of_method(comparison, method)
     finding = _on(explained, topic, TOP_WORDS, "The share of top words that differ")
-    messages = (*finding.messages, *_floors(explained, method))
-    return replace(finding, messages=messages, method=method)
-
-
-def _floors(explained: Comparison, method: str) -> tuple[Message, ...]:
-    """How far two draws of one run are apart, with each arm of which that is known."""
     noise = {
         arm.name: found[TOP_WORDS].value
         for arm in (explained.baseline, *explained.arms)
         if (found := arm.measurement.explanations[method].noise) is not None
     }
-    if not noise:
-        return ()
-    parts = tuple(
-        Message(
-            "noise-of-arm",
-            "{noise} with {arm}",
-            noise=amounts.figure(TOP_WORDS, value),
-            arm=arm,
+    messages = finding.messages
+    if noise:
+        parts = tuple(
+            _say("noise-of-arm", noise=amounts.figure(TOP_WORDS, value), arm=arm)
+            for arm, value in noise.items()
         )
-        for arm, value in noise.items()
-    )
-    return (
-        Message(
-            "explainer-noise",
-            "Two draws of one explainer already differ in {listed}.",
-            listed=Series(parts, ", "),
-            noise=noise,
-        ),
-    )
+        messages += (_say("explainer-noise", listed=Series(parts, ", "), noise=noise),)
+    return replace(finding, messages=messages, method=method)
 
 
 def _on(comparison: Comparison, topic: str, metric: str, subject: str) -> ArmFinding:
@@ -238,10 +230,17 @@ def _on(comparison: Comparison, topic: str, metric: str, subject: str) -> ArmFin
         messages.append(_open(metric, unclear, is_all=len(unclear) == n_judged))
     few = with_verdict(comparison, metric, "too few runs")
     if few:
-        messages.append(_too_few(metric, few, is_all=len(few) == n_judged))
+        words = "Too few runs for a verdict on {arms}: {changes}."
+        if len(few) == n_judged:
+            words = "With {arms}: {changes}, without an interval over runs."
+        changes = amounts.Amounts(tuple(arm.effects[metric] for arm in few))
+        fields = {"metric": metric, "arms": names(few), "changes": changes}
+        messages.append(Message("too-few-runs", words, **fields))
     rest = with_verdict(comparison, metric, "not tested")
     if rest:
-        messages.append(_untested(metric, rest))
+        note = rest[0].effects[metric].note
+        words = "No verdict on {arms}: {note}." if note else "No verdict on {arms}."
+        messages.append(Message("no-verdict", words, metric=metric, arms=names(rest), note=note))
     return ArmFinding(topic, _in_a_word(comparison, metric), tuple(messages), metric)
 
 
@@ -254,12 +253,8 @@ def _in_a_word(comparison: Comparison, metric: str) -> Message:
     shown = [verdict for verdict in GOOD + BAD if verdict in verdicts] or ["no difference shown"]
     counts = {verdict: verdicts.count(verdict) for verdict in shown}
     listed = ", ".join(f"{verdict} with {n}" for verdict, n in counts.items())
-    return Message(
-        "several-verdicts",
-        f"{listed[0].upper()}{listed[1:]} of {{n_arms}} arms.",
-        counts=counts,
-        n_arms=n_arms,
-    )
+    words = f"{listed[0].upper()}{listed[1:]} of {{n_arms}} arms."
+    return Message("several-verdicts", words, counts=counts, n_arms=n_arms)
 
 
 def _shown(
@@ -277,13 +272,8 @@ def _shown(
     }
     start = f"{subject} {{direction}} from {{before}}"
     if len(arms) > MAX_NAMED:
-        effects = tuple(arm.effects[metric] for arm in arms)
-        return Message(
-            "change-shown",
-            f"{start} with {{arms}}, by {{span}}.",
-            **fields,
-            span=amounts.Amounts(effects, amounts.span),
-        )
+        span = amounts.Amounts(tuple(arm.effects[metric] for arm in arms), amounts.span)
+        return Message("change-shown", f"{start} with {{arms}}, by {{span}}.", **fields, span=span)
     changes = Series(tuple(_one_shown(arm, metric) for arm in arms))
     return Message("change-shown", f"{start} {{changes}}.", **fields, changes=changes)
 
@@ -293,20 +283,15 @@ def _one_shown(arm: ComparedArm, metric: str) -> Message:
     fields = {"after": amounts.figure(metric, after), "arm": arm.name, "size": amounts.Size(effect)}
     words = "to {after} with {arm}"
     if effect.value is not None:
-        noun = "by" if effect.scale == "difference" else f"a {_noun(effect)} of"
-        words += f", {noun} {{size}}"
+        noun = "cut" if amounts.direction(effect) == "falls" else "rise"
+        words += f", {'by' if effect.scale == 'difference' else f'a {noun} of'} {{size}}"
     return Message("change-of-arm", words, **fields)
-
-
-def _noun(effect: Effect) -> str:
-    return "cut" if amounts.direction(effect) == "falls" else "rise"
 
 
 def _open(metric: str, arms: Sequence[ComparedArm], *, is_all: bool) -> Message:
     """An open effect always comes with what these runs would have shown."""
     effects = tuple(arm.effects[metric] for arm in arms)
-    start = "With" if is_all else "No difference shown with"
-    words = f"{start} {{arms}}: {{changes}}"
+    words = f"{'With' if is_all else 'No difference shown with'} {{arms}}: {{changes}}"
     if amounts.would_show(effects):
         words += "; these runs would show {would_show}"
     return Message(
@@ -319,51 +304,16 @@ def _open(metric: str, arms: Sequence[ComparedArm], *, is_all: bool) -> Message:
     )
 
 
-def _too_few(metric: str, arms: Sequence[ComparedArm], *, is_all: bool) -> Message:
-    words = "Too few runs for a verdict on {arms}: {changes}."
-    if is_all:
-        words = "With {arms}: {changes}, without an interval over runs."
-    changes = amounts.Amounts(tuple(arm.effects[metric] for arm in arms))
-    return Message("too-few-runs", words, metric=metric, arms=names(arms), changes=changes)
-
-
-def _untested(metric: str, arms: Sequence[ComparedArm]) -> Message:
-    note = arms[0].effects[metric].note
-    words = "No verdict on {arms}: {note}." if note else "No verdict on {arms}."
-    return Message("no-verdict", words, metric=metric, arms=names(arms), note=note)
-
-
 def _parts_of_spread(comparison: Comparison) -> tuple[Message, ...]:
     """What the spread is made of, where that can be said."""
-    base = comparison.baseline
-    if base.measurement.n_runs < VERDICT_RUNS:
+    base = comparison.baseline.measurement
+    if base.n_runs < VERDICT_RUNS:
         return ()
-    fields = {
-        "baseline": base.name,
-        "chance": WithUnit(base.measurement.metrics["accuracy_sd_independent"].value, "points"),
-    }
-    if spread_cause(base.measurement) is None:
-        return (
-            Message(
-                "spread-within-chance",
-                "With {baseline} it is not shown to exceed what independent flips give, {chance}.",
-                **fields,
-            ),
-        )
-    beyond = Message(
-        "spread-beyond-chance",
-        "Independent flips alone would give {chance} with {baseline}.",
-        **fields,
-    )
+    chance = WithUnit(base.metrics["accuracy_sd_independent"].value, "points")
+    code = "spread-within-chance" if spread_cause(base) is None else "spread-beyond-chance"
+    spread = _say(code, baseline=comparison.baseline.name, chance=chance)
     calm = settled_runs(comparison)
-    if not calm:
-        return (beyond,)
-    settled = Message(
-        "spread-settled",
-        "Beyond them, no spread is seen any longer with {arms}.",
-        arms=names(calm),
-    )
-    return beyond, settled
+    return (spread, _say("spread-settled", arms=names(calm))) if calm else (spread,)
 
 
 def settled_runs(comparison: Comparison) -> list[ComparedArm]:
@@ -375,3 +325,105 @@ def settled_runs(comparison: Comparison) -> list[ComparedArm]:
         for arm in with_verdict(comparison, "accuracy_sd", "steadier")
         if spread_cause(arm.measurement) is None
     ]
+
+
+def warnings(comparison: Comparison) -> list[Message]:
+    """What else gets worse, arms with other numbers of runs, and what costs more."""
+    worse = [name for name in WATCHED if with_verdict(comparison, name, *BAD)]
+    messages = [_gets_worse(comparison, name) for name in worse[:MAX_WATCHED]]
+    n_more = len(worse) - MAX_WATCHED
+    if n_more > 0:
+        words = f"{{n_more}} further {'metric is' if n_more == 1 else 'metrics are'} worse or less"
+        messages.append(Message("further-metrics-worse", f"{words} steady.", n_more=n_more))
+    n_runs = {arm.name: arm.measurement.n_runs for arm in (comparison.baseline, *comparison.arms)}
+    n_base = n_runs.pop(comparison.baseline.name)
+    uneven = {arm: n for arm, n in n_runs.items() if n != n_base}
+    if uneven:
+        uneven = {comparison.baseline.name: n_base} | uneven
+        counts = tuple(_say("runs-of-arm", arm=arm, n_runs=n) for arm, n in uneven.items())
+        messages.append(_say("uneven-arms", counts=Series(counts, ", "), n_runs=uneven))
+    return messages + costs(comparison)
+
+
+def _gets_worse(comparison: Comparison, metric: str) -> Message:
+    arms = with_verdict(comparison, metric, *BAD)
+    effects = tuple(arm.effects[metric] for arm in arms)
+    is_one = len(arms) == 1
+    return _say(
+        "metric-worse",
+        metric=metric,
+        title=card(metric).title,
+        verdict=effects[0].verdict,
+        arms=names(arms),
+        direction=amounts.direction(effects[0]),
+        amount=amounts.Size(effects[0]) if is_one else amounts.Amounts(effects, amounts.span),
+    )
+
+
+def costs(comparison: Comparison) -> list[Message]:
+    """Which arms cost clearly more than the baseline, for each cost that was logged."""
+    base, messages = comparison.baseline, []
+    for name, cost in base.costs.items():
+        times = {arm: arm.costs.get(name, 0.0) / cost for arm in comparison.arms if cost > 0}
+        dear = {arm: factor for arm, factor in times.items() if factor >= COSTLY}
+        if dear:
+            low, high = min(dear.values()), max(dear.values())
+            span = "{low:.1f}" if f"{low:.1f}" == f"{high:.1f}" else "{low:.1f} to {high:.1f}"
+            verb = _verb(list(dear), "cost")
+            messages.append(
+                Message(
+                    "costs-more",
+                    f"{{arms}} {verb} {span} times as much as {{baseline}} ({{title}}).",
+                    arms=names(list(dear)),
+                    low=low,
+                    high=high,
+                    baseline=base.name,
+                    cost=name,
+                    title=cost_title(name),
+                )
+            )
+    return messages
+
+
+def cost_title(name: str) -> str:
+    """A cost as people read it."""
+    return "training seconds" if name == "seconds" else name.replace("_", " ")
+
+
+def brackets(comparison: Comparison) -> Message:
+    """What brackets and verdicts mean on the whole page."""
+    n_arms = len(comparison.arms)
+    together = ""
+    if n_arms > 1:
+        arms = "both arms" if n_arms == 2 else "all {n_arms} arms"
+        together = f", so that those of {arms} hold together with 95{NO_BREAK}%"
+    return Message(
+        "intervals",
+        f"Brackets behind a change are {{percent:.4g}}{NO_BREAK}% intervals{together}. “No "
+        "difference shown” is not “no difference”: it comes with the smallest true effect that as "
+        "many runs would show in 80 of 100 studies.",
+        percent=100 * comparison.confidence,
+        n_arms=n_arms,
+    )
+
+
+def limits(comparison: Comparison) -> tuple[Message, ...]:
+    """What these runs cannot tell."""
+    arms = (comparison.baseline, *comparison.arms)
+    fewest = min(arm.measurement.n_runs for arm in arms)
+    messages = []
+    if any(arm.measurement.n_runs == 2 for arm in arms):
+        messages.append(_say("two-runs", at_least=ENOUGH_RUNS))
+    if 2 < fewest < ENOUGH_RUNS:
+        messages.append(_say("few-runs", n_runs=fewest, at_least=ENOUGH_RUNS))
+    if not comparison.baseline.measurement.n_labeled:
+        messages.append(NO_LABELS)
+    kinds = {arm.measurement.kind for arm in arms}
+    if "labels" in kinds and not comparison.match_rates:
+        messages.append(NO_PROBABILITIES)
+    elif "top" in kinds:
+        messages.append(ONLY_TOP)
+    others = [arm for arm in comparison.arms if arm.name != comparison.gold]
+    if comparison.gold is not None and all(arm.share_of_gold is None for arm in others):
+        messages.append(_say("gold-without-gain", gold=comparison.gold))
+    return tuple(messages)

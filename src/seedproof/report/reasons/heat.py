@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.explanations.telling import OTHER_ANSWERS, OTHER_REASONS, SAME_REASONS
-from seedproof.messages import Message
+from seedproof.messages import Message, Sentences
 from seedproof.metrics.explanations.family import PAPER_TOP
 from seedproof.metrics.explanations.top_tokens import n_top, token_ranks
 from seedproof.metrics.explanations.weights import token_weights
@@ -26,35 +26,27 @@ STEPS = (1.0, 2.0, 3.5, 6.0)
 # An even share is 1 up to rounding of 32-bit scores.
 ROUNDING = 1e-4
 # A distance is a mean over runs and all words: those closest may still name other top words.
+MEAN = "in the mean over runs"
+SENTENCES = {
+    "agreed-and-farthest-apart": "Of the examples on which all runs agree, the one with reasons "
+    f"farthest apart, {MEAN}.",
+    "disagreed-and-farthest-apart": "Of the examples on which runs differ, the one with reasons "
+    f"farthest apart, {MEAN}.",
+    "agreed-and-closest": "Of the examples on which all runs agree, the one with reasons closest, "
+    f"{MEAN}.",
+    "words-left-out": "The first {n_shown} of {n_tokens} words are shown.",
+}
+_say = Sentences(SENTENCES)
 RULES = {
-    OTHER_REASONS: Message(
-        "agreed-and-farthest-apart",
-        "Of the examples on which all runs agree, the one with reasons farthest apart, in the mean "
-        "over runs.",
-    ),
-    OTHER_ANSWERS: Message(
-        "disagreed-and-farthest-apart",
-        "Of the examples on which runs differ, the one with reasons farthest apart, in the mean "
-        "over runs.",
-    ),
-    SAME_REASONS: Message(
-        "agreed-and-closest",
-        "Of the examples on which all runs agree, the one with reasons closest, in the mean over "
-        "runs.",
-    ),
+    OTHER_REASONS: "agreed-and-farthest-apart",
+    OTHER_ANSWERS: "disagreed-and-farthest-apart",
+    SAME_REASONS: "agreed-and-closest",
 }
 
 
 @dataclass(frozen=True)
 class Word:
-    """One token as one run weighs it.
-
-    Args:
-        text: The token.
-        times: Its share of all magnitudes, times the number of tokens: 1 is an even share.
-        step: How dark it is, from 0 for up to an even share to 4.
-        is_top: Whether it is among the run's top 20 %.
-    """
+    """One token as one run weighs it: `times` is its share, 1 if even; `step` is how dark it is."""
 
     text: str
     times: float
@@ -64,14 +56,7 @@ class Word:
 
 @dataclass(frozen=True)
 class HeatRow:
-    """One run's view of a text.
-
-    Args:
-        run: Name of the run.
-        words: The first tokens of the text.
-        top_words: All its top tokens, in the order of the text.
-        answer: What the run predicts, and how surely if that is known.
-    """
+    """One run's view of a text."""
 
     run: str
     words: tuple[Word, ...]
@@ -81,15 +66,7 @@ class HeatRow:
 
 @dataclass(frozen=True)
 class HeatMap:
-    """A text that was found by rule, as the first runs explain it.
-
-    Args:
-        title: What it is an example of.
-        example: Its id.
-        captions: By which rule it was found, and what all runs make of it.
-        rows: One for each of the first runs.
-        is_cut: Whether only the first words are shown.
-    """
+    """A text that was found by rule, as the first runs explain it."""
 
     title: Message
     example: str
@@ -115,31 +92,22 @@ def has_signs(found: ExplanationMeasurement) -> bool:
 
 
 def _heat_map(row: Mapping[str, Any], runs: Sequence[str], classes: Sequence[str]) -> HeatMap:
-    magnitudes = np.abs(np.array(row["scores"], dtype=np.float64))
+    magnitudes, tokens = np.abs(np.array(row["scores"], dtype=np.float64)), row["tokens"]
     times = token_weights(magnitudes) * magnitudes.shape[1]
     is_top = token_ranks(magnitudes) < n_top(magnitudes.shape[1], PAPER_TOP)
     answers = _answers(row, classes)
+    rows = []
+    for i, run in enumerate(runs[:MAX_RUNS]):
+        weighed = list(zip(tokens, times[i], is_top[i], strict=True))
+        words = [Word(text, round(float(x), 2), _step(x), bool(top)) for text, x, top in weighed]
+        top_words = tuple(word.text for word in words if word.is_top)
+        rows.append(HeatRow(run, tuple(words[:MAX_TOKENS]), top_words, answers[i]))
     return HeatMap(
         title=_title(row["rule"], is_top),
         example=row["example"],
         captions=_captions(row, is_top, classes),
-        rows=tuple(
-            HeatRow(
-                run=run,
-                words=tuple(
-                    Word(text, round(float(x), 2), _step(x), bool(top))
-                    for text, x, top in zip(
-                        row["tokens"][:MAX_TOKENS], times[i], is_top[i], strict=False
-                    )
-                ),
-                top_words=tuple(
-                    text for text, top in zip(row["tokens"], is_top[i], strict=True) if top
-                ),
-                answer=answers[i],
-            )
-            for i, run in enumerate(runs[:MAX_RUNS])
-        ),
-        is_cut=len(row["tokens"]) > MAX_TOKENS,
+        rows=tuple(rows),
+        is_cut=len(tokens) > MAX_TOKENS,
     )
 
 
@@ -156,32 +124,22 @@ def _answers(row: Mapping[str, Any], classes: Sequence[str]) -> list[str]:
 
 def _title(rule: str, is_top: BoolArray) -> Message:
     """What the rule promises, if the top words bear it out."""
-    is_split = rule == OTHER_ANSWERS
-    answer = "Other answers" if is_split else "Same answer"
+    answer = "Other answers" if rule == OTHER_ANSWERS else "Same answer"
     if (is_top == is_top[0]).all():
-        kind, reasons = "same-top-words", "same top words"
-    elif rule == SAME_REASONS:
-        kind, reasons = "closest-reasons", "closest reasons"
+        reasons = "same top words"
     else:
-        kind, reasons = "other-reasons", "other reasons"
-    start = "other-answers" if is_split else "same-answer"
-    return Message(f"{start}-{kind}", "{answer}, {reasons}", answer=answer, reasons=reasons)
+        reasons = "closest reasons" if rule == SAME_REASONS else "other reasons"
+    code = f"{answer} {reasons}".lower().replace(" ", "-")
+    return Message(code, "{answer}, {reasons}", answer=answer, reasons=reasons)
 
 
 def _captions(
     row: Mapping[str, Any], is_top: BoolArray, classes: Sequence[str]
 ) -> tuple[Message, ...]:
     n_tokens = is_top.shape[1]
-    messages = [RULES[row["rule"]], _said(row, classes), _named(is_top)]
+    messages = [_say(RULES[row["rule"]]), _said(row, classes), _named(is_top)]
     if n_tokens > MAX_TOKENS:
-        messages.append(
-            Message(
-                "words-left-out",
-                "The first {n_shown} of {n_tokens} words are shown.",
-                n_shown=MAX_TOKENS,
-                n_tokens=n_tokens,
-            )
-        )
+        messages.append(_say("words-left-out", n_shown=MAX_TOKENS, n_tokens=n_tokens))
     return tuple(messages)
 
 
@@ -220,25 +178,16 @@ def _said(row: Mapping[str, Any], classes: Sequence[str]) -> Message:
         least = math.floor(round(100 * min(row["confidences"]), 4))
         sure = "are at least {least_sure}\N{NO-BREAK SPACE}% sure"
         return Message("answer-of-all", f"{start} and {sure}.", **fields, least_sure=least)
-    named = [(classes[index], n) for index, n in counts]
+    named = tuple((classes[index], n) for index, n in counts)
+    n_others = sum(n for _, n in named[MAX_ANSWERS:])
     return Message(
-        "answers-split",
-        "{votes}.",
-        votes=ShownVotes(
-            n_runs, tuple(named[:MAX_ANSWERS]), sum(n for _, n in named[MAX_ANSWERS:])
-        ),
+        "answers-split", "{votes}.", votes=ShownVotes(n_runs, named[:MAX_ANSWERS], n_others)
     )
 
 
 @dataclass(frozen=True)
 class ShownVotes:
-    """How many runs give which answer, as a list in words.
-
-    Args:
-        n_runs: How many runs there are.
-        named: The most frequent answers, and how many runs give them.
-        n_others: How many runs give another one.
-    """
+    """How many runs give which answer, as a list in words."""
 
     n_runs: int
     named: tuple[tuple[str, int], ...]

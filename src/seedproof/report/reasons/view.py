@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.result import Measurement
 from seedproof.metrics.card import card
-from seedproof.report.numbers import WithUnit, bracketed, number, sign
+from seedproof.report.numbers import WithUnit, bracketed, in_brackets, number, sign
 from seedproof.report.reasons.heat import HeatMap, has_signs, heat_maps
 from seedproof.report.reasons.words import is_computed, named, on_floor
 from seedproof.stats.intervals import Estimate
@@ -16,19 +16,7 @@ TOKENS = "tokens"
 
 @dataclass(frozen=True)
 class ReasonRow:
-    """One figure of explanations.
-
-    Args:
-        name: The metric's name.
-        title: What people read.
-        value: Between two runs.
-        interval: Its interval, or nothing.
-        over: What the interval is over.
-        floor: The same between two draws of one run, as far as it is known.
-        bare_floor: The same without its interval.
-        better: Which direction is better.
-        card: What it means.
-    """
+    """One figure of explanations; the floor is that between two draws of one run."""
 
     name: str
     title: str
@@ -43,19 +31,7 @@ class ReasonRow:
 
 @dataclass(frozen=True)
 class Reasons:
-    """The explanations by one method.
-
-    Args:
-        method: Its name in the records.
-        title: What people read.
-        n_examples: How many examples were explained.
-        rows: Every figure.
-        floor: What is known of the explainer's own noise.
-        has_floor: Whether that noise was measured.
-        heat_maps: The texts that show what it means; none unless they were asked for.
-        has_signs: Whether scores have signs, which the figures leave out.
-        notes: How the records were read.
-    """
+    """The explanations by one method."""
 
     method: str
     title: str
@@ -88,9 +64,6 @@ def build_reasons(measurement: Measurement, *, with_texts: bool) -> tuple[Reason
 
 def _row(name: str, value: Estimate, found: ExplanationMeasurement) -> ReasonRow:
     about = card(name)
-    interval = ""
-    if value.low is not None and value.high is not None:
-        interval = f"[{number(value.low, about.unit)}, {number(value.high, about.unit)}]"
     floor = bare_floor = "no noise" if is_computed(found.method) else "unknown"
     if found.noise is not None:
         floor = bracketed(found.noise[name], about.unit)
@@ -99,7 +72,7 @@ def _row(name: str, value: Estimate, found: ExplanationMeasurement) -> ReasonRow
         name=name,
         title=about.title,
         value=number(value.value, about.unit) + sign(about.unit),
-        interval=interval,
+        interval=in_brackets(value, lambda end: number(end, about.unit)).strip(),
         over=value.over or "",
         floor=floor,
         bare_floor=bare_floor,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from seedproof.measurement.explanations.result import ExplanationMeasurement
-from seedproof.messages import Message
+from seedproof.messages import Message, Sentences
 from seedproof.report.numbers import WithInterval, WithUnit
 from seedproof.stats.intervals import Estimate
 
@@ -17,6 +17,32 @@ TITLES = {
     "gradient-x-input": "gradient × input",
     "integrated-gradients": "integrated gradients",
 }
+SENTENCES = {
+    "attended-words": "words two runs attend to most",
+    "ranked-words": "words that two runs rank highest by {method}",
+    "explainer-steady": "Explained twice, a run names the same ones.",
+    "explainer-noise": "Two draws of one explainer already differ in {noise}.",
+    "explainer-noise-not-exceeded": "Two draws of one explainer already differ in {noise}: these "
+    "runs do not clearly show more.",
+    "top-words-same": "All runs name the same top words",
+    "top-words-differ": "Between two runs, {differ} of the top words differ",
+    "top-words-differ-by-method": "Between two runs, {low:bare} to {high} of the top words differ, "
+    "by explainer",
+    "top-words-in-one-list": "Take a fifth of each text, the words that weigh most for one run, "
+    "and the same for another run. Of the words in these two lists, {differ} are in only one of "
+    "them.",
+    "top-words-kept": "Counted for one run: {shared} of its top words are in the other’s list. "
+    "Lists at random would share about 20\N{NO-BREAK SPACE}%, and more in short texts.",
+    "noise-measured": "The floor is how far two draws of {method} are apart for one and the same "
+    "run, over {n_repeated:,} examples: the explainer’s own chance. Where a figure is not beyond "
+    "it, another draw changes the reasons as much as another seed does.",
+    "no-noise": "Nothing is drawn for {method}: it follows from the model alone, so all of this "
+    "distance comes with the seed.",
+    "noise-unknown": "The explainer’s own noise is unknown: not every run was explained twice by "
+    "{method}. Log a second draw of a few examples in all runs to know how much of this comes with "
+    "the seed.",
+}
+_say = Sentences(SENTENCES)
 
 
 def named(method: str) -> str:
@@ -32,10 +58,8 @@ def is_computed(method: str) -> bool:
 def which_words(method: str) -> Message:
     """Whose top words are compared, such as "words two runs attend to most"."""
     if method == "attention":
-        return Message("attended-words", "words two runs attend to most")
-    return Message(
-        "ranked-words", "words that two runs rank highest by {method}", method=named(method)
-    )
+        return _say("attended-words")
+    return _say("ranked-words", method=named(method))
 
 
 def sentences(
@@ -87,22 +111,11 @@ def _on_noise(explained: ExplanationMeasurement, noise: Estimate) -> Message:
     """What the explainer's own chance does to the top words."""
     between = explained.metrics[TOP_WORDS]
     if noise.value == 0.0:
-        return Message("explainer-steady", "Explained twice, a run names the same ones.")
+        return _say("explainer-steady")
     top = noise.value if noise.high is None else noise.high
     low = between.value if between.low is None else between.low
-    differ = WithUnit(noise.value, "percent")
-    if top < low:
-        return Message(
-            "explainer-noise",
-            "Two draws of one explainer already differ in {noise}.",
-            noise=differ,
-        )
-    return Message(
-        "explainer-noise-not-exceeded",
-        "Two draws of one explainer already differ in {noise}: these runs do not clearly show "
-        "more.",
-        noise=differ,
-    )
+    code = "explainer-noise" if top < low else "explainer-noise-not-exceeded"
+    return _say(code, noise=WithUnit(noise.value, "percent"))
 
 
 def section_title(explanations: Sequence[ExplanationMeasurement]) -> Message:
@@ -110,63 +123,25 @@ def section_title(explanations: Sequence[ExplanationMeasurement]) -> Message:
     values = sorted(explained.metrics[TOP_WORDS].value for explained in explanations)
     low, high = WithUnit(values[0], "percent"), WithUnit(values[-1], "percent")
     if values[-1] == 0.0:
-        return Message("top-words-same", "All runs name the same top words")
+        return _say("top-words-same")
     if str(low) == str(high):
-        return Message(
-            "top-words-differ",
-            "Between two runs, {differ} of the top words differ",
-            differ=low,
-        )
-    return Message(
-        "top-words-differ-by-method",
-        "Between two runs, {low:bare} to {high} of the top words differ, by explainer",
-        low=low,
-        high=high,
-    )
+        return _say("top-words-differ", differ=low)
+    return _say("top-words-differ-by-method", low=low, high=high)
 
 
 def paragraphs(explanations: Sequence[ExplanationMeasurement]) -> tuple[Message, ...]:
     """What to think of the top words, beside the chart; nothing where every method has a chart."""
     if len(explanations) != 1:
         return ()
-    metrics = explanations[0].metrics
-    lists = Message(
-        "top-words-in-one-list",
-        "Take a fifth of each text, the words that weigh most for one run, and the same for "
-        "another run. Of the words in these two lists, {differ} are in only one of them.",
-        differ=WithInterval(metrics[TOP_WORDS], "percent"),
+    differ, shared = (
+        WithInterval(explanations[0].metrics[name], "percent") for name in (TOP_WORDS, OVERLAP)
     )
-    kept = Message(
-        "top-words-kept",
-        "Counted for one run: {shared} of its top words are in the other’s list. Lists at random "
-        "would share about 20\N{NO-BREAK SPACE}%, and more in short texts.",
-        shared=WithInterval(metrics[OVERLAP], "percent"),
-    )
-    return lists, kept
+    return _say("top-words-in-one-list", differ=differ), _say("top-words-kept", shared=shared)
 
 
 def on_floor(explained: ExplanationMeasurement) -> Message:
     """What is known of the explainer's own noise, in a sentence or two."""
     method = named(explained.method)
     if explained.noise is not None:
-        return Message(
-            "noise-measured",
-            "The floor is how far two draws of {method} are apart for one and the same run, over "
-            "{n_repeated:,} examples: the explainer’s own chance. Where a figure is "
-            "not beyond it, another draw changes the reasons as much as another seed does.",
-            method=method,
-            n_repeated=explained.n_repeated,
-        )
-    if is_computed(explained.method):
-        return Message(
-            "no-noise",
-            "Nothing is drawn for {method}: it follows from the model alone, so all of this "
-            "distance comes with the seed.",
-            method=method,
-        )
-    return Message(
-        "noise-unknown",
-        "The explainer’s own noise is unknown: not every run was explained twice by {method}. Log "
-        "a second draw of a few examples in all runs to know how much of this comes with the seed.",
-        method=method,
-    )
+        return _say("noise-measured", method=method, n_repeated=explained.n_repeated)
+    return _say("no-noise" if is_computed(explained.method) else "noise-unknown", method=method)

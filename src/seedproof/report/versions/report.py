@@ -16,9 +16,7 @@ from seedproof.report.named import ByName, WrittenEstimate
 from seedproof.report.overview import Overview
 from seedproof.report.result import ESTIMATE_COLUMNS, Result, estimate_cells
 from seedproof.report.scratch import HoldsScratch, ScratchFolder
-from seedproof.report.versions.figures import build_figures
-from seedproof.report.versions.overview import build_overview
-from seedproof.report.versions.text import DIFFERENCES, check_columns, render
+from seedproof.report.versions.view import DIFFERENCES, build_figures, build_overview, render
 from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import Estimate
 
@@ -109,7 +107,6 @@ class VersionReport(HoldsScratch, Result, ByName[Estimate]):
         return build_figures(self.comparison)
 
     def _overview(self, show: Sequence[str]) -> Overview:
-        check_columns(self.comparison, show)
         return build_overview(self.comparison, show=show)
 
     def _texts(self, show: Sequence[str], command: str | None) -> dict[str, str]:

@@ -6,66 +6,86 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 
 from seedproof.comparison.versions.result import GroupFigures, VersionComparison
-from seedproof.messages import Message, printable
+from seedproof.messages import Message, Sentences, printable
 from seedproof.report.comparison.amounts import change, ends
 from seedproof.report.comparison.text import shortened
-from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit, signless
+from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit, in_brackets, signless
 from seedproof.report.text import MAX_CELL
 from seedproof.stats.intervals import TAIL, Estimate
 
 N_LISTED = 10
 MAX_NAMED = 3
 IN_FILE = "all are in versions.json (--out)"
-# By what is shown of its stability: the new version changes more than another seed would, or not.
+RATE = f"false discovery rate {{percent:.0f}}{NO_BREAK}%"
+RUNS = "two new runs disagree on {new} of the answers, two old ones on {old}"
+ITS_RUNS = "two of its runs disagree on {new} of the answers, two old ones on {old}"
+# The version whose retrains say what another seed changes.
+BASELINES = {"both": "one version", "old": "the old one", "new": "the new one"}
+# Codes of the headline, by the code of what is said of stability: the new version changes more than
+# another seed would, or not.
 HEADLINES = {
-    "steadier": (
-        Message(
-            "more-changes-and-steadier",
-            "The new version is steadier, and changes more answers than another seed would",
-        ),
-        Message("steadier", "The new version is steadier; no change beyond the seed is shown"),
-    ),
-    "less steady": (
-        Message(
-            "more-changes-and-less-steady",
-            "The new version is less steady, and changes more answers than another seed would",
-        ),
-        Message(
-            "less-steady", "The new version is less steady; no change beyond the seed is shown"
-        ),
-    ),
-    "no difference shown": (
-        Message("more-changes", "The new version changes more answers than another seed would"),
-        Message("no-change-shown", "No change beyond the seed is shown"),
-    ),
+    "new-version-steadier": ("more-changes-and-steadier", "steadier"),
+    "new-version-less-steady": ("more-changes-and-less-steady", "less-steady"),
 }
-TOO_FEW_RUNS = Message("few-runs", "Too few runs to distinguish the new version from another seed")
+USUAL_HEADLINES = ("more-changes", "no-change-shown")
+SENTENCES = {
+    "more-changes-and-steadier": "The new version is steadier, and changes more answers than "
+    "another seed would",
+    "steadier": "The new version is steadier; no change beyond the seed is shown",
+    "more-changes-and-less-steady": "The new version is less steady, and changes more answers than "
+    "another seed would",
+    "less-steady": "The new version is less steady; no change beyond the seed is shown",
+    "more-changes": "The new version changes more answers than another seed would",
+    "no-change-shown": "No change beyond the seed is shown",
+    "few-runs": "Too few runs to distinguish the new version from another seed",
+    "compared-versions": "{old} · {new} · {n_examples:,} examples · {n_classes:,} classes",
+    "steadiness-unknown": "Whether the new version is steadier is not known: the {version} one has "
+    "a single run.",
+    "new-version-steadier": f"The new version is steadier: {ITS_RUNS} ({{change}}).",
+    "new-version-less-steady": f"The new version is less steady: {ITS_RUNS} ({{change}}).",
+    "steadiness-of-few-runs": f"Too few runs to say which version is steadier: {RUNS}.",
+    "directions": "{negative} of the answers were right and are wrong now{negative_beyond}; "
+    "{positive} were wrong and are right now{positive_beyond}. Another seed alone gives "
+    "{no_change} of each.",
+    "more-than-seed": ", more than the seed explains",
+    "fewer-than-seed": ", fewer than another seed would give",
+    "not-shown-to-exceed-seed": ", not shown to be more than another seed would give",
+    "accuracy-of-few-runs": "Accuracy goes from {old} to {new}; so few runs cannot tell luck from "
+    "progress.",
+    "accuracy-open": "Accuracy goes from {old} to {new}: no change is shown, {change}.",
+    "accuracy-better": "Accuracy goes from {old} to {new}: better, {change}.",
+    "accuracy-worse": "Accuracy goes from {old} to {new}: worse, {change}.",
+    "no-example-contested": "No single example can be named: no example's votes are contested "
+    "enough to be tested with {old} and {new}.",
+    "no-example-changed": f"On no single example is the change shown to be more than the seed's "
+    f"({RATE}).",
+    "one-run": "The {version} version has one run: what another seed changes is taken from the "
+    "{other} one, and holds if both are equally steady.",
+    "two-runs": "With two runs of the {version} version intervals are over examples only: other "
+    "runs may differ more.",
+    "no-small-p-value": "So few runs cannot give a small p-value; 4 runs of each version can.",
+    "no-labels": "No labels were given, so right and wrong are left out.",
+    "right-and-wrong": "r→w: right before, wrong now. w→r: wrong before, right now.",
+    "parts-left-out": f"{{n_shown}} of {{n_parts:,}} shown; {IN_FILE}.",
+}
+_say = Sentences(SENTENCES)
 
 
 @dataclass(frozen=True)
 class Points:
-    """A difference of shares, written such as "0.7 points [−0.1, 1.5]".
-
-    Args:
-        estimate: The difference and its interval.
-    """
+    """A difference of shares, written such as "0.7 points [−0.1, 1.5]"."""
 
     estimate: Estimate
 
     def __str__(self) -> str:
-        text = f"{signless(self.estimate.value)}{NO_BREAK}points"
-        if self.estimate.low is None or self.estimate.high is None:
-            return text
-        return f"{text} [{signless(self.estimate.low)}, {signless(self.estimate.high)}]"
+        return (
+            f"{signless(self.estimate.value)}{NO_BREAK}points{in_brackets(self.estimate, signless)}"
+        )
 
 
 @dataclass(frozen=True)
 class PValue:
-    """A p-value, written such as "p = .002".
-
-    Args:
-        value: The p-value.
-    """
+    """A p-value, written such as "p = .002"."""
 
     value: float
 
@@ -77,26 +97,28 @@ class PValue:
 
 def interval(value: Estimate) -> str:
     """Return an interval in percent or points, such as "[−0.1, 1.5]"; nothing without one."""
-    if value.low is None or value.high is None:
-        return ""
-    return f"[{signless(value.low)}, {signless(value.high)}]"
+    return in_brackets(value, signless).strip()
 
 
 def title(comparison: VersionComparison) -> Message:
     """What was compared, in one line."""
-    return Message(
+    return _say(
         "compared-versions",
-        "{old} · {new} · {n_examples:,} examples · {n_classes:,} classes",
-        old=_runs(len(comparison.old_runs), "old"),
-        new=_runs(len(comparison.new_runs), "new"),
+        **_runs(comparison),
         n_examples=comparison.n_examples,
         n_classes=len(comparison.classes),
     )
 
 
-def _runs(n_runs: int, kind: str) -> Message:
-    noun = "run" if n_runs == 1 else "runs"
-    return Message(f"{kind}-runs", f"{{n_runs:,}} {kind} {noun}", n_runs=n_runs)
+def _runs(comparison: VersionComparison) -> dict[str, Message]:
+    """How many runs each version has."""
+    counts = {"old": len(comparison.old_runs), "new": len(comparison.new_runs)}
+    return {
+        kind: Message(
+            f"{kind}-runs", f"{{n_runs:,}} {kind} {'run' if n == 1 else 'runs'}", n_runs=n
+        )
+        for kind, n in counts.items()
+    }
 
 
 def sentences(comparison: VersionComparison) -> tuple[Message, ...]:
@@ -108,11 +130,10 @@ def sentences(comparison: VersionComparison) -> tuple[Message, ...]:
 
 
 def _changed(comparison: VersionComparison) -> Message:
-    which = {"both": "one version", "old": "the old one", "new": "the new one"}
     beyond = comparison["flip_rate_beyond"]
     start = (
         "The new version changes {flip_rate} of the answers; two retrains of "
-        f"{which[comparison.baseline_from]} already change {{no_change}}"
+        f"{BASELINES[comparison.baseline_from]} already change {{no_change}}"
     )
     fields: dict[str, object] = {
         "flip_rate": WithInterval(comparison["flip_rate"], "percent"),
@@ -120,28 +141,25 @@ def _changed(comparison: VersionComparison) -> Message:
         "no_change": WithInterval(comparison["flip_rate_no_change"], "percent"),
         "beyond": Points(beyond),
     }
-    has_p_value = _can_be_small(comparison)
-    if has_p_value:
+    in_brackets = after_comma = ""
+    if _can_be_small(comparison):
+        in_brackets, after_comma = " ({p_value})", ", {p_value}"
         fields["p_value"] = PValue(comparison.exchange.p_value)
-    in_brackets = " ({p_value})" if has_p_value else ""
     if comparison.whole.is_beyond:
-        words = f"{start}; {{beyond}} are beyond the seed{in_brackets}."
-        return Message("change-beyond-seed", words, **fields)
-    if comparison.is_beyond:
-        words = (
-            f"{start}. That is more than another seed would{in_brackets}, but how much is not "
-            "known: {beyond}."
-        )
-        return Message("change-of-unknown-size", words, **fields)
-    if beyond.over == "examples":
-        words = f"{start}; so few runs cannot tell whether that is more than another seed would."
-        return Message("change-of-few-runs", words, **fields)
-    p_value = ", {p_value}" if has_p_value else ""
-    words = (
-        f"{start}. That is not shown to be more than another seed would change "
-        f"({{beyond}}{p_value}){{shown_for}}."
-    )
-    return Message("change-not-shown", words, **fields, shown_for=_but_shown(comparison))
+        code, end = "change-beyond-seed", f"; {{beyond}} are beyond the seed{in_brackets}."
+    elif comparison.is_beyond:
+        code = "change-of-unknown-size"
+        end = f". That is more than another seed would{in_brackets}, but how much is not known: "
+        end += "{beyond}."
+    elif beyond.over == "examples":
+        code = "change-of-few-runs"
+        end = "; so few runs cannot tell whether that is more than another seed would."
+    else:
+        code = "change-not-shown"
+        end = ". That is not shown to be more than another seed would change "
+        end += f"({{beyond}}{after_comma}){{shown_for}}."
+        fields["shown_for"] = _but_shown(comparison)
+    return Message(code, start + end, **fields)
 
 
 def steadier(comparison: VersionComparison) -> Message:
@@ -149,48 +167,30 @@ def steadier(comparison: VersionComparison) -> Message:
     effect = comparison.steadiness
     if effect is None:
         version = "old" if len(comparison.old_runs) == 1 else "new"
-        return Message(
-            "steadiness-unknown",
-            "Whether the new version is steadier is not known: the {version} one has a single run.",
-            version=version,
-        )
+        return _say("steadiness-unknown", version=version)
     fields: dict[str, object] = {
         "old": WithUnit(comparison["flip_rate_old"].value, "percent"),
         "new": WithUnit(comparison["flip_rate_new"].value, "percent"),
         "change": f"{change(effect)} {ends(effect)}".strip(),
         "effect": effect,
     }
-    runs = "two of its runs disagree on {new} of the answers, two old ones on {old}"
-    if effect.verdict == "steadier":
-        words = f"The new version is steadier: {runs} ({{change}})."
-        return Message("new-version-steadier", words, **fields)
-    if effect.verdict == "less steady":
-        words = f"The new version is less steady: {runs} ({{change}})."
-        return Message("new-version-less-steady", words, **fields)
-    runs = "two new runs disagree on {new} of the answers, two old ones on {old}"
+    if effect.verdict in {"steadier", "less steady"}:
+        return _say(f"new-version-{effect.verdict.replace(' ', '-')}", **fields)
     if effect.verdict == "too few runs":
-        words = f"Too few runs to say which version is steadier: {runs}."
-        return Message("steadiness-of-few-runs", words, **fields)
-    if effect.low is None:
-        words = f"No difference in stability is shown: {runs}."
-    else:
-        words = f"No difference in stability is shown: {runs} ({{change}})."
+        return _say("steadiness-of-few-runs", **fields)
+    size = "" if effect.low is None else " ({change})"
+    words = f"No difference in stability is shown: {RUNS}{size}."
     return Message("steadiness-not-shown", words, **fields)
 
 
 def headline(comparison: VersionComparison) -> Message:
     """Return the finding in one short sentence."""
     changed = _changed(comparison).code
-    headlines = {
-        "new-version-steadier": HEADLINES["steadier"],
-        "new-version-less-steady": HEADLINES["less steady"],
-    }
-    beyond, not_beyond = headlines.get(steadier(comparison).code, HEADLINES["no difference shown"])
+    beyond, not_beyond = HEADLINES.get(steadier(comparison).code, USUAL_HEADLINES)
     if changed in {"change-beyond-seed", "change-of-unknown-size"}:
-        return beyond
-    if changed == "change-of-few-runs" and not_beyond.code == "no-change-shown":
-        return TOO_FEW_RUNS
-    return not_beyond
+        return _say(beyond)
+    is_short = changed == "change-of-few-runs" and not_beyond == "no-change-shown"
+    return _say("few-runs" if is_short else not_beyond)
 
 
 def _can_be_small(comparison: VersionComparison) -> bool:
@@ -210,9 +210,7 @@ def _but_shown(comparison: VersionComparison) -> Message | str:
         return ""
     listed = [kind + fitted(name, MAX_CELL) for kind, name in shown[:MAX_NAMED]]
     n_more = max(len(shown) - MAX_NAMED, 0)
-    if n_more:
-        listed.append(f"{n_more:,} more")
-    *first, last = listed
+    *first, last = [*listed, *([f"{n_more:,} more"] if n_more else [])]
     return Message(
         "change-shown-for-parts",
         ", but shown for {listed}",
@@ -223,15 +221,12 @@ def _but_shown(comparison: VersionComparison) -> Message | str:
 
 
 def _directions(comparison: VersionComparison) -> Message:
-    beyond = [comparison[f"{name}_flip_rate_beyond"] for name in ("negative", "positive")]
-    return Message(
+    return _say(
         "directions",
-        "{negative} of the answers were right and are wrong now{negative_beyond}; {positive} were "
-        "wrong and are right now{positive_beyond}. Another seed alone gives {no_change} of each.",
         negative=WithInterval(comparison["negative_flip_rate"], "percent"),
-        negative_beyond=_than_the_seed(beyond[0]),
+        negative_beyond=_than_the_seed(comparison["negative_flip_rate_beyond"]),
         positive=WithInterval(comparison["positive_flip_rate"], "percent"),
-        positive_beyond=_than_the_seed(beyond[1]),
+        positive_beyond=_than_the_seed(comparison["positive_flip_rate_beyond"]),
         no_change=WithInterval(comparison["directed_flip_rate_no_change"], "percent"),
     )
 
@@ -239,31 +234,19 @@ def _directions(comparison: VersionComparison) -> Message:
 def _than_the_seed(beyond: Estimate) -> Message | str:
     if beyond.over == "examples":
         return ""
-    side = _side(beyond)
-    if side > 0:
-        return Message("more-than-seed", ", more than the seed explains")
-    if side < 0:
-        return Message("fewer-than-seed", ", fewer than another seed would give")
-    return Message(
-        "not-shown-to-exceed-seed", ", not shown to be more than another seed would give"
-    )
+    codes = {1: "more-than-seed", -1: "fewer-than-seed", 0: "not-shown-to-exceed-seed"}
+    return _say(codes[_side(beyond)])
 
 
 def _accuracy(comparison: VersionComparison) -> Message:
     moved = comparison["accuracy_change"]
-    fields = {
-        "old": WithUnit(comparison["accuracy_old"].value, "percent"),
-        "new": WithUnit(comparison["accuracy_new"].value, "percent"),
-        "change": Points(moved),
-    }
-    start = "Accuracy goes from {old} to {new}"
-    if moved.over == "examples":
-        words = f"{start}; so few runs cannot tell luck from progress."
-        return Message("accuracy-of-few-runs", words, **fields)
-    if not _side(moved):
-        return Message("accuracy-open", f"{start}: no change is shown, {{change}}.", **fields)
-    word = "better" if moved.value > 0 else "worse"
-    return Message(f"accuracy-{word}", f"{start}: {word}, {{change}}.", **fields)
+    code = {1: "accuracy-better", -1: "accuracy-worse", 0: "accuracy-open"}[_side(moved)]
+    return _say(
+        "accuracy-of-few-runs" if moved.over == "examples" else code,
+        old=WithUnit(comparison["accuracy_old"].value, "percent"),
+        new=WithUnit(comparison["accuracy_new"].value, "percent"),
+        change=Points(moved),
+    )
 
 
 def _side(value: Estimate) -> int:
@@ -274,38 +257,29 @@ def _side(value: Estimate) -> int:
 
 
 def _single_examples(comparison: VersionComparison) -> Message:
-    discoveries = comparison.discoveries
+    found = comparison.discoveries
     fields: dict[str, object] = {
-        "percent": 100 * discoveries.rate,
-        "n_found": discoveries.n_found,
-        "n_tested": discoveries.n_tested,
+        "percent": 100 * found.rate,
+        "n_found": found.n_found,
+        "n_tested": found.n_tested,
     }
-    rate = f"false discovery rate {{percent:.0f}}{NO_BREAK}%"
-    if discoveries.n_found:
-        noun = "example" if discoveries.n_found == 1 else "examples"
+    if found.n_found:
+        noun = "example" if found.n_found == 1 else "examples"
         words = (
-            f"On {{n_found:,}} {noun} the seed does not explain the change ({rate}; {{n_tested:,}} "
+            f"On {{n_found:,}} {noun} the seed does not explain the change ({RATE}; {{n_tested:,}} "
             "were contested enough to be tested)."
         )
         return Message("examples-changed", words, **fields)
-    if not discoveries.n_tested:
-        return Message(
-            "no-example-contested",
-            "No single example can be named: no example's votes are contested enough to be tested "
-            "with {old} and {new}.",
-            old=_runs(len(comparison.old_runs), "old"),
-            new=_runs(len(comparison.new_runs), "new"),
-        )
-    if discoveries.n_needed == 1:
-        words = f"On no single example is the change shown to be more than the seed's ({rate})."
-        return Message("no-example-changed", words, **fields)
-    fields |= {"n_needed": discoveries.n_needed, "runs_needed": discoveries.runs_needed}
-    more = ""
-    if discoveries.runs_needed is not None:
-        more = "; with {runs_needed} runs of each version one would be enough"
+    if not found.n_tested:
+        return _say("no-example-contested", **_runs(comparison))
+    if found.n_needed == 1:
+        return _say("no-example-changed", **fields)
+    fields |= {"n_needed": found.n_needed, "runs_needed": found.runs_needed}
+    more = "; with {runs_needed} runs of each version one would be enough"
     words = (
-        f"No single example can be named ({rate}): of {{n_tested:,}} that were contested enough to "
-        f"be tested, {{n_needed:,}} would have to change in every run{more}."
+        f"No single example can be named ({RATE}): of {{n_tested:,}} that were contested enough to "
+        "be tested, {n_needed:,} would have to change in every run"
+        f"{'' if found.runs_needed is None else more}."
     )
     return Message("too-few-runs-for-examples", words, **fields)
 
@@ -316,35 +290,13 @@ def limits(comparison: VersionComparison) -> tuple[Message, ...]:
     messages = []
     for version, other in (("old", "new"), ("new", "old")):
         if n_runs[version] == 1:
-            messages.append(
-                Message(
-                    "one-run",
-                    "The {version} version has one run: what another seed changes is taken from "
-                    "the {other} one, and holds if both are equally steady.",
-                    version=version,
-                    other=other,
-                )
-            )
+            messages.append(_say("one-run", version=version, other=other))
         if n_runs[version] == 2:
-            messages.append(
-                Message(
-                    "two-runs",
-                    "With two runs of the {version} version intervals are over examples only: "
-                    "other runs may differ more.",
-                    version=version,
-                )
-            )
+            messages.append(_say("two-runs", version=version))
     if not _can_be_small(comparison) and 1 not in n_runs.values():
-        messages.append(
-            Message(
-                "no-small-p-value",
-                "So few runs cannot give a small p-value; 4 runs of each version can.",
-            )
-        )
+        messages.append(_say("no-small-p-value"))
     if not comparison.whole.n_labeled:
-        messages.append(
-            Message("no-labels", "No labels were given, so right and wrong are left out.")
-        )
+        messages.append(_say("no-labels"))
     return tuple(messages)
 
 
@@ -364,22 +316,12 @@ def fitted(name: str, width: int) -> str:
 
 def legend(parts: Sequence[GroupFigures], *, n_listed: int = N_LISTED) -> tuple[Message, ...]:
     """Say how to read the table of classes, or of the slices of a column."""
-    messages = [_judged(parts)]
     shown = ordered(parts)[:n_listed]
+    messages = [_judged(parts)]
     if any(part.n_labeled for part in shown):
-        messages.append(
-            Message(
-                "right-and-wrong", "r→w: right before, wrong now. w→r: wrong before, right now."
-            )
-        )
+        messages.append(_say("right-and-wrong"))
     if len(shown) < len(parts):
-        left_out = Message(
-            "parts-left-out",
-            f"{{n_shown}} of {{n_parts:,}} shown; {IN_FILE}.",
-            n_shown=len(shown),
-            n_parts=len(parts),
-        )
-        messages.insert(0, left_out)
+        messages.insert(0, _say("parts-left-out", n_shown=len(shown), n_parts=len(parts)))
     return tuple(messages)
 
 

@@ -6,14 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from seedproof.report.comparison.figures import build_figures, moved_examples, vote_legend
-from seedproof.report.comparison.figures.placing import (
-    CHARACTER,
-    LINE,
-    Place,
-    _box,
-    _points,
-    placed,
+from seedproof.report.comparison.figures import (
+    build_figures,
+    moved_examples,
+    place_names,
+    vote_legend,
 )
 from seedproof.report.comparison.view import build_view
 from seedproof.stats.effect import Effect
@@ -147,17 +144,10 @@ def test_steps_of_counts_grow_with_the_examples(usual):
 def test_names_do_not_cover_each_other():
     """Eight points on a diagonal, close together: no two names overlap."""
     rows = [{"arm": f"an-arm-{i}", "x": float(i), "flips": float(i)} for i in range(8)]
-    place = Place()
+    boxes = place_names(rows)
 
-    placed(rows, place)
-
-    points = _points(rows, place)
-    boxes = [
-        _box(x, y, tuple(row["spot"]), CHARACTER * len(row["arm"]))
-        for row, (x, y) in zip(rows, points, strict=True)
-    ]
     for i, one in enumerate(boxes):
         for other in boxes[:i]:
             across = min(one[2], other[2]) - max(one[0], other[0])
             down = min(one[3], other[3]) - max(one[1], other[1])
-            assert min(across, down) <= 0, (one, other, LINE)
+            assert min(across, down) <= 0, (one, other)

@@ -10,7 +10,7 @@ from seedproof.metrics.card import card
 from seedproof.metrics.explanations import EXPLANATION_NAMES
 from seedproof.report.comparison import amounts, words
 from seedproof.report.comparison.figures import build_figures
-from seedproof.report.comparison.reasons import explained_by, of_method
+from seedproof.report.comparison.groups import explained_by, of_method
 from seedproof.report.comparison.view import build_view
 from seedproof.report.reasons.words import named
 from seedproof.testing.errors import WithFields

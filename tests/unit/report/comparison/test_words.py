@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from seedproof.report.comparison import amounts, words
-from seedproof.report.comparison.cautions import brackets, costs, limits, warnings
 from seedproof.report.comparison.report import ComparisonReport
+from seedproof.report.comparison.words import brackets, costs, limits, warnings
 from seedproof.stats.effect import Effect
 
 NB = "\N{NO-BREAK SPACE}"

@@ -15,7 +15,7 @@ from seedproof.errors import ColumnError, OptionError, UnknownNameError
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.location import Location
 from seedproof.report.versions import VersionReport
-from seedproof.report.versions.text import DIFFERENCES, GROUP_HEAD, TITLES, _votes
+from seedproof.report.versions.view import DIFFERENCES, GROUP_HEAD, TITLES, _votes
 from seedproof.report.versions.words import (
     Points,
     PValue,

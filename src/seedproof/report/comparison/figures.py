@@ -1,0 +1,497 @@
+"""What the charts of a comparison show, as plain data."""
+
+from collections.abc import Mapping, MutableMapping, Sequence
+from itertools import pairwise
+from math import log
+from typing import Any
+
+import numpy as np
+
+from seedproof.comparison.arms.result import VOTE_SHARES, ComparedArm, Comparison
+from seedproof.messages import Message, Sentences
+from seedproof.metrics.card import card
+from seedproof.report.comparison import amounts
+from seedproof.report.comparison.groups import (
+    KEY_FIGURES,
+    MAX_LISTED,
+    explained_by,
+    foremost,
+    names,
+    of_method,
+    verdict_kind,
+    verdict_on,
+    with_verdict,
+)
+from seedproof.report.comparison.text import shortened
+from seedproof.report.comparison.view import KEY_METRICS
+from seedproof.report.comparison.words import cost_title, settled_runs
+from seedproof.report.figures import Figure
+from seedproof.report.figures.base import drawn
+from seedproof.report.numbers import NO_BREAK, quantity
+from seedproof.report.reasons.words import named
+from seedproof.report.words import VERDICT_RUNS, spread_cause
+from seedproof.stats.effect import Effect, scale_of
+
+ACCURACY, COST, VOTES = "Stability and accuracy", "Stability and cost", "Example by example"
+MAX_NAME = 15
+MARKS = [
+    ("dot", "accent", "steadier or better"),
+    ("diamond", "alert-mark", "less steady or worse"),
+    ("ring", "ink-3", "not shown"),
+]
+# Ratios beyond these are drawn at the edge: an axis that reaches further shows nothing else.
+LEAST_RATIO, LARGEST_RATIO = 1 / 16, 16.0
+RATIO_TITLE = "times the baseline; left is steadier"
+RATIO_TICKS = dict(
+    zip(
+        (2.0**power for power in range(-4, 5)),
+        ("×1/16", "×⅛", "×¼", "×½", "×1", "×2", "×4", "×8", "×16"),
+        strict=True,
+    )
+)
+# Where a name may go next to its point: its side, and the offset of its anchor in pixels.
+SPOTS = tuple(
+    (side, across, down)
+    for pair in ((-9, 10), (-24, 25), (-39, 40))
+    for side, across in (("left", 9), ("right", -9))
+    for down in pair
+)[:10]
+# How large the part with points, a character and a line are expected to be, in pixels.
+WIDTH, HEIGHT, CHARACTER, LINE = 330.0, 240.0, 7.2, 15
+MAX_VOTES = 6
+VOTE_NAMES = ("all", "90", "80", "70", "60", "less")
+SENTENCES = {
+    "steadier-and-more-accurate": "Up is steadier, right is more accurate. Lines are intervals: of "
+    "the flip rate, and of the accuracy’s difference to the baseline.",
+    "none-steadier": "No arm is shown to be steadier.",
+    "undominated-arms": "By their estimates, no other arm is both cheaper and steadier than "
+    "{listed}.",
+    "steadier-and-cheaper": "Up is steadier, left is cheaper. The line joins those arms. Vertical "
+    "lines are intervals of the flip rate.",
+    "logarithmic-costs": "The axis of costs is logarithmic.",
+    "variances-add-up": "Variances add up, so bars show variance; beside each bar is its sd in "
+    "points.",
+    "few-runs-left-out": "Left out: {arms}; a spread of few runs says little.",
+    "spread-settled": "With {arms}, no spread beyond independent flips is seen any longer.",
+    "spread-beyond-chance": "Runs of {baseline} differ by more than independent flips would give.",
+    "spread-within-chance": "Runs of {baseline} are not shown to differ by more than independent "
+    "flips would give.",
+    "examples-settled": "{n_more:,} examples more settled, {n_less:,} less.",
+    "uneven-arms": "{n_base} and {n_arm} runs: fewer runs look more settled.",
+}
+_say = Sentences(SENTENCES)
+
+Box = tuple[float, float, float, float]
+
+
+def build_figures(comparison: Comparison) -> tuple[Figure, ...]:
+    """Every chart that the data allows, in the order of the page."""
+    figures = _forest(comparison)
+    if "accuracy" in comparison.baseline.measurement.metrics:
+        figures += [_stability_accuracy(comparison), _spread_parts(comparison)]
+    every = (comparison.baseline, *comparison.arms)
+    for name in comparison.baseline.costs:
+        if len({arm.costs[name] for arm in every if name in arm.costs}) > 1:
+            figures.append(_stability_cost(comparison, name))
+    voted = [arm for arm in foremost(comparison) if arm.votes is not None][:MAX_VOTES]
+    votes = (_votes(comparison, arm, index) for index, arm in enumerate(voted))
+    return (*(figure for figure in figures if figure.rows), *votes)
+
+
+def _drawn_arms(comparison: Comparison) -> dict[str, str]:
+    """What charts call each arm: short, printable, each name once."""
+    called: dict[str, str] = {}
+    for arm in (comparison.baseline, *comparison.arms):
+        name = shortened(drawn(arm.name), MAX_NAME)
+        while name in called.values():
+            name += "*"
+        called[arm.name] = name
+    return called
+
+
+def _forest(comparison: Comparison) -> list[Figure]:
+    """One chart a metric: ratios on a common logarithmic axis, differences each on its own."""
+    parts = [(name, "", comparison) for name in KEY_METRICS]
+    parts += [
+        (name, method, of_method(comparison, method))
+        for method in explained_by(comparison)
+        for name in KEY_FIGURES
+    ]
+    drawn_parts = [one for one in parts if any(one[0] in arm.effects for arm in one[2].arms)]
+    ratios = [one for one in drawn_parts if scale_of(one[0]) == "ratio"]
+    effects = [e for name, _, of in ratios for arm in of.arms if (e := arm.effects.get(name))]
+    axis = _ratio_axis(effects)
+    # Only the last of those that share an axis has its labels.
+    unlabeled = axis | {"labeled": False, "axis": None}
+    figures = [_forest_block(*one, unlabeled) for one in ratios[:-1]]
+    figures += [_forest_block(*one, axis) for one in ratios[-1:]]
+    return figures + [_forest_block(*one, None) for one in drawn_parts if one not in ratios]
+
+
+def _forest_block(
+    metric: str, method: str, comparison: Comparison, ratio_axis: Mapping[str, Any] | None
+) -> Figure:
+    called = _drawn_arms(comparison)
+    effects = {called[a.name]: a.effects[metric] for a in comparison.arms if metric in a.effects}
+    facts = dict(ratio_axis or _difference_axis(metric, list(effects.values())))
+    low, high = facts["domain"]
+    is_points = ratio_axis is None and amounts.unit(next(iter(effects.values())))
+
+    def within(value: float | None) -> float | None:
+        scaled = value if value is None or not is_points else 100.0 * value
+        return None if scaled is None else float(np.clip(scaled, low, high))
+
+    rows: list[dict[str, Any]] = [
+        {
+            "arm": arm,
+            "value": within(effect.value),
+            "low": within(effect.low),
+            # A ratio to a baseline of 0 has a lower end alone.
+            "high": high if effect.low is not None and effect.high is None else within(effect.high),
+            "kind": verdict_kind(effect.verdict),
+            "change": f"{amounts.change(effect)} {amounts.ends(effect)}".strip(),
+            "verdict": effect.verdict,
+        }
+        for arm, effect in effects.items()
+    ]
+    facts["arms"] = list(effects)
+    title, by_method = card(metric).title, f" by {named(method)}" if method else ""
+    return Figure(
+        name=f"forest_{metric}_{method}" if method else f"forest_{metric}",
+        section="Effects",
+        title=title,
+        takeaway=None,
+        reading=(),
+        rows=rows,
+        facts=facts,
+        header=("arm", "change", "verdict"),
+        numbers=[(row["arm"], row["change"], row["verdict"]) for row in rows],
+        kind="forest",
+        alone={
+            "title": f"{title}{by_method}, change against {comparison.baseline.name}",
+            "legend": MARKS,
+            "facts": facts | {"labeled": True} | ({"axis": RATIO_TITLE} if ratio_axis else {}),
+        },
+    )
+
+
+def _ratio_axis(effects: Sequence[Effect]) -> dict[str, Any]:
+    """From the lowest end to the highest, with some room; it always has 1 in it."""
+    values = [x for e in effects for x in (e.low, e.value, e.high) if x is not None]
+    low = float(np.clip(min([*values, 0.7]), LEAST_RATIO, 1.0) / 1.08)
+    high = float(np.clip(max([*values, 1.4]), 1.0, LARGEST_RATIO) * 1.08)
+    ticks = {at: text for at, text in RATIO_TICKS.items() if low <= at <= high}
+    return {
+        "scale": "log",
+        "domain": (low, high),
+        "nothing": 1.0,
+        "ticks": list(ticks),
+        "texts": list(ticks.values()),
+        "labeled": True,
+        "axis": RATIO_TITLE,
+    }
+
+
+def _difference_axis(metric: str, effects: Sequence[Effect]) -> dict[str, Any]:
+    scale, what = (100.0, "points") if amounts.unit(effects[0]) else (1.0, "difference")
+    values = [scale * x for e in effects for x in (e.low, e.value, e.high) if x is not None]
+    reach = 1.08 * max([abs(x) for x in values if np.isfinite(x)], default=0.0) or 1.0
+    side = "right" if card(metric).better == "higher" else "left"
+    return {
+        "scale": "linear",
+        "domain": (-reach, reach),
+        "nothing": 0.0,
+        "ticks": None,
+        "texts": None,
+        "labeled": True,
+        "axis": f"{what} against the baseline; {side} is better",
+    }
+
+
+def _stability_accuracy(comparison: Comparison) -> Figure:
+    """Flip rate against the difference in accuracy, both with their intervals."""
+    called = _drawn_arms(comparison)
+    rows = [_point(comparison.baseline, called, x=0.0, kind="base")]
+    for arm in comparison.arms:
+        if "accuracy" in arm.effects and "flip_rate" in arm.effects:
+            effect = arm.effects["accuracy"]
+            row = _point(arm, called, x=100 * (effect.value or 0.0))
+            if effect.low is not None:
+                row |= {"x_low": 100 * effect.low, "x_high": 100 * (effect.high or 0.0)}
+            rows.append(row)
+    place_names(rows)
+    return Figure(
+        name="stability_accuracy",
+        section=ACCURACY,
+        title="Flips and accuracy of each arm",
+        takeaway=_tradeoff(comparison),
+        reading=[_say("steadier-and-more-accurate")],
+        rows=rows,
+        facts={
+            "x": f"accuracy against {called[comparison.baseline.name]}, points",
+            "y": "flip rate, % (up is steadier)",
+            "nothing": 0.0,
+            "log": False,
+        },
+        legend=[("square", "ink", "baseline"), *MARKS],
+        header=("arm", "accuracy, points", "flip rate, %"),
+        numbers=[(r["arm"], f"{r['x']:+.2f}", f"{r['flips']:.2f}") for r in rows],
+        kind="tradeoff",
+    )
+
+
+def _point(
+    arm: ComparedArm, called: Mapping[str, str], *, x: float, kind: str | None = None
+) -> dict[str, Any]:
+    flips = arm.measurement.metrics["flip_rate"]
+    row: dict[str, Any] = {
+        "arm": called[arm.name],
+        "x": x,
+        "flips": 100 * flips.value,
+        "kind": kind or verdict_kind(verdict_on(arm, "flip_rate")),
+    }
+    if flips.low is not None and flips.high is not None:
+        row |= {"y_low": 100 * flips.low, "y_high": 100 * flips.high}
+    return row
+
+
+def _tradeoff(comparison: Comparison) -> Message:
+    steadier = with_verdict(comparison, "flip_rate", "steadier")
+    if not steadier:
+        shaken = with_verdict(comparison, "flip_rate", "less steady")
+        if not shaken:
+            return _say("none-steadier")
+        words = f"{{arms}} {'is' if len(shaken) == 1 else 'are'} less steady."
+        return Message("less-steady", words, arms=names(shaken))
+    start, arms = f"{{arms}} {'is' if len(steadier) == 1 else 'are'} steadier", names(steadier)
+    worse = [arm for arm in steadier if verdict_on(arm, "accuracy") == "worse"]
+    if worse:
+        words = f"{start}; {{worse}} {'loses' if len(worse) == 1 else 'lose'} accuracy."
+        return Message("steadier-and-worse", words, arms=arms, worse=names(worse))
+    if {verdict_on(arm, "accuracy") for arm in steadier} <= {"better", "no difference shown"}:
+        words = f"{start}, and no loss of accuracy is shown."
+        return Message("steadier-and-no-loss-shown", words, arms=arms)
+    return Message("steadier", f"{start}.", arms=arms)
+
+
+def _stability_cost(comparison: Comparison, name: str) -> Figure:
+    """Flip rate against one cost, with the arms that no other beats on both."""
+    called = _drawn_arms(comparison)
+    rows = [
+        _point(arm, called, x=arm.costs[name], kind="base" if arm is comparison.baseline else None)
+        for arm in (comparison.baseline, *comparison.arms)
+        if name in arm.costs
+    ]
+    best = _undominated(rows)
+    for row in rows:
+        row["best"] = row["arm"] in best
+    costs = [row["x"] for row in rows]
+    is_log = min(costs) > 0 and max(costs) / min(costs) > 4
+    place_names(rows, is_log=is_log)
+    title = cost_title(name)
+    listed = f"the {len(best)} on the line"
+    if len(best) <= MAX_LISTED:
+        listed = " or ".join(part for part in (", ".join(best[:-1]), best[-1]) if part)
+    return Figure(
+        name="stability_cost_" + "".join(s if s.isalnum() else "_" for s in name),
+        section=COST,
+        title=f"Flips and {title}",
+        takeaway=_say("undominated-arms", listed=listed, arms=tuple(best)),
+        reading=[
+            _say("steadier-and-cheaper"),
+            *([_say("logarithmic-costs")] if is_log else []),
+        ],
+        rows=rows,
+        facts={
+            "x": f"{drawn(title)} (median over runs)".replace("\\", "\\\\"),
+            "y": "flip rate, % (up is steadier)",
+            "nothing": None,
+            "log": is_log,
+        },
+        legend=[("square", "ink", "baseline"), *MARKS, ("dash", "ink-3", "not beaten on both")],
+        header=("arm", title, "flip rate, %"),
+        numbers=[(r["arm"], quantity(r["x"]), f"{r['flips']:.2f}") for r in rows],
+        kind="tradeoff",
+    )
+
+
+def _undominated(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Arms that no other beats in both; one that ties in one and wins in the other beats."""
+    return [
+        one["arm"]
+        for one in rows
+        if not any(
+            other["x"] <= one["x"]
+            and other["flips"] <= one["flips"]
+            and (other["x"] < one["x"] or other["flips"] < one["flips"])
+            for other in rows
+        )
+    ]
+
+
+def place_names(rows: Sequence[MutableMapping[str, Any]], *, is_log: bool = False) -> list[Box]:
+    """Give each row the `spot` of its name, the first that covers least; return their boxes.
+
+    Vega-Lite places no labels, and names that cover each other cannot be read.
+    """
+    lefts = _pixels(rows, ("x", "x_low", "x_high"), WIDTH, is_log=is_log)
+    tops = _pixels(rows, ("flips", "y_low", "y_high"), HEIGHT)
+    points = list(zip(lefts, tops, strict=True))
+    boxes: list[Box] = []
+    for row, (x, y) in zip(rows, points, strict=True):
+        width = CHARACTER * len(row["arm"])
+        options = []
+        for side, across, down in SPOTS:
+            start, top = x + across - (width if side == "right" else 0), y + down
+            options.append((start, top - LINE / 2, start + width, top + LINE / 2))
+        boxes.append(min(options, key=lambda box: _covered(box, boxes, points)))
+        row["spot"] = list(SPOTS[options.index(boxes[-1])])
+    return boxes
+
+
+def _pixels(
+    rows: Sequence[Mapping[str, Any]], ends: Sequence[str], size: float, *, is_log: bool = False
+) -> list[float]:
+    """Places of the rows on an axis that reaches from the lowest end to the highest."""
+    every = [[row[name] for name in ends if name in row] for row in rows]
+    scaled = [[log(x) if is_log else x for x in values] for values in every]
+    low = min(map(min, scaled))
+    reach = max(map(max, scaled)) - low or 1.0
+    return [size * (values[0] - low) / reach for values in scaled]
+
+
+def _covered(box: Box, boxes: Sequence[Box], points: Sequence[tuple[float, float]]) -> float:
+    left, top, right, bottom = box
+    over = sum(
+        max(0.0, min(right, other[2]) - max(left, other[0]))
+        * max(0.0, min(bottom, other[3]) - max(top, other[1]))
+        for other in boxes
+    )
+    hit = sum(60.0 for x, y in points if left - 6 < x < right + 6 and top - 6 < y < bottom + 6)
+    return over + hit + 20 * (max(0.0, -left) + max(0.0, right - WIDTH))
+
+
+def _spread_parts(comparison: Comparison) -> Figure:
+    """Variance of accuracy over runs: what independent flips give, and what is left."""
+    called = _drawn_arms(comparison)
+    rows: list[dict[str, Any]] = []
+    numbers, left_out = [], []
+    for arm in (comparison.baseline, *comparison.arms):
+        name, metrics = called[arm.name], arm.measurement.metrics
+        if arm.measurement.n_runs < VERDICT_RUNS or "accuracy_sd" not in metrics:
+            left_out.append(arm)
+            continue
+        total = (100 * metrics["accuracy_sd"].value) ** 2
+        chance = min((100 * metrics["accuracy_sd_independent"].value) ** 2, total)
+        sd = f"{total**0.5:.2f}"
+        numbers.append((name, f"{chance:.2f}", f"{total - chance:.2f}", sd))
+        rows += [
+            {"arm": name, "part": part, "from": start, "to": end, "text": f"sd {sd}"}
+            for part, start, end in (("independent", 0.0, chance), ("excess", chance, total))
+        ]
+    reading = [_say("variances-add-up")]
+    if left_out and rows:
+        reading.append(_say("few-runs-left-out", arms=names(left_out)))
+    return Figure(
+        name="spread_parts",
+        section=ACCURACY,
+        title="What accuracy’s spread is made of",
+        takeaway=_spread_finding(comparison),
+        reading=reading,
+        rows=rows,
+        facts={"x": "variance of accuracy over runs, points²", "arms": list(called.values())},
+        legend=[
+            ("band", "accent-2", "what independent flips give"),
+            ("band", "alert-mark", "beyond: whole runs differ"),
+        ],
+        header=("arm", "independent, points²", "beyond, points²", "sd, points"),
+        numbers=numbers,
+    )
+
+
+def _spread_finding(comparison: Comparison) -> Message:
+    calm, base = settled_runs(comparison), comparison.baseline
+    if calm:
+        return _say("spread-settled", arms=names(calm))
+    is_within = spread_cause(base.measurement) is None
+    code = "spread-within-chance" if is_within else "spread-beyond-chance"
+    return _say(code, baseline=base.name)
+
+
+def _votes(comparison: Comparison, arm: ComparedArm, index: int) -> Figure:
+    """How many examples go from one share of votes to another."""
+    called = _drawn_arms(comparison)
+    counts = np.zeros((len(VOTE_SHARES),) * 2, dtype=int) if arm.votes is None else arm.votes
+    limits = _count_limits(comparison)
+    rows: list[dict[str, Any]] = [
+        {
+            "before": VOTE_NAMES[before],
+            "after": VOTE_NAMES[after],
+            "count": int(count),
+            "text": _counted(int(count)),
+            "step": int(np.searchsorted(limits, count, side="right")),
+            "moved": "kept" if after == before else "yes",
+        }
+        for (after, before), count in np.ndenumerate(counts)
+    ]
+    n_more, n_less = moved_examples(arm)
+    return Figure(
+        name=f"votes_before_after_{index}",
+        section=VOTES,
+        title=arm.name,
+        takeaway=_say("examples-settled", n_more=n_more, n_less=n_less),
+        reading=_votes_reading(comparison, arm),
+        rows=rows,
+        facts={
+            "names": list(VOTE_NAMES),
+            "x": f"% of votes with {called[comparison.baseline.name]}".replace("\\", "\\\\"),
+            "y": f"% of votes with {called[arm.name]}".replace("\\", "\\\\"),
+        },
+        header=("before", "after", "examples"),
+        numbers=[(r["before"], r["after"], f"{r['count']:,}") for r in rows if r["count"]],
+        alone={
+            "title": f"Examples by their share of votes: {comparison.baseline.name} → {arm.name}",
+            "legend": vote_legend(comparison),
+        },
+    )
+
+
+def moved_examples(arm: ComparedArm) -> tuple[int, int]:
+    """How many examples reach a larger share of votes, and how many a smaller one."""
+    if arm.votes is None:
+        return 0, 0
+    return int(np.triu(arm.votes, 1).sum()), int(np.tril(arm.votes, -1).sum())
+
+
+def _votes_reading(comparison: Comparison, arm: ComparedArm) -> list[Message]:
+    reading = []
+    effect = arm.effects.get("label_entropy")
+    if effect is not None and effect.value is not None:
+        word = "falls" if effect.value <= 1 else "rises"
+        words = f"Label entropy {word} by {{percent:.0f}}{NO_BREAK}%."
+        reading.append(Message(f"entropy-{word}", words, percent=abs(100 * (1 - effect.value))))
+    n_base, n_arm = comparison.baseline.measurement.n_runs, arm.measurement.n_runs
+    if n_base != n_arm:
+        reading.append(_say("uneven-arms", n_base=n_base, n_arm=n_arm))
+    return reading
+
+
+def _count_limits(comparison: Comparison) -> list[int]:
+    """From which counts on a cell is one step darker; a thousand examples need finer ones."""
+    n_examples = comparison.baseline.measurement.n_examples
+    factor = 10 ** max(0, int(np.ceil(np.log10(n_examples / 5000))))
+    return [1, *(factor * limit for limit in (5, 20, 60, 200))]
+
+
+def vote_legend(comparison: Comparison) -> list[tuple[str, str, str]]:
+    """The steps of the counts in words."""
+    limits = _count_limits(comparison)
+    texts = [f"{start:,}–{after - 1:,}" for start, after in pairwise(limits)]
+    texts = [f"{texts[0]} examples", *texts[1:], f"{limits[-1]:,} and more"]
+    return [("band", f"r{step}", text) for step, text in enumerate(texts, start=1)]
+
+
+def _counted(count: int) -> str:
+    if count < 100_000:
+        return f"{count:,}" if count else ""
+    return f"{count / 1e6:.1f}M" if count >= 1_000_000 else f"{count // 1000}k"

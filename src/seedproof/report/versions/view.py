@@ -1,0 +1,374 @@
+"""Two versions for a terminal, as the data of a page, and as charts."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.cells import cell_len
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from seedproof.comparison.versions.result import GroupFigures, VersionComparison
+from seedproof.messages import Message, printable
+from seedproof.report.figures.base import Figure
+from seedproof.report.figures.intervals import Line, Mark, intervals
+from seedproof.report.numbers import WithUnit, sign, signless
+from seedproof.report.overview import Overview, Section, TextTable, key_figure
+from seedproof.report.text import MAX_CELL, PLAIN_WIDTH, Prose, bare_table
+from seedproof.report.versions import words
+from seedproof.report.versions.words import N_LISTED, fitted
+from seedproof.report.view import KeyFigure, unknown_column
+
+CHANGES, DIRECTIONS, CLASSES, EXAMPLES = "Changes", "Right and wrong", "Classes", "Examples"
+# What a page lists, and what a chart draws.
+N_ON_PAGE, N_DRAWN = 50, 20
+# Columns of the list of examples; a text of the user's own takes what they leave.
+MAX_ID, MAX_VOTES, MAX_LABEL = 12, 22, 10
+# Fewer letters of a class tell nobody which one it is.
+MIN_NAME = 6
+TITLES = {
+    "flip_rate": "changed answers",
+    "flip_rate_old": "two runs of the old version",
+    "flip_rate_new": "two runs of the new version",
+    "flip_rate_no_change": "no-change baseline",
+    "flip_rate_beyond": "  beyond the seed",
+    "negative_flip_rate": "right before, wrong now",
+    "negative_flip_rate_beyond": "  beyond the seed",
+    "positive_flip_rate": "wrong before, right now",
+    "positive_flip_rate_beyond": "  beyond the seed",
+    "directed_flip_rate_no_change": "no-change baseline of each",
+    "accuracy_old": "accuracy of the old version",
+    "accuracy_new": "accuracy of the new version",
+    "accuracy_change": "change of accuracy",
+}
+DIFFERENCES = frozenset(
+    name for name in TITLES if name.endswith("_beyond") or name == "accuracy_change"
+)
+KEYS = {
+    "flip_rate": ("Changed answers", "of the answers differ between an old and a new run."),
+    "flip_rate_no_change": ("No change", "of them differ between two runs of one version."),
+    "flip_rate_beyond": ("Beyond the seed", "more than another seed would change."),
+    "accuracy_change": ("Change of accuracy", "from the old version to the new one."),
+}
+FIGURES_HEAD = ("figure", "value", "95 % interval", "over")
+GROUP_HEAD = ("examples", "changed", "no change", "beyond the seed", "r→w", "w→r")
+PAGE_GROUP_HEAD = (
+    *("examples", "changed", "no change", "beyond the seed, points"),
+    *("right → wrong", "wrong → right"),
+)
+# Their columns with words instead of numbers, and without right and wrong.
+LEFT_ALIGNED, N_UNLABELED = 3, 4
+# Topics of the page, by how the code of a sentence begins.
+TOPICS = {
+    "steadi": "Stability",
+    "new-version": "Stability",
+    "direct": DIRECTIONS,
+    "accuracy": "Accuracy",
+    "change": CHANGES,
+}
+BEYOND_MARKS: dict[Mark, str] = {
+    "bad": "more than another seed changes",
+    "open": "not shown to be more",
+}
+PAIRED = Message(
+    "paired-change",
+    "Both are of the same examples: whether the change is shown depends on the interval of the "
+    "change, not on whether these two overlap.",
+)
+TOGETHER = Message(
+    "intervals-together", "Intervals hold for all rows of the kind together; 0 is the seed alone."
+)
+
+
+def check_columns(comparison: VersionComparison, show: Sequence[str]) -> None:
+    """Refuse columns of examples that were not carried along."""
+    for name in show:
+        if name not in comparison.extras():
+            raise unknown_column(name, comparison.extras())
+
+
+def _figure_rows(comparison: VersionComparison, points: str) -> Iterator[tuple[str, ...]]:
+    """Yield name, title, value, interval and what it is over, of each figure."""
+    for name, title in TITLES.items():
+        value = comparison.whole.figures.get(name)
+        if value is not None:
+            unit = points if name in DIFFERENCES else sign("percent")
+            written = signless(value.value) + unit
+            yield name, title, written, words.interval(value), value.over or ""
+
+
+def _group_rows(
+    parts: Sequence[GroupFigures], head: Sequence[str], *, missing: str
+) -> list[tuple[str, ...]]:
+    """Return a head, and what changes in each group; without labels right and wrong are absent."""
+
+    def share(part: GroupFigures, name: str) -> str:
+        value = part.figures.get(name)
+        return missing if value is None else str(WithUnit(value.value, "percent"))
+
+    rows = [tuple(head)]
+    rows += [
+        (
+            f"{part.n_examples:,}",
+            share(part, "flip_rate"),
+            share(part, "flip_rate_no_change"),
+            f"{signless(part.beyond.value)} {words.interval(part.beyond)}".rstrip()
+            + (" *" if part.is_beyond else ""),
+            share(part, "negative_flip_rate"),
+            share(part, "positive_flip_rate"),
+        )
+        for part in parts
+    ]
+    return rows if any(part.n_labeled for part in parts) else [row[:N_UNLABELED] for row in rows]
+
+
+def _counts(predictions: Sequence[int]) -> list[tuple[int, int]]:
+    """How many runs predict each class, the most frequent first."""
+    return sorted(Counter(predictions).items(), key=lambda item: (-item[1], item[0]))
+
+
+def _example_rows(
+    comparison: VersionComparison, n_listed: int, show: Sequence[str]
+) -> tuple[list[dict[str, Any]], bool, list[list[str]]]:
+    """Return examples that the seed does not explain, if any has a label, and further columns."""
+    rows = comparison.unexplained.slice(0, n_listed).to_pylist()
+    further = [["" if row[name] is None else str(row[name]) for row in rows] for name in show]
+    return rows, any(row.get("label") is not None for row in rows), further
+
+
+def render(comparison: VersionComparison, *, show: Sequence[str] = ()) -> RenderableType:
+    """Return what a terminal shows."""
+    check_columns(comparison, show)
+    parts: list[RenderableType] = [Text(str(words.title(comparison)), style="dim"), Text("")]
+    for sentence in words.sentences(comparison):
+        parts += [Prose(str(sentence)), Text("")]
+    table = bare_table()
+    table.add_column(FIGURES_HEAD[0], style="bold", no_wrap=True)
+    table.add_column(FIGURES_HEAD[1], justify="right", no_wrap=True)
+    table.add_column(FIGURES_HEAD[2], no_wrap=True)
+    table.add_column(FIGURES_HEAD[3], style="dim", no_wrap=True)
+    for _, *cells in _figure_rows(comparison, sign("points")):
+        table.add_row(*cells)
+    parts.append(table)
+    if len(comparison.by_class) > 1:
+        parts += [Text(""), *_group_lines("gold class", comparison.by_class)]
+    for column, slices in comparison.slices.items():
+        parts += [Text(""), *_group_lines(column, slices)]
+    if len(comparison.unexplained):
+        parts += [Text(""), _examples(comparison, show)]
+        left_out = words.left_out_examples(comparison)
+        if left_out is not None:
+            parts.append(Prose(str(left_out), style="dim"))
+    notes = (*comparison.notes, *words.limits(comparison))
+    if notes:
+        parts += [Text(""), *(Prose(f"Note: {note}", style="dim") for note in notes)]
+    return Group(*parts)
+
+
+def _group_lines(title: str, parts: Sequence[GroupFigures]) -> list[RenderableType]:
+    """The groups that change beyond the seed, then those that change most; how to read them."""
+    shown = words.ordered(parts)[:N_LISTED]
+    rows = _group_rows(shown, GROUP_HEAD, missing="")
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    # A long name gives way, never a figure.
+    room = PLAIN_WIDTH - sum(widths) - 2 * len(widths)
+    most = max(min(MAX_CELL, room), MIN_NAME)
+    names = [fitted(name, most) for name in (title, *(part.name for part in shown))]
+    wide = max(map(cell_len, names))
+    lines: list[RenderableType] = []
+    for name, cells in zip(names, rows, strict=True):
+        padded = [
+            cell.ljust(width) if index == LEFT_ALIGNED else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        ]
+        line = "  ".join([name + " " * (wide - cell_len(name)), *padded]).rstrip()
+        lines.append(Text(line, style="" if lines else "dim"))
+    return [*lines, *(Prose(str(message), style="dim") for message in words.legend(parts))]
+
+
+def _examples(comparison: VersionComparison, show: Sequence[str]) -> Table:
+    """The examples that the seed does not explain, the surest first."""
+    rows, has_labels, further = _example_rows(comparison, N_LISTED, show)
+    columns = {
+        "changed": [fitted(str(row["example"]), MAX_ID) for row in rows],
+        "old": [_votes(row["old_predictions"], comparison.classes) for row in rows],
+        "new": [_votes(row["new_predictions"], comparison.classes) for row in rows],
+    }
+    if has_labels:
+        columns["label"] = [fitted(row["label"] or "", MAX_LABEL) for row in rows]
+    table = bare_table()
+    for name, texts in columns.items():
+        longest = max(cell_len(text) for text in (name, *texts))
+        table.add_column(name, no_wrap=True, min_width=longest, max_width=longest)
+    table.expand = bool(show)
+    for name in show:
+        table.add_column(Text(printable(name)), overflow="ellipsis", no_wrap=True, ratio=1)
+    for cells in zip(*columns.values(), *further, strict=True):
+        table.add_row(*(Text(printable(cell)) for cell in cells))
+    return table
+
+
+def _votes(predictions: Sequence[int], classes: Sequence[str]) -> str:
+    """How many runs say what, such as "cat (4), dog (1)"; long names give way, never the counts."""
+    counts = _counts(predictions)
+    for n_named in range(len(counts), 0, -1):
+        rest = sum(count for _, count in counts[n_named:])
+        others = [f"others ({rest})"] if rest else []
+        for length in range(MAX_VOTES, MIN_NAME - 1, -1):
+            named = [f"{fitted(classes[one], length)} ({n})" for one, n in counts[:n_named]]
+            text = ", ".join([*named, *others])
+            if cell_len(text) <= MAX_VOTES:
+                return text
+    return text
+
+
+def build_overview(comparison: VersionComparison, *, show: Sequence[str] = ()) -> Overview:
+    """Return sentences, key figures, and a section per topic."""
+    check_columns(comparison, show)
+    between, within = (
+        WithUnit(comparison[name].value, "percent") for name in ("flip_rate", "flip_rate_no_change")
+    )
+    finding = f"{between} of the answers differ between versions, {within} within one version"
+    sections = [Section(CHANGES, finding, (_figure_table(comparison, is_flip=True),))]
+    if "accuracy_change" in comparison.whole.figures:
+        table = _figure_table(comparison, is_flip=False)
+        sections.append(Section(DIRECTIONS, "What became right, what became wrong", (table,)))
+    if len(comparison.by_class) > 1:
+        sections.append(_group_section(CLASSES, "gold class", "classes", comparison.by_class))
+    for column, parts in comparison.slices.items():
+        sections.append(_group_section(f"By {column}", column, f"values of {column}", parts))
+    if len(comparison.unexplained):
+        finding = "Examples whose change the seed does not explain"
+        sections.append(Section(EXAMPLES, finding, (_example_table(comparison, show),)))
+    return Overview(
+        headline=str(words.headline(comparison)),
+        title=str(words.title(comparison)),
+        sentences=tuple((_topic(one.code), str(one)) for one in words.sentences(comparison)),
+        key_figures=tuple(_key_figures(comparison)),
+        sections=tuple(sections),
+        notes=tuple(map(str, (*comparison.notes, *words.limits(comparison)))),
+    )
+
+
+def _topic(code: str) -> str:
+    return next((topic for start, topic in TOPICS.items() if code.startswith(start)), EXAMPLES)
+
+
+def _key_figures(comparison: VersionComparison) -> Iterator[KeyFigure]:
+    for name, (title, words_of) in KEYS.items():
+        value = comparison.whole.figures.get(name)
+        if value is not None:
+            meaning = Message(f"key-{name.replace('_', '-')}", words_of)
+            yield key_figure(name, title, value, meaning, is_difference=name in DIFFERENCES)
+
+
+def _figure_table(comparison: VersionComparison, *, is_flip: bool) -> TextTable:
+    rows = tuple(
+        (title.strip(), *cells)
+        for name, title, *cells in _figure_rows(comparison, " points")
+        if name.startswith("flip_rate") == is_flip
+    )
+    return TextTable(FIGURES_HEAD, rows)
+
+
+def _group_section(topic: str, title: str, what: str, parts: Sequence[GroupFigures]) -> Section:
+    n_beyond = sum(part.is_beyond for part in parts)
+    finding = f"No change beyond the seed is shown for single {what}"
+    if n_beyond:
+        finding = f"{n_beyond:,} of {len(parts):,} {what} change beyond the seed"
+    shown = words.ordered(parts)[:N_ON_PAGE]
+    head, *rows = _group_rows(shown, PAGE_GROUP_HEAD, missing="–")
+    cells = tuple((part.name, *row) for part, row in zip(shown, rows, strict=True))
+    legend = words.legend(parts, n_listed=N_ON_PAGE)
+    notes = tuple(str(note) for note in legend if note.code != "right-and-wrong")
+    return Section(topic, finding, (TextTable((title, *head), cells, notes=notes),))
+
+
+def _example_table(comparison: VersionComparison, show: Sequence[str]) -> TextTable:
+    """Return the examples that the seed does not explain, the surest first."""
+    rows, has_labels, further = _example_rows(comparison, N_ON_PAGE, show)
+    columns = {"example": [str(row["example"]) for row in rows]}
+    for side in ("old", "new"):
+        counts = [_counts(row[f"{side}_predictions"]) for row in rows]
+        columns[f"{side} runs"] = [
+            ", ".join(f"{comparison.classes[index]} ({n})" for index, n in votes)
+            for votes in counts
+        ]
+    if has_labels:
+        columns["label"] = [row["label"] or "" for row in rows]
+    cells = tuple(zip(*columns.values(), *further, strict=True))
+    left_out = words.left_out_examples(comparison, n_listed=N_ON_PAGE)
+    notes = () if left_out is None else (str(left_out),)
+    return TextTable((*columns, *show), cells, notes=notes)
+
+
+def build_figures(comparison: VersionComparison) -> tuple[Figure, ...]:
+    """Return every chart that the data allows, in the order of the page."""
+    names = {"flip_rate_old": "two old runs", "flip_rate_new": "two new runs"}
+    known = comparison.whole.figures
+    lines = [Line(text, known[name]) for name, text in names.items() if name in known]
+    lines.append(
+        Line("old and new run", known["flip_rate"], "bad" if comparison.is_beyond else "open")
+    )
+    flips = intervals(
+        "flip_rates",
+        "Share of the answers on which two runs disagree",
+        lines,
+        section=CHANGES,
+        axis="answers that differ, %",
+        unit="percent",
+        marks={"base": "runs of one version", **BEYOND_MARKS},
+    )
+    figures = [flips]
+    if "accuracy_change" in known:
+        figures += _right_and_wrong(comparison)
+    figures += _beyond("beyond_by_class", "gold class", comparison.by_class, CLASSES)
+    for index, (column, parts) in enumerate(comparison.slices.items()):
+        figures += _beyond(f"beyond_by_slice_{index}", column, parts, f"By {column}")
+    return tuple(figures)
+
+
+def _right_and_wrong(comparison: VersionComparison) -> Iterator[Figure]:
+    lines = [Line("another seed", comparison["directed_flip_rate_no_change"])]
+    for direction, name in (("negative", "right → wrong"), ("positive", "wrong → right")):
+        beyond = comparison[f"{direction}_flip_rate_beyond"]
+        is_shown = beyond.over != "examples" and beyond.low is not None and beyond.low > 0.0
+        rate = comparison[f"{direction}_flip_rate"]
+        lines.append(Line(name, rate, "bad" if is_shown else "open"))
+    yield intervals(
+        "directions",
+        "Answers that became wrong, and answers that became right",
+        lines,
+        section=DIRECTIONS,
+        axis="answers, %",
+        unit="percent",
+        marks={"base": "either direction, another seed alone", **BEYOND_MARKS},
+    )
+    yield intervals(
+        "accuracy",
+        "Accuracy of both versions",
+        [Line(side, comparison[f"accuracy_{side}"]) for side in ("old", "new")],
+        section=DIRECTIONS,
+        axis="accuracy, %",
+        unit="percent",
+        reading=[PAIRED],
+    )
+
+
+def _beyond(name: str, what: str, parts: Sequence[GroupFigures], section: str) -> Iterator[Figure]:
+    """Yield the chart of classes or slices; none if there is only one."""
+    if len(parts) < 2:
+        return
+    shown = words.ordered(parts)[:N_DRAWN]
+    yield intervals(
+        name,
+        f"Answers that change beyond the seed, by {what}",
+        [Line(part.name, part.beyond, "bad" if part.is_beyond else "open") for part in shown],
+        section=section,
+        axis="beyond the seed, points",
+        unit="points",
+        marks=BEYOND_MARKS,
+        reference=0.0,
+        reading=[TOGETHER],
+    )
