@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import logit
 
 from seedproof.comparison.blame.shares import Shares, shares_of
 from seedproof.errors import InputError
@@ -15,6 +14,7 @@ from seedproof.messages import Message
 from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
 from seedproof.seeds.sharing import NOTHING, Sharing
+from seedproof.stats.distributions import logit
 from seedproof.typing import FloatArray, Progress
 
 FORMAT = 1

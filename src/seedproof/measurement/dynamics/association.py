@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit
 
 from seedproof.measurement.dynamics.correlation import (
     EDGE,
@@ -12,6 +11,7 @@ from seedproof.measurement.dynamics.correlation import (
     fisher_z,
     moved_by_each,
 )
+from seedproof.stats.distributions import expit, logit
 from seedproof.stats.intervals import TAIL
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
