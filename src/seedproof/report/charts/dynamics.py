@@ -2,87 +2,90 @@
 
 from collections.abc import Callable, Mapping
 
-import altair as alt
-
-from seedproof.report.charts.theme import Chart, in_lines, inline, var
+from seedproof.report.charts.theme import Spec, field, in_lines, layers, mark, shown, var
 from seedproof.report.figures import Figure
 
 
-def _one_run_map(figure: Figure) -> Chart:
+def _one_run_map(figure: Figure) -> Spec:
     facts = figure.facts
-    rows = [dict(row) for row in figure.rows]
-    cells = inline([row for row in rows if row["kind"] == "cell"])
-    line = inline([row for row in rows if row["kind"] == "mean"])
-    bars = inline([row for row in rows if row["kind"] == "mean" and row["low"] is not None])
-    top = max([facts["y_top"]] + [row["high"] for row in bars.values])
-    shades = [var(f"r{i}") for i in range(6)]
-    x_scale = alt.Scale(domain=[0, facts["x_top"]], nice=False)
-    y_scale = alt.Scale(domain=[0, top], nice=False)
-    x = alt.X("x:Q", title=in_lines(facts["x"]), scale=x_scale, axis=alt.Axis(tickCount=6))
-    y_axis = alt.Axis(title=facts["y"], tickCount=6)
-    mean = alt.Y("mean:Q", scale=y_scale, axis=y_axis)
-    return alt.layer(
-        alt.Chart(cells)
-        .mark_rect()
-        .encode(
+    line = [row for row in figure.rows if row["kind"] == "mean"]
+    bars = [row for row in line if row["low"] is not None]
+    y_scale = {"domain": [0, max([facts["y_top"]] + [row["high"] for row in bars])], "nice": False}
+    x_scale = {"domain": [0, facts["x_top"]], "nice": False}
+    x = field("x:Q", title=in_lines(facts["x"]), scale=x_scale, axis={"tickCount": 6})
+    vertical = {"scale": y_scale, "axis": {"title": facts["y"], "tickCount": 6}}
+    shades = {"domain": list(range(6)), "range": [var(f"r{i}") for i in range(6)]}
+    return layers(
+        shown(
+            mark("rect"),
+            [row for row in figure.rows if row["kind"] == "cell"],
             x=x,
-            x2=alt.X2("x2:Q"),
-            y=alt.Y("y:Q", scale=y_scale, axis=y_axis),
-            y2=alt.Y2("y2:Q"),
-            color=alt.Color(
-                "step:O", scale=alt.Scale(domain=list(range(6)), range=shades), legend=None
-            ),
-            tooltip=[alt.Tooltip("count:Q", format=",", title="examples × traced runs")],
+            x2=field("x2"),
+            y=field("y:Q", **vertical),
+            y2=field("y2"),
+            color=field("step:O", scale=shades, legend=None),
+            tooltip=[field("count:Q", format=",", title="examples × traced runs")],
         ),
-        alt.Chart(bars)
-        .mark_rule(color=var("alert-mark"), size=1.5)
-        .encode(x=x, y=alt.Y("low:Q", scale=y_scale, axis=y_axis), y2=alt.Y2("high:Q")),
-        alt.Chart(line).mark_line(color=var("alert-mark"), strokeWidth=2).encode(x=x, y=mean),
-        alt.Chart(line)
-        .mark_point(color=var("alert-mark"), filled=True, size=40, opacity=1)
-        .encode(
+        shown(
+            mark("rule", color=var("alert-mark"), size=1.5),
+            bars,
             x=x,
-            y=mean,
+            y=field("low:Q", **vertical),
+            y2=field("high"),
+        ),
+        shown(
+            mark("line", color=var("alert-mark"), strokeWidth=2),
+            line,
+            x=x,
+            y=field("mean:Q", **vertical),
+        ),
+        shown(
+            mark("point", color=var("alert-mark"), filled=True, size=40, opacity=1),
+            line,
+            x=x,
+            y=field("mean:Q", **vertical),
             tooltip=[
-                alt.Tooltip("x:Q", format=".2f", title="within one run"),
-                alt.Tooltip("mean:Q", format=".3f", title="over the others"),
-                alt.Tooltip("count:Q", format=",", title="examples × traced runs"),
+                field("x:Q", format=".2f", title="within one run"),
+                field("mean:Q", format=".3f", title="over the others"),
+                field("count:Q", format=",", title="examples × traced runs"),
             ],
         ),
         height=320,
     )
 
 
-def _cumulative_entropy(figure: Figure) -> Chart:
-    facts, data = figure.facts, inline([dict(row) for row in figure.rows])
+def _cumulative_entropy(figure: Figure) -> Spec:
+    facts = figure.facts
     top = max(row["high"] for row in figure.rows) * 1.08 or 0.1
-    scale = alt.Scale(domain=[0, top], nice=False)
-    axis = alt.Axis(title=facts["y"], tickCount=6)
-    last = figure.rows[-1]["step"]
-    x = alt.X(
+    scale = {"domain": [0, top], "nice": False}
+    x = field(
         "step:Q",
         title=facts["x"],
-        scale=alt.Scale(domain=[0, last], nice=False),
-        axis=alt.Axis(tickCount=6, format="~s"),
+        scale={"domain": [0, figure.rows[-1]["step"]], "nice": False},
+        axis={"tickCount": 6, "format": "~s"},
     )
-    base = alt.Chart(data)
-    return alt.layer(
-        base.mark_area(color=var("accent-soft")).encode(
-            x=x, y=alt.Y("low:Q", scale=scale, axis=axis), y2=alt.Y2("high:Q")
-        ),
-        base.mark_line(color=var("accent"), strokeWidth=2).encode(
+    return layers(
+        shown(
+            mark("area", color=var("accent-soft")),
             x=x,
-            y=alt.Y("mean:Q", scale=scale),
+            y=field("low:Q", scale=scale, axis={"title": facts["y"], "tickCount": 6}),
+            y2=field("high"),
+        ),
+        shown(
+            mark("line", color=var("accent"), strokeWidth=2),
+            x=x,
+            y=field("mean:Q", scale=scale),
             tooltip=[
-                alt.Tooltip("step:Q", format=",", title="updates"),
-                alt.Tooltip("mean:Q", format=".3f", title="nats"),
+                field("step:Q", format=",", title="updates"),
+                field("mean:Q", format=".3f", title="nats"),
             ],
         ),
+        rows=figure.rows,
         height=250,
     )
 
 
-DRAWN_BY: Mapping[str, Callable[[Figure], Chart]] = {
+DRAWN_BY: Mapping[str, Callable[[Figure], Spec]] = {
     "one_run_map": _one_run_map,
     "cumulative_entropy": _cumulative_entropy,
 }
