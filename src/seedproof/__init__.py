@@ -7,102 +7,71 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    # Imported under their own names, so that type checkers see them as ours.
     from seedproof import stabilize as stabilize
-    from seedproof.api.blame import blame
-    from seedproof.api.compare import compare, compare_versions
-    from seedproof.api.gate import gate
-    from seedproof.api.measure import measure, measure_arms
-    from seedproof.api.plan import plan
-    from seedproof.comparison.arms.result import ComparedArm
-    from seedproof.errors import SeedproofError
-    from seedproof.integrations.sklearn import study_estimator
-    from seedproof.predictions.options import LoadOptions
-    from seedproof.predictions.predictions import Check, Predictions
-    from seedproof.records.columns import Columns
-    from seedproof.report.blame import BlameReport
-    from seedproof.report.chart import Chart
-    from seedproof.report.comparison.report import ComparisonReport
-    from seedproof.report.gate_report import GateReport
-    from seedproof.report.planning import Plan
-    from seedproof.report.report import Report
-    from seedproof.report.result import Result
-    from seedproof.report.side_by_side import SideBySide
-    from seedproof.report.versions import VersionReport
-    from seedproof.seeds.plan import SeedPlan
-    from seedproof.stats.effect import Effect
-    from seedproof.stats.intervals import Estimate
-    from seedproof.training.dynamics import Dynamics
-    from seedproof.training.run import Run, current_run
-    from seedproof.training.study import Study
+    from seedproof.api.blame import blame as blame
+    from seedproof.api.compare import compare as compare
+    from seedproof.api.compare import compare_versions as compare_versions
+    from seedproof.api.gate import gate as gate
+    from seedproof.api.measure import measure as measure
+    from seedproof.api.measure import measure_arms as measure_arms
+    from seedproof.api.plan import plan as plan
+    from seedproof.comparison.arms.result import ComparedArm as ComparedArm
+    from seedproof.errors import SeedproofError as SeedproofError
+    from seedproof.integrations.sklearn import study_estimator as study_estimator
+    from seedproof.predictions.options import LoadOptions as LoadOptions
+    from seedproof.predictions.predictions import Check as Check
+    from seedproof.predictions.predictions import Predictions as Predictions
+    from seedproof.records.columns import Columns as Columns
+    from seedproof.report.blame import BlameReport as BlameReport
+    from seedproof.report.chart import Chart as Chart
+    from seedproof.report.comparison.report import ComparisonReport as ComparisonReport
+    from seedproof.report.gate_report import GateReport as GateReport
+    from seedproof.report.planning import Plan as Plan
+    from seedproof.report.report import Report as Report
+    from seedproof.report.result import Result as Result
+    from seedproof.report.side_by_side import SideBySide as SideBySide
+    from seedproof.report.versions import VersionReport as VersionReport
+    from seedproof.seeds.plan import SeedPlan as SeedPlan
+    from seedproof.stats.effect import Effect as Effect
+    from seedproof.stats.intervals import Estimate as Estimate
+    from seedproof.training.dynamics import Dynamics as Dynamics
+    from seedproof.training.run import Run as Run
+    from seedproof.training.run import current_run as current_run
+    from seedproof.training.study import Study as Study
 
     __version__: str
 
-__all__ = [
-    "BlameReport",
-    "Chart",
-    "Check",
-    "Columns",
-    "ComparedArm",
-    "ComparisonReport",
-    "Dynamics",
-    "Effect",
-    "Estimate",
-    "GateReport",
-    "LoadOptions",
-    "Plan",
-    "Predictions",
-    "Report",
-    "Result",
-    "Run",
-    "SeedPlan",
-    "SeedproofError",
-    "SideBySide",
-    "Study",
-    "VersionReport",
-    "__version__",
-    "blame",
-    "compare",
-    "compare_versions",
-    "current_run",
-    "gate",
-    "measure",
-    "measure_arms",
-    "plan",
-    "study_estimator",
-]
-
-_HOMES = {
-    "BlameReport": "seedproof.report.blame",
-    "Chart": "seedproof.report.chart",
-    "Check": "seedproof.predictions.predictions",
-    "Columns": "seedproof.records.columns",
-    "ComparedArm": "seedproof.comparison.arms.result",
-    "ComparisonReport": "seedproof.report.comparison.report",
-    "Dynamics": "seedproof.training.dynamics",
-    "Effect": "seedproof.stats.effect",
-    "Estimate": "seedproof.stats.intervals",
-    "GateReport": "seedproof.report.gate_report",
-    "LoadOptions": "seedproof.predictions.options",
-    "Plan": "seedproof.report.planning",
-    "Predictions": "seedproof.predictions.predictions",
-    "Report": "seedproof.report.report",
-    "Result": "seedproof.report.result",
-    "Run": "seedproof.training.run",
-    "SeedPlan": "seedproof.seeds.plan",
-    "SeedproofError": "seedproof.errors",
-    "SideBySide": "seedproof.report.side_by_side",
-    "Study": "seedproof.training.study",
-    "VersionReport": "seedproof.report.versions",
-    "blame": "seedproof.api.blame",
-    "compare": "seedproof.api.compare",
-    "compare_versions": "seedproof.api.compare",
-    "current_run": "seedproof.training.run",
-    "gate": "seedproof.api.gate",
-    "measure": "seedproof.api.measure",
-    "measure_arms": "seedproof.api.measure",
-    "plan": "seedproof.api.plan",
-    "study_estimator": "seedproof.integrations.sklearn",
+_NAMES = {
+    "api.blame": ("blame",),
+    "api.compare": ("compare", "compare_versions"),
+    "api.gate": ("gate",),
+    "api.measure": ("measure", "measure_arms"),
+    "api.plan": ("plan",),
+    "comparison.arms.result": ("ComparedArm",),
+    "errors": ("SeedproofError",),
+    "integrations.sklearn": ("study_estimator",),
+    "predictions.options": ("LoadOptions",),
+    "predictions.predictions": ("Check", "Predictions"),
+    "records.columns": ("Columns",),
+    "report.blame": ("BlameReport",),
+    "report.chart": ("Chart",),
+    "report.comparison.report": ("ComparisonReport",),
+    "report.gate_report": ("GateReport",),
+    "report.planning": ("Plan",),
+    "report.report": ("Report",),
+    "report.result": ("Result",),
+    "report.side_by_side": ("SideBySide",),
+    "report.versions": ("VersionReport",),
+    "seeds.plan": ("SeedPlan",),
+    "stats.effect": ("Effect",),
+    "stats.intervals": ("Estimate",),
+    "training.dynamics": ("Dynamics",),
+    "training.run": ("Run", "current_run"),
+    "training.study": ("Study",),
 }
+_HOMES = {name: f"seedproof.{module}" for module, names in _NAMES.items() for name in names}
+__all__ = sorted((*_HOMES, "__version__"))  # noqa: PLE0605 - type checkers read the imports
 # Reached as they are, such as `sp.stabilize.build`.
 _PACKAGES = frozenset({"stabilize"})
 

@@ -10,6 +10,7 @@ from seedproof.cli import options
 
 if TYPE_CHECKING:
     from seedproof.predictions.options import LoadOptions
+    from seedproof.report.report import Report
     from seedproof.report.side_by_side import SideBySide
 
 
@@ -21,6 +22,12 @@ def measure(
         str | None,
         typer.Option(help="Write report.html, summary.json and examples.parquet into this folder."),
     ] = None,
+    pairs: Annotated[
+        bool,
+        typer.Option(
+            "--pairs", help="With --out, write pairs.parquet too: the flip rate of any two runs."
+        ),
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the summary as JSON and nothing else.")
     ] = False,
@@ -44,11 +51,10 @@ def measure(
     """
     from rich.console import Console
 
-    from seedproof.api.measure import measure_arms
     from seedproof.cli.progress import watching
+    from seedproof.errors import OptionError
     from seedproof.records.location import Location
     from seedproof.report.files import check_folder
-    from seedproof.report.text import as_text, render
 
     how: dict[str, Any] = {
         "metrics": options.listed(metrics),
@@ -56,48 +62,36 @@ def measure(
         "workers": workers,
         "address": address,
     }
+    if pairs and out is None:
+        raise OptionError("--pairs goes with --out. Name a folder to write to.", option="--pairs")
     if out is not None:
         check_folder(out)
     store = None
     if reading["arm"] is None:
         store = options.store_of(targets, skip_damaged=reading["skip_damaged"])
+    result: Report | SideBySide
     if store is not None and len(store.arms()) > 1:
+        from seedproof.api.measure import measure_arms
+
         with watching(Console(stderr=True)) as reading["progress"]:
-            reports = measure_arms(store, **how, **reading)
-        _show_arms(reports, out=out, as_json=as_json, show=show or ())
-        return
-    if out is not None and engine != "serial":
-        how["examples"] = Location.of(out) / "examples.parquet"
-    report = options.measured(store or targets, reading, **how)
-    view = report.view(show=show or ())
+            result = measure_arms(store, **how, **reading)
+        shown: Sequence[str] = ()
+        written = f"a folder for each of {', '.join(result)}"
+    else:
+        if out is not None and engine != "serial":
+            how["examples"] = Location.of(out) / "examples.parquet"
+        result = options.measured(store or targets, reading, **how)
+        shown = show or ()
+        result.view(show=shown)  # refuses a column that is not there
+        written = "report.html, summary.json, examples.parquet" + ", pairs.parquet" * pairs
     if out is not None:
-        report.save(out, show=show or (), command=options.command_line())
+        result.save(out, show=show or (), command=options.command_line(), pairs=pairs)
     if as_json:
-        sys.stdout.write(report.to_json())
+        sys.stdout.write(result.to_json())
         return
     if sys.stdout.isatty():
-        Console().print(render(view))
+        result.show(show=shown)
     else:
-        typer.echo(as_text(view))
+        typer.echo(result.text(show=shown))
     if out is not None:
-        where = out.rstrip("/")
-        typer.echo(f"Written to {where}: report.html, summary.json, examples.parquet", err=True)
-
-
-def _show_arms(
-    reports: "SideBySide", *, out: str | None, as_json: bool, show: Sequence[str]
-) -> None:
-    from rich.console import Console
-
-    if out is not None:
-        reports.save(out, show=show, command=options.command_line())
-    if as_json:
-        sys.stdout.write(reports.to_json())
-        return
-    if sys.stdout.isatty():
-        Console().print(reports)
-    else:
-        typer.echo(str(reports))
-    if out is not None:
-        where = out.rstrip("/")
-        typer.echo(f"Written to {where}: a folder for each of {', '.join(reports)}", err=True)
+        typer.echo(f"Written to {out.rstrip('/')}: {written}", err=True)

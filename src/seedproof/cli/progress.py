@@ -6,19 +6,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TaskProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
 
 from seedproof.typing import Progress as Callback
 
 if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn, TaskID
+
     from seedproof.records.sorted_rows import Phases
 
 PATIENCE_SECONDS = 2.0
@@ -29,41 +22,43 @@ LINE_SECONDS = 10.0
 @contextmanager
 def watching(console: Console) -> Iterator[Callback]:
     """A callback that draws a bar once it is worth it, and never where nobody can see it."""
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-    )
-    task = bar.add_task("measuring", total=None)
+    bar: Progress | None = None
     start = time.monotonic()
 
     def progress(done: int, total: int) -> None:
+        nonlocal bar
         if time.monotonic() - start < PATIENCE_SECONDS or not console.is_terminal:
             return
-        if not bar.live.is_started:
+        if bar is None:
+            from rich.progress import MofNCompleteColumn
+
+            bar = _bars(MofNCompleteColumn(), console=console, transient=True)
+            bar.add_task("measuring", total=None)
             bar.start()
-        bar.update(task, completed=done, total=total)
+        bar.update(bar.task_ids[0], completed=done, total=total)
 
     try:
         yield progress
     finally:
-        if bar.live.is_started:
+        if bar is not None:
             bar.stop()
+
+
+def _bars(count: "ProgressColumn", *, console: Console, transient: bool) -> "Progress":
+    """Bars with a name, a count and the time that is left; slow to load, and seldom seen."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    name = TextColumn("{task.description}")
+    columns = (name, BarColumn(), count, TimeRemainingColumn())
+    return Progress(*columns, console=console, transient=transient)
 
 
 @contextmanager
 def watching_phases(console: Console) -> Iterator["Phases"]:
     """A callback that draws a bar for each phase; lines now and then where there is no terminal."""
-    bars = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeRemainingColumn(),
-        console=console,
-    )
+    from rich.progress import TaskProgressColumn
+
+    bars = _bars(TaskProgressColumn(), console=console, transient=False)
     tasks: dict[str, TaskID] = {}
     ended: set[str] = set()
     told = time.monotonic()

@@ -16,6 +16,9 @@ from seedproof.metrics.accumulator import Detail
 from seedproof.stats.intervals import Estimate
 
 FORMAT = 1
+# With more runs, the summary has the most extreme of their pairs instead of all.
+MAX_PAIRED_RUNS = 50
+N_EXTREME = 20
 # Thousands of counts that serve a chart and nobody else.
 ONLY_DRAWN = frozenset({"confidence_map"})
 OWN_COLUMNS = frozenset(
@@ -90,6 +93,35 @@ class Measurement:
         """Columns of the user's own that were carried along."""
         return tuple(name for name in self.worst.column_names if name not in OWN_COLUMNS)
 
+    def pairs(self) -> pa.Table:
+        """One row for each pair of runs: their names, and the share on which they disagree."""
+        first, second = np.triu_indices(self.n_runs, 1)
+        names = pa.array(self.runs)
+        return pa.table(
+            {
+                "run": pa.DictionaryArray.from_arrays(first.astype(np.int32), names),
+                "other": pa.DictionaryArray.from_arrays(second.astype(np.int32), names),
+                "flip_rate": self.detail["flip_matrix"][first, second],
+            }
+        )
+
+    def _detail(self) -> Detail:
+        """The arrays of the summary: nothing that grows with the square of many runs."""
+        detail = {name: one for name, one in self.detail.items() if name not in ONLY_DRAWN}
+        if self.n_runs <= MAX_PAIRED_RUNS or "flip_matrix" not in detail:
+            return detail
+        matrix = detail.pop("flip_matrix")
+        pairs = np.stack(np.triu_indices(self.n_runs, 1), axis=1)
+        rates = matrix[pairs[:, 0], pairs[:, 1]]
+        order = np.argsort(rates, kind="stable")
+        extreme = np.concatenate([order[:N_EXTREME], order[-N_EXTREME:]])
+        return {
+            "flips_by_run": matrix.sum(axis=1) / (self.n_runs - 1),
+            "extreme_pairs": pairs[extreme],
+            "extreme_flips": rates[extreme],
+            **detail,
+        }
+
     def summary(self) -> dict[str, Any]:
         """Everything but the examples, as plain data.
 
@@ -105,11 +137,7 @@ class Measurement:
             "runs": list(self.runs),
             "classes": list(self.classes),
             "metrics": {name: asdict(value) for name, value in self.metrics.items()},
-            "detail": {
-                name: _plain(values.tolist())
-                for name, values in self.detail.items()
-                if name not in ONLY_DRAWN
-            },
+            "detail": {name: _plain(values.tolist()) for name, values in self._detail().items()},
             "explanations": {name: one.summary() for name, one in self.explanations.items()},
             # Absent without records, as before there were any: digests of reports stay the same.
             **({} if self.dynamics is None else {"dynamics": self.dynamics.summary()}),

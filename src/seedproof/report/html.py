@@ -12,6 +12,7 @@ from seedproof.metrics.entropy import HIGH_ENTROPY
 from seedproof.metrics.explanations.family import PAPER_TOP
 from seedproof.report.document import card_html, digest, page_parts, template, versions
 from seedproof.report.figures import Figure, build_figures, section_titles
+from seedproof.report.figures.base import MAX_NAMED_RUNS
 from seedproof.report.reasons.heat import MAX_RUNS
 from seedproof.report.reasons.view import TOKENS
 from seedproof.report.reasons.words import paragraphs as on_reasons
@@ -39,7 +40,7 @@ def render_page(
     view = build_view(measurement, show=show)
     figures = build_figures(measurement)
     data = {
-        "examples": [asdict(example) for example in view.unstable],
+        "examples": [vars(example) | {"probs": _ticks(example.probs)} for example in view.unstable],
         "has_probs": "probability_sd" in measurement.metrics,
         "has_labels": bool(measurement.n_labeled),
     }
@@ -60,6 +61,13 @@ def render_page(
         card_html=card_html,
         **page_parts(figures, data=data, css=_styles(measurement), identity=measurement.to_json()),
     )
+
+
+def _ticks(probs: Sequence[float]) -> Sequence[float]:
+    """Where the probabilities of the runs are marked: of many runs, once a hundredth."""
+    if len(probs) <= MAX_NAMED_RUNS:
+        return probs
+    return sorted({round(p, 2) for p in probs})
 
 
 def view_with_cards(view: View) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The report of a measurement."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from seedproof.measurement.examples import ExampleTable
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.result import Measurement
 from seedproof.metrics.card import card
+from seedproof.records.location import Location
 from seedproof.report.figures import Figure, build_figures
 from seedproof.report.figures.votes import votes
 from seedproof.report.named import ByName, WrittenEstimate
@@ -118,6 +120,30 @@ class Report(HoldsScratch, Result, ByName[Estimate]):
     def summary(self) -> dict[str, Any]:
         """Return everything but the examples, as plain data: the content of `summary.json`."""
         return self.measurement.summary()
+
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        show: Sequence[str] = (),
+        command: str | None = None,
+        pairs: bool = False,
+    ) -> None:
+        """Write the page, the summary as JSON, and the table of examples.
+
+        Args:
+            folder: Where to write; it is created if needed.
+            show: Further columns of your own to show with examples, such as a text.
+            command: The command that made it, for the box at the page's end.
+            pairs: Whether to write `pairs.parquet` as well, one row per pair of runs. Of more than
+                50 runs the summary has the most extreme pairs only.
+        """
+        super().save(folder, show=show, command=command)
+        if pairs:
+            import pyarrow.parquet as pq
+
+            with (Location.of(folder) / "pairs.parquet").open_write() as file:
+                pq.write_table(self.measurement.pairs(), file)
 
     def _render(self, show: Sequence[str]) -> RenderableType:
         return render(self.view(show=show))

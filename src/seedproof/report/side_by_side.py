@@ -89,6 +89,7 @@ class SideBySide(Result, ByName[Report]):
         *,
         show: Sequence[str] = (),
         command: str | None = None,
+        pairs: bool = False,
     ) -> None:
         """Write the page of all arms, and the report of each arm into a folder of its own.
 
@@ -97,6 +98,7 @@ class SideBySide(Result, ByName[Report]):
             show: Further columns of your own to show with examples, such as a text; "tokens" for
                 the words of explained examples. Arms that lack one are shown without it.
             command: The command that made it, for the box at each page's end.
+            pairs: Whether to write `pairs.parquet` of each arm as well.
 
         Raises:
             ColumnError: No arm has a column that is to be shown.
@@ -111,6 +113,7 @@ class SideBySide(Result, ByName[Report]):
                 f"{place}/_{name}" if name[0] == "." else f"{place}/{name}",
                 show=[column for column in show if column in known],
                 command=command,
+                pairs=pairs,
             )
 
     def _check_columns(self, show: Sequence[str]) -> None:

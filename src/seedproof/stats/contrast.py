@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import singledispatch
 
 import numpy as np
-from scipy.special import ndtri
 
 from seedproof.messages import Message
 from seedproof.metrics.statistic import (
@@ -22,10 +21,12 @@ from seedproof.metrics.statistic import (
     ValueOnly,
 )
 from seedproof.stats.covariance import Cross
+from seedproof.stats.distributions import normal_quantile
 from seedproof.stats.effect import POWER, Contrast, Effect, Scale, effect_of, judged, scale_of
 from seedproof.stats.intervals import (
     BIAS_DOUBT,
     BIAS_TAKEN,
+    NORMAL,
     SPREAD_FROM,
     TAIL,
     Estimate,
@@ -260,7 +261,7 @@ def _spread_effect(
     # What runs of these shapes would show if their spreads were about the same.
     center = float(np.log(arm.std(ddof=1) / base.std(ddof=1)))
     error = _spread_error(_moments(base), _moments(arm), center)
-    detectable = float(np.exp((ndtri(1 - tail) + ndtri(POWER)) * error))
+    detectable = float(np.exp((normal_quantile(1 - tail) + normal_quantile(POWER)) * error))
     verdict = judged(metric, low, high)
     return Effect(metric, "ratio", value, low, high, "runs", detectable, verdict)
 
@@ -284,7 +285,7 @@ def spread_ratio(base: FloatArray, arm: FloatArray, *, tail: float) -> tuple[flo
     if min(spreads) <= 1e-12 * max(float(np.abs(one).max()) for one in (base, arm)):
         return None
     center = float(np.log(spreads[1] / spreads[0]))
-    normal = float(ndtri(1 - tail))
+    normal = normal_quantile(1 - tail)
     few, many = len(base), len(arm)
     shift = np.log((few / (few - normal)) / (many / (many - normal))) / 2
     moments = [_moments(one) for one in (base, arm)]
@@ -346,7 +347,7 @@ def from_estimates(
         return Effect(metric, scale, None, note=BOTH_ZERO)
     if not np.isfinite(ends[0][2]):
         return Effect(metric, scale, value, note=BASELINE_ZERO)
-    low, high = _mover(ends[1], ends[0], factor=float(ndtri(1 - tail) / ndtri(1 - TAIL)))
+    low, high = _mover(ends[1], ends[0], factor=normal_quantile(1 - tail) / NORMAL)
     if scale == "ratio":
         low, high = float(np.exp(low)), float(np.exp(high))
     over: Over | None = "examples" if "examples" in {base.over, arm.over} else base.over

@@ -4,10 +4,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
 
 from seedproof.messages import Message
 from seedproof.metrics.card import card
+from seedproof.stats.distributions import normal_quantile, student_quantile
 from seedproof.stats.intervals import TAIL, Over
 
 POWER = 0.8
@@ -99,14 +99,14 @@ class Contrast:
 
     def half_width(self, tail: float) -> float:
         """Half of the interval that leaves out `tail` on each side."""
-        student, normal = stdtrit(self.df, 1 - tail), ndtri(1 - tail)
+        student, normal = student_quantile(self.df, 1 - tail), normal_quantile(1 - tail)
         spread = student**2 * self.run_variance + normal**2 * self.example_variance
         return float(np.sqrt(spread + self.doubt**2)) + self.error
 
     def detectable(self, tail: float) -> float:
         """The smallest true difference that is shown with a probability of `POWER`."""
         error = np.sqrt(self.run_variance + self.example_variance)
-        return self.half_width(tail) + float(stdtrit(self.df, POWER) * error)
+        return self.half_width(tail) + student_quantile(self.df, POWER) * float(error)
 
 
 def scale_of(metric: str) -> Scale:

@@ -9,7 +9,6 @@ from functools import singledispatch
 from typing import Literal, TypeAlias
 
 import numpy as np
-from scipy.special import expit, logit, ndtri, stdtrit
 
 from seedproof.metrics.statistic import (
     ExcessSpread,
@@ -21,11 +20,12 @@ from seedproof.metrics.statistic import (
     Statistic,
     ValueOnly,
 )
+from seedproof.stats.distributions import expit, logit, normal_quantile, student_quantile
 from seedproof.typing import FloatArray
 
 CONFIDENCE = 0.95
 TAIL = (1 - CONFIDENCE) / 2
-NORMAL = float(ndtri(1 - TAIL))
+NORMAL = normal_quantile(1 - TAIL)
 # An sd of fewer values than this is known so badly that an interval would say nothing.
 SPREAD_FROM = 5
 # Bonett's interval needs about ten values; below, a jackknife with Student's t is safer.
@@ -63,7 +63,7 @@ class Estimate:
 
 def student(n_runs: int) -> float:
     """Student's quantile for a mean of so many runs."""
-    return float(stdtrit(n_runs - 1, 1 - TAIL))
+    return student_quantile(n_runs - 1, 1 - TAIL)
 
 
 @singledispatch
@@ -89,8 +89,8 @@ def _(statistic: MeanOverExamples) -> Estimate:
         over = "runs"
     if statistic.scale == "logit":
         half_width = np.sqrt(_two_way_variance(statistic))
-        center = logit(value)
-        low, high = expit(center - half_width), expit(center + half_width)
+        center = float(logit(value))
+        low, high = float(expit(center - half_width)), float(expit(center + half_width))
     else:
         low, high = _log_interval(statistic)
     # A bound and no chance: it is added whole.

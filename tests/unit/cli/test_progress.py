@@ -42,3 +42,17 @@ def test_a_terminal_has_a_bar_for_each_phase():
 
     for part in ("reading", "100%", "sorting", "75%"):
         assert part in said
+
+
+def test_terminal_has_a_bar_once_work_takes_long(monkeypatch):
+    """With the number of parts that are done; a log never has one."""
+    monkeypatch.setattr(progress, "PATIENCE_SECONDS", -1.0)
+    terminal = Console(file=StringIO(), force_terminal=True, width=80)
+    log = Console(file=StringIO())
+
+    for console in (terminal, log):
+        with progress.watching(console) as step:
+            step(3, 4)
+
+    assert "3/4" in terminal.file.getvalue()
+    assert not log.file.getvalue()

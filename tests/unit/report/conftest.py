@@ -2,11 +2,25 @@
 
 from html.parser import HTMLParser
 
+import altair as alt
 import numpy as np
 import pytest
 
 import seedproof as sp
+from seedproof.report import charts
 from seedproof.report.document import digest, versions
+
+
+@pytest.fixture(scope="session")
+def check_spec():
+    """Raise an error if a figure's chart is not as the schema of Vega-Lite says."""
+
+    def checked(figure):
+        content = charts.spec(figure)
+        del content["autosize"]  # altair knows no charts that fit one side only
+        alt.LayerChart.from_dict(content)
+
+    return checked
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import logit
 
 from seedproof.comparison.blame.shares import Shares, shares_of
 from seedproof.engines import Engine
@@ -17,6 +16,7 @@ from seedproof.messages import Message
 from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
 from seedproof.seeds.sharing import NOTHING, Sharing
+from seedproof.stats.distributions import logit
 from seedproof.typing import FloatArray, IntArray, Progress
 
 FORMAT = 1

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
-from scipy.special import logit
 
 from seedproof.comparison.gate.rules import Kind, Rule, limit_of
 from seedproof.errors import OptionError
@@ -13,6 +12,7 @@ from seedproof.messages import Message
 from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.card import card
 from seedproof.metrics.choice import needs_in_words, needs_of, unknown
+from seedproof.stats.distributions import logit
 from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import SPREAD_FROM, Estimate, student
 
@@ -236,7 +236,7 @@ def _plain(value: float) -> float:
 def _scale(metric: str) -> Callable[[float], float]:
     if metric in LINEAR:
         return _plain
-    return logit if metric in LOGITS else np.log
+    return (lambda value: float(logit(value))) if metric in LOGITS else np.log
 
 
 def more_runs(

@@ -1,4 +1,4 @@
-"""Charts as Vega-Lite. Altair and vl-convert are imported in this folder and nowhere else."""
+"""Charts as Vega-Lite. vl-convert, which draws pictures, is imported in this folder alone."""
 
 from seedproof.report.charts.drawing import (
     FORMATS,

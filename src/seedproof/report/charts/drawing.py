@@ -1,48 +1,52 @@
 """Charts as Vega-Lite: one spec each for the page, and for pictures without a browser."""
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from textwrap import wrap
-from typing import Any, TypeAlias, cast
-
-import altair as alt
-import vl_convert as vlc
-from altair.utils.schemapi import debug_mode
+from typing import Any, cast
 
 from seedproof.errors import OptionError
 from seedproof.report.charts.comparison import DRAWN_BY as OF_COMPARISON
 from seedproof.report.charts.dynamics import DRAWN_BY as OF_DYNAMICS
-from seedproof.report.charts.legend import CHANNELS, legend_layer
 from seedproof.report.charts.measurement import DRAWN_BY as OF_MEASUREMENT
-from seedproof.report.charts.theme import CONFIG, LIGHT
+from seedproof.report.charts.theme import CONFIG, LIGHT, Spec, field, mark, shown, var
 from seedproof.report.figures import Figure
 from seedproof.report.figures.base import drawn
 from seedproof.report.numbers import NO_BREAK
-
-Spec: TypeAlias = dict[str, Any]
 
 FORMATS = ("png", "svg", "pdf")
 PICTURE_WIDTH = 520
 # Characters of a title that fit above a picture.
 TITLE_LENGTH = 64
+# Symbol, dash and width of the line of each kind of mark.
+SYMBOLS: dict[str, tuple[str, list[int], float]] = {
+    "band": ("square", [1, 0], 0.0),
+    "dot": ("circle", [1, 0], 0.0),
+    "diamond": ("diamond", [1, 0], 0.0),
+    "square": ("square", [1, 0], 0.0),
+    "ring": ("circle", [1, 0], 1.8),
+    "line": ("stroke", [1, 0], 2.4),
+    "thin": ("stroke", [1, 0], 1.0),
+    "dash": ("stroke", [4, 3], 1.4),
+}
+HOLLOW = frozenset({"ring", "line", "thin", "dash"})
+CHANNELS = ("fill", "stroke", "shape", "strokeDash", "strokeWidth")
+LETTER_WIDTH, SYMBOL_WIDTH = 6.6, 36
 DRAWN_BY = {**OF_MEASUREMENT, **OF_DYNAMICS, **OF_COMPARISON}
 
 
-def spec(figure: Figure, *, validate: bool = False) -> Spec:
+def spec(figure: Figure) -> Spec:
     """The Vega-Lite spec of a figure, as wide as its container."""
     name = figure.kind or figure.name.rstrip("0123456789").rstrip("_")
-    with debug_mode(arg=False):  # altair would look at every part, which takes seconds
-        content: Spec = DRAWN_BY[name](figure).to_dict(validate=False)
-    # Set here, since altair would copy the whole chart for each.
-    content |= {"width": "container", "config": CONFIG}
-    content.pop("$schema", None)
-    if validate:
-        alt.Chart.from_dict(content)
-    content["autosize"] = {"type": "fit-x", "contains": "padding"}
-    return content
+    return DRAWN_BY[name](figure) | {
+        "width": "container",
+        "config": CONFIG,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+    }
 
 
 def picture(figure: Figure, file_format: str, *, scale: float = 2.0) -> bytes:
@@ -53,6 +57,8 @@ def picture(figure: Figure, file_format: str, *, scale: float = 2.0) -> bytes:
             file_format=file_format,
             known=tuple(FORMATS),
         )
+    import vl_convert as vlc  # 50 MB, and a page needs its scripts alone, which are cached
+
     content = picture_spec(figure)
     match file_format:
         case "png":
@@ -67,7 +73,7 @@ def picture_spec(figure: Figure) -> Spec:
     alone = replace(figure, **figure.alone)
     content = spec(alone)
     if alone.legend:
-        content["layer"] = [*content["layer"], legend_layer(alone.legend, PICTURE_WIDTH)]
+        content["layer"] = [*content["layer"], _legend(alone.legend)]
         content["resolve"] = {
             kind: dict.fromkeys(CHANNELS, "independent") for kind in ("scale", "legend")
         }
@@ -75,6 +81,40 @@ def picture_spec(figure: Figure) -> Spec:
     content["config"] = {**CONFIG, "background": LIGHT["bg"]}
     content.pop("autosize")
     return cast("Spec", _resolve(content))
+
+
+def _legend(legend: Sequence[tuple[str, str, str]]) -> Spec:
+    """A layer of a Vega-Lite chart that draws a legend above it and nothing else."""
+    words = [text for _, _, text in legend]
+    fits = int(PICTURE_WIDTH // (LETTER_WIDTH * max(map(len, words)) + SYMBOL_WIDTH))
+    about = {
+        "orient": "top",
+        "direction": "horizontal",
+        "columns": max(fits, 1),
+        "title": None,
+        "symbolSize": 90,
+        "symbolOpacity": 1,
+        "labelLimit": PICTURE_WIDTH,
+        "labelFontSize": 12,
+        "labelColor": var("ink-2"),
+        "rowPadding": 4,
+        "columnPadding": 16,
+    }
+    marks = [mark for mark, _, _ in legend]
+    ranges: dict[str, list[Any]] = {
+        "fill": ["transparent" if m in HOLLOW else var(color) for m, color, _ in legend],
+        "stroke": [var(color) for _, color, _ in legend],
+        "shape": [SYMBOLS[mark][0] for mark in marks],
+        "strokeDash": [SYMBOLS[mark][1] for mark in marks],
+        "strokeWidth": [SYMBOLS[mark][2] for mark in marks],
+    }
+    channels: dict[str, Any] = {
+        name: field(
+            "entry:N", scale={"type": "ordinal", "domain": words, "range": looks}, legend=about
+        )
+        for name, looks in ranges.items()
+    }
+    return shown(mark("point"), [], **channels)
 
 
 def _title(text: str) -> Spec:
@@ -97,6 +137,8 @@ def javascript() -> str:
     try:
         return cached.read_text(encoding="utf-8")
     except OSError:
+        import vl_convert as vlc
+
         bundle = str(vlc.javascript_bundle(snippet=None))  # type: ignore[arg-type] # its stub is wrong
     with suppress(OSError):  # without a cache the next page takes as long
         cached.parent.mkdir(parents=True, exist_ok=True)

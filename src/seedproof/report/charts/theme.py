@@ -1,12 +1,12 @@
-"""Colors and type of all charts: the page's own, named as its CSS variables."""
+"""What all charts share: parts of Vega-Lite specs, and the page's colors as CSS variables."""
 
 from collections.abc import Iterable, Mapping
 from textwrap import wrap
 from typing import Any, TypeAlias
 
-import altair as alt
+Spec: TypeAlias = dict[str, Any]
 
-Chart: TypeAlias = alt.LayerChart | alt.FacetChart
+TYPES = {"Q": "quantitative", "N": "nominal", "O": "ordinal"}
 
 # So many characters fit below a chart on a screen of 390 pixels.
 TITLE_LENGTH = 48
@@ -55,17 +55,42 @@ CONFIG: Mapping[str, Any] = {
 }
 
 
-class Rows(alt.Data):
-    """Data of a chart that are plain: altair neither copies nor looks through them."""
-
-    def to_dict(self, *_: object, **__: object) -> dict[str, Any]:
-        """As in Vega-Lite."""
-        return {"values": [dict(row) for row in self.values]}
+def field(name: str, **options: Any) -> Spec:  # noqa: ANN401 - whatever Vega-Lite takes
+    """Channel of a field, such as "count:Q"; the second end of a mark has no type."""
+    name, _, kind = name.partition(":")
+    return {"field": name, **({"type": TYPES[kind]} if kind else {}), **options}
 
 
-def inline(rows: Iterable[Mapping[str, Any]]) -> alt.Data:
+def mark(kind: str, **options: Any) -> Spec:  # noqa: ANN401 - whatever Vega-Lite takes
+    """Mark of a layer, such as a point."""
+    return {"type": kind, **options}
+
+
+def shown(
+    mark: Spec,
+    rows: Iterable[Mapping[str, Any]] | None = None,
+    *,
+    where: str | None = None,
+    **channels: Spec | list[Spec],
+) -> Spec:
+    """One layer: a mark per row; if no rows are given, per row of the whole chart."""
+    return {
+        **({} if rows is None else {"data": values(rows)}),
+        **({} if where is None else {"transform": [{"filter": where}]}),
+        "mark": mark,
+        "encoding": channels,
+    }
+
+
+def layers(*parts: Spec, height: int, rows: Iterable[Mapping[str, Any]] | None = None) -> Spec:
+    """A whole chart, with rows for all layers that have none of their own."""
+    data = {} if rows is None else {"data": values(rows)}
+    return {**data, "layer": list(parts), "height": height}
+
+
+def values(rows: Iterable[Mapping[str, Any]]) -> Spec:
     """Rows as data of a chart."""
-    return Rows(values=tuple(rows))  # type: ignore[no-untyped-call] # like all of altair
+    return {"values": [dict(row) for row in rows]}
 
 
 def var(name: str) -> str:

@@ -1,0 +1,74 @@
+"""What a measurement keeps of many runs."""
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import seedproof as sp
+from seedproof.measurement.result import MAX_PAIRED_RUNS, N_EXTREME
+
+
+def measured(n_runs):
+    """Runs that differ at random, each with its own share of errors."""
+    rng = np.random.default_rng(0)
+    errors = rng.uniform(0.0, 0.4, size=(n_runs, 1))
+    return sp.measure((rng.random((n_runs, 50)) < errors).astype(int))
+
+
+@pytest.fixture(scope="module")
+def many():
+    """One run more than have all their pairs in the summary."""
+    return measured(MAX_PAIRED_RUNS + 1)
+
+
+def test_summary_of_few_runs_has_every_pair():
+    """As a matrix."""
+    few = measured(MAX_PAIRED_RUNS)
+
+    detail = few.summary()["detail"]
+
+    assert detail["flip_matrix"] == few.flip_matrix.tolist()
+    assert "extreme_pairs" not in detail
+
+
+def test_summary_of_many_runs_has_their_means_and_the_extreme_pairs(many):
+    """The mean of each run's row, and the pairs that disagree least and most."""
+    detail, matrix = many.summary()["detail"], many.flip_matrix
+    every = np.sort(matrix[np.triu_indices(len(matrix), 1)])
+
+    assert "flip_matrix" not in detail
+    assert np.mean(detail["flips_by_run"]) == pytest.approx(many["flip_rate"].value, rel=1e-12)
+    assert detail["extreme_flips"] == [*every[:N_EXTREME], *every[-N_EXTREME:]]
+    assert [matrix[a, b] for a, b in detail["extreme_pairs"]] == detail["extreme_flips"]
+
+
+def test_summary_grows_with_the_runs_and_not_with_their_square(many):
+    """Twice the runs, about twice the bytes."""
+    twice = measured(2 * (MAX_PAIRED_RUNS + 1))
+
+    assert len(twice.to_json()) < 2.2 * len(many.to_json())
+
+
+def test_all_pairs_are_written_on_request(many, tmp_path):
+    """One row for each, as in the matrix; without the request no such file."""
+    many.save(tmp_path / "few")
+    many.save(tmp_path / "all", pairs=True)
+
+    rows = pq.read_table(tmp_path / "all" / "pairs.parquet").to_pylist()
+    runs = list(many.measurement.runs)
+    rates = {(row["run"], row["other"]): row["flip_rate"] for row in rows}
+
+    assert not (tmp_path / "few" / "pairs.parquet").exists()
+    assert len(rates) == len(rows) == len(runs) * (len(runs) - 1) // 2
+    assert rates[runs[3], runs[7]] == many.flip_matrix[3, 7]
+
+
+def test_report_of_many_runs_is_read_again(many, tmp_path):
+    """A saved report needs no pairs to be compared."""
+    many.save(tmp_path / "one")
+    many.save(tmp_path / "two")
+
+    found = sp.compare([tmp_path / "one", tmp_path / "two"])
+
+    (arm,) = found.summary()["arms"]
+    assert arm["effects"]["flip_rate"]["value"] == 1.0

@@ -1,0 +1,45 @@
+"""Quantiles and logits of our own, against scipy's."""
+
+import numpy as np
+import pytest
+from scipy import special
+
+from seedproof.stats.distributions import (
+    MANY,
+    expit,
+    logit,
+    normal_quantile,
+    student_quantile,
+)
+
+SHARES = (0.55, 0.8, 0.9, 0.975, 0.9975, 1 - 0.025 / 1000)
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("df", [1, 1.3, 2, 2.5, 4, 9, 19, 29.7, 99, 999, MANY, MANY + 0.5, 1e6])
+def test_student_quantile_is_that_of_scipy(df, share):
+    """From two runs to a million, whole or Satterthwaite's fractions."""
+    # Logarithms of Γ cancel to 1e-13 of themselves at 1,000 degrees of freedom.
+    assert student_quantile(df, share) == pytest.approx(special.stdtrit(df, share), rel=1e-12)
+
+
+def test_student_quantile_of_one_degree_is_a_tangent():
+    """With one degree of freedom it is Cauchy's distribution, which has a closed form."""
+    expected = np.tan(np.pi * (0.975 - 0.5))
+
+    assert student_quantile(1, 0.975) == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, *SHARES])
+def test_normal_quantile_is_that_of_scipy(share):
+    """On either side of the middle."""
+    assert normal_quantile(share) == pytest.approx(special.ndtri(share), rel=1e-15)
+
+
+def test_logit_and_expit_are_those_of_scipy():
+    """Over the whole range, with infinite ends and without warnings."""
+    shares, values = np.linspace(0.0, 1.0, 1001), np.linspace(-800.0, 800.0, 1001)
+
+    # Where a logit is 0, only the absolute error of its two logarithms is left.
+    np.testing.assert_allclose(logit(shares), special.logit(shares), rtol=1e-14, atol=1e-15)
+    np.testing.assert_allclose(expit(values), special.expit(values), rtol=1e-12, atol=1e-300)
