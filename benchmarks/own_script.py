@@ -24,7 +24,7 @@ FORMATS = ("csv", "parquet", "npz")
 # The most that seedproof may take, in units of the script.
 ALLOWED = {"csv": 2.0, "parquet": 2.5, "npz": 2.5}
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-FIGURES = ("flip_rate", "label_entropy", "accuracy", "accuracy_sd", "probability_sd")
+FIGURES = ("flip_rate", "label_entropy", "accuracy_sd", "probability_sd", "predictive_kl")
 
 
 def write_inputs(folder: Path, *, n_runs: int, n_examples: int, n_classes: int) -> None:
@@ -73,12 +73,15 @@ def by_script(path: Path) -> dict[str, float]:
     entropy = -(shares * np.log(np.where(shares > 0, shares, 1))).sum(axis=0)
     accuracy = (predictions == labels).mean(axis=1)
     gold = probs[:, np.arange(n_examples), labels]
+    logs = np.log(probs + 1e-10)
+    own, cross = (probs * logs).sum(axis=2), probs.sum(axis=0) * logs.sum(axis=0)
+    kl = (n_runs * own.sum(axis=0) - cross.sum(axis=1)) / (n_runs * (n_runs - 1))
     return {
         "flip_rate": float(1 - same.mean()),
         "label_entropy": float(entropy.mean()),
-        "accuracy": float(accuracy.mean()),
         "accuracy_sd": float(accuracy.std(ddof=1)),
         "probability_sd": float(gold.std(axis=0, ddof=1).mean()),
+        "predictive_kl": float(kl.mean()),
     }
 
 

@@ -187,7 +187,9 @@ class Batch:
     @cached_property
     def confidence(self) -> FloatArray:
         """Probability that each run gives to its own prediction: (runs, examples), float64."""
-        return self._gather(self.predictions)
+        if self.probs is None:
+            return self._gather(self.predictions)
+        return np.asarray(self.probs.max(axis=2), dtype=np.float64)
 
     @cached_property
     def hidden(self) -> FloatArray:
@@ -241,13 +243,14 @@ class Batch:
             return np.where(found.any(axis=2), seen, self.most_hidden / 2)
         if self.probs is None:
             raise ValueError("this batch holds predictions alone, no probabilities")
+        # Positions in memory, which has all rows of a class or all classes of a row together.
+        rows = np.arange(classes.size).reshape(classes.shape)
         if self.n_classes > FEW_CLASSES:
-            chosen = np.take_along_axis(self.probs, classes[..., np.newaxis], axis=2)[..., 0]
-            return chosen.astype(np.float64)
-        chosen = self.probs[..., 0].astype(np.float64)
-        for index in range(1, self.n_classes):
-            np.copyto(chosen, self.probs[..., index], where=classes == index)
-        return chosen
+            chosen = self.probs.ravel().take(rows * self.n_classes + classes)
+        else:
+            by_class = np.moveaxis(self.probs, -1, 0).ravel()
+            chosen = by_class.take(rows + classes * np.int64(classes.size))
+        return np.asarray(chosen, dtype=np.float64)
 
 
 def batch_rows(width: int) -> int:

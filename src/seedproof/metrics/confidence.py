@@ -8,7 +8,7 @@ import numpy as np
 
 from seedproof.metrics.accumulator import Accumulator, Detail, Need
 from seedproof.metrics.batch import Batch
-from seedproof.metrics.entropy import HIGH_ENTROPY, label_entropy
+from seedproof.metrics.entropy import HIGH_ENTROPY, entropies
 from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic
 from seedproof.typing import FloatArray, IntArray
 
@@ -57,7 +57,7 @@ def probability_sd(probs: FloatArray) -> ExampleValues:
 def agreement_class(batch: Batch) -> IntArray:
     """Index into `AGREEMENTS` of each example: 0 all agree, 1 some differ, 2 split."""
     places = np.zeros(batch.n_examples, dtype=np.int64)
-    high = label_entropy(batch.contested_agreement).whole > HIGH_ENTROPY
+    high = entropies(batch.contested_agreement) > HIGH_ENTROPY
     places[batch.contested] = 1 + high
     return places
 

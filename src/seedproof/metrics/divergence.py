@@ -39,6 +39,7 @@ def divergences(probs: FloatArray) -> tuple[ExampleValues, ExampleValues]:
     n_runs = len(probs)
     logs = np.log(probs)
     own = np.einsum("rik,rik->ri", probs, logs)
+    # Buffers are used again: new ones would be fetched from memory, page by page.
     prob_sum, log_sum, own_sum = probs.sum(axis=0), logs.sum(axis=0), own.sum(axis=0)
     cross = np.einsum("ik,ik->i", prob_sum, log_sum)
     kl = (n_runs * own_sum - cross) / (n_runs * (n_runs - 1))
@@ -47,13 +48,16 @@ def divergences(probs: FloatArray) -> tuple[ExampleValues, ExampleValues]:
     if n_runs == 2:
         return ExampleValues(kl, None), ExampleValues(js, None)
     own_left = own_sum - own
-    cross_left = cross + own
+    cross_left = np.add(cross, own, out=own)
     cross_left -= np.einsum("rik,ik->ri", probs, log_sum)
     cross_left -= np.einsum("rik,ik->ri", logs, prob_sum)
-    kl_left = ((n_runs - 1) * own_left - cross_left) / ((n_runs - 1) * (n_runs - 2))
+    kl_left = (n_runs - 1) * own_left
+    kl_left -= cross_left
+    kl_left /= (n_runs - 1) * (n_runs - 2)
     # Smoothed probabilities are at least 1e-10, so that what is left stays far above rounding.
     left = np.subtract(prob_sum, probs, out=logs)
-    js_left = (own_left - _sum_of_logs(left, n_runs - 1)) / (n_runs - 2)
+    js_left = own_left - _sum_of_logs(left, n_runs - 1)
+    js_left /= n_runs - 2
     return (
         ExampleValues(kl, _without_rounding(kl_left)),
         ExampleValues(js, _without_rounding(js_left)),
@@ -79,7 +83,8 @@ def predictive_js(probs: FloatArray) -> ExampleValues:
 
 def _without_rounding(values: FloatArray) -> FloatArray:
     """Divergences are differences of sums of order one: below 1e-13 lies only rounding."""
-    return np.where(values < 1e-13, 0.0, values)
+    values[values < 1e-13] = 0.0
+    return values
 
 
 class Divergence(Accumulator):

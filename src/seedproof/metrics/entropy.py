@@ -33,6 +33,12 @@ def label_entropy(agreement: IntArray) -> ExampleValues:
     return label_entropies(agreement)[0]
 
 
+def entropies(agreement: IntArray) -> FloatArray:
+    """`label_entropy` of each example, from all runs alone: (examples,)."""
+    log_counts = _Tables.of(len(agreement)).share.take(agreement.astype(np.intp)).sum(axis=0)
+    return _entropy(log_counts, len(agreement))
+
+
 def label_entropies(agreement: IntArray) -> tuple[ExampleValues, ExampleValues]:
     """Both label entropies, `label_entropy` and `label_entropy_corrected`, in one pass.
 

@@ -54,7 +54,7 @@ def mean_over_runs(values: BoolArray | FloatArray) -> ExampleValues:
     """
     n_runs = len(values)
     is_count = values.dtype == np.bool_
-    whole = values.sum(axis=0, dtype=np.int64 if is_count else np.float64)
+    whole = values.sum(axis=0, dtype=np.int32 if is_count else np.float64)
     return ExampleValues(
         whole,
         whole - values if n_runs > 2 else None,
