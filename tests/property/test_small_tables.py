@@ -13,7 +13,7 @@ from hypothesis import given, settings
 import seedproof as sp
 from seedproof.errors import SeedproofError
 from seedproof.predictions import sources
-from seedproof.records.small_tables import TableShards
+from seedproof.records.shards import TableShards
 
 # Signs that text files quote or that readers take for something else.
 TEXTS = st.text(st.sampled_from("ab1 ,;\"'\n\r\té0.-"), max_size=4)

@@ -1,9 +1,7 @@
 """Some examples as all runs saw them: what every kernel takes."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,7 +16,6 @@ from seedproof.records.predicted import (
 )
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
-Made = TypeVar("Made")
 # Batches of about this many values stay in the processor's cache.
 BATCH_VALUES = 2**18
 MIN_BATCH_ROWS = 64
@@ -50,7 +47,6 @@ class Batch:
     labels: IntArray | None = None
     probs: FloatArray | None = None
     top: TopProbs | None = None
-    _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def from_probs(cls, probs: FloatArray, labels: IntArray | None = None) -> "Batch":
@@ -121,13 +117,6 @@ class Batch:
         whole: IntArray = self.predictions[0].copy()
         whole[self.contested] = last - largest % self.n_classes
         return whole
-
-    def once(self, name: str, make: Callable[[], Made]) -> Made:
-        """What a family makes of this batch: made when first asked for, and kept with it."""
-        if name not in self._made:
-            self._made[name] = make()
-        made: Made = self._made[name]
-        return made
 
     def of_contested(self, values: ExampleValues) -> ExampleValues:
         """Values of the contested examples, with their places in the batch."""

@@ -26,9 +26,8 @@ from seedproof.records.labels_and_ids import canonical_rows
 from seedproof.records.predicted import UNLABELED
 from seedproof.records.row_counts import QuotedRowCounter, count_rows
 from seedproof.records.scans import PACKERS, read_header, run_names, unpacked
-from seedproof.records.schema import Kind, Layout
 from seedproof.records.shapes import named_classes, with_both_classes
-from seedproof.records.shards import Shard, ShardSource, natural_order
+from seedproof.records.shards import ShardSource, TableShards, natural_order
 from seedproof.records.sorted_rows import check_runs, find_classes
 from seedproof.records.tables import (
     are_both_given,
@@ -51,69 +50,6 @@ _CODES = pa.dictionary(pa.int32(), pa.string())
 
 class _UnusualError(Exception):
     """The table is not for the short way."""
-
-
-class TableShards(ShardSource):
-    """Aligned runs in memory, in the order in which a store would have them.
-
-    Args:
-        runs: Names of the runs.
-        classes: Names of the classes.
-        ids: Ids of the examples, in order.
-        labels: Gold class index per example; None if no example has one.
-        values: Probabilities (runs, examples, classes), or class indices (runs, examples).
-        extras: Further columns.
-    """
-
-    def __init__(
-        self,
-        runs: Sequence[str],
-        classes: Sequence[str],
-        ids: pa.Array,
-        *,
-        labels: IntArray | None,
-        values: np.ndarray,
-        extras: pa.Table | None,
-    ) -> None:
-        self.runs, self.classes = tuple(runs), tuple(classes)
-        self.kind = Kind.PROBS if values.ndim == 3 else Kind.LABELS
-        self.rows_per_shard = Layout(self.kind, self.classes).rows_per_group
-        self._ids, self._labels, self._values, self._extras = ids, labels, values, extras
-
-    @property
-    def n_examples(self) -> int:
-        """Number of examples in all shards together."""
-        return len(self._ids)
-
-    @property
-    def n_labeled(self) -> int:
-        """Number of examples with a gold label."""
-        return 0 if self._labels is None else int(np.count_nonzero(self._labels != UNLABELED))
-
-    @property
-    def extras(self) -> tuple[str, ...]:
-        """Names of the further columns."""
-        return () if self._extras is None else tuple(self._extras.column_names)
-
-    @property
-    def is_in_memory(self) -> bool:
-        """Whether all rows are in memory already."""
-        return True
-
-    def shard(self, index: int) -> Shard:
-        """Return one shard, without a copy."""
-        start = index * self.rows_per_shard
-        rows = slice(start, start + self.rows_per_shard)
-        values = self._values[:, rows]
-        is_probs = self.kind is Kind.PROBS
-        return Shard(
-            index,
-            self._ids[rows],
-            None if self._labels is None else self._labels[rows],
-            probs=values if is_probs else None,
-            predictions=None if is_probs else values,
-            extras=None if self._extras is None else self._extras[rows],
-        )
 
 
 def read_small_tables(

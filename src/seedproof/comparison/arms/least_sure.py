@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from seedproof.comparison.arms.result import HighEntropy
 from seedproof.metrics.batch import Batch
-from seedproof.metrics.entropy import HIGH_ENTROPY, rarefied_entropy
+from seedproof.metrics.entropy import HIGH_ENTROPY, entropies, rarefied_entropy
 from seedproof.typing import FloatArray
 
 # It takes two runs to disagree, in each half.
@@ -88,11 +88,8 @@ def _reduction(before: float, after: float) -> float | None:
 
 
 def _entropy(batch: Batch, n_drawn: int | None = None) -> FloatArray:
-    """Label entropy of each example that so many of the runs would show; of all runs without."""
-    n_drawn = batch.n_runs if n_drawn is None else n_drawn
-
-    def entropy() -> FloatArray:
-        found = rarefied_entropy(batch.contested_agreement, n_drawn)
-        return batch.over_contested(found.values)
-
-    return batch.once(f"entropy of {n_drawn}", entropy)
+    """Label entropy of each example that so many of the runs would show; of all runs if omitted."""
+    agreement = batch.contested_agreement
+    if n_drawn is None or n_drawn >= batch.n_runs:
+        return batch.over_contested(entropies(agreement))
+    return batch.over_contested(rarefied_entropy(agreement, n_drawn).values)
