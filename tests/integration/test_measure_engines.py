@@ -137,6 +137,7 @@ class TestRay:
         ray.shutdown()
         cluster.shutdown()
 
+    @pytest.mark.full
     def test_the_same_bytes_whatever_dies(self, cluster, store, here, tmp_path):
         """A node is removed and a worker killed: their shards are done again, none counts twice."""
         undisturbed = sp.measure(store, engine="ray", workers=3)

@@ -10,7 +10,7 @@ import torch
 PROGRAM = Path(__file__).with_name("soft_labels_teacher.py")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_killed_teacher_gives_the_same_soft_labels(tmp_path):
     """Bit by bit, after deaths in an update, in a snapshot, in a load, and at any moment."""
     subprocess.run([sys.executable, PROGRAM, tmp_path], check=True, timeout=300)

@@ -27,7 +27,7 @@ from seedproof.testing.trainings import (
     take_step,
 )
 
-pytestmark = pytest.mark.xdist_group("ranks")
+pytestmark = [pytest.mark.xdist_group("ranks"), pytest.mark.full]
 
 NAMES = ("aswa", "naswa", "ema", "naswa-code", "lawa")
 WRAPPERS = ("ddp", "fsdp")

@@ -66,7 +66,7 @@ def test_models_of_conll2019_are_explained_and_a_page_is_written(seedproof, tmp_
     ("track", "n_runs", "arms"),
     [
         ("head", 15, ["none", "tgtss-shared*", "tgtss", "linear", "heads-4"]),
-        ("finetune", 6, ["none", "tgtss-free", "ema"]),
+        pytest.param("finetune", 6, ["none", "tgtss-free", "ema"], marks=pytest.mark.full),
     ],
 )
 def test_a_smoke_run_of_findings2023_trains_shows_and_resumes(

@@ -190,7 +190,7 @@ def test_distances_are_those_of_lime(model, texts, numbers):
     np.testing.assert_allclose(distances, 100 * (1 - np.sqrt(kept.mean(axis=1))), atol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_top_words_are_those_of_lime(model, texts, numbers):
     """In at least 90 % of the sentences where `lime` finds the same three under two seeds.
 

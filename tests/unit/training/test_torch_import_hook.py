@@ -76,6 +76,7 @@ def found_when():
     return find
 
 
+@pytest.mark.full
 def test_it_does_not_matter_when_torch_is_loaded(found_when):
     """Numbers, threads and algorithms are the same, inside and afterwards."""
     first = found_when("first")

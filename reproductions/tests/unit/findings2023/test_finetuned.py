@@ -32,6 +32,7 @@ def test_a_prediction_does_not_depend_on_the_batch(prepared):
     torch.testing.assert_close(together, alone, atol=0.01, rtol=0.01)
 
 
+@pytest.mark.full
 def test_one_training_on_gold_labels_is_what_each_arm_would_have_made(prepared):
     """To the bit, and a second arm reuses it; its sources advance alike, and global ones stay."""
     before, first, second = torch.get_rng_state(), Sources.shared(0), Sources.shared(0)
@@ -49,6 +50,7 @@ def test_one_training_on_gold_labels_is_what_each_arm_would_have_made(prepared):
     assert torch.equal(torch.get_rng_state(), before)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["tgtss-every-10", "tgtss-free"])
 def test_a_teacher_observed_with_others_gives_the_same_labels(prepared, name):
     """As a teacher trained for this arm alone; and its predictions cost as much."""
