@@ -5,7 +5,7 @@ import os
 import pytest
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave out what takes minutes, unless all of it is asked for."""
     if os.environ.get("SEEDPROOF_FULL") == "1":
         return

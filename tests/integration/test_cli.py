@@ -253,7 +253,10 @@ def test_what_takes_long_to_load_is_loaded_by_who_needs_it(tmp_path):
 
 INTERRUPTED = """
 import sys
+from seedproof.records import small_tables
 from seedproof.records.sorted_rows import SortedRows
+
+small_tables.MEMORY_PART = 10**9  # every table is large
 
 def never_ends(self):
     print("ready", file=sys.stderr, flush=True)

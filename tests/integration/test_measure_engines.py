@@ -123,8 +123,11 @@ class TestRay:
     """A cluster of three nodes on this machine."""
 
     @pytest.fixture
-    def cluster(self):
+    def cluster(self, monkeypatch):
         """A head, and two nodes that may go."""
+        # Workers load this module, and with it what tests share.
+        folders = (str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", ""))
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, folders)))
         import ray
         from ray.cluster_utils import Cluster
 

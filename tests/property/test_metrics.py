@@ -15,13 +15,14 @@ from seedproof.metrics.confidence import probability_sd
 from seedproof.metrics.divergence import predictive_js, predictive_kl, smooth
 from seedproof.metrics.entropy import Entropy, label_entropy, label_entropy_corrected
 from seedproof.metrics.flips import Flips, flip_rate
-from seedproof.metrics.scores import Scores, _mean_of_runs, brier, nll
+from seedproof.metrics.scores import Scores, brier, nll
 from seedproof.metrics.statistic import (
     ExcessSpread,
     MeanOverExamples,
     MeanOverPairs,
     RootOfMean,
     ValueOnly,
+    mean_over_runs,
 )
 from seedproof.stats.intervals import estimate
 from seedproof.testing.strategies import batches, class_counts, predictions, probabilities
@@ -217,7 +218,7 @@ def agreement(predicted, n_classes):
 def mean_nll(probs, labels):
     """Loss of each example, averaged over runs."""
     gold = np.take_along_axis(probs, labels[None, :, None], axis=2)[:, :, 0]
-    return _mean_of_runs(nll(gold.astype(np.float64)))
+    return mean_over_runs(nll(gold.astype(np.float64)))
 
 
 # Kernels from the data of some runs: which data, and what becomes of it.
@@ -235,7 +236,7 @@ KERNELS = {
     "predictive_kl": ("probs", lambda x, _: predictive_kl(smooth(x))),
     "predictive_js": ("probs", lambda x, _: predictive_js(smooth(x))),
     "nll": ("probs", lambda x, batch: mean_nll(x, batch.labels)),
-    "brier": ("probs", lambda x, batch: _mean_of_runs(brier(x, batch.labels))),
+    "brier": ("probs", lambda x, batch: mean_over_runs(brier(x, batch.labels))),
 }
 
 

@@ -16,14 +16,13 @@ from support.simulation import FIGURES, Simulation
 def effects(base: Batch, arm: Batch, *, is_paired: bool) -> dict[str, Effect]:
     """What comparing two labeled batches gives, as the product does it."""
     has = frozenset({"labels"})
-    tallies = []
+    tallies, sides = [], []
     for batch in (base, arm):
         tally = Tally(batch.n_runs, batch.n_classes, has)  # type: ignore[arg-type] # a literal
-        for family in tally.families:
-            family.update(batch)
+        sides.append((batch, tally.add(batch)))
         tallies.append(tally)
     beside = Beside(base.n_runs, arm.n_runs, is_paired)
-    beside.update((base, tallies[0].values(base)), (arm, tallies[1].values(arm)))
+    beside.update(*sides)
     return beside.effects(tallies[0].result(), tallies[1].result(), tail=TAIL)
 
 
