@@ -65,8 +65,7 @@ def test_batches_add_up_to_the_whole():
 
 def test_merged_parts_are_the_whole():
     """Merging totals is the same as adding the examples."""
-    merged = sums_of(part_of(VALUES, slice(0, 2)))
-    merged.merge(sums_of(part_of(VALUES, slice(2, 4))))
+    merged = sums_of(part_of(VALUES, slice(0, 2))) + sums_of(part_of(VALUES, slice(2, 4)))
 
     assert merged.mean == sums_of(VALUES).mean
     assert merged.without.tolist() == sums_of(VALUES).without.tolist()
@@ -79,19 +78,17 @@ def test_a_part_without_examples_changes_nothing(empty_first):
     if not empty_first:
         first, second = second, first
 
-    first.merge(second)
+    both = first + second
 
-    assert vars(first).keys() == vars(sums_of(VALUES)).keys()
-    assert first.mean == sums_of(VALUES).mean
-    assert first.without.tolist() == sums_of(VALUES).without.tolist()
+    assert both.mean == sums_of(VALUES).mean
+    assert both.without.tolist() == sums_of(VALUES).without.tolist()
 
 
 def test_merging_leaves_the_other_part_alone():
     """Two merges of the same part add it twice, and it stays what it was."""
     part, whole = sums_of(VALUES), ExampleSums()
 
-    whole.merge(part)
-    whole.merge(part)
+    whole = whole + part + part
 
     assert whole.without.tolist() == [12, 8, 8]
     assert part.without.tolist() == [6, 4, 4]
