@@ -262,7 +262,8 @@ def test_examples_outside_of_the_folder_stay_where_they_are(tmp_path):
 
     again = pickle.loads(pickle.dumps(saved))  # noqa: S301 - made above
 
-    assert again.baseline.measurement.examples_file == saved.baseline.measurement.examples_file
+    tables = [one.baseline.measurement.example_table for one in (saved, again)]
+    assert tables[0] == tables[1]
 
 
 def test_one_file_has_one_accuracy_in_every_verb():
