@@ -298,8 +298,9 @@ def test_one_file_has_one_accuracy_in_every_verb():
     "module",
     [info.name for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")],
 )
-def test_examples_in_docstrings_are_true(module):
+def test_examples_in_docstrings_are_true(module, tmp_path, monkeypatch):
     """What a docstring shows is what comes out."""
+    monkeypatch.chdir(tmp_path)
     found = doctest.testmod(
         importlib.import_module(module), optionflags=doctest.NORMALIZE_WHITESPACE
     )
