@@ -13,8 +13,7 @@ GOOD, BAD = ("fine", "warm", "clever", "moving"), ("dull", "cold", "clumsy", "em
 FILLER = ("the", "film", "is", "a", "story", "of", "two", "people", "and", "their", "dog")
 REQUESTS = {
     "alarm_set": "wake me up at", "weather_query": "rain in",
-    "music_play": "please play a very nice song of", "email_send": "write an email to",
-}  # fmt: skip
+    "music_play": "please play a very nice song of", "email_send": "write an email to"}  # fmt: skip
 
 
 @pytest.fixture

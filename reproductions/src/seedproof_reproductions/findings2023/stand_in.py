@@ -20,10 +20,7 @@ HALVED_RUNS, MAX_HALVINGS = 8, 10
 
 
 def correlation(x: ExampleValues, y: ExampleValues) -> Estimate | None:
-    """Return Pearson's correlation of two quantities of the same examples.
-
-    None with fewer than three runs, or if one quantity is constant.
-    """
+    """Return Pearson's correlation; None with fewer than three runs, or of a constant quantity."""
     if x.without is None or y.without is None or min(map(np.ptp, (x.values, y.values))) == 0.0:
         return None
     both = ((x.values, x.without), (y.values, y.without))

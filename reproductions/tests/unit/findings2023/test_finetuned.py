@@ -13,6 +13,7 @@ from seedproof_reproductions.findings2023.settings import Setting
 from seedproof_reproductions.findings2023.teaching import taught_labels, train_on_gold
 
 SETTING = Setting("massive", "finetune", epochs=2, batch_size=8, n_train=15, n_test=15)
+pytestmark = pytest.mark.full
 
 
 @pytest.fixture
@@ -32,7 +33,6 @@ def test_a_prediction_does_not_depend_on_the_batch(prepared):
     torch.testing.assert_close(together, alone, atol=0.01, rtol=0.01)
 
 
-@pytest.mark.full
 def test_one_training_on_gold_labels_is_what_each_arm_would_have_made(prepared):
     """To the bit, and a second arm reuses it; its sources advance alike, and global ones stay."""
     before, first, second = torch.get_rng_state(), Sources.shared(0), Sources.shared(0)
@@ -50,7 +50,6 @@ def test_one_training_on_gold_labels_is_what_each_arm_would_have_made(prepared):
     assert torch.equal(torch.get_rng_state(), before)
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("name", ["tgtss-every-10", "tgtss-free"])
 def test_a_teacher_observed_with_others_gives_the_same_labels(prepared, name):
     """As a teacher trained for this arm alone; and its predictions cost as much."""
