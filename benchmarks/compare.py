@@ -17,7 +17,7 @@ from pathlib import Path
 
 from measure import write_store
 
-from seedproof.comparison.arms.compare import Side, compare_sides
+from seedproof.comparison.arms.compare import ArmData, compare_sides
 from seedproof.measurement.measure import measure_shards
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
@@ -36,7 +36,7 @@ def one_step(step: str, folder: Path) -> None:
                 measure_shards(source, place / "examples.parquet")
         else:
             seeds = tuple(sources[0].runs)
-            sides = [Side(name, one, seeds) for name, one in zip("ab", sources, strict=True)]
+            sides = [ArmData(name, one, seeds) for name, one in zip("ab", sources, strict=True)]
             compare_sides(sides, place)
     elapsed = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9

@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from seedproof.records.memory import parse_memory
+from seedproof.records.memory_limit import parse_memory
 from seedproof.records.resumable_ingest import ingest_tables
 
 CHUNK_ROWS = 200_000

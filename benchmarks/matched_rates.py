@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from seedproof.comparison.arms.compare import Side, compare_sides
+from seedproof.comparison.arms.compare import ArmData, compare_sides
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.location import Location
 
@@ -23,7 +23,9 @@ EXAMPLE_SD, ANSWER_SD, DRIFT = 2.0, 1.0, 1.0
 SEEDS = tuple(str(run) for run in range(N_RUNS))
 
 
-def draw(rng: np.random.Generator, drifts: tuple[float, float], *, is_paired: bool) -> list[Side]:
+def draw(
+    rng: np.random.Generator, drifts: tuple[float, float], *, is_paired: bool
+) -> list[ArmData]:
     """Draw two arms of one study; thresholds of their runs drift by so much."""
     logits = EXAMPLE_SD * rng.standard_normal(N_EXAMPLES)
     labels = (rng.random(N_EXAMPLES) < 1 / (1 + np.exp(-logits))).astype(int)
@@ -32,7 +34,7 @@ def draw(rng: np.random.Generator, drifts: tuple[float, float], *, is_paired: bo
         runs = logits + ANSWER_SD * rng.standard_normal((N_RUNS, N_EXAMPLES))
         second = 1 / (1 + np.exp(-runs - drift * rng.standard_normal((N_RUNS, 1))))
         source = ArrayShards(np.stack([1 - second, second], axis=2), labels=labels)
-        sides.append(Side(name, source, SEEDS if is_paired else None))
+        sides.append(ArmData(name, source, SEEDS if is_paired else None))
     return sides
 
 

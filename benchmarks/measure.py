@@ -29,7 +29,7 @@ from seedproof.measurement.measure import measure_shards
 from seedproof.metrics.batch import BATCH_VALUES
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
-from seedproof.records.predicted import most_probable
+from seedproof.records.probabilities import most_probable
 from seedproof.records.reader import Store
 from seedproof.records.schema import Kind, Layout, floats_from_binary
 from seedproof.records.writer import RunWriter

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import seedproof as sp
-from seedproof.comparison.arms.compare import Side, compare_sides
+from seedproof.comparison.arms.compare import ArmData, compare_sides
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.location import Location
 from seedproof.report.comparison.report import ComparisonReport
@@ -71,7 +71,7 @@ def _compare(folder, name):
     options = dict(options)
     costs, gold = options.pop("costs", {}), options.pop("gold", None)
     sides = [
-        Side(
+        ArmData(
             arm,
             ArrayShards(values, **options),
             tuple(map(str, range(len(values)))),

@@ -8,7 +8,7 @@ import pytest
 
 import seedproof as sp
 from seedproof.comparison.blame.compute import Blame
-from seedproof.comparison.blame.shares import Share, Shares
+from seedproof.comparison.blame.variance_shares import Share, Shares
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 OWN_TEXT = "a secret"

@@ -7,7 +7,7 @@ import pytest
 
 from seedproof.metrics import FAMILIES, METRIC_NAMES, Batch
 from seedproof.metrics.card import card
-from seedproof.records.predicted import UNLABELED, TopProbs
+from seedproof.records.probabilities import UNLABELED, TopProbs
 from seedproof.stats.intervals import Estimate, estimate
 
 # Figures that say how good runs are; all others say how far they are apart.

@@ -12,11 +12,11 @@ import seedproof as sp
 from seedproof.api.blame import blame
 from seedproof.cli.run import next_step
 from seedproof.comparison.blame.compute import squared_differences
-from seedproof.comparison.blame.shares import shares_of
+from seedproof.comparison.blame.variance_shares import shares_of
 from seedproof.errors import OptionError
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
-from seedproof.seeds.sharing import Sharing
+from seedproof.seeds.seed_design import SeedDesign
 from seedproof.testing.errors import WithFields
 from seedproof.training.resume import status_of
 
@@ -86,7 +86,7 @@ def coverage(planted, n_blocks, *, of_logits=False, factor=1.0, seed=1):
     """Share of studies whose interval holds the truth, for each share; and who stood out."""
     rng = np.random.default_rng(seed)
     plan = sp.SeedPlan.blocks(n_blocks, SOURCES[: len(planted.parts)])
-    sharing = Sharing([one.seeds for one in plan.assignments()])
+    sharing = SeedDesign([one.seeds for one in plan.assignments()])
     truth, hits, leaders = planted.truth(of_logits=of_logits), [], []
     for _ in range(N_STUDIES):
         logits = planted.draw(plan, rng)

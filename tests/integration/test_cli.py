@@ -254,7 +254,7 @@ def test_what_takes_long_to_load_is_loaded_by_who_needs_it(tmp_path):
 INTERRUPTED = """
 import sys
 from seedproof.records import small_tables
-from seedproof.records.sorted_rows import SortedRows
+from seedproof.records.sort import SortedRows
 
 small_tables.MEMORY_PART = 10**9  # every table is large
 

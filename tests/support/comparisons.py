@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import brentq
 
-from seedproof.comparison.arms.compare import Beside
-from seedproof.measurement.tally import Tally
+from seedproof.comparison.arms.compare import ArmContrast
+from seedproof.measurement.accumulators import MetricAccumulators
 from seedproof.metrics.batch import Batch
 from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import TAIL
@@ -18,10 +18,10 @@ def effects(base: Batch, arm: Batch, *, is_paired: bool) -> dict[str, Effect]:
     has = frozenset({"labels"})
     tallies, sides = [], []
     for batch in (base, arm):
-        tally = Tally(batch.n_runs, batch.n_classes, has)  # type: ignore[arg-type] # a literal
+        tally = MetricAccumulators(batch.n_runs, batch.n_classes, has)  # type: ignore[arg-type] # a literal
         sides.append((batch, tally.add(batch)))
         tallies.append(tally)
-    beside = Beside(base.n_runs, arm.n_runs, is_paired)
+    beside = ArmContrast(base.n_runs, arm.n_runs, is_paired)
     beside.update(*sides)
     return beside.effects(tallies[0].result(), tallies[1].result(), tail=TAIL)
 

@@ -9,7 +9,7 @@ import typer
 
 from seedproof._optional import require
 from seedproof.api.compare import sides_of
-from seedproof.comparison.arms.compare import Side
+from seedproof.comparison.arms.compare import ArmData
 from seedproof.errors import OptionError, RunError, TooFewRunsError
 from seedproof.predictions.arms import load_arms
 from seedproof.records.location import Location
@@ -126,6 +126,6 @@ def open_study(store: str | os.PathLike[str], paper: str) -> tuple[Store, Mappin
     return records, plan
 
 
-def arms_of(store: str | os.PathLike[str], *, baseline: str | None, split: str) -> list[Side]:
+def arms_of(store: str | os.PathLike[str], *, baseline: str | None, split: str) -> list[ArmData]:
     """Open the arms of a store with two finished runs or more, the baseline first if given."""
     return sides_of(load_arms(os.fspath(store), {"split": split}, baseline=baseline))

@@ -7,20 +7,20 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, TypeAlias, Unpack
 
-from seedproof.comparison.arms.compare import Side, compare_sides
-from seedproof.comparison.arms.saved import compare_saved
+from seedproof.comparison.arms.compare import ArmData, compare_sides
+from seedproof.comparison.arms.compare_summaries import compare_saved
 from seedproof.comparison.versions.compare import compare_versions as pass_over_versions
 from seedproof.engines import Engine
 from seedproof.errors import OptionError
-from seedproof.measurement.choice import check_allowed, known_metrics
 from seedproof.measurement.engines import measuring_engine
+from seedproof.measurement.load import is_saved, load_saved
 from seedproof.measurement.result import Measurement
-from seedproof.measurement.saved import is_saved, load_saved
+from seedproof.measurement.selection import check_allowed, known_metrics
 from seedproof.predictions.arms import as_list, baseline_first, load_arms, load_each
 from seedproof.predictions.options import LoadOptions, check_options, given
 from seedproof.predictions.predictions import Loadable, Predictions
 from seedproof.records.location import Location
-from seedproof.records.memory import parse_memory
+from seedproof.records.memory_limit import parse_memory
 from seedproof.report.comparison.report import ComparisonReport
 from seedproof.report.report import Report
 from seedproof.report.versions import VersionReport
@@ -174,9 +174,9 @@ def compare_versions(
     return VersionReport(result, scratch)
 
 
-def sides_of(arms: Mapping[str, Predictions]) -> list[Side]:
+def sides_of(arms: Mapping[str, Predictions]) -> list[ArmData]:
     """Arms as the comparing pass takes them."""
-    return [Side(name, p.source, p.pairs, p.costs, p.notes) for name, p in arms.items()]
+    return [ArmData(name, p.source, p.pairs, p.costs, p.notes) for name, p in arms.items()]
 
 
 def _reports(targets: list[Any], names: list[str] | None) -> dict[str, Measurement] | None:

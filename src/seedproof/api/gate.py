@@ -8,23 +8,23 @@ from typing import Any, TypeAlias, Unpack
 
 from seedproof.api.compare import sides_of
 from seedproof.comparison.arms.compare import compare_sides
+from seedproof.comparison.arms.compare_summaries import compare_saved
 from seedproof.comparison.arms.result import Comparison
-from seedproof.comparison.arms.saved import compare_saved
 from seedproof.comparison.gate.environment import Environment, examples_digest
 from seedproof.comparison.gate.judge import Baseline, judge
 from seedproof.comparison.gate.rules import Rule, check_names
 from seedproof.engines import Engine
 from seedproof.errors import EnvironmentChangedError, MissingExampleError, OptionError
 from seedproof.measurement.engines import measuring_engine
+from seedproof.measurement.load import is_saved, load_saved
 from seedproof.measurement.measure import measure_on, measure_shards
 from seedproof.measurement.result import Measurement
-from seedproof.measurement.saved import is_saved, load_saved
 from seedproof.messages import Message
 from seedproof.predictions.options import LoadOptions, check_options
 from seedproof.predictions.predictions import Loadable, Predictions, load_one, on_common_examples
 from seedproof.predictions.targets import Input, opened, recognize
 from seedproof.records.location import Location
-from seedproof.records.memory import parse_memory
+from seedproof.records.memory_limit import parse_memory
 from seedproof.report.gate_report import GateReport
 from seedproof.report.report import Report
 from seedproof.typing import Progress

@@ -11,23 +11,23 @@ from typing import Unpack
 
 from seedproof.engines import Engine
 from seedproof.errors import OptionError
-from seedproof.measurement.choice import (
+from seedproof.measurement.dynamics import measure_dynamics
+from seedproof.measurement.engines import measuring_engine
+from seedproof.measurement.measure import measure_on, measure_shards
+from seedproof.measurement.result import Measurement
+from seedproof.measurement.selection import (
     asks_for_dynamics,
     asks_for_explanations,
     check_allowed,
     known_metrics,
     narrowed,
 )
-from seedproof.measurement.dynamics import measure_dynamics
-from seedproof.measurement.engines import measuring_engine
-from seedproof.measurement.measure import measure_on, measure_shards
-from seedproof.measurement.reasons import with_explanations
-from seedproof.measurement.result import Measurement
+from seedproof.measurement.with_explanations import with_explanations
 from seedproof.messages import Message
 from seedproof.predictions.options import LoadOptions
 from seedproof.predictions.predictions import Loadable, Predictions, load
 from seedproof.records.location import Location
-from seedproof.records.memory import parse_memory
+from seedproof.records.memory_limit import parse_memory
 from seedproof.records.reader import Store
 from seedproof.report.report import Report
 from seedproof.report.side_by_side import SideBySide

@@ -40,7 +40,7 @@ def ingest(
     from seedproof.cli.progress import watching_phases
     from seedproof.predictions.sources import columns_of
     from seedproof.predictions.targets import files_of
-    from seedproof.records.memory import parse_memory
+    from seedproof.records.memory_limit import parse_memory
     from seedproof.records.resumable_ingest import ingest_tables
 
     limit = parse_memory(reading["memory"])

@@ -86,7 +86,7 @@ def plan(
 
 def _refuse_report(pilot: list[str]) -> None:
     """The folder of a report holds figures, and a pilot is measured from records."""
-    from seedproof.measurement.saved import is_saved
+    from seedproof.measurement.load import is_saved
     from seedproof.records.location import Location
 
     for path in pilot:

@@ -12,7 +12,7 @@ from seedproof.typing import Progress as Callback
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn, TaskID
 
-    from seedproof.records.sorted_rows import Phases
+    from seedproof.records.sort import Phases
 
 PATIENCE_SECONDS = 2.0
 # Between two lines in a log.

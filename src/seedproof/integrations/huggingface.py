@@ -12,7 +12,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 from seedproof.errors import RunError
 from seedproof.stabilize import Policy, WeightAverage, build
 from seedproof.stabilize.average import STATE_KEY
-from seedproof.stabilize.modes import evaluating
+from seedproof.stabilize.evaluation_mode import evaluating
 from seedproof.training.run import Run
 
 

@@ -16,7 +16,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 from seedproof.errors import ColumnError, OptionError, RunError, ShapeError
 from seedproof.integrations.huggingface import checkpoint_folders, either
 from seedproof.stabilize import Tgtss, soft_cross_entropy
-from seedproof.stabilize.modes import evaluating
+from seedproof.stabilize.evaluation_mode import evaluating
 from seedproof.training.rng import untouched
 
 # Beside the Trainer's own files in the folder of a checkpoint.

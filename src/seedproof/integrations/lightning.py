@@ -16,7 +16,7 @@ from seedproof.seeds import Streams
 from seedproof.seeds.streams import NUMPY
 from seedproof.stabilize import AverageWarning, Policy, WeightAverage, build
 from seedproof.stabilize.average import STATE_KEY
-from seedproof.stabilize.modes import evaluating
+from seedproof.stabilize.evaluation_mode import evaluating
 from seedproof.training.rng import advance, capture, from_portable, restore, to_portable
 from seedproof.training.run import Run
 

@@ -16,8 +16,8 @@ from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.dynamics import DynamicsRecord, dynamics_of
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
+from seedproof.records.probabilities import UNLABELED
 from seedproof.records.reader import as_reason
-from seedproof.records.schema import UNLABELED
 from seedproof.records.shards import ShardSource
 from seedproof.stats.intervals import Estimate, estimate
 from seedproof.typing import BoolArray, FloatArray, IntArray, Progress

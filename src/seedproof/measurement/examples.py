@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.fs
 
 from seedproof.errors import NotFoundError, OptionError
-from seedproof.measurement.worst import VOTE_COLUMNS
+from seedproof.measurement.unstable_examples import VOTE_COLUMNS
 from seedproof.records.arrow import texts_to_arrow, to_arrow
 from seedproof.records.location import Location
-from seedproof.records.predicted import UNLABELED
+from seedproof.records.probabilities import UNLABELED
 from seedproof.records.shards import ShardSource
 from seedproof.typing import IntArray
 

@@ -10,6 +10,7 @@ from seedproof.errors import (
     NotFoundError,
     SeedproofError,
 )
+from seedproof.measurement.accumulators import MetricAccumulators
 from seedproof.measurement.engines import map_shards
 from seedproof.measurement.examples import (
     ExampleRows,
@@ -21,7 +22,6 @@ from seedproof.measurement.examples import (
     write_part,
 )
 from seedproof.measurement.result import Measurement
-from seedproof.measurement.tally import Tally
 from seedproof.messages import Message
 from seedproof.metrics.accumulator import Need
 from seedproof.records.location import Location
@@ -50,7 +50,7 @@ class MeasuredShard:
     """What a shard amounts to: partial results, or why it is left out."""
 
     index: int
-    tally: Tally | None = None
+    tally: MetricAccumulators | None = None
     left_out: SeedproofError | None = None
 
 
@@ -62,7 +62,7 @@ def measure_shard(
     skip_damaged: bool = False,
 ) -> tuple[MeasuredShard, ExampleRows | None]:
     """Partial results of one shard, and the rows of its examples."""
-    tally = Tally(len(source.runs), len(source.classes), known(source), asked)
+    tally = MetricAccumulators(len(source.runs), len(source.classes), known(source), asked)
     try:
         shard = source.shard(index)
     except DamagedStoreError as error:
@@ -152,7 +152,9 @@ class _Whole:
     def __init__(self, source: ShardSource, asked: Collection[str] | None) -> None:
         self.left_out: list[MeasuredShard] = []
         self._source = source
-        self._tally = Tally(len(source.runs), len(source.classes), known(source), asked)
+        self._tally = MetricAccumulators(
+            len(source.runs), len(source.classes), known(source), asked
+        )
 
     def add(self, part: MeasuredShard) -> None:
         """Add the next shard."""
@@ -193,7 +195,7 @@ def note_on_left_out(source: ShardSource, index: int, error: SeedproofError) -> 
 
 def measured(
     source: ShardSource,
-    tally: Tally,
+    tally: MetricAccumulators,
     examples: ExampleTable,
     notes: tuple[Message, ...] = (),
     *,

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from seedproof.metrics.statistic import ExampleValues
-from seedproof.records.predicted import (
+from seedproof.records.probabilities import (
     FEW_CLASSES,
     UNLABELED,
     TopProbs,

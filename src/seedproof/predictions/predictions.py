@@ -29,8 +29,8 @@ from seedproof.predictions.sources import TemporaryFolder, read, read_arm
 from seedproof.predictions.targets import Input, Target, recognize
 from seedproof.records.columns import Columns, shown
 from seedproof.records.location import Location
+from seedproof.records.probabilities import UNLABELED
 from seedproof.records.reader import Store
-from seedproof.records.schema import UNLABELED
 from seedproof.records.shards import ShardSource
 from seedproof.typing import ArrowStream, Progress
 

@@ -12,8 +12,8 @@ from seedproof.errors import ClassesError, LabelConflictError, MissingExampleErr
 from seedproof.messages import Message
 from seedproof.records.arrow import to_numpy
 from seedproof.records.manifest import RunManifest
-from seedproof.records.predicted import TopProbs
-from seedproof.records.schema import UNLABELED, Kind
+from seedproof.records.probabilities import UNLABELED, TopProbs
+from seedproof.records.schema import Kind
 from seedproof.records.shards import (
     Shard,
     ShardSource,

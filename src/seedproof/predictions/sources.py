@@ -18,13 +18,13 @@ from seedproof.records.arrays import ArrayShards
 from seedproof.records.columns import Columns
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
-from seedproof.records.memory import parse_memory
+from seedproof.records.memory_limit import parse_memory
 from seedproof.records.npz import open_npz, open_npz_apart
 from seedproof.records.reader import Store
-from seedproof.records.scans import run_names
+from seedproof.records.scan import run_names
 from seedproof.records.shards import ShardSource
 from seedproof.records.small_tables import read_small_tables
-from seedproof.seeds.sharing import note_on_shared_seeds
+from seedproof.seeds.seed_design import note_on_shared_seeds
 from seedproof.typing import ArrowStream, Progress
 
 # What arrays of clusters are called in the table of examples.

@@ -24,7 +24,7 @@ from seedproof.records.checks import (
     example_of,
     sum_tolerance,
 )
-from seedproof.records.labels_and_ids import (
+from seedproof.records.normalize import (
     as_ids,
     as_labels,
     as_text,
@@ -38,8 +38,13 @@ from seedproof.records.labels_and_ids import (
     label_names,
     unique_names,
 )
-from seedproof.records.predicted import TopProbs, class_by_class, most_probable_of_top
-from seedproof.records.schema import UNLABELED, Kind, Layout, Values
+from seedproof.records.probabilities import (
+    UNLABELED,
+    TopProbs,
+    class_by_class,
+    most_probable_of_top,
+)
+from seedproof.records.schema import Kind, Layout, Values
 from seedproof.records.shards import Shard, ShardSource, canonical_order
 from seedproof.typing import FloatArray, IntArray
 

@@ -12,9 +12,9 @@ from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.location import Location
 from seedproof.records.manifest import RecordedFile, RunManifest
 from seedproof.records.part_files import PartFiles
+from seedproof.records.probabilities import UNLABELED
 from seedproof.records.schema import (
     MAX_GROUP_ROWS,
-    UNLABELED,
     Group,
     digest,
     ids_digest,

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from seedproof.errors import DtypeError, DuplicateExampleError, EmptyInputError, InputError
-from seedproof.records.labels_and_ids import as_ids
 from seedproof.records.location import Location
 from seedproof.records.manifest import RecordedFile
+from seedproof.records.normalize import as_ids
 from seedproof.records.schema import MAX_GROUP_ROWS, Group, ids_digest
 from seedproof.records.writer import PartWriter
 

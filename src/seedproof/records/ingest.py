@@ -26,13 +26,13 @@ from seedproof.errors import (
 from seedproof.messages import Message
 from seedproof.records.checks import HALF_SUM_TOLERANCE, SUM_TOLERANCE
 from seedproof.records.columns import Columns, Roles
-from seedproof.records.gathered import Gathered, Gatherer
 from seedproof.records.location import Location
+from seedproof.records.partition import Partition, PartitionWriter
 from seedproof.records.reading_errors import reason_of, unreadable
+from seedproof.records.scan import Scan, run_names, select, text_of
 from seedproof.records.scanner import Scanner
-from seedproof.records.scans import Scan, run_names, select, text_of
 from seedproof.records.shapes import long_form, named_classes, with_both_classes
-from seedproof.records.sorted_rows import Phases, SortedRows, StoredPrecision
+from seedproof.records.sort import Phases, SortedRows, StoredPrecision
 from seedproof.records.tables import (
     are_both_given,
     common_roles,
@@ -131,7 +131,7 @@ class Ingest:
             pa.default_memory_pool().release_unused()
             rows = SortedRows(
                 self._db,
-                Gathered(**read["gathered"]),
+                Partition(**read["gathered"]),
                 self._rows,
                 _loaded_roles(read["roles"]),
                 precision=StoredPrecision(**read["precision"]),
@@ -230,11 +230,11 @@ class Ingest:
         roles: Roles,
         names: Sequence[str] | None,
         progress: Phases | None,
-    ) -> Gathered:
+    ) -> Partition:
         """Columns r run, e example, l label, y prediction or p0…, x0… extras, run by run."""
         names = names or run_names([scan.path for scan in scans])
         integer_ids = all(scan.types[roles.example] in INTEGERS for scan in scans)
-        gatherer = Gatherer(self._rows, buffer_bytes=self._buffer_bytes)
+        gatherer = PartitionWriter(self._rows, buffer_bytes=self._buffer_bytes)
         for index, (scan, name) in enumerate(zip(scans, names, strict=True)):
             query = select(scan, roles, name, integer_ids=integer_ids)
             n_before = gatherer.found.n_rows

@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from seedproof.errors import DamagedStoreError, NotFoundError, first_line
+from seedproof.records.ingest_state import refuse_unfinished
 from seedproof.records.location import Location
 from seedproof.records.schema import check_version, digest, version_text
-from seedproof.records.unfinished import refuse_unfinished
 
 
 @dataclass(frozen=True)

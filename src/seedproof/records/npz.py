@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from seedproof.errors import ColumnError, InputError, NotFoundError, ShapeError, UnreadableError
 from seedproof.records.arrays import ArrayShards
-from seedproof.records.scans import check_readable, run_names
+from seedproof.records.scan import check_readable, run_names
 from seedproof.records.shards import natural_order
 
 # What zipfile, its packers and numpy's reader of headers raise on bytes that are not theirs.

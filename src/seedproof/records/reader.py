@@ -16,16 +16,16 @@ from seedproof.errors import (
     TooFewRunsError,
 )
 from seedproof.messages import Message, recorded
-from seedproof.records.alignment import check_alike, label_conflict, largest_alike
 from seedproof.records.arrow import to_numpy
+from seedproof.records.ingest_state import MARK
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest, StudyManifest
 from seedproof.records.part_files import OR_REMAKE
-from seedproof.records.predicted import TopProbs, most_probable_of_top
+from seedproof.records.probabilities import UNLABELED, TopProbs, most_probable_of_top
+from seedproof.records.run_consistency import check_alike, label_conflict, largest_alike
 from seedproof.records.run_reader import RunReader
 from seedproof.records.schema import (
     EXTRA_PREFIX,
-    UNLABELED,
     Kind,
 )
 from seedproof.records.shards import (
@@ -34,7 +34,6 @@ from seedproof.records.shards import (
     canonical_order,
     natural_order,
 )
-from seedproof.records.unfinished import MARK
 from seedproof.seeds import SeedPlan
 from seedproof.typing import FloatArray, IntArray
 

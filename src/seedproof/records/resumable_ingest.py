@@ -11,10 +11,10 @@ import pyarrow as pa
 from seedproof.errors import NotFoundError, OptionError, SeedproofError, StoreError
 from seedproof.records.columns import Columns
 from seedproof.records.ingest import Ingest, may_pass
+from seedproof.records.ingest_state import MARK, WORKING, IngestPlan, lock
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
-from seedproof.records.sorted_rows import Phases
-from seedproof.records.unfinished import MARK, WORKING, IngestPlan, lock
+from seedproof.records.sort import Phases
 
 
 def ingest_tables(

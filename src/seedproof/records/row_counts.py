@@ -15,7 +15,7 @@ import numpy.typing as npt
 from seedproof.errors import UnreadableError
 from seedproof.messages import Message
 from seedproof.records.reading_errors import OPEN_QUOTE, unreadable
-from seedproof.records.scans import unpacked
+from seedproof.records.scan import unpacked
 from seedproof.typing import Progress
 
 # A block and what is computed from it stay in the processor's cache.

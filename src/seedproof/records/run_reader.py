@@ -13,11 +13,10 @@ from seedproof.records.checks import HALF_SUM_TOLERANCE
 from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
 from seedproof.records.part_files import PartFiles
-from seedproof.records.predicted import most_probable, most_probable_of_top
+from seedproof.records.probabilities import UNLABELED, most_probable, most_probable_of_top
 from seedproof.records.schema import (
     EXTRA_PREFIX,
     ROWS_APART,
-    UNLABELED,
     VALUE_COLUMNS,
     Group,
     Kind,

@@ -19,7 +19,7 @@ from seedproof.records.row_counts import (
     RowCounter,
     count_rows,
 )
-from seedproof.records.scans import (
+from seedproof.records.scan import (
     Scan,
     check_readable,
     checked_keys,
@@ -34,7 +34,7 @@ from seedproof.records.scans import (
     read_line_end,
     table_query,
 )
-from seedproof.records.sorted_rows import Phases
+from seedproof.records.sort import Phases
 from seedproof.typing import ArrowStream
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from seedproof.errors import SchemaVersionError
 from seedproof.records.arrow import to_arrow, to_numpy
-from seedproof.records.predicted import UNLABELED as UNLABELED  # noqa: PLC0414 - one name
-from seedproof.records.predicted import most_probable, most_probable_of_top
+from seedproof.records.probabilities import UNLABELED, most_probable, most_probable_of_top
 from seedproof.typing import FloatArray, IntArray
 
 # Readers accept every minor version up to their own; another major version is refused.

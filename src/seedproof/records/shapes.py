@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from seedproof.errors import ClassesError
 from seedproof.records.columns import Roles
-from seedproof.records.labels_and_ids import both_classes, index_names, unique_names
-from seedproof.records.scans import Scan, quote_name, text_of
+from seedproof.records.normalize import both_classes, index_names, unique_names
+from seedproof.records.scan import Scan, quote_name, text_of
 from seedproof.records.shards import canonical_order
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from seedproof.records.arrow import to_arrow
-from seedproof.records.predicted import UNLABELED, TopProbs
+from seedproof.records.probabilities import UNLABELED, TopProbs
 from seedproof.records.schema import Kind, Layout
 from seedproof.typing import FloatArray, IntArray
 

@@ -21,14 +21,14 @@ from seedproof.messages import Message
 from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.checks import check_probs
 from seedproof.records.columns import Columns, Roles
-from seedproof.records.gathered import are_integers
-from seedproof.records.labels_and_ids import canonical_rows
-from seedproof.records.predicted import UNLABELED
+from seedproof.records.normalize import canonical_rows
+from seedproof.records.partition import are_integers
+from seedproof.records.probabilities import UNLABELED
 from seedproof.records.row_counts import QuotedRowCounter, count_rows
-from seedproof.records.scans import PACKERS, read_header, run_names, unpacked
+from seedproof.records.scan import PACKERS, read_header, run_names, unpacked
 from seedproof.records.shapes import named_classes, with_both_classes
 from seedproof.records.shards import ShardSource, TableShards, natural_order
-from seedproof.records.sorted_rows import check_runs, find_classes
+from seedproof.records.sort import check_runs, find_classes
 from seedproof.records.tables import (
     are_both_given,
     common_roles,

@@ -24,8 +24,8 @@ from seedproof.records.checks import (
 )
 from seedproof.records.location import Location
 from seedproof.records.manifest import RecordedFile, RunManifest
+from seedproof.records.probabilities import UNLABELED
 from seedproof.records.schema import (
-    UNLABELED,
     Group,
     Kind,
     Layout,

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from seedproof.comparison.blame.compute import USEFUL_BLOCKS, Blame
-from seedproof.comparison.blame.shares import LEAST_BLOCKS, Share, Shares
+from seedproof.comparison.blame.variance_shares import LEAST_BLOCKS, Share, Shares
 from seedproof.messages import Message, Sentences, printable
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, intervals

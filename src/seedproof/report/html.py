@@ -11,11 +11,11 @@ from seedproof.metrics.divergence import EPSILON
 from seedproof.metrics.entropy import HIGH_ENTROPY
 from seedproof.metrics.explanations.family import PAPER_TOP
 from seedproof.report.document import card_html, digest, page_parts, template, versions
+from seedproof.report.explanations.heat import MAX_RUNS
+from seedproof.report.explanations.view import TOKENS
+from seedproof.report.explanations.words import paragraphs as on_reasons
 from seedproof.report.figures import Figure, build_figures, section_titles
 from seedproof.report.figures.base import MAX_NAMED_RUNS
-from seedproof.report.reasons.heat import MAX_RUNS
-from seedproof.report.reasons.view import TOKENS
-from seedproof.report.reasons.words import paragraphs as on_reasons
 from seedproof.report.view import Row, View, build_view
 from seedproof.report.words import followed, on_accuracy
 

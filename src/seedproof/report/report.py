@@ -18,7 +18,7 @@ from seedproof.metrics.card import card
 from seedproof.records.location import Location
 from seedproof.report.figures import Figure, build_figures
 from seedproof.report.figures.votes import votes
-from seedproof.report.named import ByName, WrittenEstimate
+from seedproof.report.mappings import ByName, WrittenEstimate
 from seedproof.report.overview import Overview, Section, TextTable
 from seedproof.report.result import ESTIMATE_COLUMNS, Result, estimate_cells
 from seedproof.report.scratch import HoldsScratch, ScratchFolder

@@ -15,12 +15,12 @@ from rich.text import Text
 from seedproof.errors import UnknownNameError
 from seedproof.messages import printable
 from seedproof.metrics.card import card
+from seedproof.report.explanations.view import ReasonRow
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, intervals
 from seedproof.report.files import save_files
-from seedproof.report.named import ByName
+from seedproof.report.mappings import ByName
 from seedproof.report.overview import Overview, Section, TextTable
-from seedproof.report.reasons.view import ReasonRow
 from seedproof.report.report import Report
 from seedproof.report.result import ESTIMATE_COLUMNS, Result
 from seedproof.report.text import bare_table

@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from seedproof.messages import printable
+from seedproof.report.explanations.heat import HeatMap
+from seedproof.report.explanations.view import Reasons
 from seedproof.report.numbers import NO_BREAK
-from seedproof.report.reasons.heat import HeatMap
-from seedproof.report.reasons.view import Reasons
 from seedproof.report.view import DynamicsView, Row, View
 
 PLAIN_WIDTH = 80

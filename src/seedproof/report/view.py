@@ -12,9 +12,9 @@ from seedproof.metrics.card import card
 from seedproof.records.explanation_shards import EXPLANATIONS_LEFT_OUT
 from seedproof.report import words
 from seedproof.report.dynamics import title as dynamics_title
+from seedproof.report.explanations.view import TOKENS, Reasons, build_reasons
+from seedproof.report.explanations.words import TOP_WORDS, which_words
 from seedproof.report.numbers import WithUnit, number, sign
-from seedproof.report.reasons.view import TOKENS, Reasons, build_reasons
-from seedproof.report.reasons.words import TOP_WORDS, which_words
 from seedproof.report.words import Sentence
 from seedproof.stats.intervals import Estimate
 

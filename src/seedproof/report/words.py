@@ -10,8 +10,8 @@ import numpy as np
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message
 from seedproof.report import dynamics
+from seedproof.report.explanations import words as reasons
 from seedproof.report.numbers import PercentText, WithInterval, WithUnit
-from seedproof.report.reasons import words as reasons
 from seedproof.typing import FloatArray
 
 # Fewer runs than this support no verdict on a spread.

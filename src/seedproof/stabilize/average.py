@@ -13,9 +13,9 @@ from torch.optim import Optimizer
 from seedproof.errors import OptionError, RunError
 from seedproof.messages import Message
 from seedproof.stabilize import batch_norm
-from seedproof.stabilize.counting import Counters, weigh
+from seedproof.stabilize.averaged_copy import Shadow
 from seedproof.stabilize.policy import Policy, Window
-from seedproof.stabilize.shadow import Shadow
+from seedproof.stabilize.weighting import Counters, weigh
 
 # Under this key an average travels in the optimizer's state.
 STATE_KEY = "seedproof_average"

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm, _NormBase
 
 from seedproof.errors import OptionError
-from seedproof.stabilize.modes import evaluating
+from seedproof.stabilize.evaluation_mode import evaluating
 
 Forward = Callable[[Any], object]
 

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from seedproof.stabilize.shards import add_over_ranks, local
+from seedproof.stabilize.fsdp import add_over_ranks, local
 
 # On a CPU, a chunk stays in the cache; elsewhere, each chunk costs a launch.
 CPU_CHUNK, DEVICE_CHUNK = 2**16, 2**24

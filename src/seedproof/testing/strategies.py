@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from seedproof.metrics.batch import Batch
-from seedproof.records.schema import UNLABELED
+from seedproof.records.probabilities import UNLABELED
 from seedproof.typing import FloatArray, IntArray
 
 Known: TypeAlias = Literal["some", "all"]

@@ -9,7 +9,7 @@ import pytest
 import seedproof as sp
 from seedproof.errors import DamagedStoreError, UnknownNameError
 from seedproof.measurement.dynamics import DynamicsMeasurement
-from seedproof.measurement.saved import load_saved
+from seedproof.measurement.load import load_saved
 from seedproof.metrics.dynamics import DYNAMICS_NAMES
 from seedproof.records.location import Location
 from seedproof.testing.errors import WithFields

@@ -7,7 +7,7 @@ from torchmetrics.functional.classification import multiclass_accuracy
 
 from seedproof.metrics.accuracy import Accuracy, accuracy, correctness_variance
 from seedproof.metrics.batch import Batch
-from seedproof.records.schema import UNLABELED
+from seedproof.records.probabilities import UNLABELED
 from seedproof.stats.intervals import estimate
 from support import oracles
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from seedproof.metrics.batch import Batch
-from seedproof.records.schema import UNLABELED
+from seedproof.records.probabilities import UNLABELED
 
 
 def batch_of(columns, n_classes=3, labels=None):

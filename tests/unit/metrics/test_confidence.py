@@ -12,7 +12,7 @@ from seedproof.metrics.confidence import (
     Confidence,
     probability_sd,
 )
-from seedproof.records.schema import UNLABELED
+from seedproof.records.probabilities import UNLABELED
 from seedproof.stats.intervals import estimate
 from support import oracles
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from seedproof.metrics import FAMILIES, Batch
 from seedproof.metrics.confidence import probability_sd
 from seedproof.metrics.truncation import Truncation, hidden_probability
-from seedproof.records.predicted import TopProbs
+from seedproof.records.probabilities import TopProbs
 from seedproof.stats.intervals import estimate
 from support import oracles
 

@@ -27,9 +27,9 @@ from seedproof.errors import (
 )
 from seedproof.records import scanner
 from seedproof.records.columns import Columns
-from seedproof.records.gathered import Gatherer
 from seedproof.records.ingest import Ingest, _translated_errors, may_pass
 from seedproof.records.location import Location
+from seedproof.records.partition import PartitionWriter
 from seedproof.records.reader import Store
 from seedproof.records.schema import Kind
 from seedproof.testing.errors import WithFields
@@ -139,7 +139,7 @@ def test_half_precision_may_stray_further(ingest, stray, fine):
 
 def test_too_many_different_predictions_are_no_classes(ingest, monkeypatch):
     """Regression outputs, and free text."""
-    monkeypatch.setattr("seedproof.records.sorted_rows.MAX_CLASSES", 1)
+    monkeypatch.setattr("seedproof.records.sort.MAX_CLASSES", 1)
 
     with pytest.raises(ClassesError, check=WithFields(at_most=1)):
         ingest(pa.table(ROWS))
@@ -177,7 +177,7 @@ def test_a_run_that_is_there_is_kept(ingest, tmp_path):
 
 def test_a_column_that_names_no_runs_is_refused(ingest, monkeypatch):
     """Such as one of ids."""
-    monkeypatch.setattr("seedproof.records.sorted_rows.MAX_RUNS", 1)
+    monkeypatch.setattr("seedproof.records.sort.MAX_RUNS", 1)
 
     with pytest.raises(ColumnError, check=WithFields(column="run", at_most=1)):
         ingest(pa.table(ROWS))
@@ -264,13 +264,13 @@ def test_a_table_in_memory_that_loses_a_row_is_found_out(ingest, monkeypatch):
 
 def test_a_row_that_sorting_loses_is_found_out(ingest, monkeypatch):
     """The run is not committed."""
-    note = Gatherer._note
+    note = PartitionWriter._note
 
     def count_one_more(self, run, batch_idx, n_rows):
         note(self, run, batch_idx, n_rows)
         self.found.rows[run] += 1
 
-    monkeypatch.setattr(Gatherer, "_note", count_one_more)
+    monkeypatch.setattr(PartitionWriter, "_note", count_one_more)
 
     with pytest.raises(StoreError, check=WithFields(run="a", n_read=3, n_written=2)):
         ingest(pa.table(ROWS))

@@ -35,7 +35,7 @@ def unfinished(table, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("seedproof.records.sorted_rows.SortedRows.write", stop)
+        patch.setattr("seedproof.records.sort.SortedRows.write", stop)
         with pytest.raises(KeyboardInterrupt):
             ingest_tables([table], store)
     assert (store / "ingest" / "read.json").is_file()

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from seedproof.comparison.blame.compute import Blame
-from seedproof.comparison.blame.shares import Share, Shares
+from seedproof.comparison.blame.variance_shares import Share, Shares
 from seedproof.report.blame import BlameReport
 
 SURE = Share(0.3, 0.2, 0.4)

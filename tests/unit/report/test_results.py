@@ -16,7 +16,7 @@ import pytest
 import seedproof as sp
 from seedproof import report as package
 from seedproof.comparison.blame.compute import Blame
-from seedproof.comparison.blame.shares import Share, Shares
+from seedproof.comparison.blame.variance_shares import Share, Shares
 from seedproof.errors import ColumnError, UnknownNameError
 from seedproof.report import result as base
 

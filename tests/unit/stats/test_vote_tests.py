@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control, fisher_exact
 
-from seedproof.comparison.versions.changes import Opponents
+from seedproof.comparison.versions.disagreement import Disagreement
 from seedproof.stats.vote_tests import adjusted, all_splits, discover, examine_votes, tails
 
 
 def _p_values(old, new):
     old, new = np.asarray(old), np.asarray(new)
-    return examine_votes(old, new, Opponents.count(old, new).agreement)
+    return examine_votes(old, new, Disagreement.count(old, new).agreement)
 
 
 @pytest.mark.parametrize(

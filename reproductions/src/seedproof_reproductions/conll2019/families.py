@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from seedproof.comparison.arms.compare import Side, compare_sides
+from seedproof.comparison.arms.compare import ArmData, compare_sides
 from seedproof.comparison.arms.result import ComparedArm
 from seedproof.records.location import Location
 from seedproof.records.schema import Kind
@@ -23,7 +23,7 @@ class Families(NamedTuple):
     of_all: Mapping[str, ComparedArm] = {}
 
 
-def compared_families(sides: Sequence[Side], *, match_rates: bool = False) -> Families:
+def compared_families(sides: Sequence[ArmData], *, match_rates: bool = False) -> Families:
     """Compare each arm with the baseline, which comes first; nothing if there is no other arm.
 
     Rates are matched where arms have probabilities of two classes; other arms are left out.
@@ -42,7 +42,7 @@ def compared_families(sides: Sequence[Side], *, match_rates: bool = False) -> Fa
     return Families({**among_all, **alone}, of_all)
 
 
-def compared_rivals(sides: Sequence[Side]) -> ComparedArm | None:
+def compared_rivals(sides: Sequence[ArmData]) -> ComparedArm | None:
     """Compare NASWA with ASWA; None unless both are there."""
     named = {side.name: side for side in sides}
     if not set(PAPER_ARMS) <= set(named):
@@ -50,7 +50,7 @@ def compared_rivals(sides: Sequence[Side]) -> ComparedArm | None:
     return _compared([named[arm] for arm in PAPER_ARMS])[PAPER_ARMS[1]]
 
 
-def _compared(sides: Sequence[Side], *, match_rates: bool = False) -> dict[str, ComparedArm]:
+def _compared(sides: Sequence[ArmData], *, match_rates: bool = False) -> dict[str, ComparedArm]:
     with TemporaryDirectory(prefix="seedproof-") as working:
         result = compare_sides(sides, Location.of(working), match_rates=match_rates)
     return {arm.name: arm for arm in (result.baseline, *result.arms)}

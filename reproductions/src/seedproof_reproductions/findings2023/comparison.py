@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from seedproof.comparison.aligned import Aligned
-from seedproof.comparison.arms.compare import CompareShard, Side
-from seedproof.comparison.arms.least_sure import cuts
+from seedproof.comparison.arm_alignment import ArmAlignment
+from seedproof.comparison.arms.compare import ArmData, CompareShard
+from seedproof.comparison.arms.high_entropy import cuts
 from seedproof.comparison.arms.result import HighEntropy
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.entropy import HIGH_ENTROPY, rarefied_entropy
@@ -39,10 +39,10 @@ class Figures:
     high_entropy: HighEntropy | None = None
 
 
-def compare_once(sides: Sequence[Side]) -> dict[str, Figures]:
+def compare_once(sides: Sequence[ArmData]) -> dict[str, Figures]:
     """Compare each arm with the first, by itself and among all arms, in one pass."""
     sources = tuple(side.source for side in sides)
-    aligned = Aligned(tuple(side.name for side in sides), sources)
+    aligned = ArmAlignment(tuple(side.name for side in sides), sources)
     task = CompareShard(aligned, tuple(side.seeds for side in sides))
     whole = task.empty()
     for index in range(aligned.n_shards):

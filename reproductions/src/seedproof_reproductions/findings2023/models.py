@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils import skip_init
 
-from seedproof.stabilize.modes import evaluating
+from seedproof.stabilize.evaluation_mode import evaluating
 from seedproof.training.rng import GlobalStream, torch_generator
 from seedproof.training.run import Run
 from seedproof_reproductions.findings2023.arms import Arm

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from seedproof.comparison.arms.compare import Side, partners_in
+from seedproof.comparison.arms.compare import ArmData, partners_in
 from seedproof.records.reader import Store, StoreShards
 from seedproof.stats.effect import Effect
 from seedproof.typing import IntArray
@@ -83,7 +83,7 @@ def collect(store: str | os.PathLike[str]) -> dict[str, Any]:
 class _OpenArm:
     """One arm of the store, with its runs, its figures and its predictions."""
 
-    side: Side
+    side: ArmData
     source: StoreShards
     figures: comparison.Figures
     predictions: Predictions
@@ -114,7 +114,7 @@ def _open(store: str | os.PathLike[str], records: Store) -> list[_OpenArm]:
     else:
         # Where no arm has two runs, this raises an error.
         arm = next(iter(enough or records.arms()), None)
-        sides = [Side(str(arm), records.shards(arm=arm, split=SPLIT))]
+        sides = [ArmData(str(arm), records.shards(arm=arm, split=SPLIT))]
     figures = comparison.compare_once(sides)
     return [
         _OpenArm(side, side.source, figures[side.name], _predictions(side.name, side.source))

@@ -6,7 +6,7 @@ from scipy.stats import entropy
 
 import seedproof as sp
 from seedproof.comparison.arms.compare import compare_sides
-from seedproof.comparison.arms.least_sure import LeastSure
+from seedproof.comparison.arms.high_entropy import LeastSure
 from seedproof.metrics.batch import Batch
 from seedproof.records.location import Location
 from seedproof_reproductions.findings2023.comparison import (

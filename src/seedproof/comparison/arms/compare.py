@@ -6,20 +6,20 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from seedproof.comparison.aligned import Aligned
+from seedproof.comparison.arm_alignment import ArmAlignment
 from seedproof.comparison.arms.explanations import ArmExplanations, compare_explanations
-from seedproof.comparison.arms.least_sure import LeastSure
+from seedproof.comparison.arms.high_entropy import LeastSure
 from seedproof.comparison.arms.matched_rates import (
     RATE_ESTIMATED,
     MatchedShards,
     match_thresholds,
     notes_on_matching,
 )
-from seedproof.comparison.arms.movers import Movers
+from seedproof.comparison.arms.most_changed import Movers
 from seedproof.comparison.arms.result import VOTE_SHARES, ComparedArm, Comparison, MatchedRate
 from seedproof.engines import Engine
 from seedproof.errors import DamagedStoreError, LabelConflictError, OptionError, SeedproofError
-from seedproof.measurement.choice import asks_for_explanations, narrowed
+from seedproof.measurement.accumulators import MetricAccumulators, batches
 from seedproof.measurement.engines import map_shards
 from seedproof.measurement.examples import (
     ExampleRows,
@@ -33,7 +33,7 @@ from seedproof.measurement.examples import (
 )
 from seedproof.measurement.measure import known, measured, note_on_left_out
 from seedproof.measurement.result import Measurement
-from seedproof.measurement.tally import Tally, batches
+from seedproof.measurement.selection import asks_for_explanations, narrowed
 from seedproof.messages import Message
 from seedproof.metrics.batch import Batch, batch_rows
 from seedproof.metrics.entropy import rarefied_entropy
@@ -52,7 +52,7 @@ USUAL_TOP = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class ArmData:
     """One arm of a comparison, as it comes in.
 
     Args:
@@ -72,7 +72,7 @@ class Side:
 
 
 @dataclass(eq=False)
-class Beside:
+class ArmContrast:
     """What one arm and the baseline share, over the examples so far.
 
     Args:
@@ -116,7 +116,7 @@ class Beside:
         fewer = min(self.n_base, self.n_arm)
         return batch.of_contested(rarefied_entropy(batch.contested_agreement, fewer))
 
-    def merge(self, other: "Beside") -> None:
+    def merge(self, other: "ArmContrast") -> None:
         """Add other examples."""
         add_crosses(self.crosses, other.crosses)
         (base, arm), (other_base, other_arm) = self.entropies, other.entropies
@@ -164,8 +164,8 @@ class ArmPart:
         rows: The examples of one shard, packed if they have a way to go.
     """
 
-    tally: Tally
-    beside: Beside | None
+    tally: MetricAccumulators
+    beside: ArmContrast | None
     rows: ExampleRows | bytes | None = None
 
 
@@ -194,13 +194,13 @@ class CompareShard:
 
     Args:
         aligned: The arms, the baseline first.
-        seeds: What pairs the runs of each arm with those of the others, as `Side.seeds`.
+        seeds: What pairs the runs of each arm with those of the others, as `ArmData.seeds`.
         skip_damaged: Whether a shard that is damaged in some run is left out.
         metrics: Names of metrics; everything that the data allows without them.
         packs_rows: Whether the examples of a shard are packed as a Parquet file.
     """
 
-    aligned: Aligned
+    aligned: ArmAlignment
     seeds: tuple[tuple[str, ...] | None, ...]
     skip_damaged: bool = False
     metrics: Collection[str] | None = None
@@ -211,10 +211,10 @@ class CompareShard:
         n_base, arms = len(self.aligned.sources[0].runs), []
         for index, (source, seeds) in enumerate(zip(self.aligned.sources, self.seeds, strict=True)):
             n_runs = len(source.runs)
-            tally = Tally(n_runs, len(source.classes), known(source), self.metrics)
+            tally = MetricAccumulators(n_runs, len(source.classes), known(source), self.metrics)
             is_paired = seeds is not None and seeds == self.seeds[0]
             partners = partners_in(seeds, self.seeds[0])
-            beside = Beside(n_base, n_runs, is_paired, partners) if index else None
+            beside = ArmContrast(n_base, n_runs, is_paired, partners) if index else None
             arms.append(ArmPart(tally, beside))
         return ComparedPart(arms)
 
@@ -268,7 +268,7 @@ def _width(source: ShardSource) -> int:
 
 
 def compare_sides(
-    sides: Sequence[Side],
+    sides: Sequence[ArmData],
     folder: Location,
     *,
     gold: str | None = None,
@@ -289,12 +289,12 @@ def compare_sides(
         raise OptionError(
             "No arm {gold!r} is compared. Known: {known}.", gold=gold, known=names[1:]
         )
-    aligned = Aligned(names, tuple(narrowed(side.source, metrics) for side in sides))
+    aligned = ArmAlignment(names, tuple(narrowed(side.source, metrics) for side in sides))
     _check_labels(sides)
     notes: list[Message] = []
     if match_rates:
         matched = match_thresholds(aligned, skip_damaged=skip_damaged)
-        aligned, notes = Aligned(names, tuple(matched)), notes_on_matching(names, matched)
+        aligned, notes = ArmAlignment(names, tuple(matched)), notes_on_matching(names, matched)
     seeds = tuple(side.seeds for side in sides)
     task = CompareShard(aligned, seeds, skip_damaged, metrics, packs_rows=engine is not None)
     whole, tables = _whole(task, folder, engine, progress)
@@ -334,7 +334,7 @@ class _Arm:
     """
 
     def __init__(
-        self, side: Side, source: ShardSource, part: ArmPart, measurement: Measurement
+        self, side: ArmData, source: ShardSource, part: ArmPart, measurement: Measurement
     ) -> None:
         self._side, self._part, self._measurement = side, part, measurement
         self._rate = source.rate if isinstance(source, MatchedShards) else None
@@ -386,7 +386,7 @@ def _judged(effects: dict[str, Effect], rate: MatchedRate | None) -> dict[str, E
 
 
 def _notes_on_left_out(
-    sides: Sequence[Side], left_out: Sequence[tuple[int, SeedproofError]]
+    sides: Sequence[ArmData], left_out: Sequence[tuple[int, SeedproofError]]
 ) -> list[Message]:
     """Return a note on each shard that is left out, whichever store is damaged."""
     notes = []
@@ -403,7 +403,7 @@ def _n_missing(first: ShardSource, left_out: Sequence[int]) -> tuple[int, int]:
     return sum(n_rows for n_rows, _ in counts), sum(n_labeled for _, n_labeled in counts)
 
 
-def _check_labels(sides: Sequence[Side]) -> None:
+def _check_labels(sides: Sequence[ArmData]) -> None:
     """Some figures follow the gold label, and without one the consensus: never mix the two."""
     first = sides[0]
     for side in sides[1:]:

@@ -11,11 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from seedproof.comparison.aligned import Aligned
+from seedproof.comparison.arm_alignment import ArmAlignment
 from seedproof.comparison.arms.result import MatchedRate
 from seedproof.errors import ClassesError, DamagedStoreError, OptionError
 from seedproof.messages import Message
-from seedproof.records.predicted import most_probable
+from seedproof.records.probabilities import most_probable
 from seedproof.records.schema import Kind
 from seedproof.records.shards import Shard, ShardSource, WrappedShards
 from seedproof.typing import BoolArray, FloatArray, IntArray
@@ -59,7 +59,7 @@ class MatchedShards(WrappedShards):
         return replace(shard, probs=None, predictions=gets_second.astype(np.int32))
 
 
-def match_thresholds(arms: Aligned, *, skip_damaged: bool = False) -> list[MatchedShards]:
+def match_thresholds(arms: ArmAlignment, *, skip_damaged: bool = False) -> list[MatchedShards]:
     """Move the threshold of each run to the rate of its arm: the mean over runs, rounded half up.
 
     Every arm is read once more for that, one after the other. Memory holds one number per run and

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from seedproof.comparison.blame.shares import Shares, shares_of
+from seedproof.comparison.blame.variance_shares import Shares, shares_of
 from seedproof.engines import Engine
 from seedproof.errors import InputError
+from seedproof.measurement.accumulators import batches
 from seedproof.measurement.engines import map_shards
-from seedproof.measurement.tally import batches
 from seedproof.messages import Message
 from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
-from seedproof.seeds.sharing import NOTHING, Sharing
+from seedproof.seeds.seed_design import NOTHING, SeedDesign
 from seedproof.stats.distributions import logit
 from seedproof.typing import FloatArray, IntArray, Progress
 
@@ -74,7 +74,7 @@ def blame_runs(
 
     Any plan will do in which some runs share seeds; intervals need blocks that share none.
     """
-    sharing = Sharing(seeds)
+    sharing = SeedDesign(seeds)
     _check(sharing)
     flips, squares = run_distances(source, engine=engine, progress=progress)
     shares = shares_of(flips, sharing)
@@ -142,7 +142,7 @@ def squared_differences(values: FloatArray) -> FloatArray:
     return whole + whole.T
 
 
-def _check(sharing: Sharing) -> None:
+def _check(sharing: SeedDesign) -> None:
     """Refuse runs that cannot tell sources apart, and say which can."""
     sources = sharing.sources
     many = sources if len(sources) > 1 and sharing.blocks else ("init", "order", "dropout")

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from seedproof.comparison.aligned import Aligned
-from seedproof.comparison.versions.changes import Opponents, directed_flips, flips
+from seedproof.comparison.arm_alignment import ArmAlignment
+from seedproof.comparison.versions.disagreement import Disagreement, directed_flips, flips
 from seedproof.comparison.versions.estimates import GroupSums
 from seedproof.comparison.versions.groups import Groups
 from seedproof.comparison.versions.result import (
@@ -23,13 +23,13 @@ from seedproof.comparison.versions.result import (
 )
 from seedproof.engines import Engine
 from seedproof.errors import TooFewRunsError
+from seedproof.measurement.accumulators import batches
 from seedproof.measurement.engines import map_shards
 from seedproof.measurement.examples import ExampleWriter
-from seedproof.measurement.tally import batches
 from seedproof.messages import Message
 from seedproof.records.arrow import texts_to_arrow, to_arrow, to_numpy
 from seedproof.records.location import Location
-from seedproof.records.schema import UNLABELED
+from seedproof.records.probabilities import UNLABELED
 from seedproof.records.shards import Shard, ShardSource, canonical_order
 from seedproof.stats.contrast import compared
 from seedproof.stats.covariance import Cross
@@ -70,7 +70,7 @@ def compare_versions(
             "Train at least one of them again: 2 runs, better 5.",
             n_runs=1,
         )
-    aligned = Aligned(("the old version", "the new version"), (old, new))
+    aligned = ArmAlignment(("the old version", "the new version"), (old, new))
     task = CompareVersions(aligned, tuple(slices))
     whole = task.empty()
     with ExampleWriter(examples_file) as writer:
@@ -85,7 +85,7 @@ def compare_versions(
 class CompareVersions:
     """Compares one shard of two versions; frozen, so that it can travel to another process."""
 
-    aligned: Aligned
+    aligned: ArmAlignment
     slices: tuple[str, ...]
 
     def empty(self) -> "VersionTally":
@@ -179,7 +179,7 @@ class VersionTally:
         pooled = np.concatenate([chunk.old, chunk.new])
         contested = np.flatnonzero((pooled != pooled[0]).any(axis=0))
         old, new = chunk.old[:, contested], chunk.new[:, contested]
-        opponents = Opponents.count(old, new)
+        opponents = Disagreement.count(old, new)
         self.disagreements += opponents.disagreements
         changes = flips(opponents)
         self.cross.n_examples += chunk.old.shape[1]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from seedproof.comparison.versions.changes import Change
+from seedproof.comparison.versions.disagreement import Change
 from seedproof.comparison.versions.groups import added
 from seedproof.metrics.statistic import MeanOverExamples
 from seedproof.stats.effect import Contrast

@@ -9,7 +9,7 @@ import pyarrow as pa
 from seedproof.errors import ColumnError
 from seedproof.messages import Message
 from seedproof.records.arrow import to_numpy
-from seedproof.records.schema import UNLABELED
+from seedproof.records.probabilities import UNLABELED
 from seedproof.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:

@@ -11,9 +11,12 @@ from seedproof.engines import Engine
 from seedproof.errors import EmptyInputError
 from seedproof.measurement.engines import map_shards
 from seedproof.measurement.explanations.curves import MAX_CURVES, CurveSums
-from seedproof.measurement.explanations.predicted import PredictionWalk, followed_classes
+from seedproof.measurement.explanations.explained_predictions import (
+    PredictionWalk,
+    followed_classes,
+)
+from seedproof.measurement.explanations.illustrations import Telling, first_draws
 from seedproof.measurement.explanations.result import ExplanationMeasurement
-from seedproof.measurement.explanations.telling import Telling, first_draws
 from seedproof.messages import Message
 from seedproof.metrics.explanations import Explanations, RaggedScores
 from seedproof.metrics.statistic import ExampleValues, MeanOverExamples

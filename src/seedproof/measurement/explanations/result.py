@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from seedproof.measurement.explanations.curves import Curves
-from seedproof.measurement.explanations.telling import SCHEMA
+from seedproof.measurement.explanations.illustrations import SCHEMA
 from seedproof.messages import Message, recorded
 from seedproof.stats.intervals import Estimate
 from seedproof.typing import FloatArray

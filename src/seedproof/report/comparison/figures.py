@@ -25,10 +25,10 @@ from seedproof.report.comparison.groups import (
 from seedproof.report.comparison.text import shortened
 from seedproof.report.comparison.view import KEY_METRICS
 from seedproof.report.comparison.words import cost_title, settled_runs
+from seedproof.report.explanations.words import named
 from seedproof.report.figures import Figure
 from seedproof.report.figures.base import drawn
 from seedproof.report.numbers import NO_BREAK, quantity
-from seedproof.report.reasons.words import named
 from seedproof.report.words import VERDICT_RUNS, spread_cause
 from seedproof.stats.effect import Effect, scale_of
 

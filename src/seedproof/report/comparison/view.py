@@ -15,10 +15,10 @@ from seedproof.report.comparison import amounts, words
 from seedproof.report.comparison.amounts import Written
 from seedproof.report.comparison.groups import KEY_FIGURES, explained_by, foremost, of_method
 from seedproof.report.comparison.words import ArmFinding
+from seedproof.report.explanations.view import TOKENS
+from seedproof.report.explanations.words import named
 from seedproof.report.numbers import quantity
 from seedproof.report.overview import Overview, Section, TextTable
-from seedproof.report.reasons.view import TOKENS
-from seedproof.report.reasons.words import named
 from seedproof.report.view import KeyFigure, agreement_dots, unknown_column
 from seedproof.stats.effect import Effect
 

@@ -21,8 +21,8 @@ from seedproof.report.comparison.groups import (
     verdict_on,
     with_verdict,
 )
+from seedproof.report.explanations.words import TOP_WORDS, named
 from seedproof.report.numbers import NO_BREAK, WithUnit
-from seedproof.report.reasons.words import TOP_WORDS, named
 from seedproof.report.words import (
     ENOUGH_RUNS,
     NO_LABELS,

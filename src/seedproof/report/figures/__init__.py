@@ -7,16 +7,16 @@ import numpy as np
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message
 from seedproof.report.dynamics import section_title as dynamics_title
+from seedproof.report.explanations.words import section_title
 from seedproof.report.figures.accuracy import accuracy_by_run
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.calibration import ece_by_run, reliability
 from seedproof.report.figures.confidence import confidence_map, sd_by_confidence
 from seedproof.report.figures.dynamics import cartography
+from seedproof.report.figures.explanations import top_words
 from seedproof.report.figures.flips import flip_matrix
-from seedproof.report.figures.reasons import top_words
 from seedproof.report.figures.votes import votes
 from seedproof.report.numbers import WithUnit
-from seedproof.report.reasons.words import section_title
 from seedproof.report.words import spread_cause
 
 __all__ = ["Figure", "build_figures", "section_titles"]

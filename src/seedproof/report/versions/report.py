@@ -12,7 +12,7 @@ from seedproof.comparison.versions.result import VersionComparison
 from seedproof.errors import UnknownNameError
 from seedproof.measurement.examples import ExampleTable, StoredExamples
 from seedproof.report.figures.base import Figure
-from seedproof.report.named import ByName, WrittenEstimate
+from seedproof.report.mappings import ByName, WrittenEstimate
 from seedproof.report.overview import Overview
 from seedproof.report.result import ESTIMATE_COLUMNS, Result, estimate_cells
 from seedproof.report.scratch import HoldsScratch, ScratchFolder

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seedproof.errors import DamagedStoreError, NotFoundError, RunError, UnreadableError
-from seedproof.records.unfinished import lock
+from seedproof.records.ingest_state import lock
 
 # A page, so that what is flushed first shares none with what is flushed later.
 HEADER_BYTES = 4096

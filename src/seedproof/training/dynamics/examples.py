@@ -16,7 +16,7 @@ from seedproof.errors import (
     ShapeError,
 )
 from seedproof.messages import Message
-from seedproof.records.labels_and_ids import (
+from seedproof.records.normalize import (
     as_ids,
     as_labels,
     canonical_rows,
@@ -24,7 +24,8 @@ from seedproof.records.labels_and_ids import (
     column,
     label_indices,
 )
-from seedproof.records.schema import UNLABELED, digest, ids_digest
+from seedproof.records.probabilities import UNLABELED
+from seedproof.records.schema import digest, ids_digest
 from seedproof.records.shards import canonical_order
 from seedproof.training.logbook import as_array
 from seedproof.typing import IntArray, is_count

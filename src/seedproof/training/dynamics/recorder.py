@@ -17,8 +17,7 @@ from seedproof.records.checks import (
     sum_tolerance,
 )
 from seedproof.records.dynamics import DynamicsRecord
-from seedproof.records.predicted import most_probable
-from seedproof.records.schema import UNLABELED
+from seedproof.records.probabilities import UNLABELED, most_probable
 from seedproof.training.dynamics.counts import GoldMoments, PairCounts
 from seedproof.training.dynamics.examples import DynamicsExamples
 from seedproof.training.logbook import as_array

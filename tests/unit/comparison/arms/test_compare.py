@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from seedproof.comparison.arms.compare import Side, compare_sides
+from seedproof.comparison.arms.compare import ArmData, compare_sides
 from seedproof.errors import OptionError
 from seedproof.measurement.measure import measure_shards
 from seedproof.metrics.flips import flip_rate
@@ -38,7 +38,7 @@ def sides_of(study, *, rows_per_shard=None, n_other=10, seeds=SEEDS):
     ]
     if rows_per_shard is not None:
         sources[0].rows_per_shard = rows_per_shard
-    return [Side("none", sources[0], SEEDS), Side("calm", sources[1], seeds)]
+    return [ArmData("none", sources[0], SEEDS), ArmData("calm", sources[1], seeds)]
 
 
 def test_each_arm_has_the_figures_of_measuring_it_alone(study, tmp_path):
@@ -139,8 +139,8 @@ def test_unequal_numbers_of_runs_are_not_paired_and_their_entropies_rarefied(stu
     """Fourteen runs show more entropy than ten by their number alone."""
     rng, logits, labels = study
     sides = [
-        Side("ten", ArrayShards(probs_of(rng, logits), labels=labels), SEEDS),
-        Side("fourteen", ArrayShards(probs_of(rng, logits, n_runs=14), labels=labels)),
+        ArmData("ten", ArrayShards(probs_of(rng, logits), labels=labels), SEEDS),
+        ArmData("fourteen", ArrayShards(probs_of(rng, logits, n_runs=14), labels=labels)),
     ]
 
     arm = compare_sides(sides, Location.of(tmp_path)).arms[0]
@@ -156,7 +156,9 @@ def test_the_gold_standard_is_a_hundred_percent_of_itself(study, tmp_path):
     """And an arm that gains half as much has a half."""
     rng, logits, labels = study
     sides = sides_of(study)
-    sides.append(Side("half", ArrayShards(probs_of(rng, logits, noise=0.6), labels=labels), SEEDS))
+    sides.append(
+        ArmData("half", ArrayShards(probs_of(rng, logits, noise=0.6), labels=labels), SEEDS)
+    )
 
     comparison = compare_sides(sides, Location.of(tmp_path), gold="calm")
 
@@ -169,7 +171,7 @@ def test_a_gold_standard_without_a_gain_is_none(study, tmp_path):
     """A share of nothing would be noise."""
     rng, logits, labels = study
     sides = [
-        Side(name, ArrayShards(probs_of(rng, logits), labels=labels), SEEDS)
+        ArmData(name, ArrayShards(probs_of(rng, logits), labels=labels), SEEDS)
         for name in ("none", "gold", "other")
     ]
 
@@ -200,6 +202,6 @@ def test_examples_that_move_alike_are_kept_whatever_the_shards(tmp_path):
     for rows_per_shard in (100, 50):
         sources = [ArrayShards(before), ArrayShards(after)]
         sources[0].rows_per_shard = rows_per_shard
-        sides = [Side("none", sources[0]), Side("shaken", sources[1])]
+        sides = [ArmData("none", sources[0]), ArmData("shaken", sources[1])]
         kept = compare_sides(sides, Location.of(tmp_path)).arms[0].unsettled
         assert kept["example"].to_pylist() == list(range(10))

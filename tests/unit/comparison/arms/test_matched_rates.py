@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seedproof.comparison.aligned import Aligned
-from seedproof.comparison.arms.compare import Side, compare_sides
+from seedproof.comparison.arm_alignment import ArmAlignment
+from seedproof.comparison.arms.compare import ArmData, compare_sides
 from seedproof.comparison.arms.matched_rates import match_thresholds
 from seedproof.errors import ClassesError, DamagedStoreError, OptionError
 from seedproof.records.arrays import ArrayShards
@@ -30,7 +30,7 @@ def source_of(second, *, labels=None, classes=None, rows_per_shard=None):
 def matched(*sources, **options):
     """Return the matched sources of arms that are called by their place."""
     names = tuple(str(place) for place in range(len(sources)))
-    return match_thresholds(Aligned(names, sources), **options)
+    return match_thresholds(ArmAlignment(names, sources), **options)
 
 
 def answers_of(source):
@@ -318,7 +318,7 @@ def planted(rng, *, drift=0.0, noise=1.0, n_runs=10, n_examples=400):
     for name, moves, of_runs in (("base", drift, 1.0), ("arm", 0.0, noise)):
         runs = logits + of_runs * rng.standard_normal((n_runs, n_examples))
         runs = runs + moves * rng.standard_normal((n_runs, 1))
-        arms.append(Side(name, source_of(1 / (1 + np.exp(-runs)), labels=labels)))
+        arms.append(ArmData(name, source_of(1 / (1 + np.exp(-runs)), labels=labels)))
     return arms
 
 

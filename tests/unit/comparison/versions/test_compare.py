@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seedproof.comparison.versions.changes import Opponents, flips
 from seedproof.comparison.versions.compare import compare_versions
+from seedproof.comparison.versions.disagreement import Disagreement, flips
 from seedproof.comparison.versions.estimates import GroupSums
 from seedproof.comparison.versions.groups import Groups
 from seedproof.errors import (
@@ -134,7 +134,7 @@ def test_the_variance_over_runs_is_that_of_leaving_out_each(versions):
     old, new, gold = versions
     members = Groups((), ()).members(np.zeros((1, len(gold)), dtype=np.int64))
     sums = GroupSums()
-    sums.update(flips(Opponents.count(old, new))["flip_rate_beyond"], members)
+    sums.update(flips(Disagreement.count(old, new))["flip_rate_beyond"], members)
     mean = sums.group(0, len(gold), {"old": len(old), "new": len(new)})
 
     variance = 0.0

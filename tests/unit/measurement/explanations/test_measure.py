@@ -9,12 +9,12 @@ import pytest
 from seedproof.engines.processes import ProcessEngine
 from seedproof.errors import EmptyInputError
 from seedproof.measurement.explanations import ExplanationMeasurement
-from seedproof.measurement.explanations.measure import estimate_figure, measure_explanations
-from seedproof.measurement.explanations.telling import (
+from seedproof.measurement.explanations.illustrations import (
     OTHER_ANSWERS,
     OTHER_REASONS,
     SAME_REASONS,
 )
+from seedproof.measurement.explanations.measure import estimate_figure, measure_explanations
 from seedproof.metrics.explanations import Explanations, RaggedScores
 from seedproof.metrics.statistic import MeanOverExamples
 from seedproof.records import explanations

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from seedproof.comparison.arms.compare import Side, compare_sides
+from seedproof.comparison.arms.compare import ArmData, compare_sides
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.location import Location
 from seedproof.report.comparison.report import ComparisonReport
@@ -15,7 +15,7 @@ def compare(tmp_path_factory):
 
     def made(arms, *, labels=None, classes=None, is_paired=True, gold=None, costs=None):
         sides = [
-            Side(
+            ArmData(
                 name,
                 ArrayShards(values, labels=labels, classes=classes),
                 tuple(map(str, range(len(values)))) if is_paired else None,

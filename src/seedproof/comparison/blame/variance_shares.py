@@ -1,0 +1,147 @@
+"""Shares of a distance between runs that come with each source of randomness.
+
+Two runs disagree on an example with the probability Σ_k Var(1[prediction = k]). So disagreement is
+a variance, as half a squared difference is, and its shares are Sobol' indices (Saltelli et al.
+2010, Computer Physics Communications 181:259): with δ_S the distance of runs that share exactly
+the sources S, the first-order share of X is 1 − δ_{X}/δ_∅, and its total share δ_{all but X}/δ_∅.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from seedproof.seeds.seed_design import NOTHING, SeedDesign, Sources
+from seedproof.stats.intervals import jackknife_variance, student
+from seedproof.typing import FloatArray
+
+# Fewer blocks than this, and a jackknife over them says nothing.
+LEAST_BLOCKS = 5
+# A share whose interval is wider than this, ±0.25, is not resolved.
+WIDEST = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share with its 95 % interval over blocks of runs, for these examples.
+
+    Args:
+        value: The estimate. A true share is in [0, 1]; chance may bring an estimate beyond, which
+            is left as it is, so that first-order shares and interaction still add up to 1.
+        low: Lower end of the interval; None with fewer than 5 blocks.
+        high: Its upper end.
+    """
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+    def __str__(self) -> str:
+        if self.low is None or self.high is None:
+            return f"{self.value:.2f}"
+        return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}] over blocks"
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether the runs suffice to say something: the interval is at most ±0.25 wide."""
+        return self.low is not None and self.high is not None and self.high - self.low <= WIDEST
+
+    def summary(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self) | {"is_resolved": self.is_resolved}
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What each source contributes to the distance between runs.
+
+    Args:
+        apart: Distance of two runs that share none of the sources: flip rate, or mean squared
+            difference of logits.
+        first: First-order share of each source: what fixing it alone takes away. None where no
+            two runs share it alone.
+        total: Total share of each source: what is left when it alone varies. None where no two
+            runs differ in it alone.
+        interaction: What belongs to no source alone, 1 less all first-order shares.
+        most: The source whose total share exceeds that of each other by more than chance; None
+            if the runs do not show one.
+    """
+
+    apart: float
+    first: Mapping[str, Share | None]
+    total: Mapping[str, Share | None]
+    interaction: Share | None
+    most: str | None
+
+    def summary(self) -> dict[str, Any]:
+        """Plain data."""
+
+        def plain(share: Share | None) -> dict[str, Any] | None:
+            return None if share is None else share.summary()
+
+        return {
+            "apart": self.apart,
+            "first": {source: plain(share) for source, share in self.first.items()},
+            "total": {source: plain(share) for source, share in self.total.items()},
+            "interaction": plain(self.interaction),
+            "most": self.most,
+        }
+
+
+def shares_of(matrix: FloatArray, sharing: SeedDesign) -> Shares | None:
+    """What each source contributes to the distance between runs.
+
+    Shares; None if runs that share nothing do not differ either.
+    """
+    nothing = sharing.distance(matrix, NOTHING)
+    if nothing is None or not nothing[0] > 0.0:
+        return None
+
+    def ratio(shared: Sources) -> FloatArray | None:
+        distance = sharing.distance(matrix, shared)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return None if distance is None else distance / nothing
+
+    every = frozenset(sharing.sources)
+    fixed = {name: ratio(frozenset({name})) for name in sharing.sources}
+    first = {name: None if left is None else 1 - left for name, left in fixed.items()}
+    total = {name: ratio(every - {name}) for name in sharing.sources}
+    known = [share for share in first.values() if share is not None]
+    return Shares(
+        apart=float(nothing[0]),
+        first={name: _share(values) for name, values in first.items()},
+        total={name: _share(values) for name, values in total.items()},
+        interaction=_share(1 - np.sum(known, axis=0)) if len(known) == len(first) else None,
+        most=_most(total),
+    )
+
+
+def _share(values: FloatArray | None) -> Share | None:
+    """A share from all blocks, and with each left out, with its jackknife interval."""
+    if values is None:
+        return None
+    value, half_width = float(values[0]), _half_width(values)
+    if half_width is None:
+        return Share(value)
+    return Share(value, value - half_width, value + half_width)
+
+
+def _half_width(values: FloatArray) -> float | None:
+    without = values[1:]
+    if len(without) < LEAST_BLOCKS or not np.isfinite(without).all():
+        return None
+    return student(len(without)) * float(np.sqrt(jackknife_variance(without)))
+
+
+def _most(total: Mapping[str, FloatArray | None]) -> str | None:
+    known = {name: values for name, values in total.items() if values is not None}
+    if len(known) < len(total):
+        return None
+    largest = max(known, key=lambda name: known[name][0])
+    for name, values in known.items():
+        ahead = known[largest] - values
+        half_width = _half_width(ahead)
+        if name != largest and (half_width is None or ahead[0] <= half_width):
+            return None
+    return largest

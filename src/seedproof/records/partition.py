@@ -1,0 +1,185 @@
+"""Rows of all runs on disk, gathered by run: read once in any order, then sorted run by run.
+
+Each file holds what fits into a buffer, its rows ordered by run. Names of runs, labels and
+predictions are kept once; the files hold their indices.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from seedproof.records.arrow import to_arrow, to_numpy
+from seedproof.typing import IntArray
+
+# So many different runs, labels or predictions are none; names beyond them are not kept.
+MAX_NAMES = 100_000
+MISSING = -1
+# What one record batch takes: it is read and sorted as a whole.
+PIECE_BYTES = 4 * 2**20
+# Columns whose values are few and repeat.
+NAMED = ("r", "l", "y")
+
+
+@dataclass
+class Partition:
+    """What was read, and where it is.
+
+    Args:
+        names: Every run (r), label (l) and prediction (y) that occurs, by index.
+        missing: In how many rows a run (r), an example (e) or a prediction (y) is missing.
+        n_rows: Rows in all.
+        integer_ids: Whether every example id is an integer, as people write it.
+        schema: Names of the columns in the files.
+        files: Names of the files.
+        pieces: Of each run the record batches that hold it, as (file, batch) indices.
+        rows: Rows of each run.
+    """
+
+    names: dict[str, list[str]] = field(default_factory=lambda: {name: [] for name in NAMED})
+    missing: dict[str, int] = field(default_factory=lambda: dict.fromkeys("rey", 0))
+    n_rows: int = 0
+    integer_ids: bool = True
+    schema: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    pieces: list[list[tuple[int, int]]] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return asdict(self)
+
+    def batches(
+        self, folder: Path, columns: Sequence[str], run_idx: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Some columns of one run, or of all runs with their index as `r`."""
+        place = {name: index for index, name in enumerate(self.schema)}
+        fields = [place[name] for name in columns]
+        # No memory map: its pages would count as ours.
+        options = pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
+        runs = range(len(self.pieces)) if run_idx is None else [run_idx]
+        for run in runs:
+            opened, reader = -1, None
+            for file_idx, batch_idx in self.pieces[run]:
+                if file_idx != opened or reader is None:
+                    source = pa.OSFile(str(folder / self.files[file_idx]))
+                    opened, reader = file_idx, pa.ipc.open_file(source, options=options)
+                batch = reader.get_batch(batch_idx)
+                if run_idx is None:
+                    batch = batch.append_column("r", to_arrow(np.full(len(batch), run, np.int32)))
+                yield batch
+
+
+class PartitionWriter:
+    """Takes rows in any order to disk.
+
+    Args:
+        folder: Where the files go; it must exist.
+        buffer_bytes: How many bytes wait in memory.
+    """
+
+    def __init__(self, folder: Path, *, buffer_bytes: int) -> None:
+        self.found = Partition()
+        self._folder = folder
+        self._buffer_bytes = buffer_bytes
+        self._index: dict[str, dict[str, int]] = {name: {} for name in NAMED}
+        self._waiting: list[pa.RecordBatch] = []
+        self._n_waiting = 0
+
+    @property
+    def too_many(self) -> str:
+        """Which of r, l, y has more names than can be meant; empty if none has."""
+        return next((name for name in NAMED if len(self._index[name]) > MAX_NAMES), "")
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take rows."""
+        found = self.found
+        found.n_rows += len(batch)
+        for name in found.missing:
+            if name in batch.schema.names:
+                found.missing[name] += batch.column(name).null_count
+        if found.integer_ids:
+            found.integer_ids = are_integers(batch.column("e"))
+        columns = {
+            name: self._indices(name, column) if name in NAMED else column
+            for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        }
+        self._waiting.append(pa.RecordBatch.from_pydict(columns))
+        self._n_waiting += self._waiting[-1].nbytes
+        if self._n_waiting >= self._buffer_bytes:
+            self._flush()
+
+    def close(self) -> Partition:
+        """Write what waits."""
+        self._flush()
+        return self.found
+
+    def _indices(self, name: str, column: pa.Array) -> pa.Array:
+        encoded = column.dictionary_encode()
+        index, names = self._index[name], self.found.names[name]
+        table = []
+        for text in encoded.dictionary.to_pylist():
+            if text not in index and len(index) <= MAX_NAMES:
+                index[text] = len(names)
+                names.append(text)
+            table.append(index.get(text, MISSING))
+        positions = to_numpy(encoded.indices, missing=len(table))
+        return to_arrow(np.array([*table, MISSING], dtype=np.int32)[positions])
+
+    def _flush(self) -> None:
+        if not self._waiting:
+            return
+        (rows,) = pa.Table.from_batches(self._waiting).combine_chunks().to_batches()
+        self._waiting, self._n_waiting = [], 0
+        runs = to_numpy(rows.column("r"))
+        kept = rows.drop_columns("r")
+        self.found.schema = kept.schema.names
+        self.found.files.append(f"rows-{len(self.found.files):06}.arrow")
+        with (
+            pa.OSFile(str(self._folder / self.found.files[-1]), "w") as file,
+            pa.ipc.new_file(file, kept.schema) as writer,
+        ):
+            step = max(1, PIECE_BYTES * len(kept) // max(1, kept.nbytes))
+            for n_written, (run, order) in enumerate(_pieces(runs, step)):
+                writer.write_batch(kept.take(to_arrow(order)))
+                self._note(run, n_written, len(order))
+
+    def _note(self, run: int, batch_idx: int, n_rows: int) -> None:
+        found = self.found
+        while len(found.pieces) <= run:
+            found.pieces.append([])
+            found.rows.append(0)
+        found.pieces[run].append((len(found.files) - 1, batch_idx))
+        found.rows[run] += n_rows
+
+
+def _pieces(runs: IntArray, step: int) -> Iterator[tuple[int, IntArray]]:
+    """Each run with the positions of its rows, at most `step` at a time."""
+    order = np.argsort(runs, kind="stable")
+    ordered = runs[order]
+    starts = np.flatnonzero(np.diff(ordered)) + 1
+    for start, stop in pairwise([0, *starts.tolist(), len(order)]):
+        run = int(ordered[start]) if stop > start else MISSING
+        if run == MISSING:  # it has no name, which is an error that is told later
+            continue
+        for at in range(start, stop, step):
+            yield run, order[at : min(at + step, stop)]
+
+
+def are_integers(ids: pa.Array) -> bool:
+    """Whether all ids are 64-bit integers without signs or zeros that would be lost."""
+    if pa.types.is_integer(ids.type):
+        return True
+    try:
+        numbers = ids.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return False
+    same = pc.all(pc.equal(numbers.cast(ids.type), ids)).as_py() is not False
+    least, most = pc.min_max(numbers).as_py().values()
+    # Eighteen digits fit for certain.
+    return same and (most is None or (least > -(10**18) and most < 10**18))

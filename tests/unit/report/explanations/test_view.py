@@ -1,0 +1,206 @@
+"""Figures of explanations as rows, beside the explainer's own noise; and as text."""
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import seedproof as sp
+from seedproof.api.measure import measure_arms
+from seedproof.errors import ColumnError, UnknownNameError
+from seedproof.metrics.card import card
+from seedproof.metrics.explanations import EXPLANATION_NAMES
+from seedproof.records.explanation_shards import EXPLANATIONS_LEFT_OUT
+from seedproof.records.location import Location
+from seedproof.report.explanations.words import on_floor
+from seedproof.report.side_by_side import SideBySide
+from seedproof.report.text import as_text
+from seedproof.testing.errors import WithFields
+from support.explained import write_explained
+
+NB = "\N{NO-BREAK SPACE}"
+NAME = "explanation_jaccard_20"
+
+
+def test_text(three_methods, snapshot):
+    """What people read in a terminal."""
+    snapshot("measure.txt", f"{as_text(three_methods.view(show=['tokens']))}\n")
+
+
+def test_page(three_methods, snapshot, visible):
+    """What people read on the page."""
+    page = three_methods.to_html(show=["tokens"], command="seedproof measure runs")
+
+    snapshot("measure-page.txt", visible(page, three_methods.to_json()))
+
+
+def test_every_figure_has_a_row_with_its_floor(three_methods):
+    """Value, interval and what a second draw gives, in the unit of the card."""
+    lime = three_methods.view().reasons[2]
+    found = three_methods.explanations["lime"]
+    row = next(row for row in lime.rows if row.name == NAME)
+
+    value, noise = found.metrics[NAME], found.noise[NAME]
+    assert [row.name for row in lime.rows] == list(EXPLANATION_NAMES)
+    assert row.value == f"{100 * value.value:.1f}{NB}%"
+    assert row.interval == f"[{100 * value.low:.1f}, {100 * value.high:.1f}]"
+    assert row.floor.startswith(f"{100 * noise.value:.1f}{NB}% [")
+    assert (row.title, row.better, row.over) == (card(NAME).title, "lower", "runs × examples")
+
+
+@pytest.mark.parametrize(
+    ("report", "code"), [("three_methods", "no-noise"), ("hand_made", "noise-unknown")]
+)
+def test_a_floor_that_was_not_measured_is_not_made_up(request, report, code):
+    """Attention is known to have none; of a method of one's own it is unknown."""
+    found = request.getfixturevalue(report)
+    reasons = found.view().reasons[0]
+
+    assert on_floor(found.explanations[reasons.method]).code == code
+    assert not reasons.has_floor
+    assert not any(sign.isdigit() for row in reasons.rows for sign in row.floor)
+
+
+def test_the_top_words_are_a_key_figure(three_methods):
+    """In place of the probability's spread, by the first method."""
+    key = three_methods.view().key_figures[3]
+
+    value = three_methods.explanations["attention"].metrics[NAME].value
+    assert (key.name, key.value) == (NAME, f"{100 * value:.1f}")
+    assert key.meaning.fields["words"].code == "attended-words"
+    assert key.meaning.fields["pairs"].fields == {"n_pairs": 28}
+    assert "noise" not in key.meaning.fields
+    assert key.mark is None
+
+
+def test_the_floor_is_a_mark_of_the_key_figure(make_explained_store, drawn_texts):
+    """Where the first method was drawn twice."""
+    arm, tokens, labels = drawn_texts(0.8, methods=("lime",))
+    report = sp.measure(make_explained_store({"none": arm}, tokens=tokens, labels=labels))
+
+    key, found = report.view().key_figures[3], report.explanations["lime"]
+
+    noise, value = found.noise[NAME].value, found.metrics[NAME].value
+    assert key.mark == pytest.approx(key.bar[1] * noise / value)
+    assert key.meaning.fields["noise"].value == noise
+
+
+def test_the_text_fits_80_columns(three_methods):
+    """Figures by method, and with `tokens` the top words of each run."""
+    plain, with_tokens = str(three_methods), as_text(three_methods.view(show=["tokens"]))
+
+    assert max(map(len, with_tokens.splitlines())) <= 80
+    view = three_methods.view(show=["tokens"])
+    assert plain.count(NAME) == len(view.reasons) == 3
+    heat_maps = [one for reasons in view.reasons for one in reasons.heat_maps]
+    assert len(heat_maps) == 9
+    shown = [" ".join(map(str, (one.title, f"({one.example})."))) for one in heat_maps]
+    assert all(start in with_tokens for start in shown)
+    assert not [start for start in shown if start in plain]
+
+
+def test_long_tokens_do_not_break_the_text(make_explained_store, drawn_texts):
+    """A line that is too long is cut, and nothing can steer a terminal."""
+    arm, tokens, _ = drawn_texts(0.5, n_runs=3, n_examples=12)
+    odd = [["\x1b[2J" + 90 * "x" + word for word in words] for words in tokens]
+    report = sp.measure(make_explained_store({"none": arm}, tokens=odd))
+
+    text = as_text(report.view(show=["tokens"]))
+
+    assert max(map(len, text.splitlines())) <= 80
+    assert "\x1b" not in text
+
+
+def test_figures_of_explanations_are_found_by_method(three_methods):
+    """And a typo, or a figure asked of the wrong place, is answered with where it is."""
+    assert three_methods.explanations["lime"].metrics[NAME].value > 0
+    places = tuple(
+        f"report.explanations[{method!r}].metrics" for method in ("attention", "gradient", "lime")
+    )
+    with pytest.raises(UnknownNameError, check=WithFields(metric=NAME, places=places)):
+        _ = three_methods[NAME]
+
+
+def test_notebooks_get_the_figures_too(three_methods):
+    """The short form has a part for each method."""
+    short = three_methods._repr_html_()
+
+    assert all(reasons.title in short for reasons in three_methods.view().reasons)
+    assert short.count(NAME) == 3
+
+
+def test_arms_stand_side_by_side_with_their_reasons(make_explained_store, drawn_texts, tmp_path):
+    """Figures by method; a page shows tokens if its arm has some."""
+    arm, tokens, labels = drawn_texts(0.8)
+    plain = (drawn_texts(0.4, seed=2)[0][0], {})
+    store = make_explained_store({"none": arm, "plain": plain}, tokens=tokens, labels=labels)
+    reports = measure_arms(store)
+
+    text = str(reports)
+    reports.save(tmp_path, show=["tokens"])
+
+    assert NAME in text
+    assert max(map(len, text.splitlines())) <= 80
+    pages = {name: (tmp_path / name / "report.html").read_text() for name in ("none", "plain")}
+    assert ">w0<" in pages["none"]
+    assert 'id="reasons"' not in pages["plain"]
+    with pytest.raises(ColumnError, check=WithFields(column="words", known=("tokens",))):
+        reports.save(tmp_path, show=["words"])
+
+
+def test_tokens_without_explanations_are_refused_with_the_reason(tmp_path):
+    """None was logged; or they were left out, and then the note says why."""
+    with pytest.raises(ColumnError, check=WithFields(column="tokens", left_out=())):
+        sp.measure([[0, 1, 1], [0, 1, 0]]).view(show=["tokens"])
+
+    place = Location.of(tmp_path / "store")
+    scores = [np.ones((2, 1, 3), dtype=np.float32)] * 2
+    probs = np.full((2, 2, 2), 0.5, dtype=np.float32)
+    write_explained(place, [1, 2], scores, probs=probs)
+    write_explained(place, [1, 2], scores, probs=probs, arm="other")
+    next((tmp_path / "store" / "runs" / "none-1").rglob("explanations/**/*.parquet")).unlink()
+    found = sp.measure(place, arm="none", skip_damaged=True)
+    left_out = tuple(note for note in found.measurement.notes if note.code == EXPLANATIONS_LEFT_OUT)
+    assert left_out
+    with pytest.raises(ColumnError, check=WithFields(column="tokens", left_out=left_out)):
+        found.view(show=["tokens"])
+    reports = SideBySide({"none": found, "again": found})
+    with pytest.raises(ColumnError, check=WithFields(column="tokens", left_out=left_out)):
+        reports.save(tmp_path / "out", show=["tokens"])
+
+
+def test_arms_side_by_side_keep_the_floor(make_explained_store, drawn_texts, snapshot):
+    """Below each figure of a method that was drawn twice, and of no other."""
+    methods = ("attention", "lime")
+    none, tokens, _ = drawn_texts(0.8, methods=methods)
+    calm = drawn_texts(0.3, methods=methods, seed=2)[0]
+    reports = measure_arms(make_explained_store({"none": none, "calm": calm}, tokens=tokens))
+
+    text = str(reports)
+    snapshot("side-by-side.txt", f"{text}\n")
+
+    lines = text.splitlines()
+    starts = [i for i, line in enumerate(lines) if line.startswith(NAME)]
+    place = starts[1]  # attention, then LIME
+    floors = [
+        f"{100 * report.explanations['lime'].noise[NAME].value:.1f}" for report in reports.values()
+    ]
+    assert [word for word in lines[place + 2].split() if word[0].isdigit()] == floors
+    assert len(starts) == 2
+    # A line for the value, one for its interval, and below LIME's one for the floor.
+    figures = [i for i, line in enumerate(lines) if line.startswith("explanation_")]
+    assert [after - before for before, after in pairwise(figures[:7])] == [2] * 6
+    assert [after - before for before, after in pairwise(figures[7:])] == [3] * 6
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_saved_report_holds_figures_and_no_texts(hand_made, tmp_path):
+    """`summary.json` has the figures by method; tokens stay in the store."""
+    hand_made.save(tmp_path)
+
+    text = (tmp_path / "summary.json").read_text()
+    assert json.loads(text)["explanations"]["my-scores"]["metrics"][NAME]["value"] == (
+        pytest.approx(2 / 3)
+    )
+    assert "good" not in text
