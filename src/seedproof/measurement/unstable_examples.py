@@ -1,4 +1,4 @@
-"""The least stable examples: a short list with what every run said of them."""
+"""The least stable examples: a short list with the predictions of every run."""
 
 from collections.abc import Sequence
 
@@ -17,17 +17,14 @@ KEYS = ("flip_rate", "label_entropy", "probability_sd")
 
 
 def least_stable(table: pa.Table) -> pa.Table:
-    """The rows on which runs disagree most, then those whose probability moves most.
-
-    At most `N_KEPT` rows, the least stable first, ties by id.
-    """
+    """Return the `N_KEPT` rows on which runs disagree most, the least stable first, ties by id."""
     keys = [(name, "descending") for name in KEYS if name in table.column_names]
     order = pc.sort_indices(table, sort_keys=[*keys, ("example", "ascending")])
     return table.take(order[:N_KEPT])
 
 
 def least_stable_rows(keys: Sequence[FloatArray]) -> IntArray:
-    """Positions of the `N_KEPT` largest rows by several keys, in no order; ties by position."""
+    """Return the positions of the `N_KEPT` largest rows by several keys; ties by position."""
     rows = np.arange(len(keys[0]))
     certain: list[IntArray] = []
     n_missing = N_KEPT
@@ -43,9 +40,9 @@ def least_stable_rows(keys: Sequence[FloatArray]) -> IntArray:
 
 
 def with_votes(examples: pa.Table, batch: Batch) -> pa.Table:
-    """Rows of examples with the prediction of each run, and its probability where it is known.
+    """Add the prediction of each run, and its probability where it is known.
 
-    `predictions` are class indices, `probs` follow the gold class or, without a label, the
+    `predictions` are class indices. `probs` are of the gold class or, if there is none, of the
     consensus.
     """
     if batch.probs is not None or batch.top is not None:
@@ -54,6 +51,5 @@ def with_votes(examples: pa.Table, batch: Batch) -> pa.Table:
 
 
 def _lists(values: np.ndarray, kind: npt.DTypeLike) -> pa.Array:
-    """Rows of an array as Arrow lists of one length."""
     flat = to_arrow(values.ravel(), kind)
     return pa.FixedSizeListArray.from_arrays(flat, values.shape[1])

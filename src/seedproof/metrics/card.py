@@ -1,4 +1,4 @@
-"""Metric cards: what a figure means, as Markdown that the docs and the report show."""
+"""Metric cards: the meaning of each metric, as Markdown for the docs and the report."""
 
 import re
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ _HEAD = re.compile(
 
 @dataclass(frozen=True)
 class Card:
-    """What a figure means.
+    """The meaning of a metric.
 
     Args:
-        name: The metric's name in code and columns.
-        title: What people read.
-        unit: How it is written: a share in percent, a spread in percentage points, …
-        better: Which direction is better.
+        name: Name in code and columns.
+        title: Name in tables and headings.
+        unit: Unit of the value: a share in percent, a spread in percentage points, …
+        better: The direction that is better.
         summary: One sentence.
         text: The whole card, Markdown.
     """
@@ -39,17 +39,7 @@ class Card:
 
 @cache
 def card(name: str) -> Card:
-    """The card of a metric.
-
-    Args:
-        name: The metric's name.
-
-    Returns:
-        Its card.
-
-    Raises:
-        UnknownNameError: There is no such card.
-    """
+    """Return the card of a metric."""
     folder = files("seedproof.metrics") / "cards"
     known = sorted(entry.name.removesuffix(".md") for entry in folder.iterdir())
     if name not in known:

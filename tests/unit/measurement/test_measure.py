@@ -210,6 +210,6 @@ def test_least_stable_come_first_and_ties_by_id(tmp_path):
     predictions[0, 700] = 1
     result = measure_shards(ArrayShards(predictions), Location.of(tmp_path / "a.parquet"))
 
-    assert result.worst.column("example").to_pylist()[:4] == [3, 1999, 700, 0]
-    assert result.worst.num_rows == 500
-    assert result.worst.column("predictions").to_pylist()[2] == [1, 0, 0, 0]
+    assert result.unstable_examples.column("example").to_pylist()[:4] == [3, 1999, 700, 0]
+    assert result.unstable_examples.num_rows == 500
+    assert result.unstable_examples.column("predictions").to_pylist()[2] == [1, 0, 0, 0]

@@ -232,8 +232,8 @@ def test_the_examples_most_apart_come_with_the_scores_of_each_run(make):
 
     js = [SLOW_FIGURES["explanation_js"](one[:, 0].astype(np.float64)) for one in scores]
     order = np.argsort(js)[::-1]
-    assert found.worst.column("example").to_pylist() == [[10, 20, 30][i] for i in order]
-    top = found.worst.slice(0, 1).to_pylist()[0]
+    assert found.unstable_examples.column("example").to_pylist() == [[10, 20, 30][i] for i in order]
+    top = found.unstable_examples.slice(0, 1).to_pylist()[0]
     assert top["tokens"] == [f"w{i}" for i in range([5, 9, 4][order[0]])]
     assert top["scores"] == scores[order[0]][:, 0].tolist()
     assert top["explanation_js"] == pytest.approx(js[order[0]], rel=1e-9)
@@ -245,8 +245,8 @@ def test_the_list_of_examples_is_short(make):
     found = measured(make(range(120), scores))
 
     js = np.array([SLOW_FIGURES["explanation_js"](one[:, 0].astype(np.float64)) for one in scores])
-    assert found.worst.num_rows == 50
-    assert found.worst.column("example").to_pylist() == np.argsort(-js)[:50].tolist()
+    assert found.unstable_examples.num_rows == 50
+    assert found.unstable_examples.column("example").to_pylist() == np.argsort(-js)[:50].tolist()
 
 
 def steady(n_tokens, *, spread):
@@ -306,7 +306,7 @@ def test_a_summary_gives_the_same_figures_back(make):
     again = ExplanationMeasurement.from_summary("lime", plain)
 
     assert json.dumps(again.summary()) == json.dumps(found.summary())
-    assert again.telling.num_rows == again.worst.num_rows == 0
+    assert again.telling.num_rows == again.unstable_examples.num_rows == 0
 
 
 # ------------------------------------------------------------------------------------- the pass
@@ -324,7 +324,7 @@ def test_shards_and_workers_do_not_show(make, monkeypatch):
     there = measured(store, engine=ProcessEngine(workers=2))
 
     assert there.summary() == here.summary()
-    assert there.worst.equals(here.worst)
+    assert there.unstable_examples.equals(here.unstable_examples)
     assert seen == [(i, 5) for i in range(1, 6)]
     for name in here.metrics:
         assert here.metrics[name].value == pytest.approx(slow_means(scores, name), rel=1e-9)
