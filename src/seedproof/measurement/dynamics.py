@@ -136,24 +136,14 @@ def measure_dynamics(
 
 @dataclass(frozen=True, eq=False)
 class Traces:
-    """Dynamics of the traced runs, on the examples that all of them recorded.
+    """Dynamics of the traced runs, on the examples that all of them recorded."""
 
-    Args:
-        traced: Positions of the traced runs among all runs, ascending.
-        ids: Ids of the examples.
-        entropies: Label entropy within each traced run, axes (traced, examples): LE_s.
-        coordinates: Coordinates of dataset cartography, means over traced runs; NaN where a run
-            has no gold label or no probabilities.
-        n_steps: Smallest and largest number of recorded steps of an example.
-        notes: Runs that are left out, and labels that contradict those of the predictions.
-    """
-
-    traced: IntArray
+    traced: IntArray  # positions of the traced runs among all runs, ascending
     ids: pa.Array
-    entropies: FloatArray
-    coordinates: Cartography
-    n_steps: tuple[int, int]
-    notes: tuple[Message, ...]
+    entropies: FloatArray  # label entropy within each traced run, axes (traced, examples): LE_s
+    coordinates: Cartography  # means over traced runs; NaN without gold labels or probabilities
+    n_steps: tuple[int, int]  # smallest and largest number of recorded steps of an example
+    notes: tuple[Message, ...]  # runs left out, and labels that contradict the predictions
 
     def mean_entropy(self, chosen: BoolArray | None = None) -> ExampleValues:
         """Return the mean over traced runs per example; entropies count 0 where not chosen."""

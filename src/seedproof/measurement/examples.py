@@ -26,20 +26,12 @@ PART = re.compile(r"part-\d{6,}\.parquet")
 
 @dataclass(frozen=True, eq=False)
 class ExampleRows:
-    """The examples of a shard.
-
-    Args:
-        ids: Ids of the examples.
-        labels: Gold class indices, -1 where unknown; None if no example has one.
-        extras: Further columns of the input.
-        columns: Columns of the metrics, one value per example.
-        classes: Names of the classes.
-    """
+    """The examples of a shard."""
 
     ids: pa.Array
-    labels: IntArray | None
-    extras: pa.Table | None
-    columns: Mapping[str, np.ndarray]
+    labels: IntArray | None  # gold class indices, -1 where unknown; None if no example has one
+    extras: pa.Table | None  # further columns of the input
+    columns: Mapping[str, np.ndarray]  # columns of the metrics, one value per example
     classes: tuple[str, ...]
 
     def take(self, places: IntArray) -> "ExampleRows":

@@ -32,20 +32,13 @@ class Batch:
     """Predictions of all runs for the same few examples.
 
     Quantities that several kernels need are computed once, on first use, and kept with the batch.
-
-    Args:
-        predictions: Predicted class index, axes (runs, examples).
-        n_classes: Number of classes, predicted here or not.
-        labels: Gold class index per example, `UNLABELED` where unknown; None without labels.
-        probs: Probabilities, axes (runs, examples, classes); None for predictions alone.
-        top: The most probable classes with their probabilities, where no others are known.
     """
 
-    predictions: IntArray
-    n_classes: int
-    labels: IntArray | None = None
-    probs: FloatArray | None = None
-    top: TopProbs | None = None
+    predictions: IntArray  # predicted class index, axes (runs, examples)
+    n_classes: int  # number of classes, predicted here or not
+    labels: IntArray | None = None  # gold class index per example, or `UNLABELED`
+    probs: FloatArray | None = None  # axes (runs, examples, classes)
+    top: TopProbs | None = None  # the most probable classes, where no others are known
 
     @classmethod
     def from_probs(cls, probs: FloatArray, labels: IntArray | None = None) -> "Batch":

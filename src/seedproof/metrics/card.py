@@ -18,23 +18,14 @@ _HEAD = re.compile(
 
 @dataclass(frozen=True)
 class Card:
-    """The meaning of a metric.
+    """The meaning of a metric."""
 
-    Args:
-        name: Name in code and columns.
-        title: Name in tables and headings.
-        unit: Unit of the value: a share in percent, a spread in percentage points, …
-        better: The direction that is better.
-        summary: One sentence.
-        text: The whole card, Markdown.
-    """
-
-    name: str
-    title: str
-    unit: Unit
-    better: Better
-    summary: str
-    text: str
+    name: str  # name in code and columns
+    title: str  # name in tables and headings
+    unit: Unit  # unit of the value: a share in percent, a spread in percentage points, …
+    better: Better  # the direction that is better
+    summary: str  # one sentence
+    text: str  # the whole card, Markdown
 
 
 @cache

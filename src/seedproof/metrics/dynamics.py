@@ -29,17 +29,11 @@ def step_entropy(counts: IntArray, offsets: IntArray) -> FloatArray:
 
 
 class Cartography(NamedTuple):
-    """Coordinates of examples in dataset cartography (Swayamdipta et al., 2020).
+    """Coordinates of examples in dataset cartography (Swayamdipta et al., 2020)."""
 
-    Args:
-        confidence: Mean over steps of the gold label's probability.
-        variability: Its standard deviation over steps, divided by N as published.
-        correctness: Share of the steps at which the gold label was predicted.
-    """
-
-    confidence: FloatArray
-    variability: FloatArray
-    correctness: FloatArray
+    confidence: FloatArray  # mean over steps of the gold label's probability
+    variability: FloatArray  # its standard deviation over steps, divided by N as published
+    correctness: FloatArray  # share of the steps at which the gold label was predicted
 
 
 def correctness(

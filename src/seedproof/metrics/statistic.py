@@ -18,24 +18,15 @@ class ExampleValues:
 
     Counts stay integers, so that their totals do not depend on the order of examples; dividing by
     the denominators gives the quantity.
-
-    Args:
-        whole: From all runs, axes (examples).
-        without: From all runs but run r, axes (runs, examples); None where too few runs are left.
-        whole_denominator: Denominator of `whole`.
-        without_denominator: Denominator of `without`.
-        places: Positions of these examples in their batch, ascending; None if they are all of it.
-        n_zeros: Number of further examples, whose quantity is 0 with and without any run.
-        by_run: Sum over examples of each run's own value, where the quantity is a mean over runs.
     """
 
-    whole: IntArray | FloatArray
-    without: IntArray | FloatArray | None
+    whole: IntArray | FloatArray  # from all runs, axes (examples)
+    without: IntArray | FloatArray | None  # without run r, axes (runs, examples); None if too few
     whole_denominator: int = 1
     without_denominator: int = 1
-    places: IntArray | None = None
-    n_zeros: int = 0
-    by_run: IntArray | FloatArray | None = None
+    places: IntArray | None = None  # ascending positions in the batch; None if all of it
+    n_zeros: int = 0  # number of further examples, whose quantity is 0 with and without any run
+    by_run: IntArray | FloatArray | None = None  # of means over runs: sums over examples
 
     @property
     def values(self) -> FloatArray:
@@ -149,31 +140,18 @@ Scale: TypeAlias = Literal["log", "logit"]
 
 @dataclass(frozen=True, eq=False)
 class MeanOverExamples:
-    """A mean over examples of a quantity that depends on all runs.
-
-    Args:
-        value: The mean.
-        n_examples: Number of examples.
-        without: The mean with run r left out, axes (runs); None where that is undefined.
-        example_variance: Variance of the mean from drawing examples.
-        interaction_variance: Part of it that the variance over runs counts as well.
-        scale: Scale on which the interval is symmetric.
-        largest: The largest value one example can have; None if there is no such bound.
-        bias_left: Expected bias of the value because of few runs: truth less value.
-        error: Largest error of the value, on either side, because of what was not kept.
-        is_count: True if the quantity is a count, so that half an example is next to none.
-    """
+    """A mean over examples of a quantity that depends on all runs."""
 
     value: float
     n_examples: int
-    without: FloatArray | None
-    example_variance: float
-    interaction_variance: float
-    scale: Scale = "log"
-    largest: float | None = None
-    bias_left: float = 0.0
-    error: float = 0.0
-    is_count: bool = False
+    without: FloatArray | None  # mean without run r, axes (runs); None if undefined
+    example_variance: float  # variance of the mean from drawing examples
+    interaction_variance: float  # part of it that the variance over runs counts as well
+    scale: Scale = "log"  # scale on which the interval is symmetric
+    largest: float | None = None  # the largest value one example can have, if bounded
+    bias_left: float = 0.0  # expected bias of the value because of few runs: truth less value
+    error: float = 0.0  # largest error of the value, on either side, because of what was not kept
+    is_count: bool = False  # a count, so that half an example is next to none
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,17 +188,11 @@ class ExcessSpread:
 
 @dataclass(frozen=True, eq=False)
 class MeanOverPairs:
-    """The mean over pairs of runs of a symmetric matrix with zero diagonal.
+    """The mean over pairs of runs of a symmetric matrix with zero diagonal."""
 
-    Args:
-        matrix: Axes (runs, runs).
-        floor: Least value of the mean without a run, so that its logarithm exists.
-        largest: The largest value a pair can have.
-    """
-
-    matrix: FloatArray
-    floor: float
-    largest: float = np.inf
+    matrix: FloatArray  # axes (runs, runs)
+    floor: float  # least value of the mean without a run, so that its logarithm exists
+    largest: float = np.inf  # the largest value a pair can have
 
 
 @dataclass(frozen=True)

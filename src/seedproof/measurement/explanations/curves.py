@@ -14,19 +14,12 @@ MAX_CURVES = 20
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Means of each figure in ten bins of the mean predicted probability of a class over runs.
+    """Means of each figure in ten bins of the mean predicted probability of a class over runs."""
 
-    Args:
-        classes: The classes with a curve: the second of two, all of more than two.
-        counts: Examples in each bin, axes (classes, bins).
-        means: Mean of each figure, axes (classes, bins); NaN in a bin without an example.
-        errors: Standard errors of these means over examples; NaN where a bin has one example.
-    """
-
-    classes: tuple[str, ...]
-    counts: IntArray
-    means: Mapping[str, FloatArray]
-    errors: Mapping[str, FloatArray]
+    classes: tuple[str, ...]  # the classes with a curve: the second of two, all of more than two
+    counts: IntArray  # examples in each bin, axes (classes, bins)
+    means: Mapping[str, FloatArray]  # axes (classes, bins); NaN in a bin without an example
+    errors: Mapping[str, FloatArray]  # standard errors of the means; NaN for one example
 
 
 class CurveSums:

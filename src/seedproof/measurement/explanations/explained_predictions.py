@@ -18,18 +18,11 @@ UNKNOWN = -1
 
 @dataclass(frozen=True, eq=False)
 class Predicted:
-    """Predictions of the runs for some examples.
+    """Predictions of the runs for some examples."""
 
-    Args:
-        classes: Predicted class of each run, axes (runs, examples); -1 without a prediction.
-        confidences: Its probability, axes (runs, examples); None where only classes are known.
-        means: Mean probability over runs of each class with a curve, axes (classes, examples); NaN
-            without a prediction; None where only classes are known.
-    """
-
-    classes: IntArray
-    confidences: FloatArray | None = None
-    means: FloatArray | None = None
+    classes: IntArray  # predicted class of each run, axes (runs, examples); -1 without a prediction
+    confidences: FloatArray | None = None  # its probability; None where only classes are known
+    means: FloatArray | None = None  # over runs, axes (classes with a curve, examples)
 
     @property
     def is_known(self) -> BoolArray:

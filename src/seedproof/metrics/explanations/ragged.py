@@ -17,16 +17,11 @@ class RaggedScores:
     """Explanations of the same examples by all runs, one after the other.
 
     An example's draws are adjacent: all its tokens in the first draw, then in the second.
-
-    Args:
-        scores: Axes (runs, tokens of all examples and draws).
-        lengths: Number of tokens per example.
-        n_draws: Number of explanations per example; one if omitted.
     """
 
-    scores: FloatArray
-    lengths: IntArray
-    n_draws: IntArray | None = None
+    scores: FloatArray  # axes (runs, tokens of all examples and draws)
+    lengths: IntArray  # number of tokens per example
+    n_draws: IntArray | None = None  # number of explanations per example; one if omitted
 
     @property
     def n_runs(self) -> int:
