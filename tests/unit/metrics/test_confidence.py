@@ -39,28 +39,29 @@ def value_of(probs, labels=None):
 
 
 def test_probability_sd_by_hand():
-    """0.6 and 0.8 lie 0.1 from their mean: √((0.01 + 0.01)/1) = 0.1414."""
+    """0.6 and 0.8 deviate by 0.1 from their mean: √((0.01 + 0.01)/1) = 0.1414.
+
+    Certain runs that contradict each other have the largest, √(1/2) = 0.71; more runs have less.
+    """
     assert value_of(binary([[0.6], [0.8]])) == pytest.approx(math.sqrt(0.02), rel=1e-14)
+    assert value_of(binary([[0.0], [1.0]])) == pytest.approx(math.sqrt(0.5), rel=1e-15)
+    assert value_of(binary([[0.0], [1.0], [0.0], [1.0]])) < math.sqrt(0.5)
 
 
-def test_gold_class_is_followed_where_it_is_known():
-    """Runs agree on class 0 at 0.5 but not on the gold class 2: 0.1, 0.3 → √0.02."""
-    probs = np.array([[[0.5, 0.4, 0.1]], [[0.5, 0.2, 0.3]]])
+def test_gold_class_is_followed_or_else_the_consensus():
+    """Two of three runs predict class 1, whose probabilities are 0.6, 0.9, 0.3: sd 0.3.
 
-    assert value_of(probs, np.array([2])) == pytest.approx(math.sqrt(0.02), rel=1e-14)
-
-
-def test_consensus_is_followed_without_a_label():
-    """Two of three runs predict class 1, whose probabilities are 0.6, 0.9, 0.3: sd 0.3."""
+    The gold class 2 has 0.1, 0.0, 0.3: sd √(7/300).
+    """
     probs = np.array([[[0.3, 0.6, 0.1]], [[0.1, 0.9, 0.0]], [[0.4, 0.3, 0.3]]])
 
     assert value_of(probs) == pytest.approx(0.3, rel=1e-14)
     assert value_of(probs, np.array([UNLABELED])) == value_of(probs)
-    assert value_of(probs, np.array([0])) != value_of(probs)
+    assert value_of(probs, np.array([2])) == pytest.approx(math.sqrt(7 / 300), rel=1e-14)
 
 
-def test_columns_hold_mean_and_sd_of_each_example():
-    """The map of the papers: μ and σ over runs of the gold class's probability."""
+def test_columns_are_mean_and_sd_per_example():
+    """μ and σ over runs of the gold class's probability."""
     probs = binary([[0.6, 0.1], [0.8, 0.1]])
 
     columns = Confidence(len(probs), probs.shape[2]).update(
@@ -86,20 +87,15 @@ def test_probability_sd_equals_that_of_scipy(shape, dtype):
     assert value_of(probs, labels) == pytest.approx(expected.mean(), rel=1e-13)
 
 
-def test_two_certain_runs_that_contradict_each_other_have_the_largest_spread():
-    """0 and 1: √(1/2) = 0.71, the bound; more runs stay below."""
-    assert value_of(binary([[0.0], [1.0]])) == pytest.approx(math.sqrt(0.5), rel=1e-15)
-    assert value_of(binary([[0.0], [1.0], [0.0], [1.0]])) < math.sqrt(0.5)
-
-
 def test_leaving_out_the_only_deviating_run_leaves_no_spread():
-    """Deleting the odd run leaves equal values: exactly 0, not the root of a rounding error."""
+    """Exactly 0, not the root of a rounding error; of two runs none can be left out."""
     followed = np.array([[0.1], [0.1], [0.1], [0.9]])
 
     without = probability_sd(followed).without
 
     assert without[3, 0] == 0.0
     np.testing.assert_allclose(without[:3, 0], np.std([0.1, 0.1, 0.9], ddof=1), rtol=1e-14)
+    assert probability_sd(np.array([[0.2], [0.4]])).without is None
 
 
 def test_leaving_out_an_outlier_keeps_the_digits_of_the_rest():
@@ -110,11 +106,6 @@ def test_leaving_out_an_outlier_keeps_the_digits_of_the_rest():
 
     expected = np.std([0.1, 0.10001, 0.10003], ddof=1)
     assert without[3, 0] == pytest.approx(expected, rel=1e-10)
-
-
-def test_of_two_runs_none_can_be_left_out():
-    """One value has no spread."""
-    assert probability_sd(np.array([[0.2], [0.4]])).without is None
 
 
 def test_curve_of_two_classes_follows_the_second_one():
@@ -182,20 +173,17 @@ def test_map_counts_examples_by_agreement_spread_and_mean():
     assert counts[2, int(math.sqrt(0.12) / math.sqrt(0.5) * 40), 29:31].sum() == 1
 
 
-def test_map_distinguishes_some_differ_from_split():
-    """Four against one of five runs has the entropy 0.500: some differ, but not split."""
-    positive = [[0.8], [0.8], [0.8], [0.8], [0.3]]
-
+@pytest.mark.parametrize(
+    ("positive", "expected"),
+    [([[0.8], [0.8], [0.8], [0.8], [0.3]], [0, 1, 0]), ([[0.0], [1.0]], [0, 0, 1])],
+    ids=["4-against-1", "largest-spread"],
+)
+def test_map_distinguishes_some_differ_from_split(positive, expected):
+    """4 v 1 has the entropy 0.500: not split. The largest spread is in the last row."""
     counts = confidence_of(binary(positive)).detail()["confidence_map"]
 
-    assert counts.sum(axis=(1, 2)).tolist() == [0, 1, 0]
-
-
-def test_largest_spread_is_on_the_map():
-    """Certain runs that contradict each other fall into the last row, not beyond."""
-    counts = confidence_of(binary([[0.0], [1.0]])).detail()["confidence_map"]
-
-    assert counts[2, MAP_ROWS - 1].sum() == 1
+    assert counts.sum(axis=(1, 2)).tolist() == expected
+    assert counts[2, MAP_ROWS - 1].sum() == expected[2]
 
 
 def test_predictions_alone_are_refused():
