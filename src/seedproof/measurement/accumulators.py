@@ -6,14 +6,14 @@ from functools import cache
 import numpy as np
 import pyarrow as pa
 
-from seedproof.measurement.examples import ExampleRows
-from seedproof.measurement.selection import chosen_families
-from seedproof.measurement.unstable_examples import (
+from seedproof.measurement.examples import (
     KEYS,
+    ExampleRows,
     least_stable,
     least_stable_rows,
     with_votes,
 )
+from seedproof.measurement.selection import chosen_families
 from seedproof.metrics import Accumulator, Batch
 from seedproof.metrics.accumulator import Detail, Need
 from seedproof.metrics.batch import batch_rows

@@ -8,10 +8,9 @@ import pyarrow as pa
 
 from seedproof.errors import SchemaVersionError, UnreadableError
 from seedproof.measurement.dynamics import DynamicsMeasurement
-from seedproof.measurement.examples import StoredExamples, example_files
+from seedproof.measurement.examples import StoredExamples, example_files, least_stable
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.result import FORMAT, Measurement
-from seedproof.measurement.unstable_examples import least_stable
 from seedproof.messages import recorded
 from seedproof.records.location import Location
 from seedproof.stats.intervals import Estimate

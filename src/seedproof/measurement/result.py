@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from seedproof.measurement.dynamics import DynamicsMeasurement
 from seedproof.measurement.examples import ExampleTable
-from seedproof.measurement.explanations.result import ExplanationMeasurement
+from seedproof.measurement.explanations.result import ExplanationMeasurement, without_nan
 from seedproof.messages import Message
 from seedproof.metrics.accumulator import Detail
 from seedproof.stats.intervals import Estimate
@@ -136,7 +136,9 @@ class Measurement:
             "runs": list(self.runs),
             "classes": list(self.classes),
             "metrics": {name: asdict(value) for name, value in self.metrics.items()},
-            "detail": {name: _plain(values.tolist()) for name, values in self._detail().items()},
+            "detail": {
+                name: without_nan(values.tolist()) for name, values in self._detail().items()
+            },
             "explanations": {
                 method: measured.summary() for method, measured in self.explanations.items()
             },
@@ -148,10 +150,3 @@ class Measurement:
     def to_json(self) -> str:
         """Return the content of `summary.json`."""
         return json.dumps(self.summary(), ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _plain(values: Any) -> Any:  # noqa: ANN401 - nested lists of any depth
-    """Replace NaN, which JSON does not have, by None."""
-    if isinstance(values, list):
-        return [_plain(value) for value in values]
-    return None if isinstance(values, float) and np.isnan(values) else values

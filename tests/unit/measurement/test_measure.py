@@ -175,14 +175,6 @@ def test_size_of_batches_does_not_depend_on_the_shard(probs, monkeypatch):
     assert sizes == [100, 100, 100, 100]
 
 
-def test_metrics_without_labels_are_measured(probs, tmp_path):
-    """Flips, entropy, divergence and the spread of the consensus class."""
-    result = measure_shards(ArrayShards(probs), Location.of(tmp_path / "a.parquet"))
-
-    assert {"flip_rate", "label_entropy", "probability_sd", "predictive_kl"} <= set(result.metrics)
-    assert not {"accuracy", "ece", "nll"} & set(result.metrics)
-
-
 @pytest.mark.usefixtures("small_groups")
 def test_task_measures_one_shard(probs):
     """It returns one row for each example of the shard."""

@@ -5,9 +5,8 @@ import pytest
 from scipy.spatial.distance import pdist
 
 from seedproof.metrics.batch import Batch
-from seedproof.metrics.flips import Flips, flip_rate, net_flips
+from seedproof.metrics.flips import Flips, flip_rate
 from seedproof.stats.intervals import estimate
-from support import oracles
 
 # Three runs, four examples, three classes; see the tests for what follows from it.
 SMALL = np.array([[0, 1, 2, 0], [0, 1, 1, 0], [0, 2, 1, 0]])
@@ -190,23 +189,6 @@ def test_net_flips_are_zero_where_flips_cancel():
 
     assert values["net_flip_rate"] == 0
     assert values["flip_rate"] == pytest.approx(2 / 3)
-
-
-def test_net_flips_is_a_symmetric_matrix_with_zero_diagonal():
-    """It is a distance between runs."""
-    matrix = net_flips(np.array([[2, 1, 1], [2, 2, 0], [0, 0, 4]]))
-
-    assert matrix.tolist() == [[0, 0.25, 0.75], [0.25, 0, 1], [0.75, 1, 0]]
-
-
-@pytest.mark.parametrize("baseline", range(6))
-def test_ambiguity_does_not_depend_on_the_baseline(baseline):
-    """If some run differs from one run, some run differs from any."""
-    predictions = random_predictions(11)
-
-    expected = oracles.slow_ambiguity(predictions, baseline=baseline)
-
-    assert values_of(predictions, 4)["ambiguity"] == expected
 
 
 def test_flip_rate_without_a_run_needs_three_runs():

@@ -52,56 +52,6 @@ def test_mean_over_examples_by_hand():
     assert sums_of(VALUES).mean_over_examples(scale="logit").scale == "logit"
 
 
-def test_batches_add_up_to_the_whole():
-    """Counts exactly, the rest up to rounding."""
-    whole = sums_of(VALUES)
-
-    parts = sums_of(part_of(VALUES, slice(0, 1)), part_of(VALUES, slice(1, 4)))
-
-    assert (parts.n_examples, parts.total) == (whole.n_examples, whole.total)
-    assert parts.without.tolist() == whole.without.tolist()
-    assert parts.squares == pytest.approx(whole.squares, rel=1e-15)
-    assert parts.interaction == pytest.approx(whole.interaction, rel=1e-15)
-
-
-def test_merged_parts_are_the_whole():
-    """Merging totals is the same as adding the examples."""
-    merged = sums_of(part_of(VALUES, slice(0, 2))) + sums_of(part_of(VALUES, slice(2, 4)))
-
-    assert merged.mean == sums_of(VALUES).mean
-    assert merged.without.tolist() == sums_of(VALUES).without.tolist()
-
-
-@pytest.mark.parametrize("empty_first", [True, False])
-def test_empty_part_changes_nothing(empty_first):
-    """Merged from either side."""
-    first, second = ExampleSums(), sums_of(VALUES)
-    if not empty_first:
-        first, second = second, first
-
-    both = first + second
-
-    assert both.mean == sums_of(VALUES).mean
-    assert both.without.tolist() == sums_of(VALUES).without.tolist()
-
-
-def test_merging_does_not_change_the_other_part():
-    """Two merges of the same part add it twice."""
-    part, whole = sums_of(VALUES), ExampleSums()
-
-    whole = whole + part + part
-
-    assert whole.without.tolist() == [12, 8, 8]
-    assert part.without.tolist() == [6, 4, 4]
-
-
-def test_empty_batch_changes_nothing():
-    """Such as a batch without a labeled example."""
-    sums = sums_of(VALUES, part_of(VALUES, slice(0, 0)))
-
-    assert sums.mean_over_examples().value == sums_of(VALUES).mean_over_examples().value
-
-
 def test_counts_beyond_64_bits_stay_exact():
     """10^9 examples × 50² pairs × many studies never round: the total is a Python integer."""
     large = ExampleValues(np.array([2**61, 2**61 + 1]), None)

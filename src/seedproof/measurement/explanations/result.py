@@ -103,18 +103,19 @@ class ExplanationMeasurement:
         )
 
 
-def _plain_curves(curves: Curves) -> dict[str, Any]:
-    def plain(arrays: Mapping[str, FloatArray]) -> dict[str, list[list[float | None]]]:
-        return {
-            name: [[None if np.isnan(x) else float(x) for x in row] for row in values]
-            for name, values in arrays.items()
-        }
+def without_nan(values: Any) -> Any:  # noqa: ANN401 - nested lists of any depth
+    """Replace NaN, which JSON does not have, by None."""
+    if isinstance(values, list):
+        return [without_nan(value) for value in values]
+    return None if isinstance(values, float) and np.isnan(values) else values
 
+
+def _plain_curves(curves: Curves) -> dict[str, Any]:
     return {
         "classes": list(curves.classes),
         "counts": curves.counts.tolist(),
-        "means": plain(curves.means),
-        "errors": plain(curves.errors),
+        "means": {name: without_nan(means.tolist()) for name, means in curves.means.items()},
+        "errors": {name: without_nan(errors.tolist()) for name, errors in curves.errors.items()},
     }
 
 
