@@ -110,28 +110,6 @@ def test_noise_is_between_draws_of_one_run():
         np.testing.assert_allclose(noise[name].without[0], left, **CLOSE)
 
 
-def test_runs_are_compared_by_their_first_draw():
-    """Further draws are used for the noise alone."""
-    rng = np.random.default_rng(4)
-    draws = np.exp(rng.normal(size=(3, 2, 6)))
-    once = RaggedScores(draws[:, 0], np.array([6]))
-    twice = RaggedScores(draws.reshape(3, -1), np.array([6]), np.array([2]))
-
-    figures, expected = explanation_values(twice), explanation_values(once)
-
-    for name in EXPLANATION_NAMES:
-        assert figures[name].values == expected[name].values
-
-
-def test_noise_is_unknown_if_nothing_was_explained_twice():
-    """It is None, not 0."""
-    family = Explanations(2)
-    family.update(RaggedScores(np.ones((2, 4)), np.array([4]), np.array([1])))
-
-    assert family.noise() is None
-    assert family.n_repeated == 0
-
-
 def test_noise_of_a_deterministic_explainer_is_zero():
     """Both draws are equal."""
     scores = np.tile(np.array([[3.0, 1.0, 2.0], [1.0, 2.0, 3.0]]), 2)
@@ -156,24 +134,6 @@ def test_size_of_blocks_does_not_change_figures(monkeypatch):
 
     for name in EXPLANATION_NAMES:
         np.testing.assert_allclose(in_pieces[name].values, whole[name].values, **CLOSE)
-
-
-def test_merged_parts_are_the_whole():
-    """Parts may come from other processes."""
-    rng = np.random.default_rng(6)
-    examples = [random_example(rng, 3) for _ in range(20)]
-    whole, part, other = Explanations(3), Explanations(3), Explanations(3)
-    whole.update(joined(examples))
-    part.update(joined(examples[:7]))
-    other.update(joined(examples[7:]))
-
-    part.merge(pickle.loads(pickle.dumps(other)))  # noqa: S301 - our own bytes
-
-    assert part.n_examples == 20
-    for name, expected in whole.result().items():
-        merged = part.result()[name]
-        assert merged.value == pytest.approx(expected.value, rel=1e-12)
-        np.testing.assert_allclose(merged.without, expected.without, rtol=1e-12)
 
 
 def test_size_does_not_grow_with_the_examples():
