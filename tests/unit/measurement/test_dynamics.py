@@ -55,19 +55,24 @@ def test_traced_runs_are_measured(study):
     """The figure has an interval over runs × examples, and each example its coordinates."""
     report = study(log, 8).measure()
 
-    found = report.dynamics
-    assert tuple(found.metrics) == DYNAMICS_NAMES
-    assert (found.n_runs, len(found.runs), found.n_examples, found.n_steps) == (8, 8, N, (20, 20))
-    assert all(found.metrics[name].over == "runs × examples" for name in DYNAMICS_NAMES)
-    assert found.notes == ()
+    dynamics = report.dynamics
+    assert tuple(dynamics.metrics) == DYNAMICS_NAMES
+    assert (dynamics.n_runs, len(dynamics.runs), dynamics.n_examples, dynamics.n_steps) == (
+        8,
+        8,
+        N,
+        (20, 20),
+    )
+    assert all(dynamics.metrics[name].over == "runs × examples" for name in DYNAMICS_NAMES)
+    assert dynamics.notes == ()
     assert report.measurement.notes == ()
-    within = found.examples.column("single_run_entropy").to_numpy()
-    assert within.mean() == pytest.approx(found.metrics["single_run_entropy"].value)
-    right = found.examples.column("correctness").to_numpy()
+    within = dynamics.examples.column("single_run_entropy").to_numpy()
+    assert within.mean() == pytest.approx(dynamics.metrics["single_run_entropy"].value)
+    right = dynamics.examples.column("correctness").to_numpy()
     assert right[within == 0] == pytest.approx(np.round(right[within == 0]))
-    both = [found.examples.column(name).to_numpy() for name in ("confidence", "variability")]
+    both = [dynamics.examples.column(name).to_numpy() for name in ("confidence", "variability")]
     cells = np.histogram2d(*both, bins=20, range=[(0, 1), (0, 0.5)])[0]
-    assert found.cartography.tolist() == cells.tolist()
+    assert dynamics.cartography.tolist() == cells.tolist()
 
 
 def test_labels_that_contradict_each_other_give_a_note(study):
@@ -87,11 +92,11 @@ def test_predictions_without_labels_give_no_note(study):
 
 def test_some_traced_runs_are_enough(study):
     """One of four was traced: the interval is over examples alone."""
-    found = study(lambda run: log(run, is_traced=run.name == "2"), 4).measure().dynamics
+    dynamics = study(lambda run: log(run, is_traced=run.name == "2"), 4).measure().dynamics
 
-    assert found.runs == ("2",)
-    assert found.n_runs == 4
-    assert found.metrics["single_run_entropy"].over == "examples"
+    assert dynamics.runs == ("2",)
+    assert dynamics.n_runs == 4
+    assert dynamics.metrics["single_run_entropy"].over == "examples"
 
 
 def test_report_without_dynamics_does_not_mention_them(study):
@@ -116,13 +121,13 @@ def test_dynamics_of_another_split_give_a_note(study):
 
 def test_dynamics_of_some_examples_give_a_note(study):
     """Examples that every traced run recorded are measured."""
-    found = study(lambda run: log(run, ids=IDS[10:50])).measure().dynamics
+    dynamics = study(lambda run: log(run, ids=IDS[10:50])).measure().dynamics
 
-    assert found.n_examples == 40
-    (note,) = found.notes
+    assert dynamics.n_examples == 40
+    (note,) = dynamics.notes
     assert note.code == "traced-on-fewer-examples"
     assert note.fields == {"n_traced": 40, "n_examples": 60}
-    assert found.examples.column("example").to_pylist() == [str(i) for i in range(10, 50)]
+    assert dynamics.examples.column("example").to_pylist() == [str(i) for i in range(10, 50)]
 
 
 def test_integer_ids_match_text_ids(study):
@@ -214,12 +219,12 @@ def test_damaged_dynamics_are_refused_or_left_out(study):
 
     with pytest.raises(DamagedStoreError):
         sp.measure(made.store)
-    found = sp.measure(made.store, skip_damaged=True).dynamics
+    dynamics = sp.measure(made.store, skip_damaged=True).dynamics
 
-    assert len(found.runs) == 3
-    (note,) = found.notes
+    assert len(dynamics.runs) == 3
+    (note,) = dynamics.notes
     assert note.code == "dynamics-left-out"
-    assert {note.fields["run"]} == {"0", "1", "2", "3"} - set(found.runs)
+    assert {note.fields["run"]} == {"0", "1", "2", "3"} - set(dynamics.runs)
     assert isinstance(note.fields["why"], DamagedStoreError)
     assert str(made.store) not in str(note)
 
@@ -274,11 +279,11 @@ def test_damaged_shard_of_predictions_is_left_out_of_dynamics(tmp_path):
 
     with pytest.raises(DamagedStoreError):
         sp.measure(study.store)
-    found = sp.measure(study.store, skip_damaged=True).dynamics
+    dynamics = sp.measure(study.store, skip_damaged=True).dynamics
 
-    assert 0 < found.n_examples == N - n_lost < N
-    assert found.notes[0].code == "traced-on-fewer-examples"
-    assert found.notes[0].fields == {"n_traced": found.n_examples, "n_examples": N}
+    assert 0 < dynamics.n_examples == N - n_lost < N
+    assert dynamics.notes[0].code == "traced-on-fewer-examples"
+    assert dynamics.notes[0].fields == {"n_traced": dynamics.n_examples, "n_examples": N}
 
 
 def test_shard_with_damaged_probabilities_is_left_out_of_dynamics(tmp_path):

@@ -32,10 +32,10 @@ def study(tmp_path):
 
 def test_explanations_of_another_split_give_a_note(study):
     """They do not belong to these predictions."""
-    found = study(lambda run: log(run, split="dev")).measure().measurement
+    measured = study(lambda run: log(run, split="dev")).measure().measurement
 
-    assert found.explanations == {}
-    (note,) = found.notes
+    assert measured.explanations == {}
+    (note,) = measured.notes
     assert (note.code, note.fields["method"]) == ("explanations-left-out", "lime")
     why = note.fields["why"]
     assert (why.code, why.fields["splits"], why.fields["split"]) == (
@@ -53,23 +53,23 @@ def test_explanations_of_the_measured_split_give_no_note(study):
         scores = [np.ones(len(words)) for words in TOKENS]
         run.log_explanations("dev", "lime", ids=[1, 2], tokens=TOKENS, scores=scores)
 
-    found = study(train).measure().measurement
+    measured = study(train).measure().measurement
 
-    assert list(found.explanations) == ["lime"]
-    assert found.notes == ()
+    assert list(measured.explanations) == ["lime"]
+    assert measured.notes == ()
 
 
 def test_second_draw_in_some_runs_only_leaves_out_the_noise(study, tmp_path):
     """First draws are measured, as if there were no others; a note names runs with fewer draws."""
     made = study(lambda run: log(run, split="test", draws=2 if run.name == "1" else 1), 4)
-    found = made.measure().measurement.explanations["lime"]
+    measured = made.measure().measurement.explanations["lime"]
 
     other = sp.Study("other", lambda run: log(run, split="test"), seeds=4, store=tmp_path / "other")
     other.run("serial", progress=False)
     expected = other.measure().measurement.explanations["lime"]
-    assert found.metrics == expected.metrics
-    assert (found.noise, found.n_repeated) == (None, 0)
-    (note,) = found.notes
+    assert measured.metrics == expected.metrics
+    assert (measured.noise, measured.n_repeated) == (None, 0)
+    (note,) = measured.notes
     assert (note.code, note.fields["runs"]) == ("fewer-draws", ("0", "2", "3"))
 
 

@@ -67,10 +67,10 @@ def slow_means(scores, name):
 def test_figures_are_means_over_examples(make):
     """Each equals the mean of its loop, for any lengths."""
     scores = make_scores([3, 8, 8, 1, 12, 30])
-    found = measured(make(range(6), scores))
+    result = measured(make(range(6), scores))
 
-    assert (found.n_runs, found.n_examples, found.notes) == (N_RUNS, 6, ())
-    for name, value in found.metrics.items():
+    assert (result.n_runs, result.n_examples, result.notes) == (N_RUNS, 6, ())
+    for name, value in result.metrics.items():
         assert value.value == pytest.approx(slow_means(scores, name), rel=1e-9)
         assert value.low < value.value < value.high
         assert value.over == "runs × examples"
@@ -88,10 +88,10 @@ def test_interval_of_tau_is_made_on_the_scale_of_a_share():
     family = Explanations(5)
     family.update(RaggedScores(data.reshape(5, -1), np.full(30, 9)))
 
-    found = estimate_figure("explanation_tau", family.result()["explanation_tau"])
+    result = estimate_figure("explanation_tau", family.result()["explanation_tau"])
 
     low, high = slow_two_way_interval(half, data, scale="logit")
-    assert (found.low, found.high) == pytest.approx((2 * low - 1, 2 * high - 1), rel=1e-8)
+    assert (result.low, result.high) == pytest.approx((2 * low - 1, 2 * high - 1), rel=1e-8)
 
 
 def test_negative_tau_has_an_interval():
@@ -106,10 +106,10 @@ def test_negative_tau_has_an_interval():
         largest=1.0,
     )
 
-    found = estimate_figure("explanation_tau", statistic)
+    result = estimate_figure("explanation_tau", statistic)
 
-    assert found.value == -0.2
-    assert -1 < found.low < -0.2 < found.high < 1
+    assert result.value == -0.2
+    assert -1 < result.low < -0.2 < result.high < 1
 
 
 # ------------------------------------------------------------------------------------- noise
@@ -118,34 +118,34 @@ def test_negative_tau_has_an_interval():
 def test_every_figure_has_its_noise(make):
     """Draws of one run differ less than runs, and their figures equal the loop."""
     scores = make_scores([5, 9, 9, 14], n_draws=3)
-    found = measured(make(range(4), scores))
+    result = measured(make(range(4), scores))
 
-    assert found.n_repeated == 4
-    assert found.noise.keys() == found.metrics.keys()
-    for name, value in found.noise.items():
+    assert result.n_repeated == 4
+    assert result.noise.keys() == result.metrics.keys()
+    for name, value in result.noise.items():
         expected = np.mean([slow_noise(draws.astype(np.float64), name) for draws in scores])
         assert value.value == pytest.approx(expected, rel=1e-9)
     for name in ("explanation_kl", "explanation_js"):
-        assert found.noise[name].high < found.metrics[name].low
+        assert result.noise[name].high < result.metrics[name].low
 
 
 def test_noise_of_one_draw_is_unknown(make):
     """It is None, not 0."""
-    found = measured(make(range(2), make_scores([5, 9])))
+    result = measured(make(range(2), make_scores([5, 9])))
 
-    assert found.noise is None
-    assert found.n_repeated == 0
+    assert result.noise is None
+    assert result.n_repeated == 0
 
 
 def test_noise_may_cover_some_examples_only(make):
     """Two draws of a few examples are enough."""
     scores = [*make_scores([5, 6], n_draws=2), *make_scores([7], seed=1)]
-    found = measured(make(range(3), scores))
+    result = measured(make(range(3), scores))
 
-    assert (found.n_examples, found.n_repeated) == (3, 2)
+    assert (result.n_examples, result.n_repeated) == (3, 2)
     repeated = [slow_noise(draws.astype(np.float64), "explanation_kl") for draws in scores[:2]]
     expected = np.mean(repeated)
-    assert found.noise["explanation_kl"].value == pytest.approx(expected, rel=1e-9)
+    assert result.noise["explanation_kl"].value == pytest.approx(expected, rel=1e-9)
 
 
 # ---------------------------------------------------------------------------------------- curves
@@ -224,9 +224,9 @@ def test_curves_need_predicted_probabilities(make):
 
 def test_explanations_alone_are_measured(make):
     """Without predictions there is no curve, and no note either."""
-    found = measured(make([1], make_scores([4])))
+    result = measured(make([1], make_scores([4])))
 
-    assert (found.curves, found.notes) == (None, ())
+    assert (result.curves, result.notes) == (None, ())
 
 
 # ----------------------------------------------------------------------------------- the examples
@@ -235,12 +235,14 @@ def test_explanations_alone_are_measured(make):
 def test_least_stable_examples_have_the_scores_of_each_run(make):
     """Sorted by the divergence, with tokens and the scores of each run's first draw."""
     scores = make_scores([5, 9, 4], n_draws=2)
-    found = measured(make([10, 20, 30], scores))
+    result = measured(make([10, 20, 30], scores))
 
     js = slow_values(scores, "explanation_js")
     order = np.argsort(js)[::-1]
-    assert found.unstable_examples.column("example").to_pylist() == [[10, 20, 30][i] for i in order]
-    top = found.unstable_examples.slice(0, 1).to_pylist()[0]
+    assert result.unstable_examples.column("example").to_pylist() == [
+        [10, 20, 30][i] for i in order
+    ]
+    top = result.unstable_examples.slice(0, 1).to_pylist()[0]
     assert top["tokens"] == [f"w{i}" for i in range([5, 9, 4][order[0]])]
     assert top["scores"] == scores[order[0]][:, 0].tolist()
     assert top["explanation_js"] == pytest.approx(js[order[0]], rel=1e-9)
@@ -249,11 +251,11 @@ def test_least_stable_examples_have_the_scores_of_each_run(make):
 def test_at_most_50_least_stable_examples_are_kept(make):
     """Over all shards."""
     scores = make_scores([6] * 120)
-    found = measured(make(range(120), scores))
+    result = measured(make(range(120), scores))
 
     js = np.array(slow_values(scores, "explanation_js"))
-    assert found.unstable_examples.num_rows == 50
-    assert found.unstable_examples.column("example").to_pylist() == np.argsort(-js)[:50].tolist()
+    assert result.unstable_examples.num_rows == 50
+    assert result.unstable_examples.column("example").to_pylist() == np.argsort(-js)[:50].tolist()
 
 
 def steady(n_tokens, *, spread):
@@ -269,9 +271,9 @@ def test_illustrations_are_selected_by_rule(make):
     scores = [steady(6 + i % 7, spread=spread) for i, spread in spreads.items()]
     scores[-1] = scores[-1][:, :, :4]  # most different of all, but short
     probs = run_probs([0.9, 0.8, 0.7, 0.5, 0.5, 0.9])
-    found = measured(make(list(spreads), scores, probs=probs))
+    result = measured(make(list(spreads), scores, probs=probs))
 
-    rows = {row["rule"]: row for row in found.telling.to_pylist()}
+    rows = {row["rule"]: row for row in result.telling.to_pylist()}
 
     assert {rule: row["example"] for rule, row in rows.items()} == {
         OTHER_REASONS: "11",
@@ -287,18 +289,18 @@ def test_illustrations_are_selected_by_rule(make):
 
 def test_no_example_is_shown_twice(make):
     """If runs agree on one example only, it is both the closest and the most different."""
-    found = measured(make([1], [steady(6, spread=1.0)], probs=run_probs([0.9])))
+    result = measured(make([1], [steady(6, spread=1.0)], probs=run_probs([0.9])))
 
-    assert found.telling.column("rule").to_pylist() == [OTHER_REASONS]
+    assert result.telling.column("rule").to_pylist() == [OTHER_REASONS]
 
 
 def test_examples_on_which_all_runs_agree_have_their_own_means(make):
     """Over these examples alone."""
     scores = make_scores([5, 6, 7])
-    found = measured(make([1, 2, 3], scores, probs=run_probs([0.9, 0.5, 0.2])))
+    result = measured(make([1, 2, 3], scores, probs=run_probs([0.9, 0.5, 0.2])))
 
-    assert found.n_agreed == 2
-    for name, value in found.agreed.items():
+    assert result.n_agreed == 2
+    for name, value in result.agreed.items():
         assert value == pytest.approx(slow_means([scores[0], scores[2]], name), rel=1e-9)
 
 
@@ -307,12 +309,12 @@ def test_summary_restores_the_same_figures(make):
     store = make(
         [1, 2], make_scores([5, 6], n_draws=2), probs=run_probs([0.9, 0.5]), predicted=[1, 2]
     )
-    found = measured(store)
-    plain = json.loads(json.dumps(found.summary(), allow_nan=False))
+    result = measured(store)
+    plain = json.loads(json.dumps(result.summary(), allow_nan=False))
 
     again = ExplanationMeasurement.from_summary("lime", plain)
 
-    assert json.dumps(again.summary()) == json.dumps(found.summary())
+    assert json.dumps(again.summary()) == json.dumps(result.summary())
     assert again.telling.num_rows == again.unstable_examples.num_rows == 0
 
 
@@ -354,18 +356,18 @@ def test_two_runs_have_an_interval_over_examples(make):
     """Of two runs none can be left out."""
     scores = [runs[:2] for runs in make_scores([4, 6, 8, 5])]
 
-    found = measured(make(range(4), scores))
+    result = measured(make(range(4), scores))
 
-    assert found.metrics["explanation_kl"].over == "examples"
+    assert result.metrics["explanation_kl"].over == "examples"
 
 
 def test_examples_without_a_token_are_counted_and_left_out(make):
     """An empty text cannot be explained."""
-    found = measured(make([1, 2, 3], make_scores([0, 4, 0])))
+    result = measured(make([1, 2, 3], make_scores([0, 4, 0])))
 
-    assert found.n_examples == 1
-    assert [note.code for note in found.notes] == ["examples-without-tokens"]
-    assert found.notes[0].fields["n_examples"] == 2
+    assert result.n_examples == 1
+    assert [note.code for note in result.notes] == ["examples-without-tokens"]
+    assert result.notes[0].fields["n_examples"] == 2
 
 
 @pytest.mark.parametrize("explained", [[1, 2, 8, 9], [1, 2, 9]], ids=["two", "one"])
@@ -373,11 +375,11 @@ def test_explained_examples_without_a_prediction_are_counted(make, explained):
     """They count in the distances, but not where a prediction is needed."""
     scores = make_scores([4] * len(explained))
 
-    found = measured(make(explained, scores, probs=run_probs([0.9, 0.2]), predicted=[1, 2]))
+    result = measured(make(explained, scores, probs=run_probs([0.9, 0.2]), predicted=[1, 2]))
 
-    assert (found.n_examples, found.n_agreed) == (len(explained), 2)
-    assert [note.code for note in found.notes] == ["explained-without-prediction"]
-    assert found.notes[0].fields["n_examples"] == len(explained) - 2
+    assert (result.n_examples, result.n_agreed) == (len(explained), 2)
+    assert [note.code for note in result.notes] == ["explained-without-prediction"]
+    assert result.notes[0].fields["n_examples"] == len(explained) - 2
 
 
 def test_explanations_without_tokens_are_refused(make):
