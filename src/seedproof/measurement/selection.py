@@ -1,4 +1,4 @@
-"""Which metrics are computed: those that the data allows and, if any were named, those alone."""
+"""The metrics to compute: those that the data allows and, if any are requested, only those."""
 
 from collections.abc import Collection
 from difflib import get_close_matches

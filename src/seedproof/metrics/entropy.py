@@ -192,9 +192,8 @@ def _entropy(log_counts: FloatArray, n_runs: int) -> FloatArray:
 
 def entropy_edges(n_runs: int, n_classes: int) -> FloatArray:
     """Return the limits of the histogram's bins, one of them at `HIGH_ENTROPY`."""
+    # Two runs or more of two classes or more reach at least 0.637, above `HIGH_ENTROPY`.
     top = _largest_entropy(n_runs, n_classes) or 1.0
-    if top <= HIGH_ENTROPY:
-        return np.linspace(0.0, top, N_BINS + 1)
     n_low = min(max(round(N_BINS * HIGH_ENTROPY / top), 1), N_BINS - 1)
     low = np.linspace(0.0, HIGH_ENTROPY, n_low + 1)
     return np.concatenate([low, np.linspace(HIGH_ENTROPY, top, N_BINS - n_low + 1)[1:]])
