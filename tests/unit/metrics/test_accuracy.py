@@ -131,6 +131,16 @@ def test_independent_spread_counts_pairs_of_which_one_run_is_correct(seed):
     assert values["accuracy_sd_independent"] == pytest.approx(expected, rel=1e-13)
 
 
+@pytest.mark.parametrize("n_runs", [2, 3, 5, 10])
+def test_equal_accuracies_have_no_spread(n_runs):
+    """Exactly 0 at any accuracy, although the mean of 0.05 three times is not 0.05."""
+    labels = np.zeros(20, dtype=int)
+
+    for n_wrong in range(21):
+        predictions = np.repeat([np.arange(20) < n_wrong], n_runs, axis=0).astype(int)
+        assert values_of(predictions, labels, 2)["accuracy_sd"] == 0.0, n_wrong
+
+
 @pytest.mark.parametrize(("answer", "expected"), [(0, 0.0), (1, 1.0)])
 def test_accuracy_reaches_its_bounds(answer, expected):
     """All wrong is 0, all right is 1, without rounding."""

@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import pdist
 
 from seedproof.metrics.batch import Batch
-from seedproof.metrics.flips import Flips, flip_rate
+from seedproof.metrics.flips import Flips, flip_rate, net_flips
 from seedproof.stats.intervals import estimate
 
 # Three runs, four examples, three classes; see the tests for what follows from it.
@@ -149,9 +149,9 @@ def test_rates_equal_mean_distances_of_scipy(seed):
     values = values_of(predictions, 4)
 
     # scipy adds up shares, we add up counts: rounding of 15 additions.
-    flips, net_flips = pdist(predictions, "hamming").mean(), pdist(shares, "cityblock").mean() / 2
+    flips, net = pdist(predictions, "hamming").mean(), pdist(shares, "cityblock").mean() / 2
     assert values["flip_rate"] == pytest.approx(flips, rel=1e-14)
-    assert values["net_flip_rate"] == pytest.approx(net_flips, rel=1e-13)
+    assert values["net_flip_rate"] == pytest.approx(net, rel=1e-13)
 
 
 def test_runs_that_never_agree_flip_everything():
@@ -189,6 +189,13 @@ def test_net_flips_are_zero_where_flips_cancel():
 
     assert values["net_flip_rate"] == 0
     assert values["flip_rate"] == pytest.approx(2 / 3)
+
+
+def test_net_flips_are_a_symmetric_matrix_with_zero_diagonal():
+    """A distance between runs."""
+    matrix = net_flips(np.array([[2, 1, 1], [2, 2, 0], [0, 0, 4]]))
+
+    assert matrix.tolist() == [[0, 0.25, 0.75], [0.25, 0, 1], [0.75, 1, 0]]
 
 
 def test_flip_rate_without_a_run_needs_three_runs():

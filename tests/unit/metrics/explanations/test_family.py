@@ -136,6 +136,24 @@ def test_size_of_blocks_does_not_change_figures(monkeypatch):
         np.testing.assert_allclose(in_pieces[name].values, whole[name].values, **CLOSE)
 
 
+def test_merged_parts_are_the_whole():
+    """Figures and noise; parts may come from other processes."""
+    rng = np.random.default_rng(6)
+    scores, lengths, n_draws = rng.random((3, 120)), np.full(20, 3), np.full(20, 2)
+    whole, part, other = Explanations(3), Explanations(3), Explanations(3)
+    whole.update(RaggedScores(scores, lengths, n_draws))
+    part.update(RaggedScores(scores[:, :42], lengths[:7], n_draws[:7]))
+    other.update(RaggedScores(scores[:, 42:], lengths[7:], n_draws[7:]))
+
+    part.merge(pickle.loads(pickle.dumps(other)))  # noqa: S301 - our own bytes
+
+    assert part.n_examples == part.n_repeated == 20
+    for merged, expected in ((part.result(), whole.result()), (part.noise(), whole.noise())):
+        for name, statistic in expected.items():
+            assert merged[name].value == pytest.approx(statistic.value, rel=1e-12)
+            np.testing.assert_allclose(merged[name].without, statistic.without, rtol=1e-12)
+
+
 def test_size_does_not_grow_with_the_examples():
     """Totals have one number per run."""
     batch = joined([np.random.default_rng(0).random((3, 8))])
