@@ -28,9 +28,14 @@ from scipy.special import entr, rel_entr
 
 from seedproof.measurement.explanations.measure import measure_explanations
 from seedproof.metrics.explanations import RaggedScores, explanation_values
-from seedproof.metrics.explanations.rankings import kendall_tau, rank_biased_overlap
-from seedproof.metrics.explanations.top_tokens import jaccard_distance, token_ranks, top_overlap
-from seedproof.metrics.explanations.weights import weight_divergences
+from seedproof.metrics.explanations.distances import (
+    jaccard_distance,
+    kendall_tau,
+    rank_biased_overlap,
+    token_ranks,
+    top_overlap,
+    weight_divergences,
+)
 from seedproof.records.explanation_shards import open_explanations
 from seedproof.records.explanations import ROWS_PER_GROUP
 from seedproof.records.location import Location

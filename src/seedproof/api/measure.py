@@ -13,7 +13,7 @@ from seedproof.engines import Engine
 from seedproof.errors import OptionError
 from seedproof.measurement.dynamics import measure_dynamics
 from seedproof.measurement.engines import measuring_engine
-from seedproof.measurement.measure import measure_on, measure_shards
+from seedproof.measurement.measure import measure_on, measure_shards, with_explanations
 from seedproof.measurement.result import Measurement
 from seedproof.measurement.selection import (
     asks_for_dynamics,
@@ -22,7 +22,6 @@ from seedproof.measurement.selection import (
     known_metrics,
     narrowed,
 )
-from seedproof.measurement.with_explanations import with_explanations
 from seedproof.messages import Message
 from seedproof.predictions.options import LoadOptions
 from seedproof.predictions.predictions import Loadable, Predictions, load

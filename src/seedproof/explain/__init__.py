@@ -1,7 +1,7 @@
-"""Why a model says what it says: a score for each word, by attention, gradients or LIME.
+"""Attributions: a score for each word, by attention, gradients or LIME.
 
-An explainer is called with a model and a `TokenBatch`, and gives one array a text, with one score
-for each of its words. What a model must be like is said in `seedproof.explain.models`.
+An explainer is called with a model and a `TokenBatch`, and returns one array per text, with one
+score per word. `seedproof.explain.models` states the requirements on a model.
 """
 
 from seedproof.explain.attention import Attention, TransformerAttention

@@ -1,4 +1,4 @@
-"""Attention as an explanation: how much of it each word gets."""
+"""Attention as an explanation: the share that each word gets."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,44 +12,44 @@ from seedproof.errors import InputError, OptionError, ShapeError
 from seedproof.explain.base import Scores, TokenBatch, score_words, to_shares
 from seedproof.explain.models import is_transformer, undisturbed
 
-# How transformers remembers that its hooks for `output_attentions` are there. They stay for good
-# after the first use, and with them the mark.
+# The mark of transformers that its hooks for `output_attentions` are installed. Hooks and mark stay
+# after the first use.
 _HOOKED = "_output_capturing_hooks_installed"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attention:
-    """The attention of a model that gives it beside its logits.
+    """The attention of a model that returns it along with its logits.
 
-    Of each text the words' shares: what lies on other positions is left out, and the rest sums
-    to 1.
+    Attention on positions other than words is left out, and the rest is scaled to sum to 1.
 
     Args:
-        batch_size: How many texts at once.
+        batch_size: Number of texts per forward pass.
     """
 
     batch_size: int = 32
 
     def __call__(self, model: nn.Module, texts: TokenBatch, /) -> Scores:
-        """The share of attention that each word gets."""
+        """Return the share of attention that each word gets."""
         with undisturbed(model), torch.no_grad():
-            return to_shares(score_words(texts, self.batch_size, lambda some: _given(model, some)))
+            return to_shares(
+                score_words(texts, self.batch_size, lambda some: _attention_of(model, some))
+            )
 
 
-def _given(model: nn.Module, texts: TokenBatch) -> Tensor:
+def _attention_of(model: nn.Module, texts: TokenBatch) -> Tensor:
     answer = None if is_transformer(model) else model(texts.tokens, texts.mask)
     weights: Tensor | None = getattr(answer, "attention", None)
     if weights is None:
         raise InputError(
-            "{type_name} gives no attention beside its logits. Return something that "
-            "has both `logits` and `attention`; for a model of Hugging Face use "
-            "TransformerAttention.",
+            "{type_name} does not return attention. Return an object that has both `logits` and "
+            "`attention`; for a model of Hugging Face use TransformerAttention.",
             type_name=type(model).__name__,
         )
     if weights.shape != texts.tokens.shape:
         raise ShapeError(
-            "The model gave attention of shape {shape!s} for tokens of shape "
-            "{other_shape!s}. It must give the same axes (texts, positions).",
+            "The model returned attention of shape {shape!s} for tokens of shape "
+            "{other_shape!s}. Both must have the axes (texts, positions).",
             shape=tuple(weights.shape),
             other_shape=tuple(texts.tokens.shape),
         )
@@ -60,16 +60,16 @@ def _given(model: nn.Module, texts: TokenBatch) -> Tensor:
 class TransformerAttention:
     """The attention of a model of Hugging Face: of one layer, from one position.
 
-    Of each text the words' shares: what lies on other positions, such as [CLS] and [SEP], is left
-    out, and the rest sums to 1. Fast kernels never see the weights, so meanwhile the model computes
-    attention in the plain way (`eager`).
+    Attention on positions other than words, such as [CLS] and [SEP], is left out, and the rest is
+    scaled to sum to 1. Fast kernels never compute the weights, so the model uses `eager` attention
+    during the call.
 
     Args:
-        layer: Which layer, from 0; −1 is the last.
-        head: Which head, from 0; their mean without it.
-        position: Whose attention, from 0; 0 is the mark whose state most classifiers read, −1 the
-            last token.
-        batch_size: How many texts at once.
+        layer: Index of the layer; −1 is the last.
+        head: Index of the head. If omitted, the mean over heads.
+        position: Index of the token that attends; 0 is the one whose state most classifiers read,
+            −1 the last token.
+        batch_size: Number of texts per forward pass.
     """
 
     layer: int = -1
@@ -78,10 +78,10 @@ class TransformerAttention:
     batch_size: int = 32
 
     def __call__(self, model: nn.Module, texts: TokenBatch, /) -> Scores:
-        """The share of attention that each word gets."""
+        """Return the share of attention that each word gets."""
         if not is_transformer(model):
             raise InputError(
-                "{type_name} is no model of Hugging Face. For others use Attention.",
+                "{type_name} is not a model of Hugging Face. Use Attention instead.",
                 type_name=type(model).__name__,
             )
         with undisturbed(model), _plain_attention(model), torch.no_grad():
@@ -96,7 +96,7 @@ class TransformerAttention:
         layers: tuple[Tensor, ...] | None = getattr(answer, "attentions", None)
         if not layers or layers[0] is None:
             raise InputError(
-                "{type_name} gives no attention, not even when asked.",
+                "{type_name} returns no attention although `output_attentions` is set.",
                 type_name=type(model).__name__,
             )
         weights = _at(layers, self.layer, "layer")
@@ -110,7 +110,8 @@ class TransformerAttention:
 def _at(parts: tuple[Tensor, ...], index: int, name: str) -> Tensor:
     if not -len(parts) <= index < len(parts):
         raise OptionError(
-            "`{option}` is {index}, but there are {n_parts}. Give one from {lowest} to {highest}.",
+            "`{option}` is {index}, but there are {n_parts}. Give an index from {lowest} to "
+            "{highest}.",
             option=name,
             index=index,
             n_parts=len(parts),
@@ -122,9 +123,9 @@ def _at(parts: tuple[Tensor, ...], index: int, name: str) -> Tensor:
 
 @contextmanager
 def _plain_attention(model: Any) -> Iterator[None]:  # noqa: ANN401 - of transformers
-    """Inside, attention is computed so that its weights exist; afterwards no hook is left."""
+    """Compute attention with its weights inside; remove the hooks of transformers afterwards."""
     before = model.config._attn_implementation  # noqa: SLF001 - there is no public reader
-    known = [(one, set(_hooks(one)), hasattr(one, _HOOKED)) for one in model.modules()]
+    known = [(module, set(_hooks(module)), hasattr(module, _HOOKED)) for module in model.modules()]
     try:
         model.set_attn_implementation("eager")
         yield

@@ -1,4 +1,4 @@
-"""The seam: a model and some texts in, a score for each word out."""
+"""The interface of explainers: a model and some texts in, a score for each word out."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -11,38 +11,38 @@ from torch import Tensor, nn
 from seedproof.errors import DtypeError, EmptyInputError, OptionError, ShapeError
 from seedproof.typing import FloatArray, is_count
 
-# One array a text, one number a word: texts have different lengths.
+# One array per text, one number per word: texts have different lengths.
 Scores: TypeAlias = list[FloatArray]
 
 
 class Explainer(Protocol):
-    """Whatever scores the words of texts; all settings are its own."""
+    """A callable that scores the words of texts."""
 
     def __call__(self, model: nn.Module, texts: "TokenBatch", /) -> Scores:
-        """One array a text, in the order of the texts, with a score for each word.
+        """Return one array per text, in the order of the texts, with a score for each word.
 
-        The model is left as it was, and no global generator is drawn from. What a text gets does
-        not depend on the others, except for rounding.
+        The model is left unchanged, and no global generator is used. The scores of a text do not
+        depend on the others, except for rounding.
         """
 
 
 @dataclass(frozen=True)
 class TokenBatch:
-    """Texts as numbers of their tokens, padded to one length.
+    """Token ids of some texts, padded to one length.
 
     Args:
-        tokens: Number of each token, axes (texts, positions).
-        mask: Where tokens are real, of the same axes; elsewhere is padding.
-        ids: Id of each text, the same in every run: what LIME draws depends on it.
-        words: Where tokens get a score; every real one without it. Leave out the marks that a
+        tokens: Token ids, axes (texts, positions).
+        mask: True for real tokens, False for padding, with the same axes.
+        ids: Id of each text, the same in every run: the samples of LIME depend on it.
+        words: Tokens that get a score. If omitted, every real one. Leave out the tokens that a
             tokenizer adds at both ends, such as [CLS] and [SEP].
-        targets: The class to explain, for each text; without it the one that the model predicts.
+        targets: The class to explain, for each text. If omitted, the predicted one.
 
     Raises:
         ShapeError: The axes do not fit each other.
-        DtypeError: Tokens or targets are no whole numbers, or a mask is not of booleans.
+        DtypeError: Tokens or targets are not integers, or a mask is not of booleans.
         EmptyInputError: A text has no word.
-        OptionError: A word is where there is no token.
+        OptionError: A word is at a position without a token.
     """
 
     tokens: Tensor
@@ -57,8 +57,8 @@ class TokenBatch:
         self._check_types()
         if bool((self.is_word & ~self.mask).any()):
             raise OptionError(
-                "Some words are at positions that the mask calls padding. "
-                "Give `words` that are True only where `mask` is.",
+                "Some words are at positions that `mask` marks as padding. "
+                "Make `words` True only where `mask` is.",
                 argument="words",
             )
         empty = (~self.is_word.any(dim=1)).nonzero()
@@ -73,19 +73,20 @@ class TokenBatch:
 
     @property
     def is_word(self) -> Tensor:
-        """Where tokens get a score, axes (texts, positions)."""
+        """Tokens that get a score, axes (texts, positions)."""
         return self.mask if self.words is None else self.words
 
     def chunks(self, size: int) -> Iterator[tuple[list[int], "TokenBatch"]]:
-        """Texts of one length at a time, without their padding, so that no model can see it.
+        """Yield places and texts of one length, without padding, so that no model can see it.
 
         Args:
-            size: How many texts at most.
+            size: Largest number of texts per chunk.
 
         Yields:
             The places of some texts, and these texts.
         """
-        spans = [_span(mask) for mask in self.mask.cpu()]
+        places = [mask.nonzero()[:, 0] for mask in self.mask.cpu()]
+        spans = [(int(real[0]), int(real[-1]) + 1) for real in places]
         by_length: dict[int, list[int]] = {}
         for row, (start, stop) in enumerate(spans):
             by_length.setdefault(stop - start, []).append(row)
@@ -122,13 +123,14 @@ class TokenBatch:
                 )
         if len(self.ids) != shape[0]:
             raise ShapeError(
-                "There are {n_texts} texts and {n_ids} ids. Give one each.",
+                "There are {n_texts} texts and {n_ids} ids. Give one id per text.",
                 n_texts=shape[0],
                 n_ids=len(self.ids),
             )
         if self.targets is not None and tuple(self.targets.shape) != shape[:1]:
             raise ShapeError(
-                "There are {n_texts} texts and targets of shape {shape!s}. Give one class each.",
+                "There are {n_texts} texts, and targets have the shape {shape!s}. Give one class "
+                "per text.",
                 n_texts=shape[0],
                 shape=tuple(self.targets.shape),
             )
@@ -137,7 +139,7 @@ class TokenBatch:
         for name, tensor in (("tokens", self.tokens), ("targets", self.targets)):
             if tensor is not None and (tensor.is_floating_point() or tensor.dtype == torch.bool):
                 raise DtypeError(
-                    "`{argument}` are {dtype}. Give whole numbers.",
+                    "`{argument}` are {dtype}. Give integers.",
                     argument=name,
                     dtype=tensor.dtype,
                 )
@@ -150,22 +152,8 @@ class TokenBatch:
                 )
 
 
-def _span(mask: Tensor) -> tuple[int, int]:
-    places = mask.nonzero()[:, 0]
-    return int(places[0]), int(places[-1]) + 1
-
-
 def score_words(texts: TokenBatch, size: int, score: Callable[[TokenBatch], Tensor]) -> Scores:
-    """The scores of words, from a function that scores every position of a few texts.
-
-    Args:
-        texts: What to explain.
-        size: How many texts the function gets at most; they have one length and no padding.
-        score: Gives the axes (texts, positions).
-
-    Returns:
-        One array a text, in their order.
-    """
+    """Score words with a function that scores every position of a few texts of one length."""
     check_size(size)
     scores: Scores = [np.empty(0)] * len(texts)
     for rows, some in texts.chunks(size):
@@ -176,39 +164,30 @@ def score_words(texts: TokenBatch, size: int, score: Callable[[TokenBatch], Tens
 
 
 def check_size(size: int) -> None:
-    """Refuse a size of batches that is no count.
-
-    Args:
-        size: What was given.
-
-    Raises:
-        OptionError: It is not at least 1.
-    """
+    """Refuse a batch size that is not a positive integer."""
     if not is_count(size, 1):
         raise OptionError(
-            "`batch_size` is {batch_size!r}. Give a whole number of at least 1.", batch_size=size
+            "`batch_size` is {batch_size!r}. Give an integer of at least 1.", batch_size=size
         )
 
 
 def to_shares(scores: Scores) -> Scores:
-    """How much of the whole each word has: absolute values that sum to 1.
-
-    Where all scores are 0 no word matters more than another, so each gets the same.
+    """Scale the absolute scores of each text to sum to 1; equal shares if all scores are 0.
 
     Args:
-        scores: One array a text.
+        scores: One array per text.
 
     Returns:
         The same axes; numbers in [0, 1].
     """
-    return [_share(np.abs(one)) for one in scores]
+    return [_share(np.abs(of_text)) for of_text in scores]
 
 
 def _share(sizes: FloatArray) -> FloatArray:
     largest = sizes.max()
     if largest == 0:
         return np.full(len(sizes), 1 / len(sizes))
-    # The largest first, since the sum of tiny numbers may be 0, and that of huge ones infinite.
+    # Scale first: the sum of tiny numbers may be 0, and that of huge ones infinite.
     scaled = sizes / largest
     shares: FloatArray = scaled / scaled.sum()
     return shares

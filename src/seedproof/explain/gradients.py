@@ -27,29 +27,29 @@ Method: TypeAlias = Literal["gradient", "gradient-x-input", "integrated-gradient
 
 @dataclass(frozen=True)
 class Gradients:
-    """How much the prediction moves with the vector of each word.
+    """Gradients of the prediction with respect to the embedding of each word.
 
-    What is differentiated are the log odds of the class. Its shares are those of the probability,
-    whose gradient is the same times p(1−p), but they exist where the model is sure, too.
+    The log odds of the class are differentiated. Shares are those of the probability, whose
+    gradient is the same times p(1−p), but they also exist where the model is certain.
 
-    - `gradient`: absolute values, summed over the dimensions of the vector.
-    - `gradient-x-input`: gradient times vector, summed, then its absolute value.
-    - `integrated-gradients`: the same for the mean gradient on the way from a baseline to the
-      vector, times their difference (Sundararajan et al., 2017). Signed, the scores of a text sum
-      to the log odds of the text less those of the baseline.
+    - `gradient`: absolute values, summed over the dimensions of the embedding.
+    - `gradient-x-input`: gradient times embedding, summed, then its absolute value.
+    - `integrated-gradients`: the same for the mean gradient on the path from a baseline to the
+      embedding, times their difference (Sundararajan et al., 2017). Signed, the scores of a text
+      sum to the log odds of the text less those of the baseline.
 
     The CoNLL 2019 paper used `gradient`; its code `gradient-x-input` with `cut_attention`.
 
     Args:
         method: One of these three.
-        cut_attention: Take the attention as given: no gradient goes through the weights.
-        signed: Sums over dimensions as they are; otherwise shares, which sum to 1 over the words.
-        baseline: Token with whose vector the way begins; the vector of zeros without it.
-        n_steps: Points on the way.
-        batch_size: How many texts, or points of them, at once.
+        cut_attention: Treat attention weights as constants: no gradient flows through them.
+        signed: Return signed sums over dimensions; otherwise shares, which sum to 1 over the words.
+        baseline: Token whose embedding is the baseline. If omitted, zeros.
+        n_steps: Number of points on the path.
+        batch_size: Number of texts, or points on paths, per pass.
 
     Raises:
-        OptionError: There is no such method, or no such number of steps.
+        OptionError: The method is unknown, or the number of steps is not allowed.
         MissingExtraError: captum is not installed.
     """
 
@@ -70,12 +70,12 @@ class Gradients:
             )
         if not is_count(self.n_steps, 1):
             raise OptionError(
-                "`n_steps` is {n_steps!r}. Give a whole number of at least 1.", n_steps=self.n_steps
+                "`n_steps` is {n_steps!r}. Give an integer of at least 1.", n_steps=self.n_steps
             )
         require("captum", extra="explain", feature="Explaining by gradients")
 
     def __call__(self, model: nn.Module, texts: TokenBatch, /) -> Scores:
-        """How much each word moves the prediction."""
+        """Return the attribution of each word."""
         embedding = module_of(model, "embedding", "Explaining by gradients")
         with undisturbed(model), _gradients_possible():
             scores = score_words(
@@ -85,7 +85,7 @@ class Gradients:
 
     def _score(self, model: nn.Module, embedding: nn.Module, texts: TokenBatch) -> Tensor:
         with torch.no_grad():
-            # Of the text itself, also where points on the way to it are asked for.
+            # The class of the text itself, also at points on the path to it.
             probs = probs_of(model, texts.tokens, texts.mask)
             targets = chosen_targets(probs, texts.targets)
             vectors: Tensor = embedding(texts.tokens)
@@ -99,27 +99,23 @@ class Gradients:
                     changed.enter_context(replaced_output(score, torch.detach, "score"))
                 return log_odds(logits_of(model, tokens, mask), targets)
 
-        start = self._start(embedding, texts.tokens, vectors)
+        start = torch.zeros_like(vectors)
+        if self.baseline is not None:
+            with torch.no_grad():
+                start = embedding(torch.full_like(texts.tokens, self.baseline))
         attributions = self._attribute(odds, vectors, start, (texts.tokens, texts.mask, targets))
         if self.method == "gradient" and not self.signed:
             attributions = attributions.abs()
         return attributions.detach().double().sum(dim=-1)
-
-    def _start(self, embedding: nn.Module, tokens: Tensor, vectors: Tensor) -> Tensor:
-        if self.baseline is None:
-            return torch.zeros_like(vectors)
-        with torch.no_grad():
-            start: Tensor = embedding(torch.full_like(tokens, self.baseline))
-        return start
 
     def _attribute(
         self, odds: Callable[..., Tensor], vectors: Tensor, start: Tensor, given: tuple[Tensor, ...]
     ) -> Tensor:
         from captum.attr import InputXGradient, IntegratedGradients, Saliency
 
-        found: Tensor
+        attributions: Tensor
         if self.method == "integrated-gradients":
-            found = IntegratedGradients(odds).attribute(
+            attributions = IntegratedGradients(odds).attribute(
                 vectors,
                 baselines=start,
                 additional_forward_args=given,
@@ -127,15 +123,17 @@ class Gradients:
                 internal_batch_size=max(self.batch_size, len(vectors)),
             )
         elif self.method == "gradient-x-input":
-            found = InputXGradient(odds).attribute(vectors, additional_forward_args=given)
+            attributions = InputXGradient(odds).attribute(vectors, additional_forward_args=given)
         else:
-            found = Saliency(odds).attribute(vectors, abs=False, additional_forward_args=given)
-        return found
+            attributions = Saliency(odds).attribute(
+                vectors, abs=False, additional_forward_args=given
+            )
+        return attributions
 
 
 @contextmanager
 def _gradients_possible() -> Iterator[None]:
-    """Inside, captum can turn gradients on, even if the caller turned them off for good."""
-    # cuDNN has no backward pass for recurrent layers that predict.
+    """Let captum turn gradients on inside, even if the caller is in inference mode."""
+    # cuDNN has no backward pass for recurrent layers in evaluation mode.
     with torch.inference_mode(mode=False), torch.backends.cudnn.flags(enabled=False):
         yield

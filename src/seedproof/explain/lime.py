@@ -1,9 +1,9 @@
-"""LIME on token numbers: leave words out, see what changes, fit a linear model to it.
+"""LIME on token ids: leave out words, and fit a linear model to the change of the prediction.
 
-As `LimeTextExplainer` of the `lime` package does it with `bow=False`: words are told apart by
-their position, and one that is left out is replaced by a token that stands for no word, so that
-the others keep their places. What differs is that all samples of a text go through a model at
-once and equal ones once, and that the samples follow from a seed and the text's id alone.
+Like `LimeTextExplainer` of the `lime` package with `bow=False`: words are distinguished by their
+position, and a word that is left out is replaced by a neutral token, so that the others keep their
+places. Unlike it, all samples of a text go through a model at once and equal ones only once, and
+the samples depend on a seed and the text's id alone.
 """
 
 from collections.abc import Sequence
@@ -26,25 +26,25 @@ DEFAULT_SURROGATE = Surrogate()
 
 @dataclass(frozen=True, kw_only=True)
 class Lime:
-    """How a linear model, true near the text only, weighs each word (Ribeiro et al., 2016).
+    """Weights of a local linear model of the prediction (Ribeiro et al., 2016).
 
     The samples of a text depend on the seed, the draw and the text's id: not on the run, on other
-    texts, or on what was explained before. So runs that are explained with one seed see the same
-    samples, also in different processes, and what differs between them is not the explainer's
+    texts, or on earlier explanations. So runs that are explained with one seed see the same
+    samples, also in different processes, and differences between them are not the explainer's
     noise. That noise is the distance between two draws of one run.
 
     Args:
-        replacement: The token that stands where a word was left out, such as that of unknown words.
-        seed: Where samples begin; give all runs the same.
-        draw: Which repeat of the sampling, from 0.
-        n_samples: How many samples a text, the whole text being the first.
+        replacement: Token in place of a word that is left out, such as that of unknown words.
+        seed: Seed of the samples; give all runs the same.
+        draw: Index of the repeat of the sampling.
+        n_samples: Number of samples per text, the whole text being the first.
         surrogate: The linear model.
-        signed: Weights of words as they are; otherwise shares, which sum to 1 over the words.
-        batch_size: How many samples go through a model at once; what fits into a cache is
-            fastest on a CPU, more is faster on a GPU.
+        signed: Return signed weights; otherwise shares, which sum to 1 over the words.
+        batch_size: Number of samples per forward pass; the size of the cache is fastest on a CPU,
+            more is faster on a GPU.
 
     Raises:
-        OptionError: A value that is not allowed.
+        OptionError: A value is not allowed.
     """
 
     replacement: int
@@ -61,46 +61,45 @@ class Lime:
             value = getattr(self, name)
             if not is_count(value, least):
                 raise OptionError(
-                    "`{option}` is {number!r}. Give a whole number of at least {least}.",
+                    "`{option}` is {number!r}. Give an integer of at least {least}.",
                     option=name,
                     number=value,
                     least=least,
                 )
 
     def __call__(self, model: nn.Module, texts: TokenBatch, /) -> Scores:
-        """The weight of each word in the probability of the class."""
+        """Return the weight of each word in the probability of the class."""
         return self.explain_runs([model], texts)[0]
 
     def explain_runs(self, models: Sequence[nn.Module], texts: TokenBatch) -> list[Scores]:
-        """The same for several runs, whose samples are made once and whose models are fit at once.
+        """Explain several runs with the same samples, and fit all linear models at once.
 
         Args:
-            models: One model a run.
-            texts: What to explain.
+            models: One model per run.
+            texts: Texts to explain.
 
         Returns:
-            For each run one array a text: the same as run by run, except for rounding.
+            One array per run and text: the same as run by run, except for rounding.
         """
         if len(models) == 0:
             return []
         scores: list[Scores] = [[np.empty(0)] * len(texts) for _ in models]
-        for rows, one in texts.chunks(1):
-            weights = self._explain_one(models, one)
-            for run, weight in zip(scores, weights, strict=True):
-                run[rows[0]] = weight
+        for (row,), text in texts.chunks(1):
+            for run, weight in zip(scores, self._explain_text(models, text), strict=True):
+                run[row] = weight
         return scores if self.signed else [to_shares(run) for run in scores]
 
     def samples(self, example: int | str, n_words: int) -> BoolArray:
-        """Which words each sample of a text keeps; the first keeps all.
+        """Draw the words that each sample of a text keeps; the first keeps all.
 
-        How many are left out is uniform from 1 to all, and then which ones.
+        The number of words that are left out is uniform from 1 to all, and then their choice.
 
         Args:
-            example: The text's id.
-            n_words: How many words it has.
+            example: Id of the text.
+            n_words: Number of its words.
 
         Returns:
-            Axes (samples, words).
+            True for words that are kept, axes (samples, words).
         """
         rng = np.random.default_rng(_seed_of(self.seed, self.draw, example))
         n_left_out = rng.integers(1, n_words + 1, self.n_samples - 1)
@@ -108,25 +107,23 @@ class Lime:
         last = np.take_along_axis(np.sort(keys, axis=1), n_left_out[:, None] - 1, axis=1)
         return np.concatenate([np.ones((1, n_words), dtype=bool), keys > last])
 
-    def _explain_one(self, models: Sequence[nn.Module], text: TokenBatch) -> FloatArray:
-        """Axes (runs, words)."""
+    def _explain_text(self, models: Sequence[nn.Module], text: TokenBatch) -> FloatArray:
+        """Return weights, axes (runs, words)."""
         kept = self.samples(text.ids[0], int(text.is_word.sum()))
-        # Short texts, and samples that keep next to nothing, come again and again.
+        # Samples of short texts, and those that keep few words, repeat often.
         different, places = np.unique(kept, axis=0, return_inverse=True)
-        tokens = self._leave_out(text, different)
-        whole = int(places.ravel()[0])
-        values = [self._ask(model, tokens, text, whole) for model in models]
-        return self.surrogate.fit(kept, np.stack(values, axis=1)[places.ravel()])
-
-    def _leave_out(self, text: TokenBatch, kept: BoolArray) -> Tensor:
-        tokens = text.tokens.repeat(len(kept), 1)
-        is_out = torch.from_numpy(~kept).to(tokens.device)
+        tokens = text.tokens.repeat(len(different), 1)
+        is_out = torch.from_numpy(~different).to(tokens.device)
         words = text.is_word[0].nonzero()[:, 0]
         tokens[:, words] = tokens[:, words].masked_fill(is_out, self.replacement)
-        return tokens
+        whole = int(places.ravel()[0])
+        values = [self._target_probs(model, tokens, text, whole) for model in models]
+        return self.surrogate.fit(kept, np.stack(values, axis=1)[places.ravel()])
 
-    def _ask(self, model: nn.Module, tokens: Tensor, text: TokenBatch, whole: int) -> FloatArray:
-        """The probability, in each sample, of the class that is explained."""
+    def _target_probs(
+        self, model: nn.Module, tokens: Tensor, text: TokenBatch, whole: int
+    ) -> FloatArray:
+        """Return the probability of the explained class in each sample."""
         with undisturbed(model), torch.no_grad():
             probs = torch.cat(
                 [
@@ -140,8 +137,8 @@ class Lime:
 
 
 def _seed_of(seed: int, draw: int, example: int | str) -> int:
-    """A seed for one draw of one text; 7 and "7" are different ids."""
-    # Numbers and strings of numpy are those of Python.
+    """Return a seed for one draw of one text; 7 and "7" are different ids."""
+    # Integers and strings of numpy count as those of Python.
     key = str(example) if isinstance(example, str) else index(example)
     digest = sha256(repr((seed, draw, key)).encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:16], "big")

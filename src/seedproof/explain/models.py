@@ -1,17 +1,16 @@
-"""How models are asked, and left as they were.
+"""Calls of models, which are left unchanged.
 
-What can be explained is a module of torch that
+A model that can be explained is a torch module that
 
-- is called with token numbers and a boolean mask, both with the axes (texts, positions), and gives
-  logits with the axes (texts, classes), or anything with such `logits`; two classes may share one
-  column;
-- for gradients, has the module `embedding`, whose output is the vectors of the tokens, and which
-  is called once a forward pass;
-- for attention, gives an answer with `attention` beside its `logits`, of the axes (texts,
+- takes token ids and a boolean mask, both with the axes (texts, positions), and returns logits with
+  the axes (texts, classes), or an object with such `logits`; two classes may share one column;
+- for gradients, has the module `embedding`, whose output is the vectors of the tokens, and which is
+  called once per forward pass;
+- for attention, returns an object with `attention` along with its `logits`, of the axes (texts,
   positions); and for cutting the graph there, has the module `score`, on whose output alone the
   attention depends.
 
-Classifiers of Hugging Face's transformers are asked in their own way, and need nothing of it.
+Classifiers of Hugging Face's transformers need none of this.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,13 +26,12 @@ ReplaceOutput = Callable[[Tensor], Tensor]
 
 
 class TakesLengths(nn.Module):
-    """A model that is told the length of each text, as one that is told a mask.
+    """Adapter for a model that takes the length of each text instead of a mask.
 
     Its `embedding` and `score`, if it has them, are those of the model.
 
     Args:
-        model: Called with token numbers, and with how many positions of each text are real; these
-            come first.
+        model: Takes token ids, and the number of real positions per text; these come first.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -44,29 +42,17 @@ class TakesLengths(nn.Module):
                 setattr(self, name, getattr(model, name))
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Any:  # noqa: ANN401 - what the model gives
-        """What the model says."""
+        """Call the model."""
         return self.model(tokens, mask.sum(dim=1))
 
 
 def is_transformer(model: nn.Module) -> bool:
-    """Whether a model is one of Hugging Face's."""
+    """Return whether a model is one of Hugging Face's."""
     return hasattr(model, "get_input_embeddings")
 
 
 def logits_of(model: nn.Module, tokens: Tensor, mask: Tensor) -> Tensor:
-    """What a model says of each class, axes (texts, classes).
-
-    Args:
-        model: The model.
-        tokens: Numbers of tokens, axes (texts, positions).
-        mask: Which are real.
-
-    Returns:
-        Logits.
-
-    Raises:
-        ShapeError: They have other axes.
-    """
+    """Return the logits of a model, axes (texts, classes)."""
     if is_transformer(model):
         answer = model(input_ids=tokens, attention_mask=mask.long())
     else:
@@ -75,8 +61,8 @@ def logits_of(model: nn.Module, tokens: Tensor, mask: Tensor) -> Tensor:
     shape = tuple(logits.shape)
     if len(shape) != 2 or shape[0] != len(tokens):
         raise ShapeError(
-            "The model gave logits of shape {shape!s} for {n_texts} texts. "
-            "It must give the axes (texts, classes).",
+            "The model returned logits of shape {shape!s} for {n_texts} texts. "
+            "They must have the axes (texts, classes).",
             shape=shape,
             n_texts=len(tokens),
         )
@@ -84,16 +70,7 @@ def logits_of(model: nn.Module, tokens: Tensor, mask: Tensor) -> Tensor:
 
 
 def probs_of(model: nn.Module, tokens: Tensor, mask: Tensor) -> Tensor:
-    """Probabilities, axes (texts, classes): two classes where the model has one logit.
-
-    Args:
-        model: The model.
-        tokens: Numbers of tokens, axes (texts, positions).
-        mask: Which are real.
-
-    Returns:
-        Rows that sum to 1.
-    """
+    """Return probabilities, axes (texts, classes): two classes where the model has one logit."""
     logits = logits_of(model, tokens, mask)
     if logits.shape[1] > 1:
         return logits.softmax(dim=1)
@@ -101,14 +78,9 @@ def probs_of(model: nn.Module, tokens: Tensor, mask: Tensor) -> Tensor:
 
 
 def log_odds(logits: Tensor, targets: Tensor) -> Tensor:
-    """ln(p/(1−p)) of one class a text: unlike p itself, it does not flatten where a model is sure.
+    """Return ln(p/(1−p)) of one class per text: unlike p, it does not saturate.
 
-    Args:
-        logits: Axes (texts, classes); one column for two classes.
-        targets: One class a text.
-
-    Returns:
-        One number a text.
+    Logits have the axes (texts, classes), or one column for two classes.
     """
     if logits.shape[1] == 1:
         return torch.where(targets == 1, logits[:, 0], -logits[:, 0])
@@ -118,25 +90,14 @@ def log_odds(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def chosen_targets(probs: Tensor, targets: Tensor | None) -> Tensor:
-    """The class to explain for each text: the given one, or the most probable.
-
-    Args:
-        probs: Axes (texts, classes).
-        targets: One class a text, or nothing.
-
-    Returns:
-        One class a text.
-
-    Raises:
-        OptionError: There is no such class.
-    """
+    """Return the class to explain for each text: the given one, or the most probable."""
     if targets is None:
         return probs.argmax(dim=1)
     n_classes = probs.shape[1]
     wrong = targets[(targets < 0) | (targets >= n_classes)]
     if len(wrong):
         raise OptionError(
-            "Class {class_idx} was to be explained, but the model knows {n_classes} classes. "
+            "Target class {class_idx} does not exist: the model has {n_classes} classes. "
             "Give targets from 0 to {highest}.",
             class_idx=int(wrong[0]),
             n_classes=n_classes,
@@ -146,27 +107,15 @@ def chosen_targets(probs: Tensor, targets: Tensor | None) -> Tensor:
 
 
 def module_of(model: nn.Module, name: str, purpose: str) -> nn.Module:
-    """A part of a model, by the name that it must have.
-
-    Args:
-        model: The model.
-        name: `embedding` or `score`.
-        purpose: What needs it, for the message.
-
-    Returns:
-        The part.
-
-    Raises:
-        InputError: There is no such part.
-    """
+    """Return the module `embedding` or `score` of a model; the error message has the purpose."""
     if name == "embedding" and is_transformer(model):
         part = model.get_input_embeddings()  # type: ignore[operator] # a method
     else:
         part = getattr(model, name, None)
     if not isinstance(part, nn.Module):
         raise InputError(
-            "{purpose} needs the module `{module}` of the model, and {type_name} has "
-            "none. Give the model such an attribute, or use another explainer.",
+            "{purpose} needs the module `{module}`, and {type_name} does not have it. "
+            "Add this attribute to the model, or use another explainer.",
             purpose=purpose,
             module=name,
             type_name=type(model).__name__,
@@ -176,14 +125,7 @@ def module_of(model: nn.Module, name: str, purpose: str) -> nn.Module:
 
 @contextmanager
 def undisturbed(model: nn.Module) -> Iterator[None]:
-    """Inside, the model predicts: no dropout. Afterwards every part is in the mode that it was in.
-
-    Args:
-        model: The model.
-
-    Yields:
-        Nothing.
-    """
+    """Put a model into evaluation mode, and restore the mode of every module afterwards."""
     modes = [(module, module.training) for module in model.modules()]
     try:
         model.eval()
@@ -195,18 +137,9 @@ def undisturbed(model: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def replaced_output(module: nn.Module, replace: ReplaceOutput, name: str) -> Iterator[None]:
-    """Inside, a module gives something else than it computes; it must be called once a pass.
+    """Replace the output of a module inside; it must be called exactly once.
 
-    Args:
-        module: A part of a model.
-        replace: Gives the new output from the old one.
-        name: What the part is called, for messages.
-
-    Yields:
-        Nothing.
-
-    Raises:
-        InputError: The module was never called inside.
+    `name` is that of the module in messages.
     """
     n_calls = 0
 
@@ -222,8 +155,8 @@ def replaced_output(module: nn.Module, replace: ReplaceOutput, name: str) -> Ite
         handle.remove()
     if n_calls != 1:
         raise InputError(
-            "The model called its `{module}` {n_calls} times in one pass, so its output cannot be "
-            "followed. A model that is explained by gradients must call it once.",
+            "The model called its `{module}` {n_calls} times in one pass. To be explained by "
+            "gradients, it must call it once.",
             module=name,
             n_calls=n_calls,
         )

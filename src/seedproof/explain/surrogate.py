@@ -1,7 +1,7 @@
-"""The linear model that LIME puts in place of the real one: weighted ridge regression.
+"""The linear model of LIME: weighted ridge regression.
 
-In parity with `LimeBase` of the `lime` package (0.2.0.1), in closed form, for all runs at once:
-what is explained has the axes (samples, runs), and the samples are the same for all runs.
+It matches `LimeBase` of the `lime` package (0.2.0.1), in closed form, for all runs at once: the
+samples are the same for all runs.
 """
 
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from seedproof.typing import BoolArray, FloatArray, IntArray, is_count
 
 Selection: TypeAlias = Literal["auto", "forward", "highest-weights"]
 
-# Of the `lime` package: the strength of its two ridges, and up to how many words it adds them one
-# by one.
+# As in the `lime` package: the strength of its two ridges, and the largest number of words that it
+# selects one by one.
 FINAL_RIDGE, FIRST_RIDGE = 1.0, 0.01
 MOST_FORWARD = 6
 
@@ -25,14 +25,14 @@ class Surrogate:
     """Settings of the linear model; the defaults are those of `LimeTextExplainer`.
 
     Args:
-        kernel_width: How fast samples lose weight as they get farther from the text.
-        n_words: How many words get a weight that is not 0; all without it.
-        selection: How they are chosen: `forward` adds the one that explains most, again and again;
+        kernel_width: Width of the kernel that weights samples by their distance from the text.
+        n_words: Number of words with a weight that is not 0. If omitted, all.
+        selection: Method of selecting them: `forward` repeatedly adds the word that explains most;
             `highest-weights` takes those with the largest weights of a first regression; `auto`
-            is the former up to 6 words, else the latter. The path of the lasso is not offered.
+            is the former up to 6 words, else the latter. The lasso path is not implemented.
 
     Raises:
-        OptionError: A value that is not allowed.
+        OptionError: A value is not allowed.
     """
 
     kernel_width: float = 25.0
@@ -47,8 +47,7 @@ class Surrogate:
             )
         if self.n_words is not None and not is_count(self.n_words, 1):
             raise OptionError(
-                "`n_words` is {n_words!r}. Give a whole number of at least 1, or None for "
-                "all words.",
+                "`n_words` is {n_words!r}. Give an integer of at least 1, or None for all words.",
                 n_words=self.n_words,
             )
         if self.selection not in get_args(Selection):
@@ -59,14 +58,10 @@ class Surrogate:
             )
 
     def fit(self, kept: BoolArray, values: FloatArray) -> FloatArray:
-        """The weight of each word in the prediction of each run.
+        """Return the weight of each word in the prediction of each run, axes (runs, words).
 
-        Args:
-            kept: Which words each sample keeps, axes (samples, words).
-            values: What the runs predict for it, axes (samples, runs).
-
-        Returns:
-            Axes (runs, words); 0 for words that were not chosen.
+        `kept` has the axes (samples, words), and the predictions `values` (samples, runs). Words
+        that are not selected get 0.
         """
         weights = sample_weights(kept, self.kernel_width)
         present = kept - np.average(kept, axis=0, weights=weights)
@@ -77,14 +72,14 @@ class Surrogate:
         if self.n_words is None or self.n_words >= n_words:
             return _solve(gram, cross, FINAL_RIDGE)
         chosen = self._choose(gram, cross, self.n_words)
-        found = np.zeros_like(cross)
+        fitted = np.zeros_like(cross)
         parts = _solve(
             gram[chosen[:, :, None], chosen[:, None, :]],
             np.take_along_axis(cross, chosen, axis=1),
             FINAL_RIDGE,
         )
-        np.put_along_axis(found, chosen, parts, axis=1)
-        return found
+        np.put_along_axis(fitted, chosen, parts, axis=1)
+        return fitted
 
     def _choose(self, gram: FloatArray, cross: FloatArray, n_words: int) -> IntArray:
         is_forward = self.selection == "forward" or (
@@ -98,17 +93,10 @@ class Surrogate:
 
 
 def sample_weights(kept: BoolArray, kernel_width: float) -> FloatArray:
-    """How much each sample counts: the closer to the text, the more.
+    """Return the weight of each sample, in (0, 1]: √exp(−distance²/width²).
 
-    The distance is 100 times that of the cosine between the words kept and all words, which is
-    1 − √(share of words kept); the weight is √exp(−distance²/width²).
-
-    Args:
-        kept: Which words each sample keeps, axes (samples, words).
-        kernel_width: How fast the weight falls.
-
-    Returns:
-        One weight a sample, in (0, 1].
+    The distance is 100 times the cosine distance between the kept words and all words, which is
+    1 − √(share of kept words).
     """
     distance = 100 * (1 - np.sqrt(kept.mean(axis=1)))
     weights: FloatArray = np.exp(-((distance / kernel_width) ** 2) / 2)
@@ -116,7 +104,7 @@ def sample_weights(kept: BoolArray, kernel_width: float) -> FloatArray:
 
 
 def _solve(gram: FloatArray, cross: FloatArray, ridge: float) -> FloatArray:
-    """Ridge regression from centered moments: (runs, words), with one Gram matrix or one a run."""
+    """Solve ridge regressions from centered moments, with one Gram matrix or one per run."""
     regular = gram + ridge * np.eye(gram.shape[-1])
     if gram.ndim == 2:
         return np.asarray(np.linalg.solve(regular, cross.T).T)
@@ -124,12 +112,12 @@ def _solve(gram: FloatArray, cross: FloatArray, ridge: float) -> FloatArray:
 
 
 def _add_one_by_one(gram: FloatArray, cross: FloatArray, n_words: int) -> IntArray:
-    """Words in the order in which they explain most of what is left, without any ridge."""
+    """Select words by forward selection: each explains most of the rest, without any ridge."""
     n_runs, n_all = cross.shape
     rows = np.arange(n_runs)
     left = np.repeat(gram[None], n_runs, axis=0)
     cross = cross.copy()
-    # A word that others determine explains nothing more; what is left of it is rounding.
+    # A word that others determine explains nothing more; the rest of it is rounding.
     tiny = 1e-10 * np.diagonal(gram)
     chosen = np.empty((n_runs, n_words), dtype=np.intp)
     is_free = np.ones((n_runs, n_all), dtype=bool)
@@ -139,7 +127,7 @@ def _add_one_by_one(gram: FloatArray, cross: FloatArray, n_words: int) -> IntArr
         best = np.where(is_free, gain, -1.0).argmax(axis=1)
         chosen[:, step] = best
         is_free[rows, best] = False
-        # Take out of all words, and of what is explained, the part that the new word has.
+        # Project the new word out of all words and out of the predictions.
         column = left[rows, :, best]
         scale = np.where(own[rows, best] > tiny[best], own[rows, best], np.inf)
         cross = cross - column * (cross[rows, best] / scale)[:, None]

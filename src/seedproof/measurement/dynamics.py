@@ -1,4 +1,4 @@
-"""Entropy within single runs over their steps, and where examples lie on the map of their data."""
+"""Label entropy within single runs over their steps, and dataset cartography."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -14,7 +14,6 @@ from seedproof.metrics.dynamics import DYNAMICS_NAMES, Cartography, correctness,
 from seedproof.metrics.statistic import ExampleSums, ExampleValues
 from seedproof.records.arrow import to_arrow, to_numpy
 from seedproof.records.dynamics import DynamicsRecord, dynamics_of
-from seedproof.records.location import Location
 from seedproof.records.manifest import RunManifest
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.reader import as_reason
@@ -26,26 +25,26 @@ from seedproof.typing import BoolArray, FloatArray, IntArray, Progress
 EXAMPLES = pa.schema(
     [("example", pa.string())] + [(name, pa.float64()) for name in (ENTROPY, *Cartography._fields)]
 )
-# Cells of the map in each direction.
+# Cells of the map of examples in each direction.
 N_CELLS = 20
 
 
 @dataclass(frozen=True, eq=False)
 class DynamicsMeasurement:
-    """Label entropy within single runs over their steps, and the map of their examples.
+    """Label entropy within single runs over their steps, and dataset cartography.
 
     Args:
         runs: Names of the traced runs, in canonical order.
         n_runs: Number of all runs.
-        n_examples: Number of examples that every traced run was looked at on.
-        n_steps: How often an example was looked at, at least and at most.
+        n_examples: Number of examples that every traced run recorded.
+        n_steps: Smallest and largest number of recorded steps of an example.
         metrics: Value and interval of each figure.
         by_run: The same per traced run: (traced).
         cartography: Number of examples by confidence in [0, 1] (rows) and variability in [0, 0.5]
             (columns), in cells of equal size; None without gold labels or probabilities.
         examples: One row per example, means over traced runs: entropy, and coordinates of dataset
             cartography.
-        notes: What a person should know about how the records were read.
+        notes: Remarks on how the records were read.
     """
 
     runs: tuple[str, ...]
@@ -73,10 +72,10 @@ class DynamicsMeasurement:
 
     @classmethod
     def from_summary(cls, summary: Mapping[str, Any]) -> "DynamicsMeasurement":
-        """Return what `summary` was made of, without the examples.
+        """Restore a measurement from its `summary`, without the examples.
 
         Args:
-            summary: Plain data; figures that earlier versions had are left out.
+            summary: Plain data; figures of earlier versions are ignored.
 
         Returns:
             The same figures and the same map.
@@ -104,18 +103,17 @@ def measure_dynamics(
     skip_damaged: bool = False,
     progress: Progress | None = None,
 ) -> tuple[DynamicsMeasurement | None, tuple[Message, ...]]:
-    """Measure the dynamics of runs whose predictions were measured, of all or some of them.
+    """Measure the dynamics of all or some of the measured runs.
 
-    Returns None where there are none, and with it a note if they are of something else.
+    Returns None if there are none, with a note if they are of another split or other examples.
     """
-    paths = [part.path.split("/") for run in source.manifests for part in run.parts]
-    splits = sorted({path[1] for path in paths if path[0] == "dynamics"})
+    splits = sorted(set().union(*map(_traced_splits, source.manifests)))
     if not splits:
         return None, ()
     if source.split not in splits:
         note = Message(
             "dynamics-of-other-split",
-            "Dynamics are left out. They are of the split {listed}, and {split!r} is measured.",
+            "Dynamics are left out. They belong to the split {listed}, and {split!r} is measured.",
             listed=" and ".join(map(repr, splits)),
             splits=tuple(splits),
             split=source.split,
@@ -128,8 +126,8 @@ def measure_dynamics(
     if traces is None:
         note = Message(
             "dynamics-of-other-examples",
-            "Dynamics are left out. No measured example of {split!r} was looked at in "
-            "every traced run. Give sp.Dynamics the ids of the predictions.",
+            "Dynamics are left out. No measured example of {split!r} has dynamics in every traced "
+            "run. Give sp.Dynamics the ids of the predictions.",
             split=source.split,
         )
         return None, (note,)
@@ -138,27 +136,17 @@ def measure_dynamics(
 
 @dataclass(frozen=True, eq=False)
 class Traces:
-    """Dynamics of the traced runs, on the examples that all of them were looked at on.
+    """Dynamics of the traced runs, on the examples that all of them recorded."""
 
-    Args:
-        traced: Positions of the traced runs among all runs, ascending.
-        ids: Ids of the examples.
-        entropies: Label entropy within each traced run, axes (traced, examples): LE_s.
-        coordinates: Positions on the map of the data set, means over traced runs; NaN where a run
-            knows no gold label or no probabilities.
-        n_steps: How often an example was looked at, at least and at most.
-        notes: Which runs are left out, and why; whose labels contradict those of the predictions.
-    """
-
-    traced: IntArray
+    traced: IntArray  # positions of the traced runs among all runs, ascending
     ids: pa.Array
-    entropies: FloatArray
-    coordinates: Cartography
-    n_steps: tuple[int, int]
-    notes: tuple[Message, ...]
+    entropies: FloatArray  # label entropy within each traced run, axes (traced, examples): LE_s
+    coordinates: Cartography  # means over traced runs; NaN without gold labels or probabilities
+    n_steps: tuple[int, int]  # smallest and largest number of recorded steps of an example
+    notes: tuple[Message, ...]  # runs left out, and labels that contradict the predictions
 
     def mean_entropy(self, chosen: BoolArray | None = None) -> ExampleValues:
-        """Return the mean over traced runs per example; 0 where an example is not chosen."""
+        """Return the mean over traced runs per example; entropies count 0 where not chosen."""
         entropies = self.entropies if chosen is None else np.where(chosen, self.entropies, 0.0)
         n_traced = len(entropies)
         without = None
@@ -172,12 +160,14 @@ def read_traces(
 ) -> Traces | None:
     """Read the records of all traced runs, one run in memory at a time.
 
-    `ids` and `labels` are those of the predictions. None if no example was looked at in every
-    traced run.
+    `ids` and `labels` are those of the predictions. None if no example is in every traced run.
     """
     traced, entropies, n_steps, n_other, notes = [], [], [], [], []
     coordinates = np.zeros((len(Cartography._fields), len(ids)))
-    for run_idx, run, location in _traced(source):
+    for run_idx, run in enumerate(source.manifests):
+        location = source.location
+        if location is None or source.split not in _traced_splits(run):
+            continue
         try:
             record = dynamics_of(location, run, str(source.split))
         except DamagedStoreError as error:
@@ -193,17 +183,16 @@ def read_traces(
             )
             continue
         place, is_there = _places(record.ids, ids)
-        right = correctness(record.counts, record.classes, record.offsets, record.labels)
         columns = (
             step_entropy(record.counts, record.offsets),
             record.n_steps,
             record.gold_mean,
             record.gold_sd,
-            right,
+            correctness(record.counts, record.classes, record.offsets, record.labels),
         )
-        own, steps, *rest = (np.where(is_there, values[place], np.nan) for values in columns)
+        entropy, steps, *rest = (np.where(is_there, values[place], np.nan) for values in columns)
         traced.append(run_idx)
-        entropies.append(own)
+        entropies.append(entropy)
         n_steps.append(steps)
         coordinates += np.stack(rest)
         n_other.append(_n_other_labels(record, place[is_there], labels[is_there], source.classes))
@@ -215,8 +204,8 @@ def read_traces(
             Message(
                 "dynamics-with-other-labels",
                 "{n_runs} of {n_traced} traced runs gave sp.Dynamics other labels than "
-                "log_predictions, for up to {n_examples:,} example(s): confidence, variability and "
-                "correctness go by those of sp.Dynamics.",
+                "log_predictions, for up to {n_examples:,} example(s). Confidence, variability and "
+                "correctness use the labels of sp.Dynamics.",
                 n_runs=int(np.count_nonzero(n_other)),
                 n_traced=len(traced),
                 n_examples=max(n_other),
@@ -233,12 +222,10 @@ def read_traces(
     )
 
 
-def _traced(source: ShardSource) -> Iterator[tuple[int, RunManifest, Location]]:
-    """Yield the runs with dynamics on the split, each with its position and its store."""
-    for run_idx, run in enumerate(source.manifests):
-        is_traced = any(part.path.startswith(f"dynamics/{source.split}/") for part in run.parts)
-        if is_traced and source.location is not None:
-            yield run_idx, run, source.location
+def _traced_splits(run: RunManifest) -> set[str]:
+    """Return the splits on which a run has dynamics."""
+    paths = [part.path.split("/") for part in run.parts]
+    return {path[1] for path in paths if path[0] == "dynamics"}
 
 
 def _ids_and_labels(
@@ -269,8 +256,8 @@ def _ids_and_labels(
 
 
 def _places(ids: pa.Array, all_ids: pa.Array) -> tuple[IntArray, BoolArray]:
-    """Return the position of each of all ids among some, and whether it is there."""
-    if ids.type != all_ids.type:  # numbers of a few may be text among others
+    """Return the position of each of `all_ids` in `ids`, and whether it is there."""
+    if ids.type != all_ids.type:  # integers may be text next to ids that are not
         ids, all_ids = ids.cast(pa.string()), all_ids.cast(pa.string())
     place = pc.index_in(all_ids, value_set=ids)
     return to_numpy(place, missing=0), to_numpy(place.is_valid())
@@ -279,13 +266,14 @@ def _places(ids: pa.Array, all_ids: pa.Array) -> tuple[IntArray, BoolArray]:
 def _n_other_labels(
     record: DynamicsRecord, place: IntArray, labels: IntArray, classes: tuple[str, ...]
 ) -> int:
-    """Return how many examples have another gold class in a record than in the predictions."""
+    """Count the examples whose gold class in a record contradicts that of the predictions."""
     known = {name: index for index, name in enumerate(classes)}
     if known.keys().isdisjoint(record.class_names):  # numbered there, named here
         known = {name: index for index, name in enumerate(record.class_names)}
     common = np.array([*(known.get(name, UNLABELED) for name in record.class_names), UNLABELED])
-    theirs = common[record.labels[place]]  # -1, where unknown, is the last
-    return int(((theirs != labels) & (theirs != UNLABELED) & (labels != UNLABELED)).sum())
+    recorded_labels = common[record.labels[place]]  # -1, where unknown, is the last
+    are_known = (recorded_labels != UNLABELED) & (labels != UNLABELED)
+    return int((are_known & (recorded_labels != labels)).sum())
 
 
 def _measure(traces: Traces, runs: tuple[str, ...], *, n_measured: int) -> DynamicsMeasurement:
@@ -328,16 +316,16 @@ def _notes(traces: Traces, n_measured: int) -> Iterator[Message]:
     if n_examples < n_measured:
         yield Message(
             "traced-on-fewer-examples",
-            "Every traced run was looked at on {n_traced:,} of {n_examples:,} examples; "
-            "the rest is left out here.",
+            "All traced runs have dynamics of {n_traced:,} of {n_examples:,} examples. "
+            "The rest is left out here.",
             n_traced=n_examples,
             n_examples=n_measured,
         )
     if low < high:
         yield Message(
             "traced-unequally-often",
-            "Examples were looked at {low:,} to {high:,} times. Label entropy within a run grows "
-            "with that: look equally often before you compare runs or arms.",
+            "Examples have {low:,} to {high:,} recorded steps. Label entropy within a run grows "
+            "with their number: record equally many before you compare runs or arms.",
             low=low,
             high=high,
         )

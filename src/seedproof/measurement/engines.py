@@ -1,4 +1,4 @@
-"""Which engine does the passes over shards, and in which order its results come."""
+"""The engine that runs the passes over shards, and the order of its results."""
 
 from collections.abc import Callable, Iterator
 from typing import TypeVar
@@ -9,7 +9,7 @@ from seedproof.errors import OptionError, UnknownNameError
 from seedproof.typing import Progress
 
 NAMES = ("serial", "processes", "ray")
-# Results that wait for an earlier one, for each worker.
+# Number of results per worker that may wait for an earlier one.
 AHEAD = 4
 
 Part = TypeVar("Part")
@@ -18,10 +18,7 @@ Part = TypeVar("Part")
 def measuring_engine(
     engine: str | Engine, *, workers: int | None = None, address: str | None = None
 ) -> Engine | None:
-    """Return an engine whose workers take shard after shard.
-
-    None if everything is done here and now.
-    """
+    """Return an engine whose workers take shard after shard; None to run in this process."""
     further = further_engines() if isinstance(engine, str) and engine not in NAMES else ()
     for name, value, fits in (
         ("address", address, engine == "ray"),
@@ -29,7 +26,7 @@ def measuring_engine(
     ):
         if value is not None and not fits:
             raise OptionError(
-                "The engine {engine!r} takes no {option}. Leave it out.",
+                "The engine {engine!r} does not take {option}. Leave it out.",
                 engine=engine,
                 option=name,
             )
@@ -60,7 +57,7 @@ def map_shards(
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Part]:
-    """Yield what a task makes of each shard, in the order of the shards, whoever is done first."""
+    """Yield the result of a task for each shard, in the order of the shards."""
     outcomes = (engine or SerialEngine()).map(task, range(n_shards))
     for n_done, part in enumerate(in_order(outcomes), start=1):
         yield part

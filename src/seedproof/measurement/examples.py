@@ -1,4 +1,4 @@
-"""The table with one row per example: in memory until it is asked for, or in Parquet files."""
+"""The table with one row per example, in memory or in Parquet files, and its least stable rows."""
 
 import re
 from abc import ABC, abstractmethod
@@ -8,42 +8,40 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.fs
 
 from seedproof.errors import NotFoundError, OptionError
-from seedproof.measurement.unstable_examples import VOTE_COLUMNS
+from seedproof.metrics.batch import Batch
 from seedproof.records.arrow import texts_to_arrow, to_arrow
 from seedproof.records.location import Location
 from seedproof.records.probabilities import UNLABELED
 from seedproof.records.shards import ShardSource
-from seedproof.typing import IntArray
+from seedproof.typing import FloatArray, IntArray
 
+# Number of the least stable examples that are kept.
+N_KEPT = 500
+VOTE_COLUMNS = ("predictions", "probs")
+KEYS = ("flip_rate", "label_entropy", "probability_sd")
 COMPRESSION = "zstd"
-# As `part_name` writes them: others call theirs `part-0.parquet`.
+# As `write_part` names them: other tools write `part-0.parquet`.
 PART = re.compile(r"part-\d{6,}\.parquet")
 
 
 @dataclass(frozen=True, eq=False)
 class ExampleRows:
-    """What is known of each example of a shard.
-
-    Args:
-        ids: Ids of the examples.
-        labels: Gold class indices, -1 where unknown; None if no example has one.
-        extras: Further columns of the user's own.
-        columns: What each family of metrics says, one value per example.
-        classes: Names of the classes.
-    """
+    """The examples of a shard."""
 
     ids: pa.Array
-    labels: IntArray | None
-    extras: pa.Table | None
-    columns: Mapping[str, np.ndarray]
+    labels: IntArray | None  # gold class indices, -1 where unknown; None if no example has one
+    extras: pa.Table | None  # further columns of the input
+    columns: Mapping[str, np.ndarray]  # columns of the metrics, one value per example
     classes: tuple[str, ...]
 
     def take(self, places: IntArray) -> "ExampleRows":
-        """Some of the rows."""
+        """Return some of the rows."""
         taken = to_arrow(places)
         return replace(
             self,
@@ -54,7 +52,7 @@ class ExampleRows:
         )
 
     def table(self) -> pa.Table:
-        """The rows with class names instead of indices."""
+        """Return the rows with class names instead of indices."""
         names = texts_to_arrow(self.classes)
         table: dict[str, pa.Array | pa.ChunkedArray] = {"example": self.ids}
         if self.labels is not None:
@@ -77,31 +75,31 @@ class ExampleTable(ABC):
 
     @abstractmethod
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """The table in pieces, with some columns as far as it has them, or with all."""
+        """Yield the table in pieces, with all columns or those of the given ones that it has."""
 
     @abstractmethod
     def read(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """The whole table, or some of its columns."""
+        """Return the whole table, or some of its columns."""
 
     @abstractmethod
     def save(self, place: Location) -> None:
         """Write the table as Parquet in place of an earlier one."""
 
     def moved(self, where: Callable[[Location], Location]) -> "ExampleTable":
-        """The same table after its files were moved."""
+        """Return the same table after its files were moved."""
         del where
         return self
 
 
 @dataclass(eq=False)
 class HeldExamples(ExampleTable):
-    """Examples in memory, which are arrays until the table is read."""
+    """Examples in memory, as arrays until the table is read."""
 
     parts: list[ExampleRows] = field(default_factory=list)
 
     @property
     def table(self) -> ExampleTable:
-        """The table of what was added."""
+        """The table of all added examples."""
         return self
 
     def add(self, rows: ExampleRows) -> None:
@@ -109,14 +107,14 @@ class HeldExamples(ExampleTable):
         self.parts.append(rows)
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """The table shard by shard."""
+        """Yield the table shard by shard."""
         for part in self.parts:
             table = part.table()
             kept = None if columns is None else [n for n in columns if n in table.column_names]
             yield from (table if kept is None else table.select(kept)).to_batches()
 
     def read(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """The whole table, or some of its columns."""
+        """Return the whole table, or some of its columns."""
         table = pa.concat_tables([part.table() for part in self.parts])
         return table if columns is None else table.select(columns)
 
@@ -130,16 +128,12 @@ class HeldExamples(ExampleTable):
 
 @dataclass(frozen=True)
 class StoredExamples(ExampleTable):
-    """Examples in a Parquet file, or in a folder with one file per shard.
-
-    Args:
-        place: The file or the folder.
-    """
+    """Examples in a Parquet file, or in a folder with one file per shard."""
 
     place: Location
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """The table in pieces, of which one is in memory at a time."""
+        """Yield the table in pieces, one in memory at a time."""
         import pyarrow.parquet as pq
 
         for file in example_files(self.place):
@@ -149,19 +143,18 @@ class StoredExamples(ExampleTable):
                 yield from content.iter_batches(columns=names)
 
     def read(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """The whole table, or some of its columns."""
+        """Return the whole table, or some of its columns."""
         files = example_files(self.place)
         if not files:
             raise NotFoundError(
-                "{path} is gone: a report that is not saved takes its examples with it. Keep the "
-                "report, or save it.",
+                "{path} was deleted with its report. Save the report first, or keep it in memory.",
                 path=self.place,
             )
         return pa.concat_tables([_read_parquet(file, columns) for file in files])
 
     def save(self, place: Location) -> None:
         """Copy the files."""
-        if self.place.path == place.path:  # a report that was loaded from there, or made there
+        if self.place.path == place.path:  # the report was loaded from there, or written there
             return
         clear_examples(place)
         pyarrow.fs.copy_files(
@@ -172,16 +165,12 @@ class StoredExamples(ExampleTable):
         )
 
     def moved(self, where: Callable[[Location], Location]) -> "StoredExamples":
-        """The same table after its files were moved."""
+        """Return the same table after its files were moved."""
         return StoredExamples(where(self.place))
 
 
 class ExampleWriter(ExitStack):
-    """Writes examples to one Parquet file, shard by shard.
-
-    Args:
-        place: The file.
-    """
+    """Writer of examples to one Parquet file, shard by shard."""
 
     def __init__(self, place: Location) -> None:
         super().__init__()
@@ -194,7 +183,7 @@ class ExampleWriter(ExitStack):
 
     @property
     def table(self) -> ExampleTable:
-        """The table of what was added, once the file is closed."""
+        """The table of all added examples, once the file is closed."""
         return StoredExamples(self.place)
 
     def add(self, rows: ExampleRows) -> None:
@@ -214,7 +203,7 @@ class ExampleWriter(ExitStack):
 
 @contextmanager
 def examples_of(source: ShardSource, place: Location) -> Iterator["HeldExamples | ExampleWriter"]:
-    """Take examples while they are measured: those of arrays stay in memory, others are written."""
+    """Yield a sink for measured examples: memory if the source is in memory, else a file."""
     if source.is_in_memory:
         yield HeldExamples()
     else:
@@ -223,17 +212,12 @@ def examples_of(source: ShardSource, place: Location) -> Iterator["HeldExamples 
 
 
 def example_files(place: Location) -> list[Location]:
-    """The files of a table of examples, in the order of their ids; empty if there is no table."""
+    """Return the files of a table of examples, in the order of their ids; empty if none."""
     return [place] if place.is_file() else place.files_inside()
 
 
-def part_name(index: int) -> str:
-    """Name of the file of one shard."""
-    return f"part-{index:06}.parquet"
-
-
 def packed(rows: ExampleRows) -> bytes:
-    """Return the examples of one shard as a Parquet file: they take fewest bytes on their way."""
+    """Return the examples of one shard as a Parquet file, their smallest form to send."""
     import pyarrow.parquet as pq
 
     content = pa.BufferOutputStream()
@@ -242,21 +226,21 @@ def packed(rows: ExampleRows) -> bytes:
 
 
 def write_part(content: bytes, folder: Location, index: int) -> None:
-    """Write the file of one shard at once: a second writer leaves the same file."""
-    (folder / part_name(index)).replace(content)
+    """Write the file of one shard atomically: a second writer leaves the same file."""
+    (folder / f"part-{index:06}.parquet").replace(content)
 
 
 def clear_examples(place: Location) -> None:
     """Remove the table that an earlier pass left, so that two are never mixed."""
-    is_one = place.is_file()
-    found = [place] if is_one else place.files_inside()
-    for file in found:
-        if not (_has_examples(file) if is_one else PART.fullmatch(file.name)):
+    is_file = place.is_file()
+    files = example_files(place)
+    for file in files:
+        if not (_has_examples(file) if is_file else PART.fullmatch(file.name)):
             raise OptionError(
                 "{path} already exists and is not a table of examples. Give another folder.",
                 path=file,
             )
-    for file in found:
+    for file in files:
         file.files.delete_file(file.path)
     if place.is_folder():
         place.files.delete_dir(place.path)
@@ -278,3 +262,45 @@ def _read_parquet(file: Location, columns: Sequence[str] | None = None) -> pa.Ta
 
     with file.files.open_input_file(file.path) as opened, pq.ParquetFile(opened) as content:
         return content.read(columns)
+
+
+# ------------------------------------------------------------------- least stable examples
+
+
+def least_stable(table: pa.Table) -> pa.Table:
+    """Return the `N_KEPT` rows on which runs disagree most, the least stable first, ties by id."""
+    keys = [(name, "descending") for name in KEYS if name in table.column_names]
+    order = pc.sort_indices(table, sort_keys=[*keys, ("example", "ascending")])
+    return table.take(order[:N_KEPT])
+
+
+def least_stable_rows(keys: Sequence[FloatArray]) -> IntArray:
+    """Return the positions of the `N_KEPT` largest rows by several keys; ties by position."""
+    rows = np.arange(len(keys[0]))
+    certain: list[IntArray] = []
+    n_missing = N_KEPT
+    for key in keys:
+        if len(rows) <= n_missing:
+            break
+        values = key[rows]
+        limit = np.partition(values, len(values) - n_missing)[len(values) - n_missing]
+        certain.append(rows[values > limit])
+        rows = rows[values == limit]
+        n_missing -= len(certain[-1])
+    return np.sort(np.concatenate([*certain, rows[:n_missing]]))
+
+
+def with_votes(examples: pa.Table, batch: Batch) -> pa.Table:
+    """Add the prediction of each run, and its probability where it is known.
+
+    `predictions` are class indices. `probs` are of the gold class or, if there is none, of the
+    consensus.
+    """
+    if batch.probs is not None or batch.top is not None:
+        examples = examples.append_column("probs", _lists(batch.reference_probs.T, np.float32))
+    return examples.append_column("predictions", _lists(batch.predictions.T, np.int32))
+
+
+def _lists(values: np.ndarray, kind: npt.DTypeLike) -> pa.Array:
+    flat = to_arrow(values.ravel(), kind)
+    return pa.FixedSizeListArray.from_arrays(flat, values.shape[1])

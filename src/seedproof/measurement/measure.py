@@ -1,12 +1,14 @@
-"""The measuring pass: shards in, partial results folded in order, figures with intervals out."""
+"""The measuring pass: shards in, partial results merged in order, figures with intervals out."""
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from seedproof.engines import Engine
 from seedproof.errors import (
     DamagedStoreError,
     EmptyInputError,
+    InputError,
     NotFoundError,
     SeedproofError,
 )
@@ -21,36 +23,31 @@ from seedproof.measurement.examples import (
     packed,
     write_part,
 )
+from seedproof.measurement.explanations.measure import measure_explanations
 from seedproof.measurement.result import Measurement
+from seedproof.measurement.selection import known
 from seedproof.messages import Message
-from seedproof.metrics.accumulator import Need
+from seedproof.records.explanation_shards import explanations_beside
+from seedproof.records.explanation_shards import left_out as note_on_method
 from seedproof.records.location import Location
 from seedproof.records.reader import as_reason
-from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
 from seedproof.stats.intervals import estimate
 from seedproof.typing import Progress
 
+if TYPE_CHECKING:
+    from seedproof.measurement.explanations.result import ExplanationMeasurement
 
-def known(source: ShardSource) -> frozenset[Need]:
-    """What is known beside predictions."""
-    needs: set[Need] = set()
-    if source.n_labeled:
-        needs.add("labels")
-    match source.kind:
-        case Kind.PROBS:
-            needs |= {"confidence", "probs"}
-        case Kind.TOP:
-            needs |= {"confidence", "truncated"}
-    return frozenset(needs)
+# Below this, starting workers takes longer than the work.
+MIN_EXPLANATION_SHARDS = 8
 
 
 @dataclass(frozen=True, eq=False)
 class MeasuredShard:
-    """What a shard amounts to: partial results, or why it is left out."""
+    """Partial results of a shard, or the reason why it is left out."""
 
     index: int
-    tally: MetricAccumulators | None = None
+    accumulators: MetricAccumulators | None = None
     left_out: SeedproofError | None = None
 
 
@@ -61,27 +58,24 @@ def measure_shard(
     asked: Collection[str] | None = None,
     skip_damaged: bool = False,
 ) -> tuple[MeasuredShard, ExampleRows | None]:
-    """Partial results of one shard, and the rows of its examples."""
-    tally = MetricAccumulators(len(source.runs), len(source.classes), known(source), asked)
+    """Return the partial results of one shard, and the rows of its examples."""
+    accumulators = _new_accumulators(source, asked)
     try:
         shard = source.shard(index)
     except DamagedStoreError as error:
         if not skip_damaged:
             raise
         return MeasuredShard(index, left_out=error), None
-    return MeasuredShard(index, tally), tally.update(shard, source.classes)
+    return MeasuredShard(index, accumulators), accumulators.update(shard, source.classes)
+
+
+def _new_accumulators(source: ShardSource, asked: Collection[str] | None) -> MetricAccumulators:
+    return MetricAccumulators(len(source.runs), len(source.classes), known(source), asked)
 
 
 @dataclass(frozen=True)
 class MeasureShard:
-    """Measures a shard where it is called; frozen, so that it can travel.
-
-    Args:
-        source: Aligned runs.
-        folder: Where the rows of each shard are written, a file each; they do not travel back.
-        asked: Names of metrics; everything that the data allows without them.
-        skip_damaged: Whether a shard that is damaged in some run is left out.
-    """
+    """A picklable task that measures one shard and writes the rows of its examples to a file."""
 
     source: ShardSource
     folder: Location
@@ -89,7 +83,7 @@ class MeasureShard:
     skip_damaged: bool = False
 
     def __call__(self, index: int) -> MeasuredShard:
-        """Return what a shard amounts to."""
+        """Return the partial results of a shard."""
         part, rows = measure_shard(
             self.source, index, asked=self.asked, skip_damaged=self.skip_damaged
         )
@@ -107,7 +101,7 @@ def measure_shards(
     progress: Progress | None = None,
     notes: tuple[Message, ...] = (),
 ) -> Measurement:
-    """Every metric that is asked for and that the data allows, in one pass, here and now."""
+    """Measure every requested metric that the data allows, in one pass in this process."""
     whole = _Whole(source, asked)
     with examples_of(source, examples_file) as sink:
         for index in range(source.n_shards):
@@ -130,7 +124,7 @@ def measure_on(
     progress: Progress | None = None,
     notes: tuple[Message, ...] = (),
 ) -> Measurement:
-    """The same pass by the workers of an engine."""
+    """Measure the same on the workers of an engine."""
     clear_examples(examples_folder)
     examples_folder.make_folder()
     task = MeasureShard(source, examples_folder, asked, skip_damaged)
@@ -139,8 +133,8 @@ def measure_on(
         whole.add(part)
     if len(examples_folder.files_inside()) != source.n_shards - len(whole.left_out):
         raise NotFoundError(
-            "Workers wrote rows of examples that are not in {examples_folder} here. Give a folder "
-            "or URL for examples that all machines see.",
+            "Workers wrote rows of examples that are not in {examples_folder} on this machine. "
+            "Give a folder or URL for examples that all machines share.",
             examples_folder=examples_folder,
         )
     return whole.result(StoredExamples(examples_folder), notes)
@@ -150,38 +144,31 @@ class _Whole:
     """All partial results, added in the order of the shards."""
 
     def __init__(self, source: ShardSource, asked: Collection[str] | None) -> None:
-        self.left_out: list[MeasuredShard] = []
+        self.left_out: dict[int, SeedproofError] = {}
         self._source = source
-        self._tally = MetricAccumulators(
-            len(source.runs), len(source.classes), known(source), asked
-        )
+        self._accumulators = _new_accumulators(source, asked)
 
     def add(self, part: MeasuredShard) -> None:
         """Add the next shard."""
-        if part.tally is None:
-            self.left_out.append(part)
-        else:
-            self._tally.merge(part.tally)
+        if part.accumulators is not None:
+            self._accumulators.merge(part.accumulators)
+        elif part.left_out is not None:
+            self.left_out[part.index] = part.left_out
 
     def result(self, examples: ExampleTable, notes: tuple[Message, ...]) -> Measurement:
-        """Figures with intervals, of what was not left out."""
-        further = tuple(self._notes())
+        """Return figures with intervals, of all shards that were not left out."""
+        further = [note_on_left_out(self._source, *shard) for shard in self.left_out.items()]
         return measured(
             self._source,
-            self._tally,
+            self._accumulators,
             examples,
             (*notes, *further),
-            left_out=[part.index for part in self.left_out],
+            left_out=list(self.left_out),
         )
-
-    def _notes(self) -> Iterator[Message]:
-        for part in self.left_out:
-            if part.left_out is not None:
-                yield note_on_left_out(self._source, part.index, part.left_out)
 
 
 def note_on_left_out(source: ShardSource, index: int, error: SeedproofError) -> Message:
-    """What a person should know of a shard that is in no figure."""
+    """Return the note on a shard that is in no figure."""
     size = source.rows_per_shard
     n_rows = min(size, source.n_examples - index * size)
     return Message(
@@ -195,14 +182,14 @@ def note_on_left_out(source: ShardSource, index: int, error: SeedproofError) -> 
 
 def measured(
     source: ShardSource,
-    tally: MetricAccumulators,
+    accumulators: MetricAccumulators,
     examples: ExampleTable,
     notes: tuple[Message, ...] = (),
     *,
     left_out: Sequence[int] = (),
 ) -> Measurement:
-    """What a tally of all shards amounts to."""
-    if tally.worst is None:
+    """Return the measurement of accumulators to which all shards were added."""
+    if accumulators.unstable_examples is None:
         raise EmptyInputError(
             "There are no examples to measure.{listed}",
             listed="".join(f" {note}" for note in notes),
@@ -215,10 +202,37 @@ def measured(
         n_examples=source.n_examples - sum(n_rows for n_rows, _ in lost),
         n_labeled=source.n_labeled - sum(n_labeled for _, n_labeled in lost),
         kind=str(source.kind),
-        metrics={name: estimate(statistic) for name, statistic in tally.result().items()},
-        detail=tally.detail(),
-        worst=tally.worst,
+        metrics={name: estimate(value) for name, value in accumulators.result().items()},
+        detail=accumulators.detail(),
+        unstable_examples=accumulators.unstable_examples,
         example_table=examples,
         notes=notes,
         left_out=tuple(left_out),
     )
+
+
+def with_explanations(
+    measurement: Measurement,
+    source: ShardSource,
+    *,
+    engine: Engine | None = None,
+    skip_damaged: bool = False,
+    progress: Progress | None = None,
+) -> Measurement:
+    """Add the explanations of the same runs, by every method, to a measurement of predictions."""
+    refused: tuple[type[SeedproofError], ...] = (InputError,)
+    if skip_damaged:
+        refused += (DamagedStoreError,)
+    sources, notes = explanations_beside(source, skip_damaged=skip_damaged)
+    explanations: dict[str, ExplanationMeasurement] = {}
+    for method, explained in sources.items():
+        try:
+            explanations[method] = measure_explanations(
+                explained,
+                predictions=source,
+                engine=None if explained.n_shards < MIN_EXPLANATION_SHARDS else engine,
+                progress=progress,
+            )
+        except refused as error:
+            notes = (*notes, note_on_method(method, error, source))
+    return replace(measurement, explanations=explanations, notes=(*measurement.notes, *notes))

@@ -1,4 +1,4 @@
-"""What measuring gives: figures with intervals, arrays behind them, one row an example."""
+"""The result of measuring: figures with intervals, arrays behind them, one row per example."""
 
 import json
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from seedproof.measurement.dynamics import DynamicsMeasurement
 from seedproof.measurement.examples import ExampleTable
-from seedproof.measurement.explanations.result import ExplanationMeasurement
+from seedproof.measurement.explanations.result import ExplanationMeasurement, without_nan
 from seedproof.messages import Message
 from seedproof.metrics.accumulator import Detail
 from seedproof.stats.intervals import Estimate
@@ -19,7 +19,7 @@ FORMAT = 1
 # With more runs, the summary has the most extreme of their pairs instead of all.
 MAX_PAIRED_RUNS = 50
 N_EXTREME = 20
-# Thousands of counts that serve a chart and nobody else.
+# Thousands of counts that only a chart uses.
 ONLY_DRAWN = frozenset({"confidence_map"})
 OWN_COLUMNS = frozenset(
     {
@@ -41,24 +41,22 @@ OWN_COLUMNS = frozenset(
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """How much the seed decided.
+    """Figures of the runs of one arm.
 
     Args:
         runs: Names of the runs, in canonical order.
         classes: Names of the classes, in the order of their indices.
-        n_examples: How many examples every run predicted.
-        n_labeled: How many of them have a gold label.
-        kind: What was known: `probs`, `top` or `labels`.
-        metrics: Value and interval of each metric, in the order in which they are shown.
+        n_examples: Number of examples that every run predicted.
+        n_labeled: Number of examples with a gold label.
+        kind: Kind of the input: `probs`, `top` or `labels`.
+        metrics: Value and interval of each metric, in display order.
         detail: Arrays behind the metrics: by run, by class, by bin.
-        worst: The least stable examples, at most 500, with what each run said of them.
-        example_table: One row per example, read when it is asked for.
-        notes: What a person should know about how the input was read.
-        explanations: How much of the explanations the seed decided, by method; none without
-            records of them.
+        unstable_examples: The least stable examples, at most 500, with the predictions of each run.
+        example_table: One row per example, read on demand.
+        notes: Remarks on how the input was read.
+        explanations: The same for explanations, by method; empty without records of them.
         dynamics: Label entropy within single runs over their steps; None if no run was traced.
-        left_out: Shards that are in no figure because they are damaged; the summary tells of them
-            in its notes alone.
+        left_out: Damaged shards that are in no figure; the summary has them in its notes only.
     """
 
     runs: tuple[str, ...]
@@ -68,7 +66,7 @@ class Measurement:
     kind: str
     metrics: Mapping[str, Estimate]
     detail: Detail
-    worst: pa.Table
+    unstable_examples: pa.Table
     example_table: ExampleTable
     notes: tuple[Message, ...] = ()
     explanations: Mapping[str, ExplanationMeasurement] = field(default_factory=dict)
@@ -77,24 +75,25 @@ class Measurement:
 
     @property
     def n_runs(self) -> int:
-        """How many runs there are."""
+        """Number of runs."""
         return len(self.runs)
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """Number of classes."""
         return len(self.classes)
 
     def examples(self) -> pa.Table:
-        """One row for each example, in the order of their ids."""
+        """Return one row per example, in the order of their ids."""
         return self.example_table.read()
 
     def extras(self) -> tuple[str, ...]:
-        """Columns of the user's own that were carried along."""
-        return tuple(name for name in self.worst.column_names if name not in OWN_COLUMNS)
+        """Return the names of further columns of the input."""
+        names = self.unstable_examples.column_names
+        return tuple(name for name in names if name not in OWN_COLUMNS)
 
     def pairs(self) -> pa.Table:
-        """One row for each pair of runs: their names, and the share on which they disagree."""
+        """Return one row per pair of runs: their names, and the share on which they disagree."""
         first, second = np.triu_indices(self.n_runs, 1)
         names = pa.array(self.runs)
         return pa.table(
@@ -106,8 +105,8 @@ class Measurement:
         )
 
     def _detail(self) -> Detail:
-        """The arrays of the summary: nothing that grows with the square of many runs."""
-        detail = {name: one for name, one in self.detail.items() if name not in ONLY_DRAWN}
+        """Return the arrays of the summary, none of which grows with the square of many runs."""
+        detail = {name: array for name, array in self.detail.items() if name not in ONLY_DRAWN}
         if self.n_runs <= MAX_PAIRED_RUNS or "flip_matrix" not in detail:
             return detail
         matrix = detail.pop("flip_matrix")
@@ -123,9 +122,9 @@ class Measurement:
         }
 
     def summary(self) -> dict[str, Any]:
-        """Everything but the examples, as plain data.
+        """Return everything but the examples, as plain data.
 
-        It holds no path, time, host, engine or version, so equal predictions give equal bytes.
+        It has no path, time, host, engine or version, so equal predictions give equal bytes.
         """
         return {
             "format": FORMAT,
@@ -137,20 +136,17 @@ class Measurement:
             "runs": list(self.runs),
             "classes": list(self.classes),
             "metrics": {name: asdict(value) for name, value in self.metrics.items()},
-            "detail": {name: _plain(values.tolist()) for name, values in self._detail().items()},
-            "explanations": {name: one.summary() for name, one in self.explanations.items()},
-            # Absent without records, as before there were any: digests of reports stay the same.
+            "detail": {
+                name: without_nan(values.tolist()) for name, values in self._detail().items()
+            },
+            "explanations": {
+                method: measured.summary() for method, measured in self.explanations.items()
+            },
+            # Absent if there are none, so that digests of older reports stay the same.
             **({} if self.dynamics is None else {"dynamics": self.dynamics.summary()}),
             "notes": [str(note) for note in self.notes],
         }
 
     def to_json(self) -> str:
-        """The summary as it stands in `summary.json`."""
+        """Return the content of `summary.json`."""
         return json.dumps(self.summary(), ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _plain(values: Any) -> Any:  # noqa: ANN401 - nested lists of any depth
-    """Nested lists with None for what is not a number, which JSON cannot say."""
-    if isinstance(values, list):
-        return [_plain(value) for value in values]
-    return None if isinstance(values, float) and np.isnan(values) else values

@@ -1,17 +1,65 @@
-"""What is read and computed, given what somebody asked for."""
+"""The metrics to compute: those that the data allows and, if any are requested, only those."""
 
 from collections.abc import Collection
+from difflib import get_close_matches
 
-from seedproof.errors import OptionError
-from seedproof.measurement.measure import known
+from seedproof.errors import OptionError, UnknownNameError
+from seedproof.metrics import FAMILIES, METRIC_NAMES, Accumulator
+from seedproof.metrics.accumulator import Need
+from seedproof.metrics.confidence import Truncation
 from seedproof.metrics.dynamics import DYNAMICS_NAMES
+from seedproof.metrics.entropy import Entropy
 from seedproof.metrics.explanations import EXPLANATION_NAMES
-from seedproof.metrics.selection import check_name, check_needs, needs_of
+from seedproof.metrics.flips import Flips
+from seedproof.records.schema import Kind
 from seedproof.records.shards import ShardSource
+
+# Every report begins with them, and they need nothing but predictions.
+ALWAYS: tuple[type[Accumulator], ...] = (Flips, Entropy)
+# Metrics of records of their own, with the call that logs these records.
+RECORDED: dict[str, tuple[tuple[str, ...], str]] = {
+    "explanations": (EXPLANATION_NAMES, "run.log_explanations"),
+    "dynamics": (DYNAMICS_NAMES, "run.log_dynamics"),
+}
+
+_WORDS: dict[Need, str] = {
+    "labels": "gold labels",
+    "confidence": "probabilities",
+    "probs": "probabilities of all classes",
+    "truncated": "top classes",
+}
+
+
+def known(source: ShardSource) -> frozenset[Need]:
+    """Return the inputs other than predictions that a source has."""
+    labels: set[Need] = {"labels"} if source.n_labeled else set()
+    by_kind: dict[Kind, set[Need]] = {
+        Kind.PROBS: {"confidence", "probs"},
+        Kind.TOP: {"confidence", "truncated"},
+    }
+    return frozenset(labels | by_kind.get(source.kind, set()))
+
+
+def chosen_families(
+    has: frozenset[Need], requested: Collection[str] | None = None
+) -> tuple[type[Accumulator], ...]:
+    """Return the families to measure, in display order; flips and entropies always come along.
+
+    If `requested` is omitted, all that the data allows.
+    """
+    names = set(requested or ())
+    if "probability_sd" in names:
+        names.update(Truncation.figures)  # the error of its value
+    return tuple(
+        family
+        for family in FAMILIES
+        if family.needs <= has
+        and (requested is None or family in ALWAYS or not names.isdisjoint(family.figures))
+    )
 
 
 def known_metrics(metrics: Collection[str] | None) -> tuple[str, ...] | None:
-    """Names of metrics that there are, each once; others are refused before anything is read."""
+    """Return the requested metrics, each once; refuse unknown names before anything is read."""
     if metrics is None:
         return None
     if isinstance(metrics, str):
@@ -20,11 +68,13 @@ def known_metrics(metrics: Collection[str] | None) -> tuple[str, ...] | None:
         )
     if not metrics:
         raise OptionError(
-            "No metric was asked for. Name some, or leave metrics out for all.",
+            "metrics is empty. Name at least one, or omit it to measure all.",
             metrics=tuple(metrics),
         )
+    further = (*EXPLANATION_NAMES, *DYNAMICS_NAMES)
     for metric in metrics:
-        check_name(metric)
+        if metric not in (*METRIC_NAMES, *further):
+            raise unknown(metric, further)
     return tuple(dict.fromkeys(metrics))
 
 
@@ -32,40 +82,68 @@ def check_allowed(metrics: Collection[str] | None, source: ShardSource) -> None:
     """Refuse metrics that these predictions do not allow."""
     if metrics is None:
         return
-    check_needs(metrics, known(source))
-    for names, folder, call in (
-        (EXPLANATION_NAMES, "explanations", "run.log_explanations"),
-        (DYNAMICS_NAMES, "dynamics", "run.log_dynamics"),
-    ):
-        asked = [metric for metric in metrics if metric in names]
-        if asked and not _has(source, folder):
+    has = known(source)
+    for metric in metrics:
+        if not needs_of([metric]) <= has:
             raise OptionError(
-                "{metric} needs {folder}, and these runs have none on the split that is "
-                "measured. Log them with {call}, or leave it out.",
-                metric=asked[0],
+                "{metric} needs {listed}, and these predictions do not have all of that. "
+                "Leave it out.",
+                metric=metric,
+                listed=needs_in_words(metric),
+                needs=needs_of([metric]),
+            )
+    for folder, (names, call) in RECORDED.items():
+        requested = [metric for metric in metrics if metric in names]
+        start = f"{folder}/{source.split}/"
+        paths = [part.path for run in source.manifests for part in run.parts]
+        if requested and not any(path.startswith(start) for path in paths):
+            raise OptionError(
+                "{metric} needs {folder}, and these runs have none on the measured split. "
+                "Log them with {call}, or leave it out.",
+                metric=requested[0],
                 folder=folder,
                 call=call,
             )
 
 
-def _has(source: ShardSource, folder: str) -> bool:
-    """Whether some run has records of a kind on the split that is measured."""
-    start = f"{folder}/{source.split}/"
-    return any(part.path.startswith(start) for run in source.manifests for part in run.parts)
+def needs_of(metrics: Collection[str]) -> frozenset[Need]:
+    """Return the inputs other than predictions that some metrics need."""
+    families = [family for family in FAMILIES if not set(metrics).isdisjoint(family.figures)]
+    return frozenset(need for family in families for need in family.needs)
 
 
-def narrowed(source: ShardSource, asked: Collection[str] | None) -> ShardSource:
-    """The same runs without the columns that nobody asked for."""
-    if asked is None or needs_of(asked) - {"labels"}:
+def needs_in_words(metric: str) -> str:
+    """Return the needs of one metric, for messages."""
+    needs = needs_of([metric])
+    return " and ".join(words for need, words in _WORDS.items() if need in needs)
+
+
+def unknown(metric: str, further: Collection[str] = ()) -> UnknownNameError:
+    """Return the error that names the nearest metric and lists the known ones."""
+    names = (*METRIC_NAMES, *further)
+    near = get_close_matches(metric.lower().replace("-", "_"), names, n=1)
+    meant = f" Did you mean {near[0]}?" if near else ""
+    return UnknownNameError(
+        "There is no metric {metric!r}.{meant} Known: {known}.",
+        metric=metric,
+        meant=meant,
+        nearest=near[0] if near else None,
+        known=names,
+    )
+
+
+def narrowed(source: ShardSource, requested: Collection[str] | None) -> ShardSource:
+    """Return the same runs without columns that no requested metric needs."""
+    if requested is None or needs_of(requested) - {"labels"}:
         return source
     return source.predictions_alone()
 
 
-def asks_for_explanations(asked: Collection[str] | None) -> bool:
-    """Whether explanations are measured, too."""
-    return asked is None or not set(asked).isdisjoint(EXPLANATION_NAMES)
+def asks_for_explanations(requested: Collection[str] | None) -> bool:
+    """Return whether explanations are measured, too."""
+    return requested is None or not set(requested).isdisjoint(EXPLANATION_NAMES)
 
 
-def asks_for_dynamics(asked: Collection[str] | None) -> bool:
-    """Whether what runs do over their steps is measured, too."""
-    return asked is None or not set(asked).isdisjoint(DYNAMICS_NAMES)
+def asks_for_dynamics(requested: Collection[str] | None) -> bool:
+    """Return whether dynamics are measured, too."""
+    return requested is None or not set(requested).isdisjoint(DYNAMICS_NAMES)

@@ -1,14 +1,14 @@
 """Formulas: kernels over arrays, and mergeable accumulators that share them.
 
-A family of metrics is one file: its kernels take arrays, its accumulator takes batches. The
-functions that this package exports take arrays and give a number.
+Each family of metrics has kernels that take arrays and an accumulator that takes batches. The
+functions that this package exports take arrays and return a number.
 """
 
 from seedproof.metrics.accumulator import Accumulator
 from seedproof.metrics.accuracy import Accuracy
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.calibration import Calibration
-from seedproof.metrics.confidence import Confidence
+from seedproof.metrics.confidence import Confidence, Truncation
 from seedproof.metrics.divergence import Divergence
 from seedproof.metrics.entropy import Entropy
 from seedproof.metrics.flips import Flips
@@ -26,7 +26,6 @@ from seedproof.metrics.functional import (
     probability_sd,
 )
 from seedproof.metrics.scores import Scores
-from seedproof.metrics.truncation import Truncation
 
 FAMILIES: tuple[type[Accumulator], ...] = (
     Flips,

@@ -1,15 +1,17 @@
-"""The seam every family of metrics fills: feed it batches, merge the parts, ask for the result."""
+"""The base class of all metric families: add batches, merge parts, read the result."""
 
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy.typing as npt
 
 from seedproof.metrics.batch import Batch
-from seedproof.metrics.statistic import ExampleValues, Statistic
+from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic
 
-# Besides predictions: gold labels; the probability of a run's answer; all classes; or a few only.
+# Inputs other than predictions: gold labels; the probability of the predicted class; of all
+# classes; of the top classes only.
 Need: TypeAlias = Literal["labels", "confidence", "probs", "truncated"]
 Detail: TypeAlias = Mapping[str, npt.NDArray[Any]]
 
@@ -20,12 +22,8 @@ class Accumulator(ABC):
     Its size never depends on the number of examples. Parts are merged in the order of the
     examples, so the result has the same bytes however the work was divided.
 
-    Attributes whose names begin with an underscore are totals over examples: they are added up
-    when parts are merged.
-
-    Args:
-        n_runs: Number of runs.
-        n_classes: Number of classes.
+    `sums` holds the totals of `values`. Attributes whose names begin with an underscore are further
+    totals over examples: they are added up when parts are merged.
     """
 
     figures: ClassVar[tuple[str, ...]]
@@ -35,15 +33,19 @@ class Accumulator(ABC):
     def __init__(self, n_runs: int, n_classes: int) -> None:
         self.n_runs = n_runs
         self.n_classes = n_classes
+        self.sums: defaultdict[str, ExampleSums] = defaultdict(ExampleSums)
 
     def values(self, batch: Batch) -> Mapping[str, ExampleValues]:
-        """Each figure that is a mean over examples, or the root of one, for single examples."""
+        """Return each figure that is a mean over examples, or the root of one, per example."""
         del batch
         return {}
 
-    @abstractmethod
     def add(self, batch: Batch, values: Mapping[str, ExampleValues]) -> Detail:
         """Add a batch, given its `values`; return columns with one value per example."""
+        del batch
+        for name, of_examples in values.items():
+            self.sums[name].update(of_examples)
+        return {}
 
     def update(self, batch: Batch) -> Detail:
         """Add a batch; return columns with one value per example."""
@@ -51,14 +53,16 @@ class Accumulator(ABC):
 
     def merge(self, other: Self) -> None:
         """Add the examples of another part."""
+        for name, sums in other.sums.items():
+            self.sums[name] += sums
         for name, total in vars(other).items():
             if name.startswith("_") and total is not None:
                 vars(self)[name] = vars(self)[name] + total
 
     @abstractmethod
     def result(self) -> Mapping[str, Statistic]:
-        """One statistic for each name in `figures`."""
+        """Return one statistic for each name in `figures`."""
 
     def detail(self) -> Detail:
-        """Arrays behind the figures, for charts and tables: by run, by class, by bin."""
+        """Return the arrays behind the figures, for charts and tables: by run, class or bin."""
         return {}

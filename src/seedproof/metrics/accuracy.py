@@ -1,4 +1,4 @@
-"""How often are the runs right, how far apart are they, and how much of that is chance?"""
+"""Accuracy of the runs, its spread, and the part of the spread that is chance."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -8,7 +8,6 @@ import numpy as np
 from seedproof.metrics.accumulator import Accumulator, Detail, Need
 from seedproof.metrics.batch import Batch
 from seedproof.metrics.statistic import (
-    ExampleSums,
     ExampleValues,
     ExcessSpread,
     RootOfMean,
@@ -20,27 +19,14 @@ from seedproof.typing import BoolArray
 
 
 def accuracy(correct: BoolArray) -> ExampleValues:
-    """Share of the runs that are right, for each example.
-
-    Args:
-        correct: Whether each run is right, axes (runs, examples).
-
-    Returns:
-        Shares in [0, 1]. Higher is better.
-    """
+    """Return the share of correct runs per example, from the axes (runs, examples)."""
     return mean_over_runs(correct)
 
 
 def correctness_variance(correct: BoolArray) -> ExampleValues:
-    """Variance over runs of being right, for each example: p(1-p)·R/(R-1).
+    """Return the variance of correctness over runs per example: p(1-p)·R/(R-1), in [0, 0.5].
 
     The accuracy of n examples that flip independently of each other has the variance mean/n.
-
-    Args:
-        correct: Whether each run is right, axes (runs, examples).
-
-    Returns:
-        Variances in [0, 0.5]; 0 where all runs are right or all are wrong.
     """
     n_runs = len(correct)
     right = correct.sum(axis=0, dtype=np.int64)
@@ -57,7 +43,7 @@ def correctness_variance(correct: BoolArray) -> ExampleValues:
 
 
 class Accuracy(Accumulator):
-    """Accuracy, its spread over runs, and what independent flips would give."""
+    """Accuracy, its spread over runs, and the spread that independent flips would give."""
 
     figures: ClassVar[tuple[str, ...]] = (
         "accuracy",
@@ -67,13 +53,8 @@ class Accuracy(Accumulator):
     )
     needs: ClassVar[frozenset[Need]] = frozenset({"labels"})
 
-    def __init__(self, n_runs: int, n_classes: int) -> None:
-        super().__init__(n_runs, n_classes)
-        self._accuracy = ExampleSums()
-        self._variance = ExampleSums()
-
     def values(self, batch: Batch) -> Mapping[str, ExampleValues]:
-        """Share of right runs of each labeled example, and the variance of being right."""
+        """Return share and variance of correctness per labeled example."""
         labeled = batch.labeled
         contested = labeled.correct[:, labeled.contested]
         return {
@@ -82,23 +63,22 @@ class Accuracy(Accumulator):
         }
 
     def add(self, batch: Batch, values: Mapping[str, ExampleValues]) -> Detail:
-        """Add a batch; return the share of the runs that are right, NaN where unlabeled."""
-        self._accuracy.update(values["accuracy"])
-        self._variance.update(values["accuracy_sd_independent"])
+        """Add a batch; return the share of correct runs, NaN where unlabeled."""
+        super().add(batch, values)
         shares = np.full(batch.n_examples, np.nan)
         if batch.labels is not None:
             shares[batch.labels >= 0] = values["accuracy"].values
         return {"correct_share": shares}
 
     def result(self) -> Mapping[str, Statistic]:
-        """Accuracy and the parts of its spread, over all labeled examples so far."""
-        n_examples = self._accuracy.n_examples
-        by_run = self._accuracy.mean_by_run
-        independent = self._variance.mean_over_examples(largest=0.5, is_count=True)
+        """Return accuracy and the parts of its spread, over all labeled examples so far."""
+        total = self.sums["accuracy"]
+        by_run, n_examples = total.mean_by_run, total.n_examples
+        independent = self.sums["accuracy_sd_independent"].mean_over_examples(
+            largest=0.5, is_count=True
+        )
         return {
-            "accuracy": self._accuracy.mean_over_examples(
-                scale="logit", largest=1.0, is_count=True
-            ),
+            "accuracy": total.mean_over_examples(scale="logit", largest=1.0, is_count=True),
             "accuracy_sd": SpreadOverRuns(by_run, largest=1.0),
             "accuracy_sd_independent": RootOfMean(independent, divisor=n_examples),
             "accuracy_sd_excess": ExcessSpread(
@@ -107,5 +87,5 @@ class Accuracy(Accumulator):
         }
 
     def detail(self) -> Detail:
-        """Accuracy of each run."""
-        return {"accuracy_by_run": self._accuracy.mean_by_run}
+        """Return the accuracy of each run."""
+        return {"accuracy_by_run": self.sums["accuracy"].mean_by_run}

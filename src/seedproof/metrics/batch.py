@@ -1,4 +1,4 @@
-"""Some examples as all runs saw them: what every kernel takes."""
+"""Predictions of all runs for a few examples: the input of every kernel."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,11 +19,11 @@ from seedproof.typing import BoolArray, FloatArray, IntArray
 # Batches of about this many values stay in the processor's cache.
 BATCH_VALUES = 2**18
 MIN_BATCH_ROWS = 64
-# Up to so many runs, comparing each with all others is faster than counting votes.
+# Up to this many runs, comparing each with all others is faster than counting votes.
 MOST_SHIFTED_RUNS = 48
-# A table of votes has at most so many entries.
+# Most entries of a table of votes.
 MOST_VOTES = 2**22
-# Pairs of runs are counted in blocks of about so many words, which stay in the cache.
+# Pairs of runs are counted in blocks of about this many words, which stay in the cache.
 MOST_PAIRED_WORDS = 2**16
 
 
@@ -31,49 +31,41 @@ MOST_PAIRED_WORDS = 2**16
 class Batch:
     """Predictions of all runs for the same few examples.
 
-    What several kernels need (who agrees with whom, who is right) is computed once, when first
-    asked for, and kept with the batch.
-
-    Args:
-        predictions: Predicted class index, axes (runs, examples).
-        n_classes: How many classes there are, predicted here or not.
-        labels: Gold class index of each example, `UNLABELED` where unknown; None without labels.
-        probs: Probabilities, axes (runs, examples, classes); None for predictions alone.
-        top: The most probable classes with their probabilities, where no others are known.
+    Quantities that several kernels need are computed once, on first use, and kept with the batch.
     """
 
-    predictions: IntArray
-    n_classes: int
-    labels: IntArray | None = None
-    probs: FloatArray | None = None
-    top: TopProbs | None = None
+    predictions: IntArray  # predicted class index, axes (runs, examples)
+    n_classes: int  # number of classes, predicted here or not
+    labels: IntArray | None = None  # gold class index per example, or `UNLABELED`
+    probs: FloatArray | None = None  # axes (runs, examples, classes)
+    top: TopProbs | None = None  # the most probable classes, where no others are known
 
     @classmethod
     def from_probs(cls, probs: FloatArray, labels: IntArray | None = None) -> "Batch":
-        """The batch whose predictions are the most probable classes, the first one among equals."""
+        """Predict the most probable class of each row, the first one among equals."""
         probs = class_by_class(probs)
         return cls(most_probable(probs), n_classes=probs.shape[2], labels=labels, probs=probs)
 
     @classmethod
     def from_top(cls, top: TopProbs, n_classes: int, labels: IntArray | None = None) -> "Batch":
-        """The batch of which the most probable classes alone are known."""
+        """Make a batch of which only the most probable classes are known."""
         return cls(most_probable_of_top(*top), n_classes=n_classes, labels=labels, top=top)
 
     @property
     def n_runs(self) -> int:
-        """How many runs there are."""
+        """Number of runs."""
         return int(self.predictions.shape[0])
 
     @property
     def n_examples(self) -> int:
-        """How many examples are in this batch."""
+        """Number of examples in this batch."""
         return int(self.predictions.shape[1])
 
     @cached_property
     def contested(self) -> IntArray:
-        """Which examples some run sees differently: ascending positions.
+        """Ascending positions of the examples on which not all runs agree.
 
-        On all others the runs agree, and whatever counts disagreement is 0.
+        Every measure of disagreement is 0 on all others.
         """
         return np.flatnonzero((self.predictions != self.predictions[0]).any(axis=0))
 
@@ -90,7 +82,7 @@ class Batch:
 
     @cached_property
     def agreement(self) -> IntArray:
-        """How many runs, itself included, predict what this run predicts: (runs, examples)."""
+        """Number of runs, itself included, that predict the same class: (runs, examples)."""
         whole = np.full(self.predictions.shape, self.n_runs, dtype=np.int32)
         whole[:, self.contested] = self.contested_agreement
         return whole
@@ -102,15 +94,15 @@ class Batch:
 
     @cached_property
     def majority(self) -> IntArray:
-        """How many runs predict the consensus: (examples,)."""
+        """Number of runs that predict the consensus: (examples,)."""
         whole = np.full(self.n_examples, self.n_runs, dtype=np.int32)
         whole[self.contested] = self.contested_agreement.max(axis=0)
         return whole
 
     @cached_property
     def consensus(self) -> IntArray:
-        """The class most runs predict: (examples,). Among equals the smallest class index."""
-        # The most votes first, then the smallest class: one number says both.
+        """The class that most runs predict: (examples,). Among equals the smallest class index."""
+        # One number orders by votes, then by the smallest class.
         votes = self.contested_agreement.astype(np.int64) * self.n_classes
         last = self.n_classes - 1
         largest = (votes + (last - self._contested_predictions.astype(np.int64))).max(axis=0)
@@ -119,12 +111,12 @@ class Batch:
         return whole
 
     def of_contested(self, values: ExampleValues) -> ExampleValues:
-        """Values of the contested examples, with their places in the batch."""
+        """Return values of the contested examples with their places in the batch."""
         n_zeros = self.n_examples - len(self.contested)
         return replace(values, places=self.contested, n_zeros=n_zeros)
 
     def over_contested(self, values: FloatArray) -> FloatArray:
-        """Values of the contested examples, 0 for all others: (examples,)."""
+        """Return values of the contested examples and 0 for all others: (examples,)."""
         whole = np.zeros(self.n_examples)
         whole[self.contested] = values
         return whole
@@ -132,7 +124,7 @@ class Batch:
     @property
     def labeled(self) -> "Batch":
         """The examples whose gold label is known; this batch itself if all are."""
-        # A batch that kept itself would live until the garbage collector finds the circle.
+        # A batch that kept itself would live until the garbage collector finds the cycle.
         return self if self._some_labeled is None else self._some_labeled
 
     @cached_property
@@ -153,7 +145,7 @@ class Batch:
 
     @cached_property
     def correct(self) -> BoolArray:
-        """Whether each run is right: (runs, examples). Only for a batch that is `labeled`."""
+        """Correctness of each run: (runs, examples). Only for a batch that is `labeled`."""
         return np.asarray(self.predictions == self.labels)
 
     @cached_property
@@ -169,15 +161,10 @@ class Batch:
         return self.probs_of(self.reference)
 
     @cached_property
-    def reference_mean(self) -> FloatArray:
-        """Mean over runs of `reference_probs`: (examples,)."""
-        return np.asarray(self.reference_probs.mean(axis=0))
-
-    @cached_property
     def confidence(self) -> FloatArray:
         """Probability that each run gives to its own prediction: (runs, examples), float64."""
         if self.probs is None:
-            return self._gather(self.predictions)
+            return self.probs_of(self.predictions)
         return np.asarray(self.probs.max(axis=2), dtype=np.float64)
 
     @cached_property
@@ -189,9 +176,9 @@ class Batch:
 
     @cached_property
     def most_hidden(self) -> FloatArray:
-        """The most that a class outside of the top can have: (runs, examples), float64.
+        """Upper bound of the probability of a class outside of the top: (runs, examples), float64.
 
-        Neither more than the least of the top, nor than all that is hidden.
+        It is neither above the least of the top, nor above all that is hidden.
         """
         if self.top is None:
             return np.zeros(self.predictions.shape)
@@ -199,37 +186,29 @@ class Batch:
         return np.asarray(np.minimum(least, self.hidden))
 
     @cached_property
-    def reference_is_hidden(self) -> BoolArray:
-        """Whether the `reference` class is outside of a run's top: (runs, examples)."""
-        if self.top is None:
-            return np.zeros(self.predictions.shape, dtype=np.bool_)
-        return np.asarray((self.top.classes != self.reference[:, None]).all(axis=2))
-
-    @cached_property
     def reference_error(self) -> FloatArray:
-        """The most by which the sd of `reference_probs` over runs can be wrong: (examples,).
+        """Upper bound of the error of the sd of `reference_probs` over runs: (examples,).
 
-        Where a run hides the class, half of the most that it can have stands for its probability,
-        which is off by no more than that half. A standard deviation over R runs moves by no more
-        than the length of what its values moved by, over sqrt(R-1).
+        Where a run hides the class, half of `most_hidden` is used as its probability, which is off
+        by no more than that half. A standard deviation over R runs changes by no more than the norm
+        of the change of its values, over sqrt(R-1).
         """
         if self.top is None:
             return np.zeros(self.n_examples)
-        off = np.where(self.reference_is_hidden, self.most_hidden / 2, 0.0)
+        is_hidden = (self.top.classes != self.reference[:, None]).all(axis=2)
+        off = np.where(is_hidden, self.most_hidden / 2, 0.0)
         return np.asarray(np.sqrt(np.square(off).sum(axis=0) / (self.n_runs - 1)))
 
     def probs_of(self, classes: IntArray) -> FloatArray:
-        """Probability that each run gives to one class an example: (runs, examples), float64.
+        """Return each run's probability of one class per example: (runs, examples), float64.
 
-        Where a class is outside of a run's top, half of the most that it can have.
+        Where a class is outside of a run's top, use half of `most_hidden`.
         """
-        return self._gather(np.broadcast_to(classes, self.predictions.shape))
-
-    def _gather(self, classes: IntArray) -> FloatArray:
+        classes = np.broadcast_to(classes, self.predictions.shape)
         if self.top is not None:
-            found = self.top.classes == classes[..., None]
-            seen = np.where(found, self.top.probs, np.float32(0.0)).sum(axis=2, dtype=np.float64)
-            return np.where(found.any(axis=2), seen, self.most_hidden / 2)
+            is_class = self.top.classes == classes[..., None]
+            seen = np.where(is_class, self.top.probs, np.float32(0.0)).sum(axis=2, dtype=np.float64)
+            return np.where(is_class.any(axis=2), seen, self.most_hidden / 2)
         if self.probs is None:
             raise ValueError("this batch holds predictions alone, no probabilities")
         # Positions in memory, which has all rows of a class or all classes of a row together.
@@ -243,20 +222,12 @@ class Batch:
 
 
 def batch_rows(width: int) -> int:
-    """Number of examples in a batch, if each has so many values over all runs."""
+    """Return the number of examples per batch if each has `width` values over all runs."""
     return max(MIN_BATCH_ROWS, BATCH_VALUES // width)
 
 
 def agreement(predictions: IntArray, n_classes: int) -> IntArray:
-    """Number of runs, itself included, that predict what a run predicts.
-
-    Args:
-        predictions: Class indices, axes (runs, examples).
-        n_classes: Number of classes.
-
-    Returns:
-        Counts, axes (runs, examples).
-    """
+    """Count the runs, itself included, that predict the same class as a run: (runs, examples)."""
     n_runs, n_examples = predictions.shape
     if n_runs > MOST_SHIFTED_RUNS and n_classes * n_examples <= MOST_VOTES:
         place = predictions.astype(np.intp) * n_examples + np.arange(n_examples)
@@ -270,17 +241,10 @@ def agreement(predictions: IntArray, n_classes: int) -> IntArray:
 
 
 def disagreements(predictions: IntArray, n_classes: int) -> IntArray:
-    """Number of examples on which two runs differ, for all pairs of runs.
+    """Count the examples on which two runs differ, for all pairs of runs: (runs, runs).
 
-    Each bit of the class indices becomes a row of bits, 64 examples to a word: two runs differ
+    Each bit of the class indices becomes a row of bits, 64 examples per word: two runs differ
     where any of their bits do. That is faster than products of one-hot matrices at every size.
-
-    Args:
-        predictions: Class indices, axes (runs, examples).
-        n_classes: Number of classes.
-
-    Returns:
-        Counts, axes (runs, runs): symmetric, zero diagonal.
     """
     n_runs, n_examples = predictions.shape
     n_bits, n_words = max(1, (n_classes - 1).bit_length()), -(-n_examples // 64)

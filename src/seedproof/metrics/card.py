@@ -1,4 +1,4 @@
-"""Metric cards: what a figure means, as Markdown that the docs and the report show."""
+"""Metric cards: the meaning of each metric, as Markdown for the docs and the report."""
 
 import re
 from dataclasses import dataclass
@@ -18,38 +18,19 @@ _HEAD = re.compile(
 
 @dataclass(frozen=True)
 class Card:
-    """What a figure means.
+    """The meaning of a metric."""
 
-    Args:
-        name: The metric's name in code and columns.
-        title: What people read.
-        unit: How it is written: a share in percent, a spread in percentage points, …
-        better: Which direction is better.
-        summary: One sentence.
-        text: The whole card, Markdown.
-    """
-
-    name: str
-    title: str
-    unit: Unit
-    better: Better
-    summary: str
-    text: str
+    name: str  # name in code and columns
+    title: str  # name in tables and headings
+    unit: Unit  # unit of the value: a share in percent, a spread in percentage points, …
+    better: Better  # the direction that is better
+    summary: str  # one sentence
+    text: str  # the whole card, Markdown
 
 
 @cache
 def card(name: str) -> Card:
-    """The card of a metric.
-
-    Args:
-        name: The metric's name.
-
-    Returns:
-        Its card.
-
-    Raises:
-        UnknownNameError: There is no such card.
-    """
+    """Return the card of a metric."""
     folder = files("seedproof.metrics") / "cards"
     known = sorted(entry.name.removesuffix(".md") for entry in folder.iterdir())
     if name not in known:

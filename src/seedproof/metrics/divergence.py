@@ -1,13 +1,13 @@
-"""How far apart are the whole distributions that two runs predict? KL and Jensen-Shannon."""
+"""Divergence between the distributions that two runs predict: KL and Jensen-Shannon."""
 
 from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
 
-from seedproof.metrics.accumulator import Accumulator, Detail, Need
+from seedproof.metrics.accumulator import Accumulator, Need
 from seedproof.metrics.batch import Batch
-from seedproof.metrics.statistic import ExampleSums, ExampleValues, Statistic
+from seedproof.metrics.statistic import ExampleValues, Statistic
 from seedproof.typing import FloatArray
 
 # Added to every probability before rows are renormalized: KL is infinite at an exact zero.
@@ -16,25 +16,20 @@ EPSILON = 1e-10
 
 
 def smooth(probs: FloatArray) -> FloatArray:
-    """Probabilities without zeros that sum to one: `EPSILON` added, then renormalized."""
+    """Return probabilities without zeros that sum to one: `EPSILON` added, then renormalized."""
     raised = np.add(probs, EPSILON, dtype=np.float64)
     raised *= 1 / raised.sum(axis=-1)[..., np.newaxis]
     return raised
 
 
 def divergences(probs: FloatArray) -> tuple[ExampleValues, ExampleValues]:
-    """KL and Jensen-Shannon divergence between the runs, in nats, for each example.
+    """Return the KL and the Jensen-Shannon divergence between the runs per example, in nats.
 
-    KL is the mean over all ordered pairs of runs, from sums over runs and not from pairs:
+    `probs` is smoothed and has the axes (runs, examples, classes). KL is the mean over all ordered
+    pairs of runs, from sums over runs and not from pairs:
     [R·sum_a sum_k p_ak ln p_ak - sum_k (sum_a p_ak)(sum_b ln p_bk)] / (R(R-1)). JS is the
-    generalized one of all runs, entropy of the mean less mean entropy, times R/(R-1), which
-    removes its dependence on the number of runs.
-
-    Args:
-        probs: Smoothed probabilities, axes (runs, examples, classes); see `smooth`.
-
-    Returns:
-        KL of at least 0, and JS in [0, ln(classes)·R/(R-1)]; both 0 where all runs predict alike.
+    generalized divergence of all runs, entropy of the mean less mean entropy, times R/(R-1), which
+    removes its dependence on the number of runs; it is at most ln(classes)·R/(R-1).
     """
     n_runs = len(probs)
     logs = np.log(probs)
@@ -65,57 +60,44 @@ def divergences(probs: FloatArray) -> tuple[ExampleValues, ExampleValues]:
 
 
 def _sum_of_logs(prob_sum: FloatArray, n_runs: int) -> FloatArray:
-    """R times the negative entropy of the mean of R runs, from their sum."""
+    """Return R times the negative entropy of the mean of R runs, from their sum."""
     return np.asarray(
         np.einsum("...k,...k->...", prob_sum, np.log(prob_sum)) - n_runs * np.log(n_runs)
     )
 
 
-def predictive_kl(probs: FloatArray) -> ExampleValues:
-    """KL divergence alone; see `divergences`."""
-    return divergences(probs)[0]
-
-
-def predictive_js(probs: FloatArray) -> ExampleValues:
-    """Jensen-Shannon divergence alone; see `divergences`."""
-    return divergences(probs)[1]
-
-
 def _without_rounding(values: FloatArray) -> FloatArray:
-    """Divergences are differences of sums of order one: below 1e-13 lies only rounding."""
+    # Divergences are differences of sums of order one: below 1e-13 there is only rounding.
     values[values < 1e-13] = 0.0
     return values
 
 
+def predictive_kl(probs: FloatArray) -> ExampleValues:
+    """Return the KL divergence alone; see `divergences`."""
+    return divergences(probs)[0]
+
+
+def predictive_js(probs: FloatArray) -> ExampleValues:
+    """Return the Jensen-Shannon divergence alone; see `divergences`."""
+    return divergences(probs)[1]
+
+
 class Divergence(Accumulator):
-    """Distances between predicted distributions."""
+    """Divergences between predicted distributions; single examples get no column."""
 
     figures: ClassVar[tuple[str, ...]] = ("predictive_kl", "predictive_js")
     needs: ClassVar[frozenset[Need]] = frozenset({"probs"})
 
-    def __init__(self, n_runs: int, n_classes: int) -> None:
-        super().__init__(n_runs, n_classes)
-        self._kl = ExampleSums()
-        self._js = ExampleSums()
-
     def values(self, batch: Batch) -> Mapping[str, ExampleValues]:
-        """Both divergences of each example."""
+        """Return both divergences per example."""
         if batch.probs is None:
             raise ValueError("divergences need probabilities")
-        kl, js = divergences(smooth(batch.probs))
-        return {"predictive_kl": kl, "predictive_js": js}
-
-    def add(self, batch: Batch, values: Mapping[str, ExampleValues]) -> Detail:
-        """Add a batch; single examples get no column: their spread says it more plainly."""
-        del batch
-        self._kl.update(values["predictive_kl"])
-        self._js.update(values["predictive_js"])
-        return {}
+        return dict(zip(self.figures, divergences(smooth(batch.probs)), strict=True))
 
     def result(self) -> Mapping[str, Statistic]:
-        """Mean divergences over all examples so far."""
+        """Return the mean divergences over all examples so far."""
         largest_js = float(2 * np.log(self.n_classes))
         return {
-            "predictive_kl": self._kl.mean_over_examples(),
-            "predictive_js": self._js.mean_over_examples(largest=largest_js),
+            "predictive_kl": self.sums["predictive_kl"].mean_over_examples(),
+            "predictive_js": self.sums["predictive_js"].mean_over_examples(largest=largest_js),
         }

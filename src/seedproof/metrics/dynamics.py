@@ -1,7 +1,7 @@
-"""Figures of one run over its steps: entropy of its labels, and the map of its examples.
+"""Figures of one run over its steps: label entropy, and the coordinates of dataset cartography.
 
-Counts are sparse: `offsets` says where the classes of each example begin and end, as in a ragged
-array, and a class that was never predicted takes no place.
+Counts say how often each class was predicted. They are sparse: classes that were never predicted
+are left out, and those of example i are at `offsets[i]` up to `offsets[i + 1]`.
 """
 
 from typing import NamedTuple
@@ -19,15 +19,7 @@ def step_entropy(counts: IntArray, offsets: IntArray) -> FloatArray:
 
     Plug-in: -sum_k (n_k/N) ln(n_k/N), over N steps in place of N runs (Findings of ACL 2023,
     "Measuring and Mitigating Local Instability in Deep Neural Networks"). It grows with the number
-    of steps, so compare only what was looked at equally often.
-
-    Args:
-        counts: How often each class was predicted, example by example.
-        offsets: Where the counts of each example begin, and the end: (examples + 1).
-
-    Returns:
-        Entropies, axes (examples); exactly 0 where one class was predicted at every step, NaN
-        where no step was seen.
+    of steps, so compare only examples with equally many. NaN where no step was recorded.
     """
     rows = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     n_steps = np.bincount(rows, weights=counts, minlength=len(offsets) - 1)
@@ -37,32 +29,20 @@ def step_entropy(counts: IntArray, offsets: IntArray) -> FloatArray:
 
 
 class Cartography(NamedTuple):
-    """Positions of examples on the map of their data set (Swayamdipta et al., 2020).
+    """Coordinates of examples in dataset cartography (Swayamdipta et al., 2020)."""
 
-    Args:
-        confidence: Mean over steps of the gold label's probability.
-        variability: Its standard deviation over steps, divided by N as published.
-        correctness: Share of the steps at which the gold label was predicted.
-    """
-
-    confidence: FloatArray
-    variability: FloatArray
-    correctness: FloatArray
+    confidence: FloatArray  # mean over steps of the gold label's probability
+    variability: FloatArray  # its standard deviation over steps, divided by N as published
+    correctness: FloatArray  # share of the steps at which the gold label was predicted
 
 
 def correctness(
     counts: IntArray, classes: IntArray, offsets: IntArray, labels: IntArray
 ) -> FloatArray:
-    """Return the share of the steps at which the gold label was predicted.
+    """Return the share of the steps at which the gold label was predicted, per example.
 
-    Args:
-        counts: How often each class was predicted, example by example.
-        classes: Which classes these are.
-        offsets: Where the counts of each example begin, and the end: (examples + 1).
-        labels: Gold class of each example, negative where unknown.
-
-    Returns:
-        Shares in [0, 1], axes (examples); NaN where the label is unknown or no step was seen.
+    `classes` are those of `counts`; `labels` are negative where unknown. NaN where the label is
+    unknown or no step was recorded.
     """
     rows = np.repeat(np.arange(len(labels)), np.diff(offsets))
     n_steps = np.bincount(rows, weights=counts, minlength=len(labels))

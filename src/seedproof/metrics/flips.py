@@ -1,4 +1,4 @@
-"""Do two runs give the same answer? Flip rate, net flips, ambiguity, discrepancy."""
+"""Disagreement between runs: flip rate, net flips, ambiguity, discrepancy."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -7,28 +7,18 @@ import numpy as np
 
 from seedproof.metrics.accumulator import Accumulator, Detail
 from seedproof.metrics.batch import Batch
-from seedproof.metrics.statistic import (
-    ExampleSums,
-    ExampleValues,
-    MeanOverPairs,
-    Statistic,
-    ValueOnly,
-)
+from seedproof.metrics.statistic import ExampleValues, MeanOverPairs, Statistic, ValueOnly
 from seedproof.typing import FloatArray, IntArray
 
-# The table of swaps takes classes² numbers: beyond this many classes it is left out.
+# The table of swaps takes classes² numbers: it is omitted beyond this many classes.
 MAX_SWAP_CLASSES = 1000
 N_LISTED = 20
 
 
 def flip_rate(agreement: IntArray) -> ExampleValues:
-    """Share of the pairs of runs that disagree, for each example.
+    """Return the share of the pairs of runs that disagree, per example.
 
-    Args:
-        agreement: How many runs predict what this run predicts, axes (runs, examples).
-
-    Returns:
-        Rates in [0, 1]; 0 where all runs agree. Unbiased in the number of runs.
+    It takes `Batch.agreement` and is unbiased in the number of runs.
     """
     n_runs = len(agreement)
     opponents = n_runs - agreement.astype(np.int64)
@@ -43,33 +33,19 @@ def flip_rate(agreement: IntArray) -> ExampleValues:
 
 
 def class_counts(predictions: IntArray, n_classes: int) -> IntArray:
-    """Number of times that each run predicts each class.
-
-    Args:
-        predictions: Class indices, axes (runs, examples).
-        n_classes: Number of classes.
-
-    Returns:
-        Counts, axes (runs, classes).
-    """
+    """Return how often each run predicts each class, axes (runs, classes)."""
     if predictions.max(initial=0) >= n_classes:
-        raise ValueError(f"a prediction is none of the {n_classes} classes")
+        raise ValueError(f"a prediction is not one of the {n_classes} classes")
     first = np.arange(len(predictions))[:, np.newaxis] * n_classes
     counts = np.bincount((predictions + first).ravel(), minlength=len(predictions) * n_classes)
     return counts.reshape(len(predictions), n_classes)
 
 
 def net_flips(class_counts: IntArray) -> FloatArray:
-    """Total variation between the predicted-class shares of every two runs.
+    """Return the total variation between the class shares of every two runs, axes (runs, runs).
 
-    The least share of flips that would turn one run's class shares into the other's: flips that
-    do not cancel out, as when the decision threshold moves.
-
-    Args:
-        class_counts: How often each run predicts each class, axes (runs, classes).
-
-    Returns:
-        Matrix (runs, runs) in [0, 1], symmetric, zero diagonal.
+    It is the least share of flips that would turn one run's class shares into the other's: flips
+    that do not cancel out, as when the decision threshold moves.
     """
     shares = class_counts / class_counts.sum(axis=1, keepdims=True)
     return np.stack([np.abs(shares - row).sum(axis=1) / 2 for row in shares])
@@ -88,7 +64,6 @@ class Flips(Accumulator):
 
     def __init__(self, n_runs: int, n_classes: int) -> None:
         super().__init__(n_runs, n_classes)
-        self._flips = ExampleSums()
         self._disagreements = np.zeros((n_runs, n_runs), dtype=np.int64)
         self._class_counts = np.zeros((n_runs, n_classes), dtype=np.int64)
         self._majorities = np.zeros(n_runs + 1, dtype=np.int64)
@@ -97,13 +72,12 @@ class Flips(Accumulator):
             self._swaps = np.zeros((n_classes, n_classes), dtype=np.int64)
 
     def values(self, batch: Batch) -> Mapping[str, ExampleValues]:
-        """Flip rate of each example."""
+        """Return the flip rate per example."""
         return {"flip_rate": batch.of_contested(flip_rate(batch.contested_agreement))}
 
     def add(self, batch: Batch, values: Mapping[str, ExampleValues]) -> Detail:
-        """Add a batch; return majority class, its share of the runs, and flip rate of each."""
-        flips = values["flip_rate"]
-        self._flips.update(flips)
+        """Add a batch; return the majority class, its share of the runs, and the flip rate."""
+        super().add(batch, values)
         self._disagreements += batch.disagreements
         self._class_counts += class_counts(batch.predictions, batch.n_classes)
         self._majorities += np.bincount(batch.majority, minlength=len(self._majorities))
@@ -117,14 +91,14 @@ class Flips(Accumulator):
         return {
             "consensus": batch.consensus,
             "consensus_share": batch.majority / batch.n_runs,
-            "flip_rate": batch.over_contested(flips.values),
+            "flip_rate": batch.over_contested(values["flip_rate"].values),
         }
 
     def result(self) -> Mapping[str, Statistic]:
-        """Flip rate and its kin over all examples so far."""
-        n_examples = self._flips.n_examples
+        """Return all figures over all examples so far."""
+        n_examples = self.sums["flip_rate"].n_examples
         return {
-            "flip_rate": self._flips.mean_over_examples(largest=1.0, is_count=True),
+            "flip_rate": self.sums["flip_rate"].mean_over_examples(largest=1.0, is_count=True),
             "net_flip_rate": MeanOverPairs(
                 net_flips(self._class_counts), floor=0.5 / n_examples, largest=1.0
             ),
@@ -133,24 +107,24 @@ class Flips(Accumulator):
         }
 
     def detail(self) -> Detail:
-        """What stands behind the flips.
+        """Return the arrays behind the flips.
 
-        Returns:
-            The disagreement matrix; the classes whose share differs most between runs, with each
-            run's share; how many examples have a majority of so many runs; the classes that stand
-            in for each other most.
+        These are the disagreement matrix; the classes whose share differs most between runs, with
+        each run's share; counts of examples by size of their majority; and the pairs of classes
+        that are swapped most often.
         """
+        n_examples = self.sums["flip_rate"].n_examples
         moving = np.argsort(-np.ptp(self._class_counts, axis=0), kind="stable")[:N_LISTED]
-        found = {
-            "flip_matrix": self._disagreements / self._flips.n_examples,
+        detail = {
+            "flip_matrix": self._disagreements / n_examples,
             "drift_classes": moving,
-            "drift_shares": self._class_counts[:, moving] / self._flips.n_examples,
+            "drift_shares": self._class_counts[:, moving] / n_examples,
             "majority_counts": self._majorities,
         }
         if self._swaps is not None:
             both_ways = np.triu(self._swaps + self._swaps.T, k=1)
             largest = np.argsort(-both_ways, axis=None, kind="stable")[:N_LISTED]
             largest = largest[both_ways.ravel()[largest] > 0]
-            found["swap_classes"] = np.stack(np.unravel_index(largest, both_ways.shape), axis=1)
-            found["swap_counts"] = both_ways.ravel()[largest]
-        return found
+            detail["swap_classes"] = np.stack(np.unravel_index(largest, both_ways.shape), axis=1)
+            detail["swap_counts"] = both_ways.ravel()[largest]
+        return detail

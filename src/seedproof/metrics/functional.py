@@ -1,8 +1,11 @@
 """The metrics as plain functions: arrays in, a number out.
 
-They give the values that `sp.measure` gives, without intervals. Predictions are class indices or
-names with axes (runs, examples), probabilities have the axes (runs, examples, classes).
+They return the values that `sp.measure` reports, without intervals. Predictions are class indices
+or names with axes (runs, examples), probabilities have the axes (runs, examples, classes).
 """
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +27,7 @@ from seedproof.metrics.statistic import (
     Statistic,
     ValueOnly,
 )
-from seedproof.typing import FloatArray, IntArray
+from seedproof.typing import IntArray
 
 
 def flip_rate(predictions: npt.ArrayLike) -> float:
@@ -98,7 +101,7 @@ def discrepancy(predictions: npt.ArrayLike) -> float:
 def label_entropy(predictions: npt.ArrayLike) -> float:
     """Entropy of the classes that the runs predict, in nats, averaged over examples.
 
-    It grows with the number of runs: compare only values from equally many.
+    It grows with the number of runs: compare only values from equally many runs.
 
     Args:
         predictions: Classes, axes (runs, examples).
@@ -203,11 +206,11 @@ def ece(probs: npt.ArrayLike, labels: npt.ArrayLike) -> float:
 
 
 def churn(old: npt.ArrayLike, new: npt.ArrayLike) -> float:
-    """Share of the examples on which a new version predicts another class than the old one.
+    """Share of the examples on which a new version predicts a different class than the old one.
 
     Args:
         old: Classes, axes (examples), or (runs, examples).
-        new: Classes of the same examples, likewise.
+        new: Classes of the same examples, with the same axes.
 
     Returns:
         A share in [0, 1], averaged over all pairs of an old and a new run.
@@ -241,14 +244,19 @@ def _of_predictions(
             dtype=given.dtype,
             shape=given.shape,
         )
-    gold = None if labels is None else _as_labels(labels, given.shape[1])
-    known = given.ravel() if gold is None else np.concatenate([given.ravel(), gold])
-    classes, codes = np.unique(known, return_inverse=True)
-    indices = codes.astype(np.int32)
+    names = given.ravel()
+    if labels is not None:
+        names = np.concatenate([names, _as_labels(labels, given.shape[1])])
+    classes, inverse = np.unique(names, return_inverse=True)
+    indices, n_classes = inverse.astype(np.int32), max(2, len(classes))
     answers = indices[: given.size].reshape(given.shape)
-    truth = None if gold is None else indices[given.size :]
-    total = family(len(answers), max(2, len(classes)))
-    return _value(total, name, predictions=answers, labels=truth)
+    gold = None if labels is None else indices[given.size :]
+
+    def batch(rows: slice) -> Batch:
+        some = np.ascontiguousarray(answers[:, rows])
+        return Batch(some, n_classes=n_classes, labels=None if gold is None else gold[rows])
+
+    return _value(family(len(answers), n_classes), name, answers, batch)
 
 
 def _of_probs(
@@ -265,17 +273,13 @@ def _of_probs(
             dtype=given.dtype,
             shape=given.shape,
         )
-    gold = None
-    if labels is not None:
-        gold = _as_labels(labels, given.shape[1])
-        is_index = np.isin(gold, np.arange(given.shape[2]))
-        if gold.dtype.kind not in "iu" or not is_index.all():
-            raise DtypeError(
-                "Labels are indices of the {n_classes} classes, from 0 on.",
-                n_classes=given.shape[2],
-            )
-    total = family(len(given), given.shape[2])
-    return _value(total, name, probs=given, labels=gold)
+    n_runs, n_examples, n_classes = given.shape
+    gold = None if labels is None else _as_indices(labels, n_examples, n_classes)
+
+    def batch(rows: slice) -> Batch:
+        return Batch.from_probs(given[:, rows], None if gold is None else gold[rows])
+
+    return _value(family(n_runs, n_classes), name, given, batch)
 
 
 def _as_labels(labels: npt.ArrayLike, n_examples: int) -> npt.NDArray[np.generic]:
@@ -289,28 +293,24 @@ def _as_labels(labels: npt.ArrayLike, n_examples: int) -> npt.NDArray[np.generic
     return gold
 
 
+def _as_indices(labels: npt.ArrayLike, n_examples: int, n_classes: int) -> IntArray:
+    gold = _as_labels(labels, n_examples)
+    if gold.dtype.kind not in "iu" or not np.isin(gold, np.arange(n_classes)).all():
+        raise DtypeError(
+            "Labels must be indices of the {n_classes} classes, from 0 on.", n_classes=n_classes
+        )
+    return np.asarray(gold, dtype=np.int32)
+
+
 def _value(
-    total: Accumulator,
-    name: str,
-    *,
-    predictions: IntArray | None = None,
-    probs: FloatArray | None = None,
-    labels: npt.NDArray[np.generic] | None = None,
+    total: Accumulator, name: str, values: npt.NDArray[Any], batch: Callable[[slice], Batch]
 ) -> float:
-    """One figure of a family, over all examples, in pieces that fit into the cache."""
-    values = probs if predictions is None else predictions
-    if values is None or len(values) < 2 or values.shape[1] == 0:
+    """Return one figure over all examples, in batches that fit into the cache."""
+    if len(values) < 2 or values.shape[1] == 0:
         raise TooFewRunsError("A flip needs two runs to disagree. Give at least 2 runs.")
     n_rows = batch_rows(values[:, 0].size)
-    gold = None if labels is None else np.asarray(labels, dtype=np.int32)
     for start in range(0, values.shape[1], n_rows):
-        rows = slice(start, start + n_rows)
-        of_rows = None if gold is None else gold[rows]
-        if probs is not None:
-            total.update(Batch.from_probs(probs[:, rows], of_rows))
-        elif predictions is not None:
-            answers = np.ascontiguousarray(predictions[:, rows])
-            total.update(Batch(answers, n_classes=total.n_classes, labels=of_rows))
+        total.update(batch(slice(start, start + n_rows)))
     return _as_float(total.result()[name])
 
 

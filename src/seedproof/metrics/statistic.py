@@ -1,7 +1,7 @@
-"""What is left of a metric once all examples were seen: enough for a value and its interval.
+"""Sufficient statistics of metrics: enough for a value and its interval.
 
-Kernels give `ExampleValues`, `ExampleSums` adds them up over batches, and a finished metric is one
-of the frozen statistics below. How an interval is made from each is in `measurement.intervals`.
+Kernels return `ExampleValues`, `ExampleSums` adds them up over batches, and a finished metric is
+one of the frozen statistics below. `stats.intervals` makes an interval from each.
 """
 
 from dataclasses import dataclass
@@ -14,28 +14,19 @@ from seedproof.typing import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class ExampleValues:
-    """A quantity of each example, from all runs and from all runs but one.
+    """A quantity per example, from all runs and from all runs but one.
 
-    Counts stay integers, so that their totals do not depend on the order of examples; the
-    denominators turn them into the quantity.
-
-    Args:
-        whole: From all runs, axes (examples).
-        without: From all runs but run r, axes (runs, examples); None where too few runs are left.
-        whole_denominator: What `whole` is to be divided by.
-        without_denominator: What `without` is to be divided by.
-        places: Positions of these examples in their batch, ascending; None if they are all of it.
-        n_zeros: How many more the batch has, whose quantity is 0 with and without any run.
-        by_run: Sum over examples of each run's own value, where the quantity is a mean over runs.
+    Counts stay integers, so that their totals do not depend on the order of examples; dividing by
+    the denominators gives the quantity.
     """
 
-    whole: IntArray | FloatArray
-    without: IntArray | FloatArray | None
+    whole: IntArray | FloatArray  # from all runs, axes (examples)
+    without: IntArray | FloatArray | None  # without run r, axes (runs, examples); None if too few
     whole_denominator: int = 1
     without_denominator: int = 1
-    places: IntArray | None = None
-    n_zeros: int = 0
-    by_run: IntArray | FloatArray | None = None
+    places: IntArray | None = None  # ascending positions in the batch; None if all of it
+    n_zeros: int = 0  # number of further examples, whose quantity is 0 with and without any run
+    by_run: IntArray | FloatArray | None = None  # of means over runs: sums over examples
 
     @property
     def values(self) -> FloatArray:
@@ -44,14 +35,7 @@ class ExampleValues:
 
 
 def mean_over_runs(values: BoolArray | FloatArray) -> ExampleValues:
-    """Mean over runs of a value that each run has for each example.
-
-    Args:
-        values: Axes (runs, examples).
-
-    Returns:
-        Means; counts where the values are true or false.
-    """
+    """Average over runs, from the axes (runs, examples); booleans stay integer counts."""
     n_runs = len(values)
     is_count = values.dtype == np.bool_
     whole = values.sum(axis=0, dtype=np.int32 if is_count else np.float64)
@@ -66,7 +50,7 @@ def mean_over_runs(values: BoolArray | FloatArray) -> ExampleValues:
 
 @dataclass(eq=False)
 class ExampleSums:
-    """Totals of `ExampleValues` over batches; the memory it takes is one number per run."""
+    """Totals of `ExampleValues` over batches, with one number per run."""
 
     n_examples: int = 0
     total: float = 0
@@ -115,16 +99,7 @@ class ExampleSums:
     def mean_over_examples(
         self, *, scale: "Scale" = "log", largest: float | None = None, is_count: bool = False
     ) -> "MeanOverExamples":
-        """The finished statistic.
-
-        Args:
-            scale: Where its interval is symmetric.
-            largest: The largest value one example can have.
-            is_count: Whether an example is affected or not.
-
-        Returns:
-            What an interval can be made from.
-        """
+        """Return the finished statistic; see `MeanOverExamples` for the arguments."""
         without = None
         if self.without is not None:
             without = self.without / (self.n_examples * self.without_denominator)
@@ -151,7 +126,7 @@ def _sum(
 
 
 def _jackknife_variances(without: IntArray | FloatArray) -> float:
-    """Jackknife variance over runs of each example's own value, summed over examples."""
+    """Return the jackknife variance over runs per example, summed over examples."""
     n_runs = len(without)
     # Deviations from the first run: squares of values that hardly differ would lose their digits.
     deviations = (without - without[0]).astype(np.float64, copy=False)
@@ -165,36 +140,23 @@ Scale: TypeAlias = Literal["log", "logit"]
 
 @dataclass(frozen=True, eq=False)
 class MeanOverExamples:
-    """A mean over examples of something that each example owes to all runs.
-
-    Args:
-        value: The mean.
-        n_examples: Over how many examples.
-        without: The mean with run r left out, axes (runs); None where that is undefined.
-        example_variance: Variance of the mean from drawing examples.
-        interaction_variance: Part of it that the runs' own variance counts as well.
-        scale: Where the interval is symmetric.
-        largest: The largest value one example can have; None if there is no such bound.
-        bias_left: What the truth is expected to exceed the value by because of few runs.
-        error: The most that the value is off by, on either side, because of what was not kept.
-        is_count: Whether an example is affected or not, so that half an example is next to none.
-    """
+    """A mean over examples of a quantity that depends on all runs."""
 
     value: float
     n_examples: int
-    without: FloatArray | None
-    example_variance: float
-    interaction_variance: float
-    scale: Scale = "log"
-    largest: float | None = None
-    bias_left: float = 0.0
-    error: float = 0.0
-    is_count: bool = False
+    without: FloatArray | None  # mean without run r, axes (runs); None if undefined
+    example_variance: float  # variance of the mean from drawing examples
+    interaction_variance: float  # part of it that the variance over runs counts as well
+    scale: Scale = "log"  # scale on which the interval is symmetric
+    largest: float | None = None  # the largest value one example can have, if bounded
+    bias_left: float = 0.0  # expected bias of the value because of few runs: truth less value
+    error: float = 0.0  # largest error of the value, on either side, because of what was not kept
+    is_count: bool = False  # a count, so that half an example is next to none
 
 
 @dataclass(frozen=True, eq=False)
 class RootOfMean:
-    """`sqrt(mean / divisor)` of a mean over examples, such as an sd made of variances."""
+    """`sqrt(mean / divisor)` of a mean over examples, such as an sd from variances."""
 
     mean: MeanOverExamples
     divisor: float
@@ -202,7 +164,7 @@ class RootOfMean:
 
 @dataclass(frozen=True, eq=False)
 class MeanOverRuns:
-    """The mean of one value a run, none above `largest`."""
+    """The mean of one value per run, none above `largest`."""
 
     values: FloatArray
     largest: float = np.inf
@@ -210,7 +172,7 @@ class MeanOverRuns:
 
 @dataclass(frozen=True, eq=False)
 class SpreadOverRuns:
-    """The standard deviation of one value a run, none below 0 or above `largest`."""
+    """The standard deviation of one value per run, none below 0 or above `largest`."""
 
     values: FloatArray
     largest: float = np.inf
@@ -218,7 +180,7 @@ class SpreadOverRuns:
 
 @dataclass(frozen=True, eq=False)
 class ExcessSpread:
-    """The standard deviation over runs that is left once a known part is taken off."""
+    """The standard deviation over runs after the variance of a known part is subtracted."""
 
     values: FloatArray
     known: float
@@ -226,22 +188,16 @@ class ExcessSpread:
 
 @dataclass(frozen=True, eq=False)
 class MeanOverPairs:
-    """The mean over pairs of runs of a symmetric matrix with zero diagonal.
+    """The mean over pairs of runs of a symmetric matrix with zero diagonal."""
 
-    Args:
-        matrix: Axes (runs, runs).
-        floor: What the mean without a run counts at least, so that its logarithm exists.
-        largest: The largest value a pair can have.
-    """
-
-    matrix: FloatArray
-    floor: float
-    largest: float = np.inf
+    matrix: FloatArray  # axes (runs, runs)
+    floor: float  # least value of the mean without a run, so that its logarithm exists
+    largest: float = np.inf  # the largest value a pair can have
 
 
 @dataclass(frozen=True)
 class ValueOnly:
-    """A value that has no population value to enclose, so that it gets no interval."""
+    """A value without a population value to enclose, so that it gets no interval."""
 
     value: float
 

@@ -285,7 +285,7 @@ def _key(
 
 
 def _unstable(measurement: Measurement, show: Sequence[str]) -> tuple[Unstable, ...]:
-    found = [row for row in measurement.worst.to_pylist() if row["flip_rate"] > 0]
+    found = [row for row in measurement.unstable_examples.to_pylist() if row["flip_rate"] > 0]
     ballots = [_votes(row["predictions"], measurement.classes) for row in found]
     return tuple(
         Unstable(

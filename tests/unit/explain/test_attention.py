@@ -9,38 +9,38 @@ from seedproof.testing.errors import WithFields
 from seedproof.testing.explainers import Explained, SmallModel, some_texts
 
 
-class Staring(nn.Module):
-    """Its attention is the number of the token, in tenths."""
+class TokenAttention(nn.Module):
+    """Its attention is a tenth of the token id."""
 
     def forward(self, tokens, mask):
-        """Attention on marks, too."""
+        """Return logits and attention."""
         return Explained(torch.zeros(len(tokens), 2), tokens * mask / 10)
 
 
 @pytest.fixture(scope="module")
 def bert(small_bert):
-    """Two layers of two heads, in the mode in which it predicts."""
+    """Two layers of two heads, in evaluation mode."""
     return small_bert(vocab_size=20, max_position_embeddings=16).eval()
 
 
 def test_attention_on_words_sums_to_one():
-    """By hand: of .2 + .6 on words and .2 on marks, words have a quarter and three quarters."""
+    """By hand: of .2 + .6 on words and .2 elsewhere, words have a quarter and three quarters."""
     tokens = torch.tensor([[1, 2, 6, 1, 0]])
     words = torch.tensor([[False, True, True, False, False]])
 
-    (scores,) = Attention()(Staring(), TokenBatch(tokens, tokens > 0, [0], words=words))
+    (scores,) = Attention()(TokenAttention(), TokenBatch(tokens, tokens > 0, [0], words=words))
 
     np.testing.assert_allclose(scores, [0.25, 0.75], rtol=1e-6)  # float32
 
 
-def test_attention_is_what_the_model_gave():
-    """In the mode in which it predicts, that is, without dropout."""
+def test_attention_is_that_of_the_model():
+    """In evaluation mode, that is, without dropout."""
     model, texts = SmallModel(), some_texts()
 
     scores = Attention()(model, texts)
 
-    given = model.eval()(texts.tokens, texts.mask).attention
-    for score, weights, words in zip(scores, given, texts.is_word, strict=True):
+    attention = model.eval()(texts.tokens, texts.mask).attention
+    for score, weights, words in zip(scores, attention, texts.is_word, strict=True):
         expected = (weights[words] / weights[words].sum()).detach()
         np.testing.assert_allclose(score, expected, rtol=1e-4)  # float32, other batches
 
@@ -58,7 +58,7 @@ def test_attention_of_a_transformer_is_that_of_one_layer_from_one_position(
 
     (scores,) = TransformerAttention(layer=layer, head=head, position=position)(bert, texts)
 
-    # By hand, from the states that enter the layer.
+    # By hand, from the input of the layer.
     states = bert(input_ids=tokens, output_hidden_states=True).hidden_states[layer % 2]
     attend = bert.bert.encoder.layer[layer].attention.self
     query, key = (
@@ -70,8 +70,8 @@ def test_attention_of_a_transformer_is_that_of_one_layer_from_one_position(
     np.testing.assert_allclose(scores, expected.detach(), rtol=1e-4)  # float32
 
 
-def test_the_fast_kernel_comes_back(bert):
-    """Weights exist only where attention is computed in the plain way; that is for a while."""
+def test_fast_kernel_is_restored(bert):
+    """Also after an error."""
     before = bert.config._attn_implementation
     texts = some_texts()
 
@@ -82,8 +82,8 @@ def test_the_fast_kernel_comes_back(bert):
     assert before == bert.config._attn_implementation == "sdpa"
 
 
-def test_a_hook_that_was_there_still_works(bert):
-    """What transformers registers is taken away, and what others registered is not."""
+def test_earlier_hooks_still_work(bert):
+    """Only the hooks of transformers are removed."""
     called = []
     handle = bert.bert.register_forward_hook(lambda *_: called.append(1))
 
@@ -98,13 +98,13 @@ def test_a_hook_that_was_there_still_works(bert):
     ("name", "index", "n_parts"),
     [("layer", 2, 2), ("layer", -3, 2), ("head", 2, 2), ("position", 3, 3)],
 )
-def test_what_is_not_there_is_refused(bert, name, index, n_parts):
-    """With how many there are."""
+def test_index_out_of_range_is_refused(bert, name, index, n_parts):
+    """The error has the number of layers, heads or positions."""
     with pytest.raises(OptionError, check=WithFields(option=name, index=index, n_parts=n_parts)):
         TransformerAttention(**{name: index})(bert, some_texts(1))
 
 
-def test_a_model_of_the_other_kind_is_refused(bert):
+def test_model_of_the_other_kind_is_refused(bert):
     """Each message names the right explainer."""
     with pytest.raises(InputError, check=WithFields(type_name="BertForSequenceClassification")):
         Attention()(bert, some_texts())
@@ -113,7 +113,7 @@ def test_a_model_of_the_other_kind_is_refused(bert):
 
 
 def test_attention_of_another_shape_is_refused():
-    """One weight a position, not a matrix."""
+    """A matrix instead of one weight per position."""
 
     class Matrix(nn.Module):
         def forward(self, tokens, mask):

@@ -24,15 +24,15 @@ def test_chunks_have_one_length_and_no_padding():
     assert [some.targets.tolist() for _, some in chunks] == [[1, 2], [0]]
 
 
-def test_chunks_are_no_larger_than_asked():
+def test_chunks_are_no_larger_than_requested():
     """Two texts of one length, one at a time."""
     texts = TokenBatch(TOKENS, MASK, ["a", "b", "c"])
 
     assert [rows for rows, _ in texts.chunks(1)] == [[0], [2], [1]]
 
 
-def test_a_hole_in_a_text_stays_a_hole():
-    """What the mask leaves out in the middle is not padding at an end: the model is told."""
+def test_gap_in_a_text_stays_in_its_mask():
+    """Only padding at the ends is cut."""
     mask = torch.tensor([[True, False, True, False]])
     ((_, some),) = TokenBatch(torch.ones(1, 4, dtype=torch.long), mask, [0]).chunks(1)
 
@@ -40,14 +40,14 @@ def test_a_hole_in_a_text_stays_a_hole():
 
 
 def test_scores_are_of_words_and_in_the_order_of_texts():
-    """Positions that are no words are dropped, whatever the function gives there."""
+    """Scores of other positions are dropped."""
     words = MASK.clone()
     words[0, 0] = False
     texts = TokenBatch(TOKENS, MASK, ["a", "b", "c"], words=words)
 
     scores = score_words(texts, 1, lambda some: some.tokens * 10.0)
 
-    assert [one.tolist() for one in scores] == [[60, 70], [80, 90], [40, 30, 20]]
+    assert [of_text.tolist() for of_text in scores] == [[60, 70], [80, 90], [40, 30, 20]]
 
 
 @pytest.mark.parametrize(
@@ -80,22 +80,22 @@ def test_texts_that_do_not_fit_are_refused(change, error, fields):
 
 
 @pytest.mark.parametrize("size", [0, -1, 2.0, True])
-def test_a_batch_size_that_is_no_count_is_refused(size):
+def test_invalid_batch_size_is_refused(size):
     """Also True, which would pass as 1."""
     with pytest.raises(OptionError, check=WithFields(batch_size=size)):
         score_words(TokenBatch(TOKENS, MASK, ["a", "b", "c"]), size, lambda some: some.tokens)
 
 
-def test_shares_sum_to_one_and_forget_signs():
+def test_shares_are_absolute_values_that_sum_to_one():
     """By hand: −1, 3, 0 of 4."""
     shares = to_shares([np.array([-1.0, 3.0, 0.0]), np.array([2.0])])
 
-    assert [one.tolist() for one in shares] == [[0.25, 0.75, 0.0], [1.0]]
+    assert [of_text.tolist() for of_text in shares] == [[0.25, 0.75, 0.0], [1.0]]
 
 
 @pytest.mark.parametrize("size", [0.0, 5e-324, 1e-200, 1e308])
 def test_shares_of_equals_are_equal_at_any_size(size):
-    """Zeros, the tiniest numbers and the largest ones give no NaN."""
+    """Zeros, tiny and huge numbers give no NaN."""
     (shares,) = to_shares([np.full(4, size)])
 
     assert shares.tolist() == [0.25] * 4

@@ -13,7 +13,7 @@ from seedproof.testing.explainers import SmallModel, are_close, some_texts
 
 
 class Sum(nn.Module):
-    """Adds up the first numbers of the vectors, each times its place: all by hand."""
+    """A linear model: gradients can be computed by hand."""
 
     def __init__(self):
         super().__init__()
@@ -22,7 +22,7 @@ class Sum(nn.Module):
         )
 
     def forward(self, tokens, mask):
-        """One logit: Σ place · first number, and minus a tenth of the second."""
+        """Return one logit: Σ place · (first number − a tenth of the second)."""
         del mask
         vectors = self.embedding(tokens)
         places = torch.arange(1, tokens.shape[1] + 1)
@@ -48,7 +48,7 @@ BY_HAND = TokenBatch(
         ("integrated-gradients", [0.5 / 16, 5 / 16, 10.5 / 16], [0.5, -5.0, 10.5]),
     ],
 )
-def test_a_linear_model_by_hand(method, shares, signed):
+def test_gradients_of_a_linear_model_by_hand(method, shares, signed):
     """Shares sum to 1; signed scores are in units of log odds."""
     (share,) = Gradients(method)(Sum(), BY_HAND)
     (score,) = Gradients(method, signed=True)(Sum(), BY_HAND)
@@ -57,25 +57,25 @@ def test_a_linear_model_by_hand(method, shares, signed):
     np.testing.assert_allclose(score, signed, rtol=1e-5)
 
 
-def test_a_path_from_a_token_counts_differences_to_it():
-    """By hand: from token 1 (1, 5), the word 1 is where the path begins and gets nothing."""
+def test_baseline_token_gets_no_attribution():
+    """By hand: the path begins at token 1 (1, 5), so that word 1 gets 0."""
     (score,) = Gradients("integrated-gradients", signed=True, baseline=1)(Sum(), BY_HAND)
 
     np.testing.assert_allclose(score, [0, -3 * 2, 3 * 3], atol=1e-5)  # float32
 
 
-def test_the_class_changes_signs_and_nothing_else():
-    """Of two classes, what speaks for one speaks against the other."""
+def test_other_class_of_two_has_opposite_signs():
+    """Their log odds are opposite."""
     other = TokenBatch(BY_HAND.tokens, BY_HAND.mask, [0], targets=torch.tensor([0]))
 
-    (for_one,) = Gradients("gradient-x-input", signed=True)(Sum(), BY_HAND)
-    (for_other,) = Gradients("gradient-x-input", signed=True)(Sum(), other)
+    (positive,) = Gradients("gradient-x-input", signed=True)(Sum(), BY_HAND)
+    (negative,) = Gradients("gradient-x-input", signed=True)(Sum(), other)
 
-    np.testing.assert_array_equal(for_one, -for_other)
+    np.testing.assert_array_equal(positive, -negative)
 
 
 def by_autograd(model, texts, *, cut):
-    """Gradients of the probability with respect to vectors, written anew and one text at a time."""
+    """Gradients of the probability, by an independent implementation, one text at a time."""
     model.eval()
     for tokens, words in zip(texts.tokens, texts.is_word, strict=True):
         tokens = tokens[tokens > 0]  # noqa: PLW2901 - without padding
@@ -94,7 +94,7 @@ def by_autograd(model, texts, *, cut):
 
 @pytest.mark.parametrize("cut", [False, True])
 def test_shares_are_those_of_the_gradient_of_the_probability(cut):
-    """Log odds differ from it by a factor that shares forget; with and without the attention."""
+    """That of the log odds differs by a factor, which cancels in shares."""
     model, texts = SmallModel(), some_texts()
     oracle = list(by_autograd(model, texts, cut=cut))
 
@@ -109,17 +109,17 @@ def test_shares_are_those_of_the_gradient_of_the_probability(cut):
         np.testing.assert_allclose(score, expected / expected.sum(), rtol=1e-3, atol=1e-5)
 
 
-def test_cutting_the_graph_changes_the_explanation():
-    """Otherwise the switch would do nothing."""
+def test_cutting_the_attention_changes_the_explanation():
+    """The option has an effect."""
     model, texts = SmallModel(), some_texts()
 
     whole, cut = (Gradients(cut_attention=flag)(model, texts) for flag in (False, True))
 
-    assert max(np.abs(one - two).max() for one, two in zip(whole, cut, strict=True)) > 0.05
+    assert max(np.abs(a - b).max() for a, b in zip(whole, cut, strict=True)) > 0.05
 
 
-def test_integrated_gradients_sum_to_what_they_explain():
-    """Completeness: over all tokens, the log odds of the text less those of zeros."""
+def test_integrated_gradients_are_complete():
+    """They sum to the log odds of the text less those of zeros."""
     model, texts = SmallModel(), some_texts()
     texts = TokenBatch(texts.tokens, texts.mask, texts.ids)
 
@@ -138,34 +138,34 @@ def test_integrated_gradients_sum_to_what_they_explain():
     )
     expected = log_odds(logits, targets) - log_odds(nothing, targets)
     # The rule of Gauss and Legendre with 200 points, and float32.
-    np.testing.assert_allclose([one.sum() for one in scores], expected.detach(), rtol=1e-3)
+    np.testing.assert_allclose([s.sum() for s in scores], expected.detach(), rtol=1e-3)
 
 
-def test_the_number_of_texts_at_once_does_not_matter():
-    """Also where points on the way share a batch."""
+def test_batch_size_does_not_change_scores():
+    """Also where points on paths share a batch."""
     model, texts = SmallModel(), some_texts()
 
-    several, one = (
+    several, single = (
         Gradients("integrated-gradients", n_steps=9, batch_size=size)(model, texts)
         for size in (64, 1)
     )
 
-    assert are_close(several, one)
+    assert are_close(several, single)
 
 
-def test_half_precision_gives_scores_as_well():
-    """As large models are loaded."""
+def test_half_precision_models_are_explained():
+    """Large models are often loaded in bfloat16."""
     model, texts = SmallModel().bfloat16(), some_texts()
 
     scores = Gradients()(model, texts)
 
     exact = Gradients()(SmallModel(), texts)
-    for one, two in zip(scores, exact, strict=True):
-        np.testing.assert_allclose(one, two, atol=0.1)  # three digits, through five layers
+    for rounded, expected in zip(scores, exact, strict=True):
+        np.testing.assert_allclose(rounded, expected, atol=0.1)  # three digits, through five layers
 
 
-def test_what_is_missing_is_named():
-    """A model without embedding, without score, or an unknown method."""
+def test_missing_modules_and_bad_options_are_refused():
+    """A model without embedding or score, an unknown method, no steps."""
     with pytest.raises(InputError, check=WithFields(module="embedding", type_name="Linear")):
         Gradients()(nn.Linear(2, 2), some_texts())
     with pytest.raises(InputError, check=WithFields(module="score", type_name="Sum")):
@@ -181,8 +181,8 @@ def test_what_is_missing_is_named():
         Gradients(n_steps=0)
 
 
-def test_without_captum_the_extra_is_named(monkeypatch):
-    """Before anything is computed; the others need no extra."""
+def test_missing_captum_is_reported_with_its_extra(monkeypatch):
+    """Before anything is computed; other explainers do not need it."""
     monkeypatch.setitem(sys.modules, "captum", None)
 
     with pytest.raises(MissingExtraError, check=WithFields(module="captum", extra="explain")):

@@ -13,7 +13,7 @@ UNKNOWN = 0
 
 
 class Additive(nn.Module):
-    """The probability of class 1 is .5 and the sum of what its words have; unknown ones have 0."""
+    """The probability of class 1 is .5 plus the sum of the worths of its words."""
 
     def __init__(self):
         super().__init__()
@@ -21,7 +21,7 @@ class Additive(nn.Module):
         self.seen = []
 
     def forward(self, tokens, mask):
-        """Two logits with exactly that probability."""
+        """Return two logits with exactly that probability."""
         self.seen.append(tokens.clone())
         p = 0.5 + (self.worth[tokens] * mask).sum(dim=1)
         return torch.stack([1 - p, p], dim=1).log()
@@ -39,8 +39,8 @@ def a_text(*tokens, words=None, target=1):
     )
 
 
-def test_what_is_linear_is_found():
-    """Words have their worth, but for what a ridge of 1 shrinks and shifts in 4000 samples."""
+def test_linear_model_is_recovered():
+    """Up to the shrinkage by a ridge of 1 in 4000 samples."""
     text = a_text(1, 2, 3, 4)
 
     (scores,) = Lime(replacement=UNKNOWN, seed=0, n_samples=4000)(Additive(), text)
@@ -48,8 +48,8 @@ def test_what_is_linear_is_found():
     np.testing.assert_allclose(scores, [0.1, -0.2, 0.05, 0.0], atol=1e-3)
 
 
-def test_a_word_that_comes_twice_is_told_apart_by_its_place():
-    """As with `bow=False`: the first alone may be left out."""
+def test_repeated_words_are_distinguished_by_position():
+    """As with `bow=False`: each may be left out alone."""
 
     class First(nn.Module):
         def forward(self, tokens, mask):
@@ -63,8 +63,8 @@ def test_a_word_that_comes_twice_is_told_apart_by_its_place():
     assert np.abs(scores[1:]).max() < 0.01
 
 
-def test_words_are_replaced_and_marks_stay():
-    """The others keep their places, and what is no word is never left out."""
+def test_only_words_are_replaced():
+    """Others keep their places, and equal samples are computed once."""
     model = Additive()
     words = torch.tensor([[False, True, True, False]])
 
@@ -77,11 +77,11 @@ def test_words_are_replaced_and_marks_stay():
         (1, 2, 4, 1),
         (1, 4, 4, 1),
     }
-    assert len(seen) == 4  # equal samples are asked for once
+    assert len(seen) == 4
 
 
-def test_the_class_that_is_predicted_is_explained():
-    """Unless another is given: then signs turn, since two probabilities sum to 1."""
+def test_predicted_class_is_explained_by_default():
+    """The other class of two has opposite signs."""
     lime = Lime(replacement=UNKNOWN, seed=0, n_samples=200)
     text = a_text(2, 2, 3)  # .5 − .4 + .05: class 0
     predicted = TokenBatch(text.tokens, text.mask, text.ids)
@@ -93,8 +93,8 @@ def test_the_class_that_is_predicted_is_explained():
     np.testing.assert_allclose(own, -other, atol=1e-6)  # float32
 
 
-def test_samples_follow_from_seed_draw_and_id():
-    """The same three give the same samples; any other gives others; 7 is not "7"."""
+def test_samples_depend_on_seed_draw_and_id_only():
+    """7 and "7" are different ids."""
     lime = Lime(replacement=UNKNOWN, seed=3)
     samples = lime.samples(7, 10)
 
@@ -109,8 +109,8 @@ def test_samples_follow_from_seed_draw_and_id():
         assert (samples != other).any()
 
 
-def test_samples_are_spread_as_those_of_lime():
-    """The first keeps all; how many are left out is uniform from 1 to all, and all words are alike."""
+def test_samples_are_distributed_as_in_lime():
+    """The first keeps all; the number of words left out is uniform, and all words are equal."""
     samples = Lime(replacement=UNKNOWN, seed=0, n_samples=20_001).samples("x", 8)
 
     assert samples[0].all()
@@ -121,8 +121,8 @@ def test_samples_are_spread_as_those_of_lime():
     np.testing.assert_allclose((~samples[1:]).mean(axis=0), 9 / 16, atol=0.018)
 
 
-def test_runs_at_once_are_explained_as_one_by_one():
-    """And each in its own predicted class."""
+def test_explaining_several_runs_equals_explaining_each():
+    """Each for its own predicted class; no runs give no scores."""
     lime = Lime(replacement=UNKNOWN, seed=0, n_samples=200, surrogate=Surrogate(n_words=2))
     models = [SmallModel(seed=seed) for seed in range(4)]
     texts = some_texts()
@@ -132,23 +132,19 @@ def test_runs_at_once_are_explained_as_one_by_one():
     for model, scores in zip(models, together, strict=True):
         assert are_close(scores, lime(model, texts))
     assert not are_close(together[0], together[1])
+    assert lime.explain_runs([], texts) == []
 
 
-def test_no_runs_have_no_scores():
-    """An empty list is no error."""
-    assert Lime(replacement=UNKNOWN, seed=0).explain_runs([], some_texts()) == []
-
-
-def test_two_draws_differ_by_the_noise_of_the_explainer():
-    """Less, the more samples there are."""
+def test_noise_between_draws_falls_with_the_number_of_samples():
+    """Two draws of one run."""
     texts = some_texts()
 
     def noise(n_samples):
-        one, two = (
+        first, second = (
             Lime(replacement=UNKNOWN, seed=0, draw=draw, n_samples=n_samples)(SmallModel(), texts)
             for draw in (0, 1)
         )
-        return max(np.abs(a - b).max() for a, b in zip(one, two, strict=True))
+        return max(np.abs(a - b).max() for a, b in zip(first, second, strict=True))
 
     assert noise(2000) < noise(40) / 2
 
@@ -164,8 +160,8 @@ def test_two_draws_differ_by_the_noise_of_the_explainer():
         ("batch_size", 0),
     ],
 )
-def test_bad_settings_are_refused_by_name(name, value):
-    """The error has the setting's name and the value."""
+def test_bad_option_is_refused(name, value):
+    """The error has its name and value."""
     fields = {name: value} if name == "batch_size" else {"option": name, "number": value}
 
     with pytest.raises(OptionError, check=WithFields(**fields)):

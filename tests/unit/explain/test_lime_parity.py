@@ -1,4 +1,4 @@
-"""Our LIME beside the `lime` package, on sentences of SST and a classifier trained on them."""
+"""Parity of LIME with the `lime` package, on sentences of SST and a classifier trained on them."""
 
 import csv
 import os
@@ -19,7 +19,7 @@ from seedproof.training.rng import seed_everything, untouched
 
 UNKNOWN, START, END = 1, 2, 3
 N_TOP = 3
-LEFT_OUT = "<left-out>"  # no word of SST, so it is read as an unknown one
+LEFT_OUT = "<left-out>"  # not a word of SST, so it is an unknown one
 
 
 @pytest.fixture(scope="module")
@@ -30,31 +30,31 @@ def sentences():
         pytest.skip("SEEDPROOF_DATA is not set: it names the folder with the data sets")
     path = Path(folder) / "sst" / "sst_dataset.csv"
     if not path.is_file():
-        pytest.skip("there is no SST among the data sets")
-    found = {}
+        pytest.skip("SST is not among the data sets")
+    splits = {}
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             words = row["text"].split(" ")
-            found.setdefault(row["exp_split"], []).append((words, int(row["label"])))
-    return found
+            splits.setdefault(row["exp_split"], []).append((words, int(row["label"])))
+    return splits
 
 
 @pytest.fixture(scope="module")
 def numbers(sentences):
-    """The number of each word that is trained on."""
+    """The token id of each word of the training set."""
     known = sorted({word for words, _ in sentences["train"] for word in words})
     return {word: place for place, word in enumerate(known, start=END + 1)}
 
 
 def encode(texts, numbers):
-    """Tokens with marks at both ends, padded with 0, and the mask."""
+    """Token ids with start and end tokens, padded with 0, and the mask."""
     rows = [[START, *(numbers.get(word, UNKNOWN) for word in words), END] for words in texts]
     tokens = nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True)
     return tokens, tokens > 0
 
 
 class Small(nn.Module):
-    """Vectors, windows of three words, and the largest of each filter over the text."""
+    """Embeddings, a convolution over three words, and max pooling."""
 
     def __init__(self, n_tokens):
         super().__init__()
@@ -63,7 +63,7 @@ class Small(nn.Module):
         self.output = nn.Linear(16, 1)
 
     def forward(self, tokens, mask):
-        """One logit a text."""
+        """Return one logit per text."""
         states = self.windows(self.embedding(tokens).transpose(1, 2)).tanh()
         return self.output(states.masked_fill(~mask[:, None], -2.0).amax(dim=2))
 
@@ -88,8 +88,8 @@ def model(sentences, numbers):
     return model.eval()
 
 
-def test_the_classifier_has_learned_something(model, sentences, numbers):
-    """Otherwise its explanations would be noise, and agreement chance."""
+def test_classifier_is_better_than_chance(model, sentences, numbers):
+    """Otherwise its explanations would be noise."""
     tokens, mask = encode([words for words, _ in sentences["test"]], numbers)
     labels = torch.tensor([label for _, label in sentences["test"]])
 
@@ -108,7 +108,7 @@ def texts(sentences):
 
 
 def a_batch(texts, numbers):
-    """What our explainers take; class 1 is explained, as in `lime`."""
+    """Return the input of explainers; class 1 is explained, as in `lime`."""
     tokens, mask = encode(texts, numbers)
     targets = torch.ones(len(texts), dtype=torch.long)
     return TokenBatch(
@@ -120,17 +120,17 @@ def a_batch(texts, numbers):
     )
 
 
-class Listening(LimeBase):
-    """Keeps the samples that it is given."""
+class RecordingBase(LimeBase):
+    """Keeps its samples."""
 
     def explain_instance_with_data(self, data, labels, distances, *rest, **options):
-        """As in `lime`."""
-        self.heard = data, labels, distances
+        """Keep samples, predictions and distances."""
+        self.recorded = data, labels, distances
         return super().explain_instance_with_data(data, labels, distances, *rest, **options)
 
 
 def by_lime(model, words, numbers, *, seed, n_samples):
-    """The weights of the words according to `lime`, by position, and what it was fit to."""
+    """The weights of the words by `lime`, by position, and its samples."""
     explainer = LimeTextExplainer(
         bow=False,
         mask_string=LEFT_OUT,
@@ -138,52 +138,52 @@ def by_lime(model, words, numbers, *, seed, n_samples):
         feature_selection="none",
         random_state=seed,
     )
-    explainer.base = Listening(explainer.base.kernel_fn, random_state=seed)
+    explainer.base = RecordingBase(explainer.base.kernel_fn, random_state=seed)
 
     def classify(texts):
         tokens, mask = encode([text.split(" ") for text in texts], numbers)
         with torch.no_grad():
             return np.asarray(probs_of(model, tokens, mask).double())
 
-    found = explainer.explain_instance(
+    explanation = explainer.explain_instance(
         " ".join(words), classify, num_features=len(words), num_samples=n_samples
     )
     weights = np.zeros(len(words))
-    for place, weight in found.local_exp[1]:
+    for place, weight in explanation.local_exp[1]:
         weights[place] = weight
-    return weights, explainer.base.heard
+    return weights, explainer.base.recorded
 
 
 @dataclass(frozen=True, kw_only=True)
 class SameSamples(Lime):
-    """Ours, with samples that somebody else drew."""
+    """Lime with given samples."""
 
     drawn: dict = field(default_factory=dict)
 
     def samples(self, example, n_words):
-        """Theirs."""
+        """Return the given samples."""
         assert self.drawn[example].shape[1] == n_words
         return self.drawn[example]
 
 
-def test_the_same_samples_give_the_same_weights(model, texts, numbers):
-    """To 1e-6: token numbers instead of strings, equal samples asked once, and a closed form."""
-    theirs, drawn = [], {}
+def test_same_samples_give_the_same_weights_as_lime(model, texts, numbers):
+    """To 1e-6: token ids instead of strings, equal samples once, and a closed form."""
+    expected, drawn = [], {}
     for place, words in enumerate(texts[:10]):
         weights, (kept, _, _) = by_lime(model, words, numbers, seed=place, n_samples=300)
-        theirs.append(weights)
+        expected.append(weights)
         drawn[place] = kept.astype(bool)
 
     lime = SameSamples(replacement=UNKNOWN, seed=0, n_samples=300, drawn=drawn)
-    ours = lime(model, a_batch(texts[:10], numbers))
+    scores = lime(model, a_batch(texts[:10], numbers))
 
-    for one, other in zip(ours, theirs, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-6)  # forward passes in float32
-        assert np.abs(one).max() > 1e-3  # so the tolerance says something
+    for weights, of_lime in zip(scores, expected, strict=True):
+        np.testing.assert_allclose(weights, of_lime, atol=1e-6)  # forward passes in float32
+        assert np.abs(weights).max() > 1e-3  # so the tolerance is small
 
 
-def test_distances_are_those_of_lime(model, texts, numbers):
-    """100 times that of the cosine, also where nothing is left."""
+def test_distances_equal_lime(model, texts, numbers):
+    """100 times the cosine distance, also where no word is kept."""
     _, (kept, _, distances) = by_lime(model, texts[0], numbers, seed=0, n_samples=300)
 
     assert (kept.sum(axis=1) == 0).any()
@@ -191,11 +191,11 @@ def test_distances_are_those_of_lime(model, texts, numbers):
 
 
 @pytest.mark.full
-def test_the_top_words_are_those_of_lime(model, texts, numbers):
-    """In at least 90 % of the sentences where `lime` finds the same three under two seeds.
+def test_top_words_equal_lime(model, texts, numbers):
+    """In at least 90 % of the sentences where `lime` has the same three with two seeds.
 
-    Ours has so many samples that its own noise is small: what is tested is that both look for the
-    same words, not how often two draws agree, which `benchmarks/explainers.py` tells.
+    With many samples the noise is small: this tests that both rank the same words, not how often
+    two draws agree, which `benchmarks/explainers.py` measures.
     """
 
     def top(weights):

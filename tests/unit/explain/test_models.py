@@ -21,14 +21,14 @@ MASK = torch.ones_like(TOKENS).bool()
 
 
 class Constant(nn.Module):
-    """Says the same of every text."""
+    """A model with the same logits for every text."""
 
     def __init__(self, *logits):
         super().__init__()
         self.logits = torch.tensor([logits])
 
     def forward(self, tokens, mask):
-        """The same logits again and again."""
+        """Return the same logits for every text."""
         del mask
         return self.logits.expand(len(tokens), *self.logits.shape[1:])
 
@@ -44,12 +44,12 @@ def test_log_odds_are_those_of_the_probability():
 
 def test_log_odds_of_one_column_are_the_logit_itself():
     """With the other sign for the class 0."""
-    found = log_odds(torch.tensor([[1.5], [1.5]]), torch.tensor([1, 0]))
+    odds = log_odds(torch.tensor([[1.5], [1.5]]), torch.tensor([1, 0]))
 
-    assert found.tolist() == [1.5, -1.5]
+    assert odds.tolist() == [1.5, -1.5]
 
 
-def test_log_odds_do_not_flatten_where_the_model_is_sure():
+def test_log_odds_do_not_saturate():
     """At 60 to −60 the probability is 1 in float32; its gradient would be 0, that of the odds 1."""
     logits = torch.tensor([[60.0, -60.0]], requires_grad=True)
 
@@ -58,8 +58,8 @@ def test_log_odds_do_not_flatten_where_the_model_is_sure():
     assert logits.grad.tolist() == [[1.0, -1.0]]
 
 
-def test_one_column_is_two_probabilities():
-    """That of the class 1 is the sigmoid, and a sure one is not rounded to 0."""
+def test_one_logit_gives_two_probabilities():
+    """That of class 1 is the sigmoid, and a small one of class 0 is not rounded to 0."""
     probs = probs_of(Constant(40.0), TOKENS, MASK)
 
     assert probs[0, 1] == 1
@@ -67,7 +67,7 @@ def test_one_column_is_two_probabilities():
 
 
 def test_targets_are_the_given_ones_or_the_most_probable():
-    """One class a text."""
+    """One class per text."""
     probs = torch.tensor([[0.2, 0.8], [0.9, 0.1]])
 
     assert chosen_targets(probs, None).tolist() == [1, 0]
@@ -75,46 +75,46 @@ def test_targets_are_the_given_ones_or_the_most_probable():
 
 
 @pytest.mark.parametrize("target", [-1, 2])
-def test_a_class_that_is_not_there_is_refused(target):
-    """Also one that counts from the end."""
+def test_target_out_of_range_is_refused(target):
+    """Also a negative index."""
     with pytest.raises(OptionError, check=WithFields(class_idx=target, highest=1)):
         chosen_targets(torch.tensor([[0.2, 0.8]]), torch.tensor([target]))
 
 
 def test_logits_with_other_axes_are_refused():
-    """A model that gives one number a text must give a column."""
+    """One number per text must be a column."""
     with pytest.raises(ShapeError, check=WithFields(shape=(1,), n_texts=1)):
         logits_of(lambda *_: torch.tensor([0.5]), TOKENS, MASK)
 
 
-def test_a_part_that_is_missing_is_named():
-    """With what needs it, and whose it should be."""
+def test_missing_module_is_named():
+    """With its purpose and the model."""
     with pytest.raises(
         InputError, check=WithFields(purpose="Cutting", module="score", type_name="Constant")
     ):
         module_of(Constant(1.0), "score", "Cutting")
 
 
-def test_modes_come_back_one_by_one():
-    """Also if a part was in another mode than the whole, and after an exception."""
+def test_modes_of_all_modules_are_restored():
+    """Also if they differ, and after an exception."""
     model = SmallModel()
     model.score.eval()
-    before = [one.training for one in model.modules()]
+    before = [module.training for module in model.modules()]
 
     def look():
         with undisturbed(model):
-            assert not any(one.training for one in model.modules())
+            assert not any(module.training for module in model.modules())
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         look()
 
-    assert [one.training for one in model.modules()] == before
+    assert [module.training for module in model.modules()] == before
 
 
 @pytest.mark.parametrize("n_calls", [0, 2])
-def test_a_part_that_is_not_called_once_cannot_be_replaced(n_calls):
-    """Whether it is left out or used twice, as for pairs of texts; and the hook is gone."""
+def test_module_that_is_not_called_once_is_refused(n_calls):
+    """The hook is removed afterwards."""
     part = nn.Identity()
 
     def use():

@@ -1,4 +1,4 @@
-"""Dynamics are measured with predictions, and notes say what is left out."""
+"""Dynamics are measured along with predictions, and notes report what is left out."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ MARGIN = np.where(TRUTH.random(N) < 0.4, 4.0, TRUTH.normal(0.8, 1.0, N))
 
 
 def log(run, *, split="dev", ids=IDS, n_steps=20, is_traced=True, labels=LABELS):
-    """Predictions of "dev", and what led to them."""
+    """Log predictions of "dev" and the dynamics of their training."""
     rng = np.random.default_rng(int(run.name))
     place = np.asarray(ids)
     dynamics = sp.Dynamics(n_classes=3, ids=place, labels=LABELS[place])
@@ -41,7 +41,7 @@ def log(run, *, split="dev", ids=IDS, n_steps=20, is_traced=True, labels=LABELS)
 
 @pytest.fixture
 def study(tmp_path):
-    """Makes a study whose runs log this way."""
+    """Run a study whose runs log this way."""
 
     def make(train, seeds=3):
         study = sp.Study("small", train, seeds=seeds, store=tmp_path / "store")
@@ -52,50 +52,54 @@ def study(tmp_path):
 
 
 def test_traced_runs_are_measured(study):
-    """Its figure has an interval over runs × examples, and each example its coordinates."""
+    """The figure has an interval over runs × examples, and each example its coordinates."""
     report = study(log, 8).measure()
 
-    found = report.dynamics
-    assert tuple(found.metrics) == DYNAMICS_NAMES
-    assert (found.n_runs, len(found.runs), found.n_examples, found.n_steps) == (8, 8, N, (20, 20))
-    assert all(found.metrics[name].over == "runs × examples" for name in DYNAMICS_NAMES)
-    assert found.notes == ()
+    dynamics = report.dynamics
+    assert tuple(dynamics.metrics) == DYNAMICS_NAMES
+    assert (dynamics.n_runs, len(dynamics.runs), dynamics.n_examples, dynamics.n_steps) == (
+        8,
+        8,
+        N,
+        (20, 20),
+    )
+    assert all(dynamics.metrics[name].over == "runs × examples" for name in DYNAMICS_NAMES)
+    assert dynamics.notes == ()
     assert report.measurement.notes == ()
-    within = found.examples.column("single_run_entropy").to_numpy()
-    assert within.mean() == pytest.approx(found.metrics["single_run_entropy"].value)
-    right = found.examples.column("correctness").to_numpy()
+    within = dynamics.examples.column("single_run_entropy").to_numpy()
+    assert within.mean() == pytest.approx(dynamics.metrics["single_run_entropy"].value)
+    right = dynamics.examples.column("correctness").to_numpy()
     assert right[within == 0] == pytest.approx(np.round(right[within == 0]))
-    both = [found.examples.column(name).to_numpy() for name in ("confidence", "variability")]
+    both = [dynamics.examples.column(name).to_numpy() for name in ("confidence", "variability")]
     cells = np.histogram2d(*both, bins=20, range=[(0, 1), (0, 0.5)])[0]
-    assert found.cartography.tolist() == cells.tolist()
+    assert dynamics.cartography.tolist() == cells.tolist()
 
 
 def test_labels_that_contradict_each_other_give_a_note(study):
-    """Five of sixty; predictions without labels contradict nothing."""
+    """Five of sixty."""
     others = np.where(IDS < 5, (LABELS + 1) % 3, LABELS)
 
-    found = study(lambda run: log(run, labels=others)).measure().dynamics
+    (note,) = study(lambda run: log(run, labels=others)).measure().dynamics.notes
 
-    (note,) = found.notes
     assert note.code == "dynamics-with-other-labels"
     assert note.fields == {"n_runs": 3, "n_traced": 3, "n_examples": 5}
 
 
-def test_predictions_without_labels_contradict_nothing(study):
-    """Dynamics may know more."""
+def test_predictions_without_labels_give_no_note(study):
+    """Dynamics may have labels of their own."""
     assert study(lambda run: log(run, labels=None)).measure().dynamics.notes == ()
 
 
 def test_some_traced_runs_are_enough(study):
-    """One of four was traced: its interval is over examples alone."""
-    found = study(lambda run: log(run, is_traced=run.name == "2"), 4).measure().dynamics
+    """One of four was traced: the interval is over examples alone."""
+    dynamics = study(lambda run: log(run, is_traced=run.name == "2"), 4).measure().dynamics
 
-    assert found.runs == ("2",)
-    assert found.n_runs == 4
-    assert found.metrics["single_run_entropy"].over == "examples"
+    assert dynamics.runs == ("2",)
+    assert dynamics.n_runs == 4
+    assert dynamics.metrics["single_run_entropy"].over == "examples"
 
 
-def test_without_dynamics_nothing_is_said(study):
+def test_report_without_dynamics_does_not_mention_them(study):
     """Neither in the summary nor on the page."""
     report = study(lambda run: log(run, is_traced=False)).measure()
 
@@ -106,7 +110,7 @@ def test_without_dynamics_nothing_is_said(study):
 
 
 def test_dynamics_of_another_split_give_a_note(study):
-    """They do not go with these predictions."""
+    """They do not belong to these predictions."""
     report = study(lambda run: log(run, split="train")).measure()
 
     assert report.dynamics is None
@@ -115,19 +119,19 @@ def test_dynamics_of_another_split_give_a_note(study):
     assert (note.fields["splits"], note.fields["split"]) == (("train",), "dev")
 
 
-def test_a_part_of_the_examples_gives_a_note(study):
-    """What every traced run was looked at on counts."""
-    found = study(lambda run: log(run, ids=IDS[10:50])).measure().dynamics
+def test_dynamics_of_some_examples_give_a_note(study):
+    """Examples that every traced run recorded are measured."""
+    dynamics = study(lambda run: log(run, ids=IDS[10:50])).measure().dynamics
 
-    assert found.n_examples == 40
-    (note,) = found.notes
+    assert dynamics.n_examples == 40
+    (note,) = dynamics.notes
     assert note.code == "traced-on-fewer-examples"
     assert note.fields == {"n_traced": 40, "n_examples": 60}
-    assert found.examples.column("example").to_pylist() == [str(i) for i in range(10, 50)]
+    assert dynamics.examples.column("example").to_pylist() == [str(i) for i in range(10, 50)]
 
 
-def test_numbers_among_ids_of_text_are_found(study):
-    """A few ids that look like numbers are numbers on their own, and text among others."""
+def test_integer_ids_match_text_ids(study):
+    """Ids that are all integers in the dynamics may be text in the predictions."""
     names = np.array([*map(str, range(N - 1)), "x"])
 
     def train(run):
@@ -147,17 +151,17 @@ def test_numbers_among_ids_of_text_are_found(study):
     assert seen[-1] == (1, 1)
 
 
-def test_runs_that_were_looked_at_unequally_often_give_a_note(study):
-    """Entropy grows with the number of looks."""
-    found = study(lambda run: log(run, n_steps=10 + 5 * int(run.name))).measure().dynamics
+def test_unequal_numbers_of_steps_give_a_note(study):
+    """Entropy grows with the number of steps."""
+    dynamics = study(lambda run: log(run, n_steps=10 + 5 * int(run.name))).measure().dynamics
 
-    assert found.n_steps == (10, 20)
-    assert found.notes[0].code == "traced-unequally-often"
-    assert found.notes[0].fields == {"low": 10, "high": 20}
+    assert dynamics.n_steps == (10, 20)
+    assert dynamics.notes[0].code == "traced-unequally-often"
+    assert dynamics.notes[0].fields == {"low": 10, "high": 20}
 
 
-def test_no_common_example_gives_a_note(study):
-    """Each run was traced on examples of its own."""
+def test_runs_without_a_common_example_give_a_note(study):
+    """Each run was traced on other examples."""
     cut = np.array_split(IDS, 3)
     report = study(lambda run: log(run, ids=cut[int(run.name)])).measure()
 
@@ -166,7 +170,7 @@ def test_no_common_example_gives_a_note(study):
     assert (note.code, note.fields) == ("dynamics-of-other-examples", {"split": "dev"})
 
 
-def test_a_saved_report_has_the_same_dynamics(study, tmp_path):
+def test_saved_report_has_the_same_dynamics(study, tmp_path):
     """All but the examples."""
     report = study(log, 8).measure()
     report.save(tmp_path / "out")
@@ -177,28 +181,28 @@ def test_a_saved_report_has_the_same_dynamics(study, tmp_path):
     assert sp.Report(again).figure("cartography").to_bytes().startswith(b"\x89PNG")
 
 
-def test_a_report_of_version_0_1_0_is_read(study):
-    """It has further figures, which are left out, and no map of examples."""
-    found = study(log).measure().dynamics
-    older = found.summary() | {"least_stable": 0.1, "map": None, "curve": None}
+def test_report_of_version_0_1_0_is_read(study):
+    """It has further figures, which are ignored, and no map of examples."""
+    dynamics = study(log).measure().dynamics
+    older = dynamics.summary() | {"least_stable": 0.1, "map": None, "curve": None}
     del older["cartography"]
     older["metrics"] = older["metrics"] | {"single_run_pearson": {"value": 0.5}}
     older["by_run"] = older["by_run"] | {"single_run_pearson": [0.5] * 3}
 
     again = DynamicsMeasurement.from_summary(older)
 
-    assert again.summary() == found.summary() | {"cartography": None}
+    assert again.summary() == dynamics.summary() | {"cartography": None}
 
 
-def test_dynamics_are_measured_only_if_asked_for(study):
-    """Other metrics need no second reading."""
+def test_dynamics_are_measured_only_on_request(study):
+    """Other metrics do not read them."""
     made = study(log)
 
     assert sp.measure(made.store, metrics=["flip_rate"]).dynamics is None
-    asked = sp.measure(made.store, metrics=["single_run_entropy"])
-    assert "single_run_entropy" in asked.dynamics.metrics
+    report = sp.measure(made.store, metrics=["single_run_entropy"])
+    assert "single_run_entropy" in report.dynamics.metrics
     with pytest.raises(UnknownNameError, check=WithFields(places=("report.dynamics.metrics",))):
-        asked["single_run_entropy"]
+        report["single_run_entropy"]
 
 
 def damage(part):
@@ -209,24 +213,24 @@ def damage(part):
 
 
 def test_damaged_dynamics_are_refused_or_left_out(study):
-    """By name of the run; the rest is measured."""
+    """The note names the run; the rest is measured."""
     made = study(log, 4)
     damage(next(Path(made.store).rglob("dynamics/*/*.parquet")))
 
     with pytest.raises(DamagedStoreError):
         sp.measure(made.store)
-    found = sp.measure(made.store, skip_damaged=True).dynamics
+    dynamics = sp.measure(made.store, skip_damaged=True).dynamics
 
-    assert len(found.runs) == 3
-    (note,) = found.notes
+    assert len(dynamics.runs) == 3
+    (note,) = dynamics.notes
     assert note.code == "dynamics-left-out"
-    assert {note.fields["run"]} == {"0", "1", "2", "3"} - set(found.runs)
+    assert {note.fields["run"]} == {"0", "1", "2", "3"} - set(dynamics.runs)
     assert isinstance(note.fields["why"], DamagedStoreError)
     assert str(made.store) not in str(note)
 
 
-def test_no_readable_dynamics_give_a_note(study):
-    """Where those of every run are damaged, predictions alone are measured."""
+def test_dynamics_damaged_in_every_run_give_a_note(study):
+    """Predictions alone are measured."""
     made = study(log)
     for part in Path(made.store).rglob("dynamics/*/*.parquet"):
         damage(part)
@@ -257,33 +261,33 @@ def wide_study(tmp_path):
 
 
 def damage_column(study, starts):
-    """Damage a page of the second row group of one run; gives how many examples it has."""
+    """Damage a page of the second row group of one run; return its number of examples."""
     part = next(Path(study.store).rglob("predictions/*/*.parquet"))
     group = pq.read_metadata(part).row_group(1)
     columns = [group.column(i) for i in range(group.num_columns)]
-    column = next(one for one in columns if one.path_in_schema.startswith(starts))
+    column = next(c for c in columns if c.path_in_schema.startswith(starts))
     content = bytearray(part.read_bytes())
     content[column.data_page_offset + 20] ^= 255  # in its page, not in the footer
     part.write_bytes(content)
     return group.num_rows
 
 
-def test_a_damaged_shard_of_predictions_is_left_out_here_too(tmp_path):
-    """Dynamics speak of the examples whose predictions can be read, and say how many these are."""
+def test_damaged_shard_of_predictions_is_left_out_of_dynamics(tmp_path):
+    """Only examples whose predictions can be read are measured."""
     study = wide_study(tmp_path)
     n_lost = damage_column(study, "prediction")
 
     with pytest.raises(DamagedStoreError):
         sp.measure(study.store)
-    found = sp.measure(study.store, skip_damaged=True).dynamics
+    dynamics = sp.measure(study.store, skip_damaged=True).dynamics
 
-    assert 0 < found.n_examples == N - n_lost < N
-    assert found.notes[0].code == "traced-on-fewer-examples"
-    assert found.notes[0].fields == {"n_traced": found.n_examples, "n_examples": N}
+    assert 0 < dynamics.n_examples == N - n_lost < N
+    assert dynamics.notes[0].code == "traced-on-fewer-examples"
+    assert dynamics.notes[0].fields == {"n_traced": dynamics.n_examples, "n_examples": N}
 
 
-def test_a_shard_that_is_in_no_other_figure_is_in_none_here(tmp_path):
-    """Its probabilities are damaged; its predictions could be read, and are not."""
+def test_shard_with_damaged_probabilities_is_left_out_of_dynamics(tmp_path):
+    """Although its predictions could be read."""
     study = wide_study(tmp_path)
     n_lost = damage_column(study, "prob")
 
@@ -294,7 +298,7 @@ def test_a_shard_that_is_in_no_other_figure_is_in_none_here(tmp_path):
     assert report.dynamics.notes == ()
 
 
-def test_ranks_that_recorded_predictions_alone_have_no_map(study):
+def test_dynamics_of_predictions_alone_have_no_map(study):
     """Entropy and correctness need no probabilities."""
 
     def train(run):

@@ -55,22 +55,22 @@ def probs():
 
 
 @pytest.mark.usefixtures("small_groups")
-def test_the_order_in_which_tasks_end_does_not_show(probs, tmp_path):
-    """An engine that ends its tasks in random order gives the same summary and examples."""
+def test_order_of_finished_tasks_does_not_matter(probs, tmp_path):
+    """An engine that finishes its tasks in random order gives the same summary and examples."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 3, 400)
     source = ArrayShards(probs, labels=labels)
     assert source.n_shards == 8
 
-    one = measure_shards(source, Location.of(tmp_path / "a.parquet"))
-    other = measure_on(ShuffledEngine(rng), source, Location.of(tmp_path / "b"))
+    serial = measure_shards(source, Location.of(tmp_path / "a.parquet"))
+    shuffled = measure_on(ShuffledEngine(rng), source, Location.of(tmp_path / "b"))
 
-    assert other.to_json() == one.to_json()
-    assert other.examples().equals(one.examples())
+    assert shuffled.to_json() == serial.to_json()
+    assert shuffled.examples().equals(serial.examples())
 
 
-def test_rows_that_nobody_here_can_see_are_missed(probs, tmp_path):
-    """Workers of another machine wrote them to a folder of its own."""
+def test_missing_rows_of_other_machines_are_refused(probs, tmp_path):
+    """Workers on another machine wrote them to a local folder."""
 
     class ElsewhereEngine:
         def map(self, task, items):
@@ -83,7 +83,7 @@ def test_rows_that_nobody_here_can_see_are_missed(probs, tmp_path):
 
 
 def test_rows_of_two_passes_are_never_mixed(probs, tmp_path):
-    """Those of an earlier pass are removed, whether it wrote one file or many."""
+    """Rows of an earlier pass are removed, in one file or many."""
     folder = tmp_path / "rows"
     folder.mkdir()
     (folder / "part-000007.parquet").touch()
@@ -95,8 +95,8 @@ def test_rows_of_two_passes_are_never_mixed(probs, tmp_path):
         measure_shards(ArrayShards(probs), Location.of(folder))
 
 
-def test_somebody_elses_files_are_left_alone(probs, tmp_path):
-    """They are no table of examples."""
+def test_other_files_are_never_overwritten(probs, tmp_path):
+    """Only a table of examples is."""
     (tmp_path / "part-000000.parquet").touch()
     (tmp_path / "thesis.txt").touch()
 
@@ -108,8 +108,8 @@ def test_somebody_elses_files_are_left_alone(probs, tmp_path):
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_workers_of_processes_take_shard_after_shard():
-    """A fresh process would load everything again for each of them."""
+def test_workers_are_reused_for_all_shards():
+    """A fresh process would load everything again for each shard."""
     assert measuring_engine("serial") is None
     assert measuring_engine("processes", workers=2) == ProcessEngine(2, fresh=False, ahead=4)
     assert measuring_engine("ray", workers=2) == RayEngine(workers=2, fresh=False, ahead=4)
@@ -123,13 +123,13 @@ def test_workers_of_processes_take_shard_after_shard():
         ({"engine": "slurm"}, UnknownNameError),
     ],
 )
-def test_what_an_engine_cannot_keep_to_is_refused(options, error):
-    """The message says what there is."""
+def test_unsupported_options_of_engines_are_refused(options, error):
+    """So are unknown engines."""
     with pytest.raises(error):
         measuring_engine(**options)
 
 
-def test_shards_change_no_figure_beyond_rounding(probs, tmp_path, monkeypatch):
+def test_shards_change_figures_by_rounding_only(probs, tmp_path, monkeypatch):
     """Cut into eight shards or one, counts agree exactly and sums to the last digits."""
     whole = measure_shards(ArrayShards(probs), Location.of(tmp_path / "a.parquet"))
     monkeypatch.setattr(schema, "GROUP_BYTES", 600)
@@ -143,8 +143,8 @@ def test_shards_change_no_figure_beyond_rounding(probs, tmp_path, monkeypatch):
             assert cut.metrics[name].low == pytest.approx(estimate.low, rel=1e-10)
 
 
-def test_early_results_wait_for_their_turn():
-    """Results are handed on by index."""
+def test_results_come_in_order():
+    """By index, whatever finishes first."""
     outcomes = (Outcome(index, f"part {index}") for index in (2, 0, 3, 1))
 
     assert list(in_order(outcomes)) == ["part 0", "part 1", "part 2", "part 3"]
@@ -152,7 +152,7 @@ def test_early_results_wait_for_their_turn():
 
 @pytest.mark.usefixtures("small_groups")
 def test_progress_counts_shards(probs, tmp_path):
-    """Whoever watches is told of every shard."""
+    """One call per shard."""
     seen = []
 
     measure_shards(
@@ -164,8 +164,8 @@ def test_progress_counts_shards(probs, tmp_path):
     assert seen == [(i + 1, 8) for i in range(8)]
 
 
-def test_a_batch_is_small_whatever_the_shard(probs, monkeypatch):
-    """Batches depend on the number of runs and classes alone."""
+def test_size_of_batches_does_not_depend_on_the_shard(probs, monkeypatch):
+    """It depends on the number of runs and classes alone."""
     shard = ArrayShards(probs).shard(0)
 
     monkeypatch.setattr(metrics_batch, "BATCH_VALUES", 5 * 3 * 100)
@@ -175,24 +175,16 @@ def test_a_batch_is_small_whatever_the_shard(probs, monkeypatch):
     assert sizes == [100, 100, 100, 100]
 
 
-def test_without_labels_the_label_free_metrics_still_come(probs, tmp_path):
-    """No labels: flips, entropy, divergence and the consensus class's spread."""
-    result = measure_shards(ArrayShards(probs), Location.of(tmp_path / "a.parquet"))
-
-    assert {"flip_rate", "label_entropy", "probability_sd", "predictive_kl"} <= set(result.metrics)
-    assert not {"accuracy", "ece", "nll"} & set(result.metrics)
-
-
 @pytest.mark.usefixtures("small_groups")
-def test_the_task_measures_one_shard(probs):
-    """A shard gives its own partial results and one row for each of its examples."""
+def test_task_measures_one_shard(probs):
+    """It returns one row for each example of the shard."""
     _, rows = measure_shard(ArrayShards(probs), 2)
 
     assert len(rows.ids) == 50
     assert rows.ids[0].as_py() == 100
 
 
-def test_summary_holds_no_nan_and_nothing_of_the_machine(probs, tmp_path):
+def test_summary_has_no_nan_and_no_path(probs, tmp_path):
     """Empty bins are null, and no path or time is in the summary."""
     result = measure_shards(ArrayShards(probs), Location.of(tmp_path / "a.parquet"))
 
@@ -203,13 +195,13 @@ def test_summary_holds_no_nan_and_nothing_of_the_machine(probs, tmp_path):
 
 
 @pytest.mark.usefixtures("small_groups")
-def test_least_stable_come_first_and_ties_by_id(tmp_path):
-    """The examples on which runs split evenly lead, over all shards."""
+def test_least_stable_examples_come_first(tmp_path):
+    """Those on which runs split evenly, over all shards; ties by id."""
     predictions = np.zeros((4, 2000), dtype=int)
     predictions[:2, [1999, 3]] = 1
     predictions[0, 700] = 1
     result = measure_shards(ArrayShards(predictions), Location.of(tmp_path / "a.parquet"))
 
-    assert result.worst.column("example").to_pylist()[:4] == [3, 1999, 700, 0]
-    assert result.worst.num_rows == 500
-    assert result.worst.column("predictions").to_pylist()[2] == [1, 0, 0, 0]
+    assert result.unstable_examples.column("example").to_pylist()[:4] == [3, 1999, 700, 0]
+    assert result.unstable_examples.num_rows == 500
+    assert result.unstable_examples.column("predictions").to_pylist()[2] == [1, 0, 0, 0]

@@ -1,4 +1,4 @@
-"""What a measurement keeps of many runs."""
+"""The summary of many runs."""
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -50,7 +50,7 @@ def test_summary_grows_with_the_runs_and_not_with_their_square(many):
 
 
 def test_all_pairs_are_written_on_request(many, tmp_path):
-    """One row for each, as in the matrix; without the request no such file."""
+    """One row per pair, as in the matrix; no such file by default."""
     many.save(tmp_path / "few")
     many.save(tmp_path / "all", pairs=True)
 
@@ -68,7 +68,5 @@ def test_report_of_many_runs_is_read_again(many, tmp_path):
     many.save(tmp_path / "one")
     many.save(tmp_path / "two")
 
-    found = sp.compare([tmp_path / "one", tmp_path / "two"])
-
-    (arm,) = found.summary()["arms"]
+    (arm,) = sp.compare([tmp_path / "one", tmp_path / "two"]).summary()["arms"]
     assert arm["effects"]["flip_rate"]["value"] == 1.0

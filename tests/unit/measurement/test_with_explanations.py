@@ -1,4 +1,4 @@
-"""Explanations are measured beside predictions, and whatever is left out is told."""
+"""Explanations are measured along with predictions, and notes report what is left out."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def log(run, *, split, draws=1):
 
 @pytest.fixture
 def study(tmp_path):
-    """Makes a study whose runs log this way."""
+    """Run a study whose runs log this way."""
 
     def make(train, seeds=2):
         study = sp.Study("small", train, seeds=seeds, store=tmp_path / "store")
@@ -31,11 +31,11 @@ def study(tmp_path):
 
 
 def test_explanations_of_another_split_give_a_note(study):
-    """They do not go with these predictions."""
-    found = study(lambda run: log(run, split="dev")).measure().measurement
+    """They do not belong to these predictions."""
+    measured = study(lambda run: log(run, split="dev")).measure().measurement
 
-    assert found.explanations == {}
-    (note,) = found.notes
+    assert measured.explanations == {}
+    (note,) = measured.notes
     assert (note.code, note.fields["method"]) == ("explanations-left-out", "lime")
     why = note.fields["why"]
     assert (why.code, why.fields["splits"], why.fields["split"]) == (
@@ -45,40 +45,39 @@ def test_explanations_of_another_split_give_a_note(study):
     )
 
 
-def test_those_of_the_measured_split_are_no_note(study):
-    """Whoever explains two splits and measures one of them gets that one."""
+def test_explanations_of_the_measured_split_give_no_note(study):
+    """Explanations of further splits are ignored."""
 
     def train(run):
         log(run, split="test")
         scores = [np.ones(len(words)) for words in TOKENS]
         run.log_explanations("dev", "lime", ids=[1, 2], tokens=TOKENS, scores=scores)
 
-    found = study(train).measure().measurement
+    measured = study(train).measure().measurement
 
-    assert list(found.explanations) == ["lime"]
-    assert found.notes == ()
+    assert list(measured.explanations) == ["lime"]
+    assert measured.notes == ()
 
 
-def test_a_second_draw_in_some_runs_only_leaves_out_the_floor(study, tmp_path):
-    """First draws are measured, as if there were no others; a note names who lacks them."""
-    found = study(lambda run: log(run, split="test", draws=2 if run.name == "1" else 1), 4)
-    found = found.measure().measurement.explanations["lime"]
+def test_second_draw_in_some_runs_only_leaves_out_the_noise(study, tmp_path):
+    """First draws are measured, as if there were no others; a note names runs with fewer draws."""
+    made = study(lambda run: log(run, split="test", draws=2 if run.name == "1" else 1), 4)
+    measured = made.measure().measurement.explanations["lime"]
 
     other = sp.Study("other", lambda run: log(run, split="test"), seeds=4, store=tmp_path / "other")
     other.run("serial", progress=False)
     expected = other.measure().measurement.explanations["lime"]
-    assert found.metrics == expected.metrics
-    assert (found.noise, found.n_repeated) == (None, 0)
-    (note,) = found.notes
+    assert measured.metrics == expected.metrics
+    assert (measured.noise, measured.n_repeated) == (None, 0)
+    (note,) = measured.notes
     assert (note.code, note.fields["runs"]) == ("fewer-draws", ("0", "2", "3"))
 
 
-def test_a_long_list_of_such_runs_is_cut(study):
-    """Five names are enough to look for the cause."""
+def test_note_names_at_most_five_runs(study):
+    """Its fields have all."""
     made = study(lambda run: log(run, split="test", draws=2 if run.name == "7" else 1), 8)
 
     (note,) = made.measure().measurement.explanations["lime"].notes
     assert note.fields["runs"] == ("0", "1", "2", "3", "4", "5", "6")
-    assert [name in str(note) for name in map(repr, note.fields["runs"])] == [True] * 5 + [
-        False
-    ] * 2
+    is_named = [repr(run) in str(note) for run in note.fields["runs"]]
+    assert is_named == [True] * 5 + [False] * 2

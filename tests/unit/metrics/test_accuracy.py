@@ -17,7 +17,7 @@ SMALL = np.array([[0, 1, 2, 1], [0, 2, 1, 0], [0, 1, 2, 0]])
 
 
 def accuracy_of(predictions, labels, n_classes=3):
-    """The family after one batch."""
+    """Return the family after one batch."""
     family = Accuracy(len(predictions), n_classes)
     family.update(Batch(predictions, n_classes=n_classes, labels=labels))
     return family
@@ -37,25 +37,22 @@ def random_study(seed, shape=(6, 80), n_classes=4):
     return np.where(wrong, rng.integers(0, n_classes, shape), labels), labels
 
 
-def test_accuracy_by_hand():
-    """Runs are right on 3, 2 and 4 of 4 examples: 9/12."""
-    assert values_of(SMALL, LABELS)["accuracy"] == 0.75
+def test_accuracy_and_its_spread_by_hand():
+    """Runs are correct on 3, 2 and 4 of 4 examples: 9/12, with the variance (0 + 1/16 + 1/16)/2.
 
-
-def test_accuracy_sd_by_hand():
-    """Accuracies 0.75, 0.5, 1.0 have the mean 0.75 and the variance (0 + 1/16 + 1/16)/2."""
-    assert values_of(SMALL, LABELS)["accuracy_sd"] == pytest.approx(0.25, rel=1e-15)
-
-
-def test_accuracy_sd_independent_by_hand():
-    """Shares right are 1, 2/3, 2/3, 2/3: each 2/3·1/3·3/2 = 1/3; √(3·(1/3)/16) = 1/4."""
+    Shares of correct runs are 1, 2/3, 2/3, 2/3: each 2/3·1/3·3/2 = 1/3; √(3·(1/3)/16) = 1/4.
+    """
     values = values_of(SMALL, LABELS)
 
+    assert values["accuracy"] == 0.75
+    assert values["accuracy_sd"] == pytest.approx(0.25, rel=1e-15)
     assert values["accuracy_sd_independent"] == pytest.approx(0.25, rel=1e-15)
+    by_run = accuracy_of(SMALL, LABELS).detail()["accuracy_by_run"]
+    assert by_run.tolist() == [0.75, 0.5, 1.0]
 
 
 def test_excess_by_hand():
-    """Two runs that are right on all or on none of 4 examples: sd² = 1/2, independent² = 1/8."""
+    """Two runs that are correct on all or on none of 4 examples: sd² = 1/2, independent² = 1/8."""
     predictions = np.array([[0, 1, 2, 0], [1, 2, 0, 1]])
 
     values = values_of(predictions, LABELS)
@@ -65,8 +62,8 @@ def test_excess_by_hand():
     assert values["accuracy_sd_excess"] == pytest.approx(math.sqrt(3 / 8))
 
 
-def test_there_is_no_excess_where_runs_are_closer_than_chance():
-    """Runs that are wrong on one other example each have equal accuracies: excess 0, no root."""
+def test_excess_is_zero_where_runs_are_closer_than_chance():
+    """Runs that are wrong on one example each, all different, have equal accuracies."""
     predictions = np.array([[1, 1, 2, 0], [0, 2, 2, 0], [0, 1, 0, 0]])
 
     values = values_of(predictions, LABELS)
@@ -76,33 +73,20 @@ def test_there_is_no_excess_where_runs_are_closer_than_chance():
     assert values["accuracy_sd_excess"] == 0
 
 
-def test_accuracy_of_each_run_by_hand():
-    """The mean of the runs is what `accuracy` says, their spread what `accuracy_sd` says."""
-    by_run = accuracy_of(SMALL, LABELS).detail()["accuracy_by_run"]
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [(np.array([0, UNLABELED, 2, 0]), [1, np.nan, 2 / 3, 2 / 3]), (None, [np.nan] * 4)],
+    ids=["some-labels", "no-labels"],
+)
+def test_column_is_the_share_of_correct_runs(labels, expected):
+    """NaN where the label is unknown."""
+    columns = Accuracy(len(SMALL), 3).update(Batch(SMALL, n_classes=3, labels=labels))
 
-    assert by_run.tolist() == [0.75, 0.5, 1.0]
-
-
-def test_columns_by_hand():
-    """The share of the runs that are right; not a number where nobody knows."""
-    labels = np.array([0, UNLABELED, 2, 0])
-
-    shares = Accuracy(len(SMALL), 3).update(Batch(SMALL, n_classes=3, labels=labels))[
-        "correct_share"
-    ]
-
-    np.testing.assert_allclose(shares, [1, np.nan, 2 / 3, 2 / 3], rtol=1e-15)
-
-
-def test_columns_without_labels_are_empty_numbers():
-    """Every example still has its row."""
-    shares = Accuracy(len(SMALL), 3).update(Batch(SMALL, n_classes=3))["correct_share"]
-
-    assert np.isnan(shares).tolist() == [True] * 4
+    np.testing.assert_allclose(columns["correct_share"], expected, rtol=1e-15)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_accuracy_of_each_run_is_that_of_torchmetrics(seed):
+def test_accuracy_of_each_run_equals_torchmetrics(seed):
     """Micro-averaged, as people report it."""
     predictions, labels = random_study(seed)
 
@@ -135,8 +119,8 @@ def test_figures_equal_the_loops(shape):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_more_classes_make_it_a_matter_of_pairs_of_which_one_is_right(seed):
-    """√(c/2n), c the share of examples on which exactly one of two runs is right."""
+def test_independent_spread_counts_pairs_of_which_one_run_is_correct(seed):
+    """√(c/2n), c the share of examples on which exactly one of two runs is correct."""
     predictions, labels = random_study(seed, n_classes=5)
     half_right = oracles.slow_half_right(predictions, labels)
 
@@ -148,7 +132,7 @@ def test_more_classes_make_it_a_matter_of_pairs_of_which_one_is_right(seed):
 
 
 @pytest.mark.parametrize("n_runs", [2, 3, 5, 10])
-def test_runs_that_are_equally_good_have_no_spread(n_runs):
+def test_equal_accuracies_have_no_spread(n_runs):
     """Exactly 0 at any accuracy, although the mean of 0.05 three times is not 0.05."""
     labels = np.zeros(20, dtype=int)
 
@@ -165,28 +149,18 @@ def test_accuracy_reaches_its_bounds(answer, expected):
     assert values["accuracy"] == expected
 
 
-def test_kernels_give_one_value_an_example():
-    """Shares of right runs and their variances, before any mean is taken."""
-    correct = SMALL == LABELS
+def test_kernels_return_one_value_per_example():
+    """Shares of correct runs and their variances, which are at most one half."""
+    correct, pair = SMALL == LABELS, np.array([[True], [False]])
 
     np.testing.assert_allclose(accuracy(correct).values, [1, 2 / 3, 2 / 3, 2 / 3], rtol=1e-15)
     np.testing.assert_allclose(correctness_variance(correct).values, [0, 1 / 3, 1 / 3, 1 / 3])
-
-
-def test_correctness_variance_is_at_most_one_half():
-    """Reached by two runs of which one is right."""
-    assert correctness_variance(np.array([[True], [False]])).values.tolist() == [0.5]
-
-
-def test_of_two_runs_none_can_be_left_out():
-    """One run says nothing of how runs differ."""
-    correct = np.array([[True], [False]])
-
-    assert accuracy(correct).without is None
-    assert correctness_variance(correct).without is None
+    assert correctness_variance(pair).values.tolist() == [0.5]
+    assert accuracy(pair).without is None  # of two runs none can be left out
+    assert correctness_variance(pair).without is None
 
 
 def test_labels_of_another_length_are_refused():
-    """Three labels for four examples fit nowhere."""
+    """Three labels for four examples."""
     with pytest.raises((ValueError, IndexError)):
         accuracy_of(SMALL, LABELS[:3])

@@ -9,33 +9,27 @@ from seedproof.records.probabilities import UNLABELED
 
 
 def batch_of(columns, n_classes=3, labels=None):
-    """A batch from the answers of all runs, one string of digits an example."""
-    predictions = np.array([[int(answer) for answer in column] for column in columns]).T
+    """A batch from the predictions of all runs, one string of digits per example."""
+    predictions = np.array([[int(digit) for digit in column] for column in columns]).T
     return Batch(predictions, n_classes=n_classes, labels=labels)
 
 
-def test_agreement_counts_the_runs_that_say_the_same():
-    """A run agrees with itself, so 0, 0, 1 give 2, 2, 1."""
+def test_agreement_and_disagreements_by_hand():
+    """A run agrees with itself, so 0, 0, 1 give 2, 2, 1.
+
+    Runs 0 and 1 differ on the last of 001, 222, 012; run 2 differs from both on two.
+    """
     batch = batch_of(["001", "222", "012"])
 
     assert batch.agreement.T.tolist() == [[2, 2, 1], [3, 3, 3], [1, 1, 1]]
-
-
-def test_disagreements_count_examples_of_every_two_runs():
-    """Runs 0 and 1 differ on the last of 001, 222, 012; run 2 differs from both on two."""
-    batch = batch_of(["001", "222", "012"])
-
     assert batch.disagreements.tolist() == [[0, 1, 2], [1, 0, 2], [2, 2, 0]]
 
 
 def test_agreement_and_disagreements_count_the_same_pairs():
     """Both count ordered pairs of runs that differ, once by example and once by pair."""
-    rng = np.random.default_rng(0)
-    batch = Batch(rng.integers(0, 4, (7, 50)), n_classes=4)
+    batch = Batch(np.random.default_rng(0).integers(0, 4, (7, 50)), n_classes=4)
 
-    by_example = (batch.n_runs - batch.agreement).sum()
-
-    assert by_example == batch.disagreements.sum()
+    assert (batch.n_runs - batch.agreement).sum() == batch.disagreements.sum()
 
 
 @pytest.mark.parametrize(
@@ -43,7 +37,7 @@ def test_agreement_and_disagreements_count_the_same_pairs():
     [("0111", 1), ("2202", 2), ("0011", 0), ("1100", 0), ("2121", 1), ("210", 0), ("5", 5)],
 )
 def test_consensus_is_the_most_frequent_class_and_the_smallest_among_equals(answers, consensus):
-    """Which run comes first never decides."""
+    """The order of the runs does not matter."""
     assert batch_of([answers], n_classes=6).consensus.tolist() == [consensus]
 
 
@@ -69,29 +63,23 @@ def test_labeled_keeps_the_examples_whose_label_is_known():
     np.testing.assert_array_equal(labeled.predictions, probs.argmax(axis=2)[:, [0, 2]])
 
 
-def test_labeled_is_the_batch_itself_where_all_labels_are_known():
-    """Nothing is copied, so what was computed for the batch serves again."""
-    batch = batch_of(["01", "11"], labels=np.array([0, 1]))
+def test_labeled_is_the_batch_itself_or_empty():
+    """Nothing is copied if all labels are known, and no example is left if none is."""
+    batch, unlabeled = batch_of(["01", "11"], labels=np.array([0, 1])), batch_of(["01", "11", "10"])
 
     assert batch.labeled is batch
-
-
-def test_labeled_is_empty_without_labels():
-    """No label at all leaves no example, but all runs."""
-    labeled = batch_of(["01", "11", "10"]).labeled
-
-    assert (labeled.n_runs, labeled.n_examples) == (2, 0)
+    assert (unlabeled.labeled.n_runs, unlabeled.labeled.n_examples) == (2, 0)
 
 
 def test_correct_compares_each_run_with_the_label():
-    """Answers 0, 1, 1 to an example of class 1 are wrong, right, right."""
+    """Predictions 0, 1, 1 for an example of class 1 are wrong, correct, correct."""
     batch = batch_of(["011", "222"], labels=np.array([1, 0]))
 
     assert batch.correct.T.tolist() == [[False, True, True], [False, False, False]]
 
 
 def test_reference_is_the_label_or_else_the_consensus():
-    """Only where the label is unknown does the majority take its place."""
+    """The consensus replaces unknown labels only."""
     labels = np.array([2, UNLABELED])
 
     assert batch_of(["011", "011"], labels=labels).reference.tolist() == [2, 1]
@@ -100,7 +88,7 @@ def test_reference_is_the_label_or_else_the_consensus():
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_probs_of_a_class_are_float64(dtype):
-    """Sums over runs start from 64 bits, whatever the records hold."""
+    """Sums over runs use 64 bits, whatever the type of the records."""
     probs = np.array([[[0.25, 0.75]], [[0.5, 0.5]]], dtype=dtype)
 
     followed = Batch.from_probs(probs, np.array([1])).reference_probs
@@ -110,21 +98,21 @@ def test_probs_of_a_class_are_float64(dtype):
 
 
 def test_probs_of_needs_probabilities():
-    """Predictions alone cannot say how sure a run was."""
+    """Predictions alone have none."""
     with pytest.raises(ValueError):
         batch_of(["01"]).probs_of(np.array([0]))
 
 
-def test_a_batch_does_not_change():
-    """What is computed once stays true because the fields are frozen."""
+def test_batch_is_frozen():
+    """Cached quantities stay valid."""
     batch = batch_of(["01"])
 
     with pytest.raises(dataclasses.FrozenInstanceError):
         batch.n_classes = 7
 
 
-def test_a_batch_is_freed_as_soon_as_nobody_holds_it():
-    """What it keeps is large; waiting for the garbage collector took gigabytes."""
+def test_batch_is_freed_without_the_garbage_collector():
+    """Its caches are large; waiting for the garbage collector took gigabytes."""
     batch = Batch(np.array([[0, 1], [1, 1]]), n_classes=2, labels=np.array([0, 1]))
     assert batch.labeled is batch
     gone = weakref.ref(batch)

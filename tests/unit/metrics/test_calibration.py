@@ -50,25 +50,20 @@ def test_calibration_errors_by_hand():
     """Run 0: the bin from 14/15 has confidence 0.96 and accuracy 1/2, that from 9/15 0.62 and 1.
 
     ECE 2/3·0.46 + 1/3·0.38 = 0.4333, MCE 0.46. Run 1 has gaps 0.2, 0.3, 0.38: 0.2933 and 0.38.
+    Two values a and b have the mean (a+b)/2 and the sd |a-b|/√2.
     """
-    detail = calibration_of(SMALL, LABELS).detail()
+    detail, values = calibration_of(SMALL, LABELS).detail(), values_of(SMALL, LABELS)
 
     np.testing.assert_allclose(detail["ece_by_run"], [1.3 / 3, 0.88 / 3], rtol=1e-14)
     np.testing.assert_allclose(detail["mce_by_run"], [0.46, 0.38], rtol=1e-14)
-
-
-def test_means_and_spreads_over_runs_by_hand():
-    """Two values a and b have the mean (a+b)/2 and the sd |a-b|/√2."""
-    values = values_of(SMALL, LABELS)
-
     assert values["ece"] == pytest.approx((1.3 + 0.88) / 6)
     assert values["ece_sd"] == pytest.approx((1.3 - 0.88) / 3 / math.sqrt(2))
     assert values["mce"] == pytest.approx(0.42)
     assert values["mce_sd"] == pytest.approx(0.08 / math.sqrt(2))
 
 
-def test_a_confidence_of_one_belongs_to_the_last_bin():
-    """1.0 right and 0.95 wrong share a bin: accuracy 0.5, confidence 0.975, MCE 0.475.
+def test_confidence_of_one_belongs_to_the_last_bin():
+    """1.0 correct and 0.95 wrong share a bin: accuracy 0.5, confidence 0.975, MCE 0.475.
 
     In a bin of its own the 1.0 would have no gap, and the other one 0.95.
     """
@@ -81,7 +76,7 @@ def test_a_confidence_of_one_belongs_to_the_last_bin():
 @pytest.mark.parametrize(
     ("confidence", "place"), [(0.0, 0), (0.5, 7), (0.6, 9), (0.6 - 1e-9, 8), (0.8, 12), (1.0, 14)]
 )
-def test_bins_have_equal_width_and_hold_their_lower_edge(confidence, place):
+def test_bins_have_equal_width_and_include_their_lower_edge(confidence, place):
     """Fifteen of them, as stated on the card."""
     assert N_BINS == 15
     assert confidence_bins(np.array([confidence])).tolist() == [place]
@@ -89,7 +84,7 @@ def test_bins_have_equal_width_and_hold_their_lower_edge(confidence, place):
 
 @pytest.mark.parametrize("n_classes", [2, 5])
 @pytest.mark.parametrize(("name", "norm"), [("ece_by_run", "l1"), ("mce_by_run", "max")])
-def test_calibration_errors_are_those_of_torchmetrics(n_classes, name, norm):
+def test_calibration_errors_equal_torchmetrics(n_classes, name, norm):
     """Random confidences lie on no edge, where conventions differ."""
     probs, labels = random_study(0, n_classes=n_classes)
 
@@ -104,7 +99,7 @@ def test_calibration_errors_are_those_of_torchmetrics(n_classes, name, norm):
     np.testing.assert_allclose(by_run, expected, rtol=1e-5)  # theirs is float32
 
 
-def test_a_certain_and_right_model_is_perfect():
+def test_certain_and_correct_model_has_no_error():
     """All four figures are 0."""
     probs = np.repeat(np.eye(3)[None], 3, axis=0)
 
@@ -121,8 +116,8 @@ def test_empty_bins_have_no_gap():
     assert largest[0] == pytest.approx(0.4)
 
 
-def test_reliability_of_two_classes_is_kept_apart_by_predicted_class():
-    """Negative and positive cases each have their diagram; more classes share one."""
+def test_reliability_of_two_classes_has_one_diagram_per_predicted_class():
+    """Negative and positive predictions are separate; more classes share one diagram."""
     probs, labels = random_study(5, (3, 80), 2)
 
     detail = calibration_of(probs, labels).detail()
@@ -150,13 +145,10 @@ def test_reliability_of_more_classes_is_one_diagram():
 
 @pytest.mark.parametrize(
     "batch",
-    [
-        Batch.from_probs(SMALL),
-        Batch(SMALL.argmax(axis=2), n_classes=3, labels=LABELS),
-    ],
+    [Batch.from_probs(SMALL), Batch(SMALL.argmax(axis=2), n_classes=3, labels=LABELS)],
     ids=["without labels", "without probabilities"],
 )
-def test_it_refuses_what_it_cannot_judge(batch):
+def test_missing_labels_or_probabilities_are_refused(batch):
     """Calibration compares probabilities with labels."""
     with pytest.raises(ValueError):
         Calibration(2, 3).update(batch)

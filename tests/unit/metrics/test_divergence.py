@@ -60,7 +60,7 @@ def test_js_by_hand():
 
 
 @pytest.mark.parametrize("n_runs", [2, 3, 8])
-def test_kl_equals_that_of_scipy_over_ordered_pairs(n_runs):
+def test_kl_equals_scipy_over_ordered_pairs(n_runs):
     """From sums over runs, and yet the mean over all R(R-1) ordered pairs."""
     probs = smooth(random_probs(0, (n_runs, 30)))
 
@@ -70,8 +70,8 @@ def test_kl_equals_that_of_scipy_over_ordered_pairs(n_runs):
     np.testing.assert_allclose(predictive_kl(probs).values, expected, atol=1e-12)
 
 
-def test_js_of_two_runs_equals_that_of_scipy():
-    """What scipy gives is the root of H(mean) - mean H; the factor R/(R-1) is 2."""
+def test_js_of_two_runs_equals_scipy():
+    """Scipy returns the root of H(mean) - mean H; the factor R/(R-1) is 2."""
     probs = smooth(random_probs(1, (2, 30)))
 
     expected = 2 * jensenshannon(probs[0], probs[1], axis=1) ** 2
@@ -89,7 +89,7 @@ def test_zeros_do_not_make_kl_infinite():
 
 
 def test_smoothed_rows_sum_to_one():
-    """Also those that the records rounded to 32 or 16 bits."""
+    """Also if the records rounded them to 16 bits."""
     probs = random_probs(3).astype(np.float16)
 
     smoothed = smooth(probs)
@@ -113,7 +113,7 @@ def test_divergences_are_never_negative(seed):
 
 @pytest.mark.parametrize("n_runs", [2, 3, 6])
 def test_js_is_bounded_by_certain_runs_that_all_differ(n_runs):
-    """The bound ln R·R/(R-1) is reached where every run is sure of another class."""
+    """The bound ln R·R/(R-1) is reached where every run is certain of another class."""
     probs = np.eye(n_runs)[:, None, :]
 
     value = values_of(probs)["predictive_js"]
@@ -148,5 +148,5 @@ def test_small_js_is_half_of_kl():
 
 @pytest.mark.parametrize("kernel", [predictive_kl, predictive_js])
 def test_of_two_runs_none_can_be_left_out(kernel):
-    """One run does not diverge from itself."""
+    """One run is not a pair."""
     assert kernel(smooth(random_probs(6, (2, 3)))).without is None

@@ -12,9 +12,9 @@ from seedproof.metrics.dynamics import correctness, step_entropy
 
 
 def ragged(*counts):
-    """Counts of several examples, one after the other, and where each begins."""
-    flat = [count for one in counts for count in one]
-    return np.array(flat, dtype=np.int32), np.cumsum([0, *map(len, counts)])
+    """Counts of several examples, one after the other, and their offsets."""
+    flat = np.array([count for of_example in counts for count in of_example], dtype=np.int32)
+    return flat, np.cumsum([0, *map(len, counts)])
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_step_entropy_has_the_published_figures(counts, expected):
 
 
 def test_step_entropy_is_exactly_zero_for_one_class_and_unknown_without_steps():
-    """However many steps; and an example between others that was never seen takes nothing."""
+    """For any number of steps, also next to examples without steps."""
     entropy = step_entropy(*ragged([7], [], [1_000_003], [1, 1]))
 
     assert entropy[[0, 2]].tolist() == [0.0, 0.0]
@@ -39,11 +39,11 @@ def test_step_entropy_is_exactly_zero_for_one_class_and_unknown_without_steps():
 
 
 @given(st.lists(st.lists(st.integers(1, 10**6), min_size=1, max_size=6), min_size=1, max_size=8))
-def test_step_entropy_is_that_of_scipy(examples):
-    """Each example by itself, whatever its neighbours have."""
-    found = step_entropy(*ragged(*examples))
+def test_step_entropy_equals_scipy(examples):
+    """Each example is independent of its neighbors."""
+    entropies = step_entropy(*ragged(*examples))
 
-    assert found == pytest.approx([scipy_entropy(counts) for counts in examples], abs=1e-12)
+    assert entropies == pytest.approx([scipy_entropy(counts) for counts in examples], abs=1e-12)
 
 
 def test_correctness_is_the_share_of_steps_with_the_gold_label():
@@ -51,7 +51,7 @@ def test_correctness_is_the_share_of_steps_with_the_gold_label():
     counts, offsets = ragged([1, 3], [2, 2], [5], [5], [])
     classes = np.array([0, 2, 0, 1, 4, 4])
 
-    found = correctness(counts, classes, offsets, np.array([2, 3, 4, -1, 0]))
+    shares = correctness(counts, classes, offsets, np.array([2, 3, 4, -1, 0]))
 
-    assert found[:3].tolist() == [0.75, 0.0, 1.0]
-    assert np.isnan(found[3:]).all()
+    assert shares[:3].tolist() == [0.75, 0.0, 1.0]
+    assert np.isnan(shares[3:]).all()

@@ -28,7 +28,7 @@ def votes(*counts):
 
 
 def agreement_of(predictions):
-    """What the kernels take."""
+    """Return the input of the kernels."""
     return Batch(predictions, n_classes=int(predictions.max()) + 1).agreement
 
 
@@ -53,7 +53,7 @@ def random_predictions(seed, shape=(6, 80), n_classes=4):
 
 
 def expected_over_studies(kernel, n_runs, shares):
-    """Mean of a kernel over all studies of runs that say 1 with given chances, by enumeration."""
+    """Mean of a kernel over all studies of runs that predict 1 with given probabilities."""
     counts = np.arange(n_runs + 1)
     predictions = (np.arange(n_runs)[:, None] < counts).astype(int)
     chance = stats.binom.pmf(counts[:, None], n_runs, shares).mean(axis=1)
@@ -67,30 +67,32 @@ def test_published_entropies(counts, expected):
 
 
 def test_entropy_by_hand():
-    """Answers 0, 0, 1, 1 have entropy ln 2, answers 0, 1, 2, 3 have ln 4: ln √8 on average."""
+    """Predictions 0, 0, 1, 1 have entropy ln 2, 0, 1, 2, 3 have ln 4: ln √8 on average.
+
+    The largest entropy is ln R, even if there are more classes.
+    """
     predictions = np.array([[0, 0], [0, 1], [1, 2], [1, 3]])
 
     assert values_of(predictions)["label_entropy"] == pytest.approx(1.5 * math.log(2), rel=1e-14)
+    assert values_of(votes(1, 1, 1, 1), 9)["label_entropy"] == pytest.approx(math.log(4))
 
 
 def test_corrected_entropy_by_hand():
-    """2 v 1 of 3 runs: 3·0.6365 - 2·(2·ln 2 + 0)/3 = 0.9853, where ln 2 is a 1 v 1 left over."""
+    """2 v 1 of 3 runs: 3·0.6365 - 2·(2·ln 2 + 0)/3 = 0.9853, where ln 2 is a 1 v 1 left over.
+
+    Of two runs it is twice the plug-in: one run alone has no entropy, so 2·H - 1·0.
+    """
     whole = math.log(3) - 2 / 3 * math.log(2)
 
     expected = 3 * whole - 2 * (2 * math.log(2) / 3)
 
     assert expected == pytest.approx(0.9853, abs=5e-5)
     assert values_of(votes(2, 1))["label_entropy_corrected"] == pytest.approx(expected, rel=1e-13)
+    of_two = values_of(np.array([[0, 0], [0, 1]]))
+    assert of_two["label_entropy_corrected"] == pytest.approx(2 * of_two["label_entropy"])
 
 
-def test_corrected_entropy_of_two_runs_is_twice_the_plug_in():
-    """One run alone has no entropy, so 2·H - 1·0."""
-    values = values_of(np.array([[0, 0], [0, 1]]))
-
-    assert values["label_entropy_corrected"] == pytest.approx(2 * values["label_entropy"])
-
-
-def test_a_corrected_entropy_may_exceed_that_of_an_even_split():
+def test_corrected_entropy_may_exceed_that_of_an_even_split():
     """5 v 5: 10·ln 2 - 9·H(5/9) = 0.749, above ln 2; the card says why it is not cut."""
     left = -(5 / 9 * math.log(5 / 9) + 4 / 9 * math.log(4 / 9))
 
@@ -102,28 +104,23 @@ def test_a_corrected_entropy_may_exceed_that_of_an_even_split():
 
 
 @pytest.mark.parametrize(("n_runs", "plug_in"), [(5, 0.442), (10, 0.507), (50, 0.552)])
-def test_the_plug_in_reads_a_true_0_562_low(n_runs, plug_in):
-    """Over all binomial studies of 75/25: 0.442, 0.507, 0.552 from 5, 10, 50 runs."""
-    read = expected_over_studies(label_entropy, n_runs, np.array([0.25]))
+def test_jackknife_removes_the_bias_of_the_plug_in(n_runs, plug_in):
+    """At 75/25, a true 0.562, the plug-in is biased by -21, -10, -2 %, the jackknife by 1.4 %."""
+    share = np.array([0.25])
 
     assert pytest.approx(0.562, abs=5e-4) == TRUE_ENTROPY
-    assert read == pytest.approx(plug_in, abs=5e-4)
-
-
-@pytest.mark.parametrize("n_runs", [5, 10, 50])
-def test_the_jackknife_reads_a_true_0_562_to_two_percent(n_runs):
-    """Its bias at 75/25 is +1.4, +1.3, +0.0 %, where the plug-in has -21, -10, -2 %."""
-    read = expected_over_studies(label_entropy_corrected, n_runs, np.array([0.25]))
-
-    assert read == pytest.approx(TRUE_ENTROPY, rel=0.015)
+    plain = expected_over_studies(label_entropy, n_runs, share)
+    assert plain == pytest.approx(plug_in, abs=5e-4)
+    corrected = expected_over_studies(label_entropy_corrected, n_runs, share)
+    assert corrected == pytest.approx(TRUE_ENTROPY, rel=0.015)
 
 
 @pytest.mark.parametrize(
     ("n_runs", "plug_in_bias", "corrected_bias"),
     [(5, -0.26, -0.05), (10, -0.15, -0.02), (50, -0.03, 0.0)],
 )
-def test_bias_where_most_examples_are_sure(n_runs, plug_in_bias, corrected_bias):
-    """With normal logits of sd 5, FACTS: plug-in -26, -15, -3 %, jackknife -5, -2, 0 %."""
+def test_bias_where_runs_agree_on_most_examples(n_runs, plug_in_bias, corrected_bias):
+    """With normal logits of sd 5, plug-in -26, -15, -3 %, jackknife -5, -2, 0 %."""
     quantiles = (np.arange(2000) + 0.5) / 2000
     shares = 1 / (1 + np.exp(-5 * stats.norm.ppf(quantiles)))
     truth = stats.entropy(np.stack([shares, 1 - shares])).mean()
@@ -131,7 +128,7 @@ def test_bias_where_most_examples_are_sure(n_runs, plug_in_bias, corrected_bias)
     plain = expected_over_studies(label_entropy, n_runs, shares) / truth - 1
     corrected = expected_over_studies(label_entropy_corrected, n_runs, shares) / truth - 1
 
-    # FACTS rounds to whole percents and does not state its population: one point either way.
+    # The stated figures are whole percents of an unknown population: one point either way.
     assert plain == pytest.approx(plug_in_bias, abs=0.01)
     assert corrected == pytest.approx(corrected_bias, abs=0.01)
 
@@ -154,11 +151,6 @@ def test_corrected_entropy_is_never_below_the_plug_in(seed):
     agreement = agreement_of(random_predictions(seed))
 
     assert (label_entropy_corrected(agreement).values >= label_entropy(agreement).values).all()
-
-
-def test_entropy_is_at_most_the_logarithm_of_the_runs():
-    """Every run another class: ln R, although there are more classes."""
-    assert values_of(votes(1, 1, 1, 1), 9)["label_entropy"] == pytest.approx(math.log(4))
 
 
 @pytest.mark.parametrize(
@@ -191,7 +183,7 @@ def test_histogram_holds_every_example_once():
 
 
 def test_columns_are_the_entropies_of_each_example():
-    """Both entropies, one value an example."""
+    """Both entropies, one value per example; of two runs none can be left out."""
     predictions = random_predictions(6)
 
     columns = Entropy(len(predictions), 4).update(Batch(predictions, n_classes=4))
@@ -201,36 +193,31 @@ def test_columns_are_the_entropies_of_each_example():
     np.testing.assert_allclose(columns["label_entropy"], expected, atol=1e-14)
     expected = oracles.slow_label_entropy_corrected(predictions)
     np.testing.assert_allclose(columns["label_entropy_corrected"], expected, atol=1e-13)
+    assert label_entropy(agreement_of(votes(1, 1))).without is None
+    assert label_entropy_corrected(agreement_of(votes(1, 1))).without is None
 
 
-def test_of_two_runs_none_can_be_left_out():
-    """One run has no entropy to compare with."""
-    agreement = agreement_of(votes(1, 1))
-
-    assert label_entropy(agreement).without is None
-    assert label_entropy_corrected(agreement).without is None
-
-
-# ---------------------------------------------------------------------- runs without end
+# ---------------------------------------------------------------------- infinitely many runs
 
 
 def beyond(predictions, n_classes=10**6):
-    """The extrapolated entropy of some predictions; so many classes limit nothing."""
+    """The extrapolated entropy of some predictions; a million classes do not limit it."""
     n_runs = len(predictions)
     counts = np.bincount(agreement_of(predictions).ravel(), minlength=n_runs + 1)
     return entropy_beyond(counts, n_classes)
 
 
-def test_entropy_beyond_adds_up_how_often_a_run_is_alone():
+def test_entropy_beyond_is_the_sum_over_novelties():
     """Sum over k of T_k/k, T_k counted over all choices of k other runs.
 
-    Where no answer is given by one run alone, nothing is extrapolated.
+    Where no class is predicted by one run alone, nothing is extrapolated.
     """
     predictions = np.concatenate([votes(3, 2), votes(2, 3), votes(5), votes(5)], axis=1)
 
     expected = sum(oracles.slow_novelty(predictions, k) / k for k in range(1, 5))
 
     assert beyond(predictions) == pytest.approx(expected, rel=1e-13)
+    assert beyond(votes(6)) == 0.0
 
 
 def test_entropy_beyond_continues_by_the_power_law_of_the_last_two():
@@ -248,8 +235,8 @@ def test_entropy_beyond_continues_by_the_power_law_of_the_last_two():
     assert beyond(predictions) == pytest.approx(expected + rest, rel=1e-4)
 
 
-def test_entropy_beyond_is_what_the_flips_allow_where_novelty_does_not_fall():
-    """If every answer that is not unanimous is alone, only the flip rate says where it ends.
+def test_entropy_beyond_is_bounded_by_the_flip_rate():
+    """If every minority is a single run, novelty does not fall, and only the flip rate bounds it.
 
     One pair in five disagrees: 2q(1-q) = 0.2 has q = 0.1127, and its entropy is 0.352.
     """
@@ -259,7 +246,7 @@ def test_entropy_beyond_is_what_the_flips_allow_where_novelty_does_not_fall():
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 7])
-def test_no_distribution_exceeds_the_entropy_that_its_flips_allow(n_classes):
+def test_no_distribution_exceeds_the_entropy_limit_of_its_flip_rate(n_classes):
     """The limit is reached by one class against equal others, and by no random distribution."""
     rng = np.random.default_rng(11)
     shares = rng.dirichlet(np.full(n_classes, 0.5), size=3000)
@@ -273,28 +260,20 @@ def test_no_distribution_exceeds_the_entropy_that_its_flips_allow(n_classes):
     assert entropies.mean() <= entropy_limit(flips.mean(), n_classes)
     reached = entropy_limit(1 - np.square(extreme).sum(), n_classes)
     assert reached == pytest.approx(entr(extreme).sum(), rel=1e-12)
+    largest = entropy_limit(1 - 1 / n_classes, n_classes)
+    assert largest == pytest.approx(math.log(n_classes))
 
 
-def test_the_largest_flip_rate_allows_the_largest_entropy():
-    """Ten classes that are all alike: flips 0.9, entropy ln 10."""
-    assert entropy_limit(0.9, 10) == pytest.approx(math.log(10))
-
-
-def test_entropy_beyond_is_zero_where_all_runs_agree():
-    """Nothing new was met, nothing new is expected."""
-    assert beyond(votes(6)) == 0.0
-
-
-def test_entropy_beyond_has_the_truth_of_many_runs():
-    """Zhang's sum over k of the chance to be alone among k, over k, is the entropy."""
+def test_entropy_beyond_converges_to_the_truth():
+    """Zhang's sum over k of the novelty T_k, over k, is the entropy."""
     rng = np.random.default_rng(9)
     predictions = (rng.random((60, 400)) < 0.25).astype(int)
 
-    # The sampling error of 24,000 answers is about 0.003; a few more are allowed.
+    # The sampling error of 24,000 predictions is about 0.003; a few times that is allowed.
     assert beyond(predictions) == pytest.approx(TRUE_ENTROPY, abs=0.01)
 
 
-def test_the_corrected_entropy_knows_its_bias_left():
+def test_bias_left_of_the_corrected_entropy():
     """It is the distance to the extrapolated entropy, which never exceeds ln K."""
     predictions = random_predictions(10, (5, 60))
 
@@ -306,7 +285,10 @@ def test_the_corrected_entropy_knows_its_bias_left():
 
 @pytest.mark.parametrize("n_drawn", [2, 3, 4, 5])
 def test_rarefied_entropy_is_the_mean_over_all_draws(n_drawn):
-    """Every subset of so many of the six runs, and of the five that are left without one."""
+    """Every subset of the six runs, and of the five that are left without one.
+
+    Drawing all runs gives the plain entropy.
+    """
     votes = np.array([[0, 0, 0], [0, 1, 0], [0, 2, 0], [1, 2, 0], [1, 1, 0], [2, 0, 0]])
 
     def brute(rows):
@@ -317,17 +299,12 @@ def test_rarefied_entropy_is_the_mean_over_all_draws(n_drawn):
         ]
         return np.mean(entropies, axis=0)
 
-    found = rarefied_entropy(Batch(votes, n_classes=3).agreement, n_drawn)
+    agreement = Batch(votes, n_classes=3).agreement
+    rarefied = rarefied_entropy(agreement, n_drawn)
 
-    assert found.whole == pytest.approx(brute(votes), abs=1e-12)
+    assert rarefied.whole == pytest.approx(brute(votes), abs=1e-12)
     for run_idx in range(6):
-        assert found.without[run_idx] == pytest.approx(
+        assert rarefied.without[run_idx] == pytest.approx(
             brute(np.delete(votes, run_idx, axis=0)), abs=1e-12
         )
-
-
-def test_all_runs_drawn_are_the_plain_entropy():
-    """Nothing is left out."""
-    agreement = Batch(np.array([[0, 1], [0, 1], [1, 1]]), n_classes=2).agreement
-
-    assert np.array_equal(rarefied_entropy(agreement, 3).whole, label_entropy(agreement).whole)
+    assert np.array_equal(rarefied_entropy(agreement, 6).whole, label_entropy(agreement).whole)

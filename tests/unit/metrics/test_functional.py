@@ -1,4 +1,4 @@
-"""Functions of arrays give the values that a report gives."""
+"""Functions of arrays return the values of a report."""
 
 import subprocess
 import sys
@@ -22,21 +22,21 @@ def data():
 
 
 @pytest.mark.parametrize("name", ["flip_rate", "net_flip_rate", "ambiguity", "discrepancy"])
-def test_flips_are_those_of_a_report(data, name):
-    """The same sums in the same pieces."""
+def test_flips_equal_a_report(data, name):
+    """The same sums in the same batches."""
     predictions = data[0].argmax(axis=2)
 
     assert getattr(metrics, name)(predictions) == sp.measure(predictions)[name].value
 
 
-def test_figures_with_labels_are_those_of_a_report(data):
+def test_figures_with_labels_equal_a_report(data):
     """Accuracies, probabilities and calibration, to the last digits."""
     probs, labels = data
-    report = sp.measure(probs.astype(np.float32), labels=labels)
     rounded = probs.astype(np.float32)
+    report = sp.measure(rounded, labels=labels)
     predictions = rounded.argmax(axis=2)
 
-    found = {
+    values = {
         "label_entropy": metrics.label_entropy(predictions),
         "accuracy_sd": metrics.accuracy_sd(predictions, labels),
         "probability_sd": metrics.probability_sd(rounded, labels),
@@ -45,12 +45,12 @@ def test_figures_with_labels_are_those_of_a_report(data):
         "ece": metrics.ece(rounded, labels),
     }
 
-    expected = {name: report[name].value for name in found}
-    assert found == pytest.approx(expected, rel=1e-12)
+    expected = {name: report[name].value for name in values}
+    assert values == pytest.approx(expected, rel=1e-12)
 
 
 def test_names_work_like_indices(data):
-    """Texts are classes, too."""
+    """Classes may be strings."""
     predictions, labels = data[0].argmax(axis=2)[:, :100], data[1][:100]
     names = np.array(["no", "maybe", "yes"])
 
@@ -77,14 +77,14 @@ def test_churn_is_the_mean_over_pairs():
         (lambda: metrics.churn([0, 1], [0, 1, 1]), ShapeError),
     ],
 )
-def test_what_is_no_answer_is_refused(call, error):
-    """With a message of ours, not one of numpy."""
+def test_bad_input_is_refused(call, error):
+    """With an error of seedproof, not of numpy."""
     with pytest.raises(error):
         call()
 
 
-def test_they_need_numpy_alone():
-    """Nothing that reads files or draws is loaded."""
+def test_only_numpy_is_loaded():
+    """Nothing that reads files or draws charts."""
     code = (
         "import sys; from seedproof.metrics import flip_rate; flip_rate([[0, 1], [1, 1]]); "
         "sys.exit(bool({'pyarrow', 'scipy', 'duckdb', 'rich'} & sys.modules.keys()))"

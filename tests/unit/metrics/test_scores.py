@@ -62,8 +62,8 @@ def test_brier_by_hand():
     assert values_of(SMALL, LABELS)["brier"] == pytest.approx(scores.mean())
 
 
-def test_nll_is_the_cross_entropy_of_torch():
-    """Torch takes logits; logarithms of probabilities are such."""
+def test_nll_equals_the_cross_entropy_of_torch():
+    """Logarithms of probabilities are logits."""
     probs, labels = random_study(1)
 
     expected = [
@@ -78,7 +78,7 @@ def test_nll_is_the_cross_entropy_of_torch():
 
 
 def test_brier_is_the_squared_error_of_torchmetrics_times_the_classes():
-    """Theirs averages over classes, the Brier score sums over them."""
+    """Torchmetrics averages over classes, the Brier score sums over them."""
     probs, labels = random_study(2)
     gold = torch.from_numpy(np.eye(5)[labels])
 
@@ -88,18 +88,13 @@ def test_brier_is_the_squared_error_of_torchmetrics_times_the_classes():
     np.testing.assert_allclose(by_run, expected, rtol=1e-12)
 
 
-def test_brier_of_two_classes_is_twice_the_one_column_score():
-    """Both columns are off by the same."""
-    scores = brier(np.array([[[0.3, 0.7]]]), np.array([1]))
-
-    assert scores[0, 0] == pytest.approx(2 * 0.3**2)
-
-
 def test_proper_scores_reach_their_bounds():
-    """Sure and right is 0; sure and wrong is 2 for Brier and -ln 1e-10 = 23.03 for NLL."""
+    """Certain and correct is 0; certain and wrong is 2 for Brier and -ln 1e-10 = 23.03 for NLL."""
     certain = np.array([[[1.0, 0.0], [0.0, 1.0]]])
 
     assert brier(certain, np.array([0, 0])).tolist() == [[0, 2]]
+    # Twice the score of the one-column definition.
+    assert brier(np.array([[[0.3, 0.7]]]), np.array([1]))[0, 0] == pytest.approx(2 * 0.3**2)
     losses = nll(np.array([[1.0, 0.0]]))
     assert losses[0, 0] == 0
     assert losses[0, 1] == pytest.approx(23.03, abs=5e-3)
@@ -107,13 +102,10 @@ def test_proper_scores_reach_their_bounds():
 
 @pytest.mark.parametrize(
     "batch",
-    [
-        Batch.from_probs(SMALL),
-        Batch(SMALL.argmax(axis=2), n_classes=3, labels=LABELS),
-    ],
+    [Batch.from_probs(SMALL), Batch(SMALL.argmax(axis=2), n_classes=3, labels=LABELS)],
     ids=["without labels", "without probabilities"],
 )
-def test_it_refuses_what_it_cannot_judge(batch):
+def test_missing_labels_or_probabilities_are_refused(batch):
     """Scores compare probabilities with labels."""
     with pytest.raises(ValueError):
         Scores(2, 3).update(batch)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from seedproof.metrics.statistic import ExampleSums, ExampleValues, ValueOnly
+from seedproof.metrics.statistic import ExampleSums, ExampleValues
 
 # Three runs, four examples: a count out of six, and out of two with one run left out.
 VALUES = ExampleValues(
@@ -35,7 +35,7 @@ def test_values_are_counts_over_their_denominator():
     np.testing.assert_allclose(VALUES.values, [0, 2 / 3, 2 / 3, 1], rtol=1e-15)
 
 
-def test_the_finished_mean_by_hand():
+def test_mean_over_examples_by_hand():
     """Mean 14/24; without a run 6/8, 4/8, 4/8.
 
     Σh²/n = (0 + 4/9 + 4/9 + 1)/4 = 17/36, less (7/12)² leaves 19/144, over n-1 = 3: 19/432.
@@ -49,56 +49,7 @@ def test_the_finished_mean_by_hand():
     assert mean.example_variance == pytest.approx(19 / 432, rel=1e-13)
     assert mean.interaction_variance == pytest.approx(1 / 18, rel=1e-13)
     assert (mean.n_examples, mean.scale, mean.largest, mean.bias_left) == (4, "log", 1.0, 0.0)
-
-
-def test_batches_add_up_to_the_whole():
-    """Counts exactly, the rest up to rounding."""
-    whole = sums_of(VALUES)
-
-    parts = sums_of(part_of(VALUES, slice(0, 1)), part_of(VALUES, slice(1, 4)))
-
-    assert (parts.n_examples, parts.total) == (whole.n_examples, whole.total)
-    assert parts.without.tolist() == whole.without.tolist()
-    assert parts.squares == pytest.approx(whole.squares, rel=1e-15)
-    assert parts.interaction == pytest.approx(whole.interaction, rel=1e-15)
-
-
-def test_merged_parts_are_the_whole():
-    """Merging totals is the same as adding the examples."""
-    merged = sums_of(part_of(VALUES, slice(0, 2))) + sums_of(part_of(VALUES, slice(2, 4)))
-
-    assert merged.mean == sums_of(VALUES).mean
-    assert merged.without.tolist() == sums_of(VALUES).without.tolist()
-
-
-@pytest.mark.parametrize("empty_first", [True, False])
-def test_a_part_without_examples_changes_nothing(empty_first):
-    """An empty shard merges on either side."""
-    first, second = ExampleSums(), sums_of(VALUES)
-    if not empty_first:
-        first, second = second, first
-
-    both = first + second
-
-    assert both.mean == sums_of(VALUES).mean
-    assert both.without.tolist() == sums_of(VALUES).without.tolist()
-
-
-def test_merging_leaves_the_other_part_alone():
-    """Two merges of the same part add it twice, and it stays what it was."""
-    part, whole = sums_of(VALUES), ExampleSums()
-
-    whole = whole + part + part
-
-    assert whole.without.tolist() == [12, 8, 8]
-    assert part.without.tolist() == [6, 4, 4]
-
-
-def test_an_empty_batch_changes_nothing():
-    """A batch of which no example is labeled has no values."""
-    sums = sums_of(VALUES, part_of(VALUES, slice(0, 0)))
-
-    assert sums.mean_over_examples().value == sums_of(VALUES).mean_over_examples().value
+    assert sums_of(VALUES).mean_over_examples(scale="logit").scale == "logit"
 
 
 def test_counts_beyond_64_bits_stay_exact():
@@ -110,16 +61,16 @@ def test_counts_beyond_64_bits_stay_exact():
     assert sums.total == 8 * (2**62 + 1)
 
 
-def test_without_runs_left_out_there_is_no_mean_without_them():
-    """Two runs, for a quantity that needs two."""
+def test_two_runs_have_no_mean_without_a_run():
+    """The quantity needs two."""
     mean = sums_of(ExampleValues(np.array([0, 2]), None, 2)).mean_over_examples()
 
     assert mean.without is None
     assert mean.interaction_variance == 0
 
 
-def test_a_single_example_has_no_variance_over_examples():
-    """There is nothing to divide by; the runs' part remains."""
+def test_single_example_has_no_variance_over_examples():
+    """There is nothing to divide by; the variance over runs remains."""
     mean = sums_of(part_of(VALUES, slice(1, 2))).mean_over_examples()
 
     assert mean.example_variance == 0
@@ -132,13 +83,3 @@ def test_equal_examples_have_no_negative_variance():
 
     assert mean.example_variance >= 0
     assert mean.example_variance == pytest.approx(0, abs=1e-17)
-
-
-def test_the_scale_is_passed_on():
-    """Shares such as the accuracy are symmetric on the logit scale."""
-    assert sums_of(VALUES).mean_over_examples(scale="logit").scale == "logit"
-
-
-def test_figures_compare_by_value():
-    """A plain number has no arrays to compare."""
-    assert ValueOnly(0.5) == ValueOnly(0.5)

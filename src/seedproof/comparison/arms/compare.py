@@ -31,9 +31,9 @@ from seedproof.measurement.examples import (
     packed,
     write_part,
 )
-from seedproof.measurement.measure import known, measured, note_on_left_out
+from seedproof.measurement.measure import measured, note_on_left_out
 from seedproof.measurement.result import Measurement
-from seedproof.measurement.selection import asks_for_explanations, narrowed
+from seedproof.measurement.selection import asks_for_explanations, known, narrowed
 from seedproof.messages import Message
 from seedproof.metrics.batch import Batch, batch_rows
 from seedproof.metrics.entropy import rarefied_entropy

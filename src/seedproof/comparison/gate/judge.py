@@ -8,10 +8,10 @@ import numpy as np
 
 from seedproof.comparison.gate.rules import Kind, Rule, limit_of
 from seedproof.errors import OptionError
+from seedproof.measurement.selection import needs_in_words, needs_of, unknown
 from seedproof.messages import Message
 from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.card import card
-from seedproof.metrics.selection import needs_in_words, needs_of, unknown
 from seedproof.stats.distributions import logit
 from seedproof.stats.effect import Effect
 from seedproof.stats.intervals import SPREAD_FROM, Estimate, student

@@ -8,9 +8,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from seedproof.errors import OptionError
+from seedproof.measurement.selection import unknown
 from seedproof.metrics import METRIC_NAMES
 from seedproof.metrics.card import card
-from seedproof.metrics.selection import unknown
 from seedproof.stats.effect import scale_of
 
 # A tenth of the baseline for ratios; half a percentage point for what says how good the runs are.

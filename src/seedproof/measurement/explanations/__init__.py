@@ -1,4 +1,4 @@
-"""The measuring pass over explanations: would another seed have given another reason?"""
+"""The measuring pass over explanations: how far those of two runs differ."""
 
 from seedproof.measurement.explanations.curves import Curves
 from seedproof.measurement.explanations.result import ExplanationMeasurement

@@ -1,4 +1,4 @@
-"""Are reasons steadier where runs are sure? Figures of explanations by predicted probability."""
+"""Figures of explanations by predicted probability."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,33 +8,22 @@ import numpy as np
 from seedproof.metrics.confidence import N_BINS
 from seedproof.typing import FloatArray, IntArray
 
-# One curve a class: more than this nobody reads.
+# One curve per class: more are unreadable.
 MAX_CURVES = 20
 
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Means of each figure in ten bins of the mean predicted probability of a class over runs.
+    """Means of each figure in ten bins of the mean predicted probability of a class over runs."""
 
-    Args:
-        classes: The classes that are followed: the second of two, all of more than two.
-        counts: Examples in each bin, axes (classes, bins).
-        means: Mean of each figure, axes (classes, bins); NaN in a bin without an example.
-        errors: Standard errors of these means over examples; NaN where a bin has one example.
-    """
-
-    classes: tuple[str, ...]
-    counts: IntArray
-    means: Mapping[str, FloatArray]
-    errors: Mapping[str, FloatArray]
+    classes: tuple[str, ...]  # the classes with a curve: the second of two, all of more than two
+    counts: IntArray  # examples in each bin, axes (classes, bins)
+    means: Mapping[str, FloatArray]  # axes (classes, bins); NaN in a bin without an example
+    errors: Mapping[str, FloatArray]  # standard errors of the means; NaN for one example
 
 
 class CurveSums:
-    """Totals of figures in bins of the predicted probability.
-
-    Args:
-        classes: Names of the classes that are followed.
-    """
+    """Totals of figures in bins of the predicted probability of some classes."""
 
     def __init__(self, classes: tuple[str, ...]) -> None:
         self._classes = classes
@@ -55,7 +44,7 @@ class CurveSums:
                 totals[name] = totals.get(name, 0.0) + binned.reshape(self._counts.shape)
 
     def result(self) -> Curves:
-        """Means and standard errors in each bin, of all examples so far."""
+        """Return means and standard errors in each bin, over all examples so far."""
         n = self._counts
         with np.errstate(invalid="ignore", divide="ignore"):
             means = {name: sums / n for name, sums in self._sums.items()}

@@ -1,4 +1,4 @@
-"""The few examples that show what the figures mean: found by rule, never picked."""
+"""A few examples that illustrate the figures, selected by rule."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,13 +9,13 @@ import pyarrow.compute as pc
 
 from seedproof.measurement.explanations.explained_predictions import Predicted
 from seedproof.records.explanation_shards import ExplanationShard, ExplanationShards
-from seedproof.typing import BoolArray, FloatArray, IntArray
+from seedproof.typing import FloatArray, IntArray
 
 OTHER_REASONS = "same answer, other reasons"
 OTHER_ANSWERS = "other answers, other reasons"
 SAME_REASONS = "same answer, same reasons"
 RULES = (OTHER_REASONS, OTHER_ANSWERS, SAME_REASONS)
-# With fewer tokens there is hardly a choice which of them matters.
+# With fewer tokens, runs can hardly differ in which of them matter.
 MIN_TOKENS = 5
 SCHEMA = pa.schema(
     {
@@ -31,8 +31,8 @@ SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True)
-class _Found:
-    """An example that fits a rule best so far, and where its explanations are."""
+class _Candidate:
+    """The example that fits a rule best so far, and the shard of its explanations."""
 
     distance: float
     example: pa.Scalar
@@ -41,72 +41,72 @@ class _Found:
     confidences: list[float] | None
 
 
-class Telling:
-    """Looks for one example a rule as the pass goes on.
+class Illustrations:
+    """Search for one example per rule.
 
-    All runs agree on the answer and their reasons are farthest apart; they do not agree, and
-    reasons are farthest apart; they agree, and reasons are closest. Of equals the first id counts.
+    All runs agree on the class and their explanations differ most; they do not agree, and
+    explanations differ most; they agree, and explanations differ least. Of equals the first id
+    counts.
     """
 
     def __init__(self) -> None:
-        self._found: dict[str, _Found] = {}
+        self._best: dict[str, _Candidate] = {}
 
     def update(
-        self, shard: int, ids: pa.Array, lengths: IntArray, distances: FloatArray, said: Predicted
+        self,
+        shard: int,
+        ids: pa.Array,
+        lengths: IntArray,
+        distances: FloatArray,
+        predicted: Predicted,
     ) -> None:
-        """Look at more examples."""
+        """Consider more examples."""
         is_long = lengths >= MIN_TOKENS
-        agreed, split = said.is_agreed & is_long, said.is_known & ~said.is_agreed & is_long
+        agreed = predicted.is_agreed & is_long
+        split = predicted.is_known & ~predicted.is_agreed & is_long
         for rule, fits, sign in (
             (OTHER_REASONS, agreed, 1.0),
             (OTHER_ANSWERS, split, 1.0),
             (SAME_REASONS, agreed, -1.0),
         ):
-            place = _first_largest(sign * distances, fits)
-            if place is None:
+            places = np.flatnonzero(fits)
+            if not len(places):
                 continue
-            best = self._found.get(rule)
+            place = int(places[(sign * distances)[places].argmax()])
+            best = self._best.get(rule)
             if best is None or sign * distances[place] > sign * best.distance:
-                sure = said.confidences
-                self._found[rule] = _Found(
+                sure = predicted.confidences
+                self._best[rule] = _Candidate(
                     distance=float(distances[place]),
                     example=ids[place],
                     shard=shard,
-                    predictions=said.classes[:, place].tolist(),
+                    predictions=predicted.classes[:, place].tolist(),
                     confidences=None if sure is None else sure[:, place].tolist(),
                 )
 
     def rows(self, source: ExplanationShards) -> pa.Table:
-        """The examples with their tokens and the scores of each run, by rule; none twice."""
-        rows: list[dict[str, Any]] = []
+        """Return the examples with tokens and the scores of each run, by rule; none twice."""
+        rows: dict[pa.Scalar, dict[str, Any]] = {}
         for rule in RULES:
-            found = self._found.get(rule)
-            if found is None or found.example in [self._found[row["rule"]].example for row in rows]:
+            best = self._best.get(rule)
+            if best is None or best.example in rows:
                 continue
-            shard = source.shard(found.shard)
-            place = pc.index(shard.ids, found.example).as_py()
-            rows.append(
-                {
-                    "rule": rule,
-                    "example": str(found.example.as_py()),
-                    "distance": found.distance,
-                    "tokens": shard.tokens[place].as_py(),
-                    "scores": first_draws(shard, np.array([place]))[0],
-                    "predictions": found.predictions,
-                    "confidences": found.confidences,
-                }
-            )
-        return pa.Table.from_pylist(rows, schema=SCHEMA)
-
-
-def _first_largest(values: FloatArray, fits: BoolArray) -> int | None:
-    """Where the largest value is among those that fit."""
-    places = np.flatnonzero(fits)
-    return int(places[values[places].argmax()]) if len(places) else None
+            shard = source.shard(best.shard)
+            place = pc.index(shard.ids, best.example).as_py()
+            rows[best.example] = {
+                "rule": rule,
+                "example": str(best.example.as_py()),
+                "distance": best.distance,
+                "tokens": shard.tokens[place].as_py(),
+                "scores": first_draws(shard, np.array([place]))[0],
+                "predictions": best.predictions,
+                "confidences": best.confidences,
+            }
+        return pa.Table.from_pylist(list(rows.values()), schema=SCHEMA)
 
 
 def first_draws(shard: ExplanationShard, places: IntArray) -> list[list[list[float]]]:
-    """What each run gave the tokens of some examples first, as logged."""
+    """Return the scores of each run's first draw for some examples, as logged."""
     lengths = shard.lengths
     starts = np.cumsum(lengths * shard.n_draws) - lengths * shard.n_draws
     return [

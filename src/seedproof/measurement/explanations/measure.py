@@ -1,4 +1,4 @@
-"""One pass over the explanations of an arm: partial results folded in order."""
+"""One pass over the explanations of an arm: partial results merged in order."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from seedproof.measurement.explanations.explained_predictions import (
     PredictionWalk,
     followed_classes,
 )
-from seedproof.measurement.explanations.illustrations import Telling, first_draws
+from seedproof.measurement.explanations.illustrations import Illustrations, first_draws
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.messages import Message
 from seedproof.metrics.explanations import Explanations, RaggedScores
@@ -33,47 +33,38 @@ ORDER = [(DISTANCE, "descending"), ("example", "ascending")]
 
 @dataclass(frozen=True, eq=False)
 class ExplanationPart:
-    """What one shard amounts to.
-
-    Args:
-        family: Its totals.
-        ids: Ids of its examples that have a token.
-        lengths: Tokens of each of them.
-        figures: What each figure says of them.
-        worst: Those whose explanations differ most.
-        n_empty: How many more examples have no token.
-    """
+    """Partial results of one shard; ids, lengths and figures are of examples that have a token."""
 
     family: Explanations
     ids: pa.Array
     lengths: IntArray
     figures: Mapping[str, FloatArray]
-    worst: pa.Table
+    unstable_examples: pa.Table
     n_empty: int
 
 
 def measure_part(
     shard: ExplanationShard, n_runs: int
 ) -> tuple[ExplanationPart, dict[str, ExampleValues]]:
-    """Return the part of one shard, and each figure of its examples with and without a run."""
+    """Return the partial results of one shard, and the values of its examples."""
     family, lengths = Explanations(n_runs), shard.lengths
     values = family.update(RaggedScores(shard.scores, lengths, shard.n_draws))
-    figures = {name: one.values for name, one in values.items()}
+    figures = {name: value.values for name, value in values.items()}
     places = np.flatnonzero(lengths > 0)
     ids = shard.ids.take(places)
-    worst = _with_scores(shard, _most_apart(pa.table({"example": ids, **figures})))
+    unstable = _with_scores(shard, _most_apart(pa.table({"example": ids, **figures})))
     n_empty = len(shard) - len(places)
-    return ExplanationPart(family, ids, lengths[places], figures, worst, n_empty), values
+    return ExplanationPart(family, ids, lengths[places], figures, unstable, n_empty), values
 
 
 @dataclass(frozen=True)
 class MeasureExplanations:
-    """Measures one shard; frozen, so that it can travel to another process."""
+    """A picklable task that measures one shard."""
 
     source: ExplanationShards
 
     def __call__(self, index: int) -> ExplanationPart:
-        """Partial results of shard `index`."""
+        """Return the partial results of a shard."""
         return measure_part(self.source.shard(index), len(self.source.runs))[0]
 
 
@@ -81,18 +72,18 @@ class ExplanationTally:
     """All shards of one arm and method, added in their order.
 
     Args:
-        source: Where they come from.
-        predictions: What the same runs predicted; None if nothing is known of it.
+        source: Explanations of the runs.
+        predictions: Predictions of the same runs; None if there are none.
     """
 
     def __init__(self, source: ExplanationShards, predictions: ShardSource | None = None) -> None:
         self._source = source
         self._whole = Explanations(len(source.runs))
-        self._worst: pa.Table | None = None
+        self._unstable_examples: pa.Table | None = None
         self._n_empty = 0
         self._n_unpredicted = 0
         self._walk = None if predictions is None else PredictionWalk(predictions)
-        self._telling = Telling()
+        self._illustrations = Illustrations()
         self._agreed: dict[str, float] = {}
         self._n_agreed = 0
         self._curves: CurveSums | None = None
@@ -104,28 +95,29 @@ class ExplanationTally:
         """Add shard `index`."""
         self._whole.merge(part.family)
         self._n_empty += part.n_empty
-        known = [] if self._worst is None else [self._worst]
-        self._worst = _most_apart(pa.concat_tables([*known, part.worst])).combine_chunks()
+        unstable = [] if self._unstable_examples is None else [self._unstable_examples]
+        joined = pa.concat_tables([*unstable, part.unstable_examples])
+        self._unstable_examples = _most_apart(joined).combine_chunks()
         if self._walk is None:
             return
-        said = self._walk.of(part.ids)
-        self._n_unpredicted += int((~said.is_known).sum())
-        self._telling.update(index, part.ids, part.lengths, part.figures[DISTANCE], said)
-        self._n_agreed += int(said.is_agreed.sum())
+        predicted = self._walk.of(part.ids)
+        self._n_unpredicted += int((~predicted.is_known).sum())
+        self._illustrations.update(index, part.ids, part.lengths, part.figures[DISTANCE], predicted)
+        self._n_agreed += int(predicted.is_agreed.sum())
         for name, values in part.figures.items():
             total = self._agreed.get(name, 0.0)
-            self._agreed[name] = total + float(values[said.is_agreed].sum())
-        if self._curves is not None and said.means is not None:
-            self._curves.update(said.means, part.figures)
+            self._agreed[name] = total + float(values[predicted.is_agreed].sum())
+        if self._curves is not None and predicted.means is not None:
+            self._curves.update(predicted.means, part.figures)
 
     def statistics(self) -> dict[str, MeanOverExamples]:
-        """Each figure over all examples so far."""
+        """Return each figure over all examples so far."""
         return self._whole.result()
 
     def result(self) -> ExplanationMeasurement:
-        """Figures with intervals."""
+        """Return figures with intervals."""
         source, whole = self._source, self._whole
-        if self._worst is None or whole.n_examples == 0:
+        if self._unstable_examples is None or whole.n_examples == 0:
             raise EmptyInputError("No explanation by {method!r} has a token.", method=source.method)
         noise = whole.noise()
         return ExplanationMeasurement(
@@ -140,8 +132,8 @@ class ExplanationTally:
             else {},
             n_agreed=self._n_agreed,
             curves=None if self._curves is None else self._curves.result(),
-            worst=self._worst,
-            telling=self._telling.rows(source),
+            unstable_examples=self._unstable_examples,
+            telling=self._illustrations.rows(source),
             notes=(*source.notes, *self._notes()),
         )
 
@@ -156,8 +148,8 @@ class ExplanationTally:
         if self._n_unpredicted:
             yield Message(
                 "explained-without-prediction",
-                "{n_examples:,} explained {have} no prediction: left out wherever answers count, "
-                "such as in the curves.",
+                "{n_examples:,} explained {have} no prediction and are left out of figures that "
+                "need predictions, such as the curves.",
                 n_examples=self._n_unpredicted,
                 have="example has" if self._n_unpredicted == 1 else "examples have",
             )
@@ -170,22 +162,25 @@ def measure_explanations(
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> ExplanationMeasurement:
-    """How far the explanations of an arm's runs are apart, in one pass."""
-    tally = ExplanationTally(source, predictions)
+    """Measure how far the explanations of an arm's runs differ, in one pass."""
+    total = ExplanationTally(source, predictions)
     parts = map_shards(
         MeasureExplanations(source), source.n_shards, engine=engine, progress=progress
     )
     for index, part in enumerate(parts):
-        tally.add(index, part)
-    return tally.result()
+        total.add(index, part)
+    return total.result()
 
 
 def _estimates(statistics: Mapping[str, MeanOverExamples]) -> dict[str, Estimate]:
-    return {name: estimate_figure(name, one) for name, one in statistics.items()}
+    return {name: estimate_figure(name, value) for name, value in statistics.items()}
 
 
 def estimate_figure(name: str, statistic: MeanOverExamples) -> Estimate:
-    """The value of a figure of explanations with its interval."""
+    """Return the value of a figure of explanations with its interval.
+
+    That of tau is made on the scale of (1 + tau)/2, which has a logit where tau is negative.
+    """
     if name != "explanation_tau":
         return estimate(statistic)
     half = estimate(
@@ -202,12 +197,12 @@ def estimate_figure(name: str, statistic: MeanOverExamples) -> Estimate:
 
 
 def _most_apart(table: pa.Table) -> pa.Table:
-    """The rows whose explanations differ most, the most first, ties by id."""
+    """Return the rows whose explanations differ most, the most first, ties by id."""
     return table.take(pc.sort_indices(table, sort_keys=ORDER)[:N_KEPT])
 
 
 def _with_scores(shard: ExplanationShard, rows: pa.Table) -> pa.Table:
-    """Rows of examples with their tokens, and the scores that each run gave them first."""
+    """Add the tokens of examples and the scores of each run's first draw."""
     places = pc.index_in(rows.column("example"), value_set=shard.ids).to_numpy()
     table = rows.add_column(1, "tokens", shard.tokens.take(places))
     scores = pa.array(first_draws(shard, places), pa.list_(pa.list_(pa.float32())))

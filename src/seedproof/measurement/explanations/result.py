@@ -1,4 +1,4 @@
-"""What measuring explanations gives."""
+"""The result of measuring explanations."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -16,27 +16,26 @@ from seedproof.typing import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class ExplanationMeasurement:
-    """How much of an explanation the seed decided.
+    """Differences between the explanations of the runs of one arm, by one method.
 
-    Tables of examples hold tokens, which are the text of examples: show them only where they were
-    asked for.
+    Tables of examples hold tokens, which are the text of examples: show them only on request.
 
     Args:
-        method: By which method was explained.
+        method: Method of the explanations.
         runs: Names of the runs, in canonical order.
-        n_examples: How many examples were compared.
+        n_examples: Number of examples that were compared.
         metrics: Value and interval of each figure between runs, from the first draw of each run.
         noise: The explainer-noise floor: the same figures between draws of one run, averaged over
-            runs; None if no example was explained twice by all runs, for then nobody knows.
-        n_repeated: Over how many examples the floor is.
-        agreed: Mean of each figure over the examples on which all runs give one answer; empty
-            where nothing was predicted.
-        n_agreed: How many these are.
+            runs; None if unknown, because no example was explained twice by all runs.
+        n_repeated: Number of examples behind the floor.
+        agreed: Mean of each figure over the examples on which all runs predict the same class;
+            empty without predictions.
+        n_agreed: Number of these examples.
         curves: Figures by predicted probability; None without predicted probabilities.
-        worst: The examples whose explanations differ most, at most 50: `example`, `tokens`,
-            `scores` (a list for each run, as logged), and a column for each figure.
-        telling: An example for each of three rules, with what each run said of it.
-        notes: What a person should know about how the records were read.
+        unstable_examples: The examples whose explanations differ most, at most 50: `example`,
+            `tokens`, `scores` (a list per run, as logged), and a column per figure.
+        telling: One example for each of three rules, with the predictions of each run.
+        notes: Remarks on how the records were read.
     """
 
     method: str
@@ -48,17 +47,17 @@ class ExplanationMeasurement:
     agreed: Mapping[str, float]
     n_agreed: int
     curves: Curves | None
-    worst: pa.Table
+    unstable_examples: pa.Table
     telling: pa.Table
     notes: tuple[Message, ...] = ()
 
     @property
     def n_runs(self) -> int:
-        """How many runs there are."""
+        """Number of runs."""
         return len(self.runs)
 
     def summary(self) -> dict[str, Any]:
-        """Everything but the examples, as plain data: no text, path, time, host or version."""
+        """Return everything but the examples as plain data, without path, time or version."""
         return {
             "n_runs": self.n_runs,
             "runs": list(self.runs),
@@ -76,10 +75,10 @@ class ExplanationMeasurement:
 
     @classmethod
     def from_summary(cls, method: str, summary: Mapping[str, Any]) -> "ExplanationMeasurement":
-        """What `summary` gave, without the examples.
+        """Restore a measurement from its `summary`, without the examples.
 
         Args:
-            method: By which method was explained.
+            method: Method of the explanations.
             summary: Plain data.
 
         Returns:
@@ -98,24 +97,25 @@ class ExplanationMeasurement:
             agreed=summary["agreed"],
             n_agreed=summary["n_agreed"],
             curves=None if curves is None else _curves(curves),
-            worst=pa.table({"example": pa.array([], pa.string())}),
+            unstable_examples=pa.table({"example": pa.array([], pa.string())}),
             telling=SCHEMA.empty_table(),
             notes=tuple(map(recorded, summary["notes"])),
         )
 
 
-def _plain_curves(curves: Curves) -> dict[str, Any]:
-    def plain(arrays: Mapping[str, FloatArray]) -> dict[str, list[list[float | None]]]:
-        return {
-            name: [[None if np.isnan(x) else float(x) for x in row] for row in values]
-            for name, values in arrays.items()
-        }
+def without_nan(values: Any) -> Any:  # noqa: ANN401 - nested lists of any depth
+    """Replace NaN, which JSON does not have, by None."""
+    if isinstance(values, list):
+        return [without_nan(value) for value in values]
+    return None if isinstance(values, float) and np.isnan(values) else values
 
+
+def _plain_curves(curves: Curves) -> dict[str, Any]:
     return {
         "classes": list(curves.classes),
         "counts": curves.counts.tolist(),
-        "means": plain(curves.means),
-        "errors": plain(curves.errors),
+        "means": {name: without_nan(means.tolist()) for name, means in curves.means.items()},
+        "errors": {name: without_nan(errors.tolist()) for name, errors in curves.errors.items()},
     }
 
 

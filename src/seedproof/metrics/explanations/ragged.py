@@ -16,40 +16,33 @@ BLOCK_VALUES = 2**18
 class RaggedScores:
     """Explanations of the same examples by all runs, one after the other.
 
-    An example's draws stand side by side: all its tokens in the first draw, then in the second.
-
-    Args:
-        scores: Axes (runs, tokens of all examples and draws).
-        lengths: Tokens of each example, axes (examples).
-        n_draws: How often each example was explained, axes (examples); once if not given.
+    An example's draws are adjacent: all its tokens in the first draw, then in the second.
     """
 
-    scores: FloatArray
-    lengths: IntArray
-    n_draws: IntArray | None = None
+    scores: FloatArray  # axes (runs, tokens of all examples and draws)
+    lengths: IntArray  # number of tokens per example
+    n_draws: IntArray | None = None  # number of explanations per example; one if omitted
 
     @property
     def n_runs(self) -> int:
-        """How many runs there are."""
+        """Number of runs."""
         return len(self.scores)
 
     @property
     def n_examples(self) -> int:
-        """How many examples there are, those without a token included."""
+        """Number of examples, including those without a token."""
         return len(self.lengths)
 
     @cached_property
     def starts(self) -> IntArray:
-        """Where each example begins: (examples,)."""
+        """Offset of each example in the scores: (examples,)."""
         sizes = self.lengths if self.n_draws is None else self.lengths * self.n_draws
         return np.asarray(np.cumsum(sizes) - sizes)
 
     def blocks(self) -> Iterator[tuple[IntArray, FloatArray]]:
-        """The first draw of examples with the same number of tokens.
+        """Yield places and first draws of examples with the same number of tokens.
 
-        Yields:
-            Places of the examples, ascending, and magnitudes of their scores, axes
-            (runs, examples, tokens). Examples without a token are left out.
+        Magnitudes have the axes (runs, examples, tokens); examples without a token are left out.
         """
         for n_tokens in np.unique(self.lengths[self.lengths > 0]):
             places = np.flatnonzero(self.lengths == n_tokens)
@@ -58,11 +51,9 @@ class RaggedScores:
                 yield chosen, np.abs(self.scores[:, index])
 
     def repeated(self) -> Iterator[tuple[IntArray, FloatArray]]:
-        """Examples that were explained more than once, with equally many tokens and draws.
+        """Yield places and all draws of repeated examples with equally many tokens and draws.
 
-        Yields:
-            Places of the examples, ascending, and magnitudes of their scores, axes
-            (draws, runs, examples, tokens).
+        Magnitudes have the axes (draws, runs, examples, tokens).
         """
         if self.n_draws is None:
             return
@@ -73,13 +64,13 @@ class RaggedScores:
             width = int(n_draws * n_tokens)
             for chosen in _cut(places, self.n_runs * width):
                 index = self.starts[chosen, None] + np.arange(width)
-                found = np.abs(self.scores[:, index])
-                found = found.reshape(self.n_runs, len(chosen), n_draws, n_tokens)
-                yield chosen, found.transpose(2, 0, 1, 3)
+                magnitudes = np.abs(self.scores[:, index])
+                magnitudes = magnitudes.reshape(self.n_runs, len(chosen), n_draws, n_tokens)
+                yield chosen, magnitudes.transpose(2, 0, 1, 3)
 
 
 def _cut(places: IntArray, width: int) -> Iterator[IntArray]:
-    """Places in pieces whose size depends on the shape alone, never on the machine."""
+    """Yield places in pieces whose size depends on the shape alone, never on the machine."""
     step = max(1, BLOCK_VALUES // width)
     for start in range(0, len(places), step):
         yield places[start : start + step]

@@ -16,9 +16,8 @@ from seedproof.measurement.explanations.illustrations import (
 )
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.messages import Message, Sentences
+from seedproof.metrics.explanations.distances import n_top, token_ranks, token_weights
 from seedproof.metrics.explanations.family import PAPER_TOP
-from seedproof.metrics.explanations.top_tokens import n_top, token_ranks
-from seedproof.metrics.explanations.weights import token_weights
 from seedproof.typing import BoolArray
 
 # The first runs in canonical order, never chosen.

@@ -1,4 +1,4 @@
-"""Predictions are walked through beside the explanations."""
+"""Predictions are read along with the explanations."""
 
 import numpy as np
 import pyarrow as pa
@@ -8,8 +8,8 @@ from seedproof.measurement.explanations.explained_predictions import PredictionW
 from seedproof.records.arrays import ArrayShards
 
 
-class Watched:
-    """Shards of one example each, of which we see which were read."""
+class RecordingSource:
+    """Shards of one example each, with a list of those that were read."""
 
     def __init__(self, second, *, n_classes=2):
         probs = np.zeros((2, len(second), n_classes))
@@ -31,8 +31,8 @@ class Watched:
 
 
 def test_each_shard_of_predictions_is_read_once():
-    """Both are in the order of ids; what comes after the last explanation is not read."""
-    source = Watched([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    """Both are in the order of ids; shards after the last explanation are not read."""
+    source = RecordingSource([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
     walk = PredictionWalk(source)
 
     first, second = walk.of(pa.array([0, 2])), walk.of(pa.array([2, 4]))
@@ -42,37 +42,37 @@ def test_each_shard_of_predictions_is_read_once():
     np.testing.assert_allclose(second.means, [[0.3, 0.5]], rtol=1e-6)
 
 
-def test_an_id_that_was_not_predicted_does_not_lead_through_all_shards():
-    """Ids beyond it are not there either."""
-    source = Watched([0.1, 0.2, 0.3, 0.4])
+def test_unpredicted_id_does_not_read_all_shards():
+    """Reading stops at the first larger id."""
+    source = RecordingSource([0.1, 0.2, 0.3, 0.4])
 
-    said = PredictionWalk(source).of(pa.array([-5, 1]))
+    predicted = PredictionWalk(source).of(pa.array([-5, 1]))
 
     assert source.read == [0, 1]
-    assert said.is_known.tolist() == [False, True]
-    assert np.isnan(said.means[0][0])
+    assert predicted.is_known.tolist() == [False, True]
+    assert np.isnan(predicted.means[0][0])
 
 
-def test_runs_agree_where_all_choose_one_class():
-    """An example without a prediction is not agreed upon; each run has its own confidence."""
+def test_runs_agree_where_all_predict_the_same_class():
+    """Not on an example without a prediction; each run has its own confidence."""
     probs = [[[0.9, 0.1], [0.4, 0.6]], [[0.7, 0.3], [0.8, 0.2]]]
-    said = PredictionWalk(ArrayShards(probs)).of(pa.array([0, 1, 7]))
+    predicted = PredictionWalk(ArrayShards(probs)).of(pa.array([0, 1, 7]))
 
-    assert said.classes.tolist() == [[0, 1, -1], [0, 0, -1]]
-    assert said.is_agreed.tolist() == [True, False, False]
-    np.testing.assert_allclose(said.confidences[:, :2], [[0.9, 0.6], [0.7, 0.8]], rtol=1e-6)
+    assert predicted.classes.tolist() == [[0, 1, -1], [0, 0, -1]]
+    assert predicted.is_agreed.tolist() == [True, False, False]
+    np.testing.assert_allclose(predicted.confidences[:, :2], [[0.9, 0.6], [0.7, 0.8]], rtol=1e-6)
 
 
 def test_classes_alone_have_no_probabilities():
-    """Who agrees is known all the same."""
-    said = PredictionWalk(ArrayShards([[0, 1], [1, 1]])).of(pa.array([0, 1]))
+    """Agreement is known all the same."""
+    predicted = PredictionWalk(ArrayShards([[0, 1], [1, 1]])).of(pa.array([0, 1]))
 
-    assert said.is_agreed.tolist() == [False, True]
-    assert (said.confidences, said.means) == (None, None)
+    assert predicted.is_agreed.tolist() == [False, True]
+    assert (predicted.confidences, predicted.means) == (None, None)
 
 
-def test_a_probability_of_one_belongs_to_the_last_bin():
-    """There is no eleventh."""
+def test_probability_of_one_belongs_to_the_last_bin():
+    """Not to an eleventh."""
     sums = CurveSums(("1",))
 
     sums.update(np.array([[0.0, 1.0]]), {"kl": np.array([3.0, 5.0])})
@@ -82,8 +82,8 @@ def test_a_probability_of_one_belongs_to_the_last_bin():
     assert curves.means["kl"][0][[0, 9]].tolist() == [3.0, 5.0]
 
 
-def test_no_example_is_no_curve_yet():
-    """An empty shard adds nothing."""
-    said = PredictionWalk(Watched([0.5])).of(pa.array([], pa.int64()))
+def test_empty_shard_has_no_predictions():
+    """Nor a curve."""
+    predicted = PredictionWalk(RecordingSource([0.5])).of(pa.array([], pa.int64()))
 
-    assert (said.classes.shape, said.means) == ((2, 0), None)
+    assert (predicted.classes.shape, predicted.means) == ((2, 0), None)

@@ -1,4 +1,4 @@
-"""The pass over explanations of a store: figures, floor, curves, and the examples most apart."""
+"""The pass over explanations of a store: figures, noise, curves, and the least stable examples."""
 
 import json
 from functools import partial
@@ -43,55 +43,59 @@ def make_scores(lengths, *, n_draws=1, seed=0):
 
 @pytest.fixture
 def make(tmp_path):
-    """Makes a store of explanations, and of predictions if there are any."""
+    """Write a store of explanations, and of predictions if there are any."""
     return partial(write_explained, Location.of(tmp_path / "store"))
 
 
 def measured(store, **options):
-    """The explanations by the only method."""
+    """Measure the explanations by the only method."""
     source = open_explanations(store, arm="none", split="test", method="lime")
     predictions = store.shards(arm="none", split="test") if store.splits() else None
     return measure_explanations(source, predictions=predictions, **options)
 
 
+def slow_values(scores, name):
+    """A figure between the first draws, per example."""
+    return [SLOW_FIGURES[name](example[:, 0].astype(np.float64)) for example in scores]
+
+
 def slow_means(scores, name):
     """A figure between the first draws, averaged over examples."""
-    return np.mean([SLOW_FIGURES[name](one[:, 0].astype(np.float64)) for one in scores])
+    return np.mean(slow_values(scores, name))
 
 
 def test_figures_are_means_over_examples(make):
-    """Each equals the mean of its loop, whatever the lengths."""
+    """Each equals the mean of its loop, for any lengths."""
     scores = make_scores([3, 8, 8, 1, 12, 30])
-    found = measured(make(range(6), scores))
+    result = measured(make(range(6), scores))
 
-    assert (found.n_runs, found.n_examples, found.notes) == (N_RUNS, 6, ())
-    for name, value in found.metrics.items():
+    assert (result.n_runs, result.n_examples, result.notes) == (N_RUNS, 6, ())
+    for name, value in result.metrics.items():
         assert value.value == pytest.approx(slow_means(scores, name), rel=1e-9)
         assert value.low < value.value < value.high
         assert value.over == "runs × examples"
 
 
-def test_the_interval_of_tau_is_made_of_the_share_in_one_order():
+def test_interval_of_tau_is_made_on_the_scale_of_a_share():
     """(1 + τ)/2 has a logit where τ, which may be negative, has none."""
     rng = np.random.default_rng(5)
     data = np.abs(rng.normal(0, 1, (1, 30, 9)) + rng.normal(0, 1, (5, 30, 9)))
 
     def half(runs):
-        return np.array(
-            [(1 + SLOW_FIGURES["explanation_tau"](one)) / 2 for one in runs.transpose(1, 0, 2)]
-        )
+        taus = [SLOW_FIGURES["explanation_tau"](example) for example in runs.transpose(1, 0, 2)]
+        return (1 + np.array(taus)) / 2
 
     family = Explanations(5)
     family.update(RaggedScores(data.reshape(5, -1), np.full(30, 9)))
 
-    found = estimate_figure("explanation_tau", family.result()["explanation_tau"])
+    result = estimate_figure("explanation_tau", family.result()["explanation_tau"])
 
     low, high = slow_two_way_interval(half, data, scale="logit")
-    assert (found.low, found.high) == pytest.approx((2 * low - 1, 2 * high - 1), rel=1e-8)
+    assert (result.low, result.high) == pytest.approx((2 * low - 1, 2 * high - 1), rel=1e-8)
 
 
-def test_a_negative_tau_has_an_interval():
-    """Runs that contradict each other are worse than chance."""
+def test_negative_tau_has_an_interval():
+    """Rankings that contradict each other."""
     statistic = MeanOverExamples(
         value=-0.2,
         n_examples=50,
@@ -102,45 +106,46 @@ def test_a_negative_tau_has_an_interval():
         largest=1.0,
     )
 
-    found = estimate_figure("explanation_tau", statistic)
+    result = estimate_figure("explanation_tau", statistic)
 
-    assert found.value == -0.2
-    assert -1 < found.low < -0.2 < found.high < 1
-
-
-# ------------------------------------------------------------------------------------- the floor
+    assert result.value == -0.2
+    assert -1 < result.low < -0.2 < result.high < 1
 
 
-def test_the_floor_stands_beside_each_figure(make):
-    """Draws of one run differ less than runs, in all figures, and as their loop says."""
+# ------------------------------------------------------------------------------------- noise
+
+
+def test_every_figure_has_its_noise(make):
+    """Draws of one run differ less than runs, and their figures equal the loop."""
     scores = make_scores([5, 9, 9, 14], n_draws=3)
-    found = measured(make(range(4), scores))
+    result = measured(make(range(4), scores))
 
-    assert found.n_repeated == 4
-    assert found.noise.keys() == found.metrics.keys()
-    for name, value in found.noise.items():
-        expected = np.mean([slow_noise(one.astype(np.float64), name) for one in scores])
+    assert result.n_repeated == 4
+    assert result.noise.keys() == result.metrics.keys()
+    for name, value in result.noise.items():
+        expected = np.mean([slow_noise(draws.astype(np.float64), name) for draws in scores])
         assert value.value == pytest.approx(expected, rel=1e-9)
     for name in ("explanation_kl", "explanation_js"):
-        assert found.noise[name].high < found.metrics[name].low
+        assert result.noise[name].high < result.metrics[name].low
 
 
-def test_with_one_draw_the_floor_is_unknown(make):
-    """Not 0: nobody looked."""
-    found = measured(make(range(2), make_scores([5, 9])))
+def test_noise_of_one_draw_is_unknown(make):
+    """It is None, not 0."""
+    result = measured(make(range(2), make_scores([5, 9])))
 
-    assert found.noise is None
-    assert found.n_repeated == 0
+    assert result.noise is None
+    assert result.n_repeated == 0
 
 
-def test_the_floor_may_cover_some_examples_only(make):
-    """Two draws of a few examples tell enough."""
+def test_noise_may_cover_some_examples_only(make):
+    """Two draws of a few examples are enough."""
     scores = [*make_scores([5, 6], n_draws=2), *make_scores([7], seed=1)]
-    found = measured(make(range(3), scores))
+    result = measured(make(range(3), scores))
 
-    assert (found.n_examples, found.n_repeated) == (3, 2)
-    expected = np.mean([slow_noise(one.astype(np.float64), "explanation_kl") for one in scores[:2]])
-    assert found.noise["explanation_kl"].value == pytest.approx(expected, rel=1e-9)
+    assert (result.n_examples, result.n_repeated) == (3, 2)
+    repeated = [slow_noise(draws.astype(np.float64), "explanation_kl") for draws in scores[:2]]
+    expected = np.mean(repeated)
+    assert result.noise["explanation_kl"].value == pytest.approx(expected, rel=1e-9)
 
 
 # ---------------------------------------------------------------------------------------- curves
@@ -154,7 +159,7 @@ def run_probs(mean):
 
 
 def test_curves_bin_by_the_mean_probability_of_the_second_class(make):
-    """Ten bins; examples without an explanation are skipped, and so are those without a prediction."""
+    """Ten bins; examples without an explanation or a prediction are left out."""
     mean = [0.05, 0.33, 0.35, 0.95, 0.5, 0.62]
     scores = make_scores([4, 6, 7, 5, 8])
     # Example 5 is not explained, example 9 is not predicted.
@@ -164,7 +169,7 @@ def test_curves_bin_by_the_mean_probability_of_the_second_class(make):
 
     assert curves.classes == ("yes",)
     assert curves.counts.tolist() == [[1, 0, 0, 2, 0, 0, 0, 0, 0, 1]]
-    kl = [SLOW_FIGURES["explanation_kl"](one[:, 0].astype(np.float64)) for one in scores]
+    kl = slow_values(scores, "explanation_kl")
     expected = np.array([kl[0], (kl[1] + kl[2]) / 2, kl[3]])
     np.testing.assert_allclose(curves.means["explanation_kl"][0][[0, 3, 9]], expected, rtol=1e-9)
     assert np.isnan(curves.means["explanation_kl"][0][1])
@@ -195,8 +200,8 @@ def test_three_classes_have_three_curves(make):
     ],
     ids=["numbers-among-text", "text-among-numbers", "text"],
 )
-def test_ids_are_found_whatever_their_type(make, explained, predicted, expected):
-    """A few ids may all look like numbers where those of all predictions do not."""
+def test_ids_match_across_types(make, explained, predicted, expected):
+    """Ids of explanations may all be integers where those of predictions are text."""
     mean = [0.05, 0.15, 0.25, 0.35][: len(predicted)]
     store = make(
         sorted(explained),
@@ -209,44 +214,48 @@ def test_ids_are_found_whatever_their_type(make, explained, predicted, expected)
     assert measured(store).curves.counts[0, : len(expected)].tolist() == expected
 
 
-def test_without_probabilities_there_is_no_curve(make):
+def test_curves_need_predicted_probabilities(make):
     """The predicted class alone has no bin."""
-    labels = np.zeros((N_RUNS, 2), dtype=np.int32)
-    store = make([1, 2], make_scores([4, 6]), probs=labels, predicted=[1, 2])
+    classes = np.zeros((N_RUNS, 2), dtype=np.int32)
+    store = make([1, 2], make_scores([4, 6]), probs=classes, predicted=[1, 2])
 
     assert measured(store).curves is None
 
 
-def test_without_predictions_there_is_no_curve(make):
-    """Explanations alone can be measured."""
-    assert measured(make([1], make_scores([4]))).curves is None
+def test_explanations_alone_are_measured(make):
+    """Without predictions there is no curve, and no note either."""
+    result = measured(make([1], make_scores([4])))
+
+    assert (result.curves, result.notes) == (None, ())
 
 
 # ----------------------------------------------------------------------------------- the examples
 
 
-def test_the_examples_most_apart_come_with_the_scores_of_each_run(make):
-    """Sorted by the divergence, with tokens and what each run gave them in its first draw."""
+def test_least_stable_examples_have_the_scores_of_each_run(make):
+    """Sorted by the divergence, with tokens and the scores of each run's first draw."""
     scores = make_scores([5, 9, 4], n_draws=2)
-    found = measured(make([10, 20, 30], scores))
+    result = measured(make([10, 20, 30], scores))
 
-    js = [SLOW_FIGURES["explanation_js"](one[:, 0].astype(np.float64)) for one in scores]
+    js = slow_values(scores, "explanation_js")
     order = np.argsort(js)[::-1]
-    assert found.worst.column("example").to_pylist() == [[10, 20, 30][i] for i in order]
-    top = found.worst.slice(0, 1).to_pylist()[0]
+    assert result.unstable_examples.column("example").to_pylist() == [
+        [10, 20, 30][i] for i in order
+    ]
+    top = result.unstable_examples.slice(0, 1).to_pylist()[0]
     assert top["tokens"] == [f"w{i}" for i in range([5, 9, 4][order[0]])]
     assert top["scores"] == scores[order[0]][:, 0].tolist()
     assert top["explanation_js"] == pytest.approx(js[order[0]], rel=1e-9)
 
 
-def test_the_list_of_examples_is_short(make):
-    """However many there are, over all shards."""
+def test_at_most_50_least_stable_examples_are_kept(make):
+    """Over all shards."""
     scores = make_scores([6] * 120)
-    found = measured(make(range(120), scores))
+    result = measured(make(range(120), scores))
 
-    js = np.array([SLOW_FIGURES["explanation_js"](one[:, 0].astype(np.float64)) for one in scores])
-    assert found.worst.num_rows == 50
-    assert found.worst.column("example").to_pylist() == np.argsort(-js)[:50].tolist()
+    js = np.array(slow_values(scores, "explanation_js"))
+    assert result.unstable_examples.num_rows == 50
+    assert result.unstable_examples.column("example").to_pylist() == np.argsort(-js)[:50].tolist()
 
 
 def steady(n_tokens, *, spread):
@@ -256,15 +265,15 @@ def steady(n_tokens, *, spread):
     return np.exp(rng.normal(0, 1, n_tokens) + noise).astype(np.float32)
 
 
-def test_examples_that_tell_are_found_by_rule(make):
-    """Agreed and farthest apart, split and farthest apart, agreed and closest; short ones are not."""
+def test_illustrations_are_selected_by_rule(make):
+    """Agreed and most different, split and most different, agreed and closest; none is short."""
     spreads = {10: 0.5, 11: 2.0, 12: 0.01, 13: 1.0, 14: 0.3, 15: 3.0}
-    scores = [steady(6 + i % 7, spread=one) for i, one in spreads.items()]
-    scores[-1] = scores[-1][:, :, :4]  # farthest of all, but short
+    scores = [steady(6 + i % 7, spread=spread) for i, spread in spreads.items()]
+    scores[-1] = scores[-1][:, :, :4]  # most different of all, but short
     probs = run_probs([0.9, 0.8, 0.7, 0.5, 0.5, 0.9])
-    found = measured(make(list(spreads), scores, probs=probs))
+    result = measured(make(list(spreads), scores, probs=probs))
 
-    rows = {row["rule"]: row for row in found.telling.to_pylist()}
+    rows = {row["rule"]: row for row in result.telling.to_pylist()}
 
     assert {rule: row["example"] for rule, row in rows.items()} == {
         OTHER_REASONS: "11",
@@ -278,41 +287,41 @@ def test_examples_that_tell_are_found_by_rule(make):
     assert split["tokens"] == [f"w{i}" for i in range(scores[3].shape[2])]
 
 
-def test_one_example_is_not_shown_twice(make):
-    """Where runs agree on one example only, it is both the closest and the farthest."""
-    found = measured(make([1], [steady(6, spread=1.0)], probs=run_probs([0.9])))
+def test_no_example_is_shown_twice(make):
+    """If runs agree on one example only, it is both the closest and the most different."""
+    result = measured(make([1], [steady(6, spread=1.0)], probs=run_probs([0.9])))
 
-    assert found.telling.column("rule").to_pylist() == [OTHER_REASONS]
+    assert result.telling.column("rule").to_pylist() == [OTHER_REASONS]
 
 
-def test_where_all_runs_agree_has_means_of_its_own(make):
-    """A mean over these examples alone."""
+def test_examples_on_which_all_runs_agree_have_their_own_means(make):
+    """Over these examples alone."""
     scores = make_scores([5, 6, 7])
-    found = measured(make([1, 2, 3], scores, probs=run_probs([0.9, 0.5, 0.2])))
+    result = measured(make([1, 2, 3], scores, probs=run_probs([0.9, 0.5, 0.2])))
 
-    assert found.n_agreed == 2
-    for name, value in found.agreed.items():
+    assert result.n_agreed == 2
+    for name, value in result.agreed.items():
         assert value == pytest.approx(slow_means([scores[0], scores[2]], name), rel=1e-9)
 
 
-def test_a_summary_gives_the_same_figures_back(make):
-    """As they were saved; examples are not."""
+def test_summary_restores_the_same_figures(make):
+    """Examples are not saved."""
     store = make(
         [1, 2], make_scores([5, 6], n_draws=2), probs=run_probs([0.9, 0.5]), predicted=[1, 2]
     )
-    found = measured(store)
-    plain = json.loads(json.dumps(found.summary(), allow_nan=False))
+    result = measured(store)
+    plain = json.loads(json.dumps(result.summary(), allow_nan=False))
 
     again = ExplanationMeasurement.from_summary("lime", plain)
 
-    assert json.dumps(again.summary()) == json.dumps(found.summary())
-    assert again.telling.num_rows == again.worst.num_rows == 0
+    assert json.dumps(again.summary()) == json.dumps(result.summary())
+    assert again.telling.num_rows == again.unstable_examples.num_rows == 0
 
 
 # ------------------------------------------------------------------------------------- the pass
 
 
-def test_shards_and_workers_do_not_show(make, monkeypatch):
+def test_shards_and_workers_do_not_change_figures(make, monkeypatch):
     """Many small row groups, in other processes: the same bytes."""
     monkeypatch.setattr(explanations, "ROWS_PER_GROUP", 3)
     scores = make_scores([4, 6, 2, 9, 9, 1, 5], n_draws=2)
@@ -324,14 +333,14 @@ def test_shards_and_workers_do_not_show(make, monkeypatch):
     there = measured(store, engine=ProcessEngine(workers=2))
 
     assert there.summary() == here.summary()
-    assert there.worst.equals(here.worst)
+    assert there.unstable_examples.equals(here.unstable_examples)
     assert seen == [(i, 5) for i in range(1, 6)]
     for name in here.metrics:
         assert here.metrics[name].value == pytest.approx(slow_means(scores, name), rel=1e-9)
 
 
-def test_the_summary_holds_no_text(make):
-    """Texts of examples go nowhere unless they are asked for; what is unknown is null."""
+def test_summary_has_no_text_of_examples(make):
+    """Unknown values are null."""
     store = make([1, 2], make_scores([4, 6]), probs=run_probs([0.1, 0.9]), predicted=[1, 2])
 
     text = json.dumps(measured(store).summary(), allow_nan=False)
@@ -345,40 +354,35 @@ def test_the_summary_holds_no_text(make):
 
 def test_two_runs_have_an_interval_over_examples(make):
     """Of two runs none can be left out."""
-    scores = [one[:2] for one in make_scores([4, 6, 8, 5])]
+    scores = [runs[:2] for runs in make_scores([4, 6, 8, 5])]
 
-    found = measured(make(range(4), scores))
+    result = measured(make(range(4), scores))
 
-    assert found.metrics["explanation_kl"].over == "examples"
+    assert result.metrics["explanation_kl"].over == "examples"
 
 
 def test_examples_without_a_token_are_counted_and_left_out(make):
     """An empty text cannot be explained."""
-    found = measured(make([1, 2, 3], make_scores([0, 4, 0])))
+    result = measured(make([1, 2, 3], make_scores([0, 4, 0])))
 
-    assert found.n_examples == 1
-    assert [note.code for note in found.notes] == ["examples-without-tokens"]
-    assert found.notes[0].fields["n_examples"] == 2
+    assert result.n_examples == 1
+    assert [note.code for note in result.notes] == ["examples-without-tokens"]
+    assert result.notes[0].fields["n_examples"] == 2
 
 
 @pytest.mark.parametrize("explained", [[1, 2, 8, 9], [1, 2, 9]], ids=["two", "one"])
 def test_explained_examples_without_a_prediction_are_counted(make, explained):
-    """They count in the distances, and nowhere that an answer is needed."""
+    """They count in the distances, but not where a prediction is needed."""
     scores = make_scores([4] * len(explained))
 
-    found = measured(make(explained, scores, probs=run_probs([0.9, 0.2]), predicted=[1, 2]))
+    result = measured(make(explained, scores, probs=run_probs([0.9, 0.2]), predicted=[1, 2]))
 
-    assert (found.n_examples, found.n_agreed) == (len(explained), 2)
-    assert [note.code for note in found.notes] == ["explained-without-prediction"]
-    assert found.notes[0].fields["n_examples"] == len(explained) - 2
-
-
-def test_without_any_prediction_nothing_is_said_of_them(make):
-    """Explanations alone are measured as such."""
-    assert measured(make([1], make_scores([4]))).notes == ()
+    assert (result.n_examples, result.n_agreed) == (len(explained), 2)
+    assert [note.code for note in result.notes] == ["explained-without-prediction"]
+    assert result.notes[0].fields["n_examples"] == len(explained) - 2
 
 
-def test_no_token_at_all_is_refused(make):
+def test_explanations_without_tokens_are_refused(make):
     """There is nothing to measure."""
     with pytest.raises(EmptyInputError, check=WithFields(method="lime")):
         measured(make([1], make_scores([0])))

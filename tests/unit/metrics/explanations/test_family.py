@@ -1,4 +1,4 @@
-"""All figures of explanations at once: ragged lengths, repeats, merging, the loops."""
+"""All figures of explanations together: ragged lengths, repeats, merging."""
 
 import pickle
 import re
@@ -25,15 +25,15 @@ SIMILARITIES = {"explanation_overlap", "explanation_tau", "explanation_rbo"}
 
 
 def joined(examples):
-    """Examples of axes (runs, tokens) as one batch."""
-    scores = np.concatenate(examples, axis=1)
-    return RaggedScores(scores, np.array([one.shape[1] for one in examples]))
+    """One batch of examples with the axes (runs, tokens)."""
+    return RaggedScores(
+        np.concatenate(examples, axis=1), np.array([scores.shape[1] for scores in examples])
+    )
 
 
-def random_example(rng, n_runs=None, *, most=30):
+def random_example(rng, n_runs):
     """One ragged case: heavy tails, ties, zeros, signs, flat runs, identical runs."""
-    n_runs = int(rng.integers(2, 7)) if n_runs is None else n_runs
-    n_tokens = int(rng.integers(1, most))
+    n_tokens = int(rng.integers(1, 30))
     shared = rng.normal(0, 2, n_tokens)
     scores = np.exp(shared + rng.normal(0, rng.choice([0.0, 0.2, 2.0]), (n_runs, n_tokens)))
     scores *= rng.choice([-1, 1], scores.shape)
@@ -43,23 +43,23 @@ def random_example(rng, n_runs=None, *, most=30):
         case 1:
             scores[rng.random(scores.shape) < 0.4] = 0.0
         case 2:
-            scores[rng.integers(0, n_runs)] = rng.choice([0.0, 0.5])  # a run without an order
+            scores[rng.integers(0, n_runs)] = rng.choice([0.0, 0.5])  # all tokens equal
         case 3:
             scores[-1] = scores[0]
-    return scores.astype(rng.choice(["float32", "float64"]))
+    return scores.astype(rng.choice(["float32", "float64"])).astype(np.float64)
 
 
-def test_leaving_out_a_run_equals_the_loop_without_it():
-    """The closed form of what is left is the figure of the runs that are left."""
+def test_leaving_out_a_run_equals_the_loop_over_the_others():
+    """The closed form of the remaining runs is their own figure."""
     rng = np.random.default_rng(7)
-    cases = [random_example(rng, 4).astype(np.float64) for _ in range(60)]
+    cases = [random_example(rng, 4) for _ in range(60)]
 
-    found = explanation_values(joined(cases))
+    figures = explanation_values(joined(cases))
 
     for name, slow in SLOW_FIGURES.items():
         for run_idx in range(4):
             expected = [slow(np.delete(case, run_idx, axis=0)) for case in cases]
-            np.testing.assert_allclose(found[name].without[run_idx], expected, **CLOSE)
+            np.testing.assert_allclose(figures[name].without[run_idx], expected, **CLOSE)
 
 
 def test_intervals_equal_the_loop_that_deletes_one_run_at_a_time():
@@ -75,81 +75,58 @@ def test_intervals_equal_the_loop_that_deletes_one_run_at_a_time():
             continue  # its interval is made in `measurement.explanations`
 
         def values(runs, name=name):
-            return np.array([SLOW_FIGURES[name](one) for one in runs.transpose(1, 0, 2)])
+            return np.array([SLOW_FIGURES[name](scores) for scores in runs.transpose(1, 0, 2)])
 
         scale = "logit" if name in SIMILARITIES else "log"
         expected = slow_two_way_interval(values, data, scale=scale)
-        found = estimate(statistic)
-        assert (found.low, found.high) == pytest.approx(expected, rel=1e-8)
-        assert found.over == "runs × examples"
+        interval = estimate(statistic)
+        assert (interval.low, interval.high) == pytest.approx(expected, rel=1e-8)
+        assert interval.over == "runs × examples"
 
 
 def test_examples_without_a_token_are_left_out():
     """An empty text has no explanation to compare; the others keep their places."""
     scores = np.array([[1.0, 2.0, 3.0], [2.0, 1.0, 3.0]])
-    batch = RaggedScores(scores, np.array([0, 2, 0, 1]))
 
-    found = explanation_values(batch)["explanation_tau"]
+    tau = explanation_values(RaggedScores(scores, np.array([0, 2, 0, 1])))["explanation_tau"]
 
-    assert found.places.tolist() == [1, 3]
-    assert found.values.tolist() == [-1.0, 1.0]
+    assert tau.places.tolist() == [1, 3]
+    assert tau.values.tolist() == [-1.0, 1.0]
 
 
-def test_two_draws_are_compared_within_a_run():
-    """The floor is the figure between draws of one run, averaged over runs."""
+def test_noise_is_between_draws_of_one_run():
+    """Averaged over runs."""
     rng = np.random.default_rng(3)
     draws = [np.exp(rng.normal(size=(3, n_draws, n))) for n, n_draws in ((5, 2), (5, 3), (9, 2))]
-    scores = np.concatenate([one.reshape(3, -1) for one in draws], axis=1)
+    scores = np.concatenate([example.reshape(3, -1) for example in draws], axis=1)
     batch = RaggedScores(scores, np.array([5, 5, 9]), np.array([2, 3, 2]))
 
-    found = noise_values(batch)
+    noise = noise_values(batch)
 
     for name in EXPLANATION_NAMES:
-        expected = [slow_noise(one, name) for one in draws]
-        np.testing.assert_allclose(found[name].values, expected, **CLOSE)
-        left = [slow_noise(one[1:], name) for one in draws]
-        np.testing.assert_allclose(found[name].without[0], left, **CLOSE)
+        expected = [slow_noise(example, name) for example in draws]
+        np.testing.assert_allclose(noise[name].values, expected, **CLOSE)
+        left = [slow_noise(example[1:], name) for example in draws]
+        np.testing.assert_allclose(noise[name].without[0], left, **CLOSE)
 
 
-def test_the_first_draw_is_what_runs_are_compared_by():
-    """Further draws serve the floor alone."""
-    rng = np.random.default_rng(4)
-    draws = np.exp(rng.normal(size=(3, 2, 6)))
-    once = RaggedScores(draws[:, 0], np.array([6]))
-    twice = RaggedScores(draws.reshape(3, -1), np.array([6]), np.array([2]))
-
-    found, expected = explanation_values(twice), explanation_values(once)
-
-    for name in EXPLANATION_NAMES:
-        assert found[name].values == expected[name].values
-
-
-def test_the_floor_is_unknown_where_nothing_was_explained_twice():
-    """A single draw says nothing of the explainer's own chance, not even that it is 0."""
-    family = Explanations(2)
-    family.update(RaggedScores(np.ones((2, 4)), np.array([4]), np.array([1])))
-
-    assert family.noise() is None
-    assert family.n_repeated == 0
-
-
-def test_a_measured_floor_of_zero_is_zero():
-    """An explainer without chance says the same twice."""
+def test_noise_of_a_deterministic_explainer_is_zero():
+    """Both draws are equal."""
     scores = np.tile(np.array([[3.0, 1.0, 2.0], [1.0, 2.0, 3.0]]), 2)
     family = Explanations(2)
     family.update(RaggedScores(scores, np.array([3]), np.array([2])))
 
-    floor = family.noise()
+    noise = family.noise()
 
-    assert floor["explanation_kl"].value == 0.0
-    assert floor["explanation_jaccard_20"].value == 0.0
-    assert floor["explanation_tau"].value == pytest.approx(1.0, abs=1e-15)
+    assert noise["explanation_kl"].value == 0.0
+    assert noise["explanation_jaccard_20"].value == 0.0
+    assert noise["explanation_tau"].value == pytest.approx(1.0, abs=1e-15)
 
 
-def test_blocks_do_not_show(monkeypatch):
-    """Small blocks and one large one give the same figures."""
+def test_size_of_blocks_does_not_change_figures(monkeypatch):
+    """Small blocks and one large one."""
     rng = np.random.default_rng(5)
-    batch = joined([random_example(rng, 3).astype(np.float64) for _ in range(50)])
+    batch = joined([random_example(rng, 3) for _ in range(50)])
     whole = explanation_values(batch)
     monkeypatch.setattr(ragged, "BLOCK_VALUES", 1)
 
@@ -160,25 +137,25 @@ def test_blocks_do_not_show(monkeypatch):
 
 
 def test_merged_parts_are_the_whole():
-    """Shards are folded in order, whoever measured them."""
+    """Figures and noise; parts may come from other processes."""
     rng = np.random.default_rng(6)
-    examples = [random_example(rng, 3).astype(np.float64) for _ in range(20)]
+    scores, lengths, n_draws = rng.random((3, 120)), np.full(20, 3), np.full(20, 2)
     whole, part, other = Explanations(3), Explanations(3), Explanations(3)
-    whole.update(joined(examples))
-    part.update(joined(examples[:7]))
-    other.update(joined(examples[7:]))
+    whole.update(RaggedScores(scores, lengths, n_draws))
+    part.update(RaggedScores(scores[:, :42], lengths[:7], n_draws[:7]))
+    other.update(RaggedScores(scores[:, 42:], lengths[7:], n_draws[7:]))
 
     part.merge(pickle.loads(pickle.dumps(other)))  # noqa: S301 - our own bytes
 
-    assert part.n_examples == 20
-    for name, expected in whole.result().items():
-        found = part.result()[name]
-        assert found.value == pytest.approx(expected.value, rel=1e-12)
-        np.testing.assert_allclose(found.without, expected.without, rtol=1e-12)
+    assert part.n_examples == part.n_repeated == 20
+    for merged, expected in ((part.result(), whole.result()), (part.noise(), whole.noise())):
+        for name, statistic in expected.items():
+            assert merged[name].value == pytest.approx(statistic.value, rel=1e-12)
+            np.testing.assert_allclose(merged[name].without, statistic.without, rtol=1e-12)
 
 
-def test_its_size_does_not_grow_with_the_examples():
-    """Totals are one number a run."""
+def test_size_does_not_grow_with_the_examples():
+    """Totals have one number per run."""
     batch = joined([np.random.default_rng(0).random((3, 8))])
     few, many = Explanations(3), Explanations(3)
     few.update(batch)
@@ -190,11 +167,11 @@ def test_its_size_does_not_grow_with_the_examples():
 
 @pytest.mark.parametrize("name", EXPLANATION_NAMES)
 def test_every_figure_has_a_card(name):
-    """The docs and the report show it, with its direction and what its interval is over."""
-    found = card(name)
+    """It states the direction, the needs and what the interval is over."""
+    shown = card(name)
 
-    assert found.better == ("higher" if name in SIMILARITIES else "lower")
-    assert "*Unit:" in found.text
-    needs = re.search(r"Needs: ([\w, ]+)\.\*", found.text)[1]
-    interval = re.search(r"\*\*Interval\.\*\* Over (\w+ × \w+)", found.text)[1]
+    assert shown.better == ("higher" if name in SIMILARITIES else "lower")
+    assert "*Unit:" in shown.text
+    needs = re.search(r"Needs: ([\w, ]+)\.\*", shown.text)[1]
+    interval = re.search(r"\*\*Interval\.\*\* Over (\w+ × \w+)", shown.text)[1]
     assert (needs, interval) == ("explanations", "runs × examples")

@@ -8,7 +8,7 @@ from seedproof.metrics.explanations import RaggedScores, ragged
 SCORES = np.array([[1.0, -2.0, 3.0, -4.0, 5.0], [-6.0, 7.0, 8.0, 9.0, -10.0]])
 
 
-def test_examples_of_one_length_come_together():
+def test_examples_of_one_length_share_a_block():
     """With their places, and without the signs of their scores."""
     blocks = list(RaggedScores(SCORES, np.array([1, 0, 2, 1, 1])).blocks())
 
@@ -17,13 +17,12 @@ def test_examples_of_one_length_come_together():
     assert blocks[1][1].tolist() == [[[2.0, 3.0]], [[7.0, 8.0]]]
 
 
-def test_repeats_have_an_axis_of_draws():
+def test_repeated_examples_have_an_axis_of_draws():
     """The first example has two draws of two tokens, the second one draw of one."""
     batch = RaggedScores(SCORES, np.array([2, 1]), np.array([2, 1]))
 
-    (places, magnitudes), *others = batch.repeated()
+    ((places, magnitudes),) = batch.repeated()
 
-    assert others == []
     assert places.tolist() == [0]
     assert magnitudes.shape == (2, 2, 1, 2)
     assert magnitudes[1].tolist() == [[[3.0, 4.0]], [[8.0, 9.0]]]
@@ -31,8 +30,8 @@ def test_repeats_have_an_axis_of_draws():
 
 
 @pytest.mark.parametrize("values", [1, 4, 5, 100])
-def test_no_example_is_lost_between_blocks(monkeypatch, values):
-    """Whatever the size of a block."""
+def test_blocks_of_any_size_hold_every_example(monkeypatch, values):
+    """In their order."""
     monkeypatch.setattr(ragged, "BLOCK_VALUES", values)
     batch = RaggedScores(np.arange(20.0).reshape(2, 10), np.ones(10, dtype=np.int64))
 
