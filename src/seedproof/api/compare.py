@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, TypeAlias, Unpack
 
-from seedproof.comparison.arms.compare import ArmData, compare_sides
+from seedproof.comparison.arms.compare import ArmData, compare_arms
 from seedproof.comparison.arms.compare_summaries import compare_saved
 from seedproof.comparison.versions.compare import compare_versions as pass_over_versions
 from seedproof.engines import Engine
@@ -99,14 +99,14 @@ def compare(
                 option=next(name for name, is_given in extra.items() if is_given),
             )
         ordered = baseline_first(reports, baseline)
-        return ComparisonReport(compare_saved(list(ordered), list(ordered.values()), gold=gold))
+        return ComparisonReport(compare_saved(ordered, gold=gold))
     arms = load_arms(targets, options, baseline=baseline, paired=paired)  # type: ignore[arg-type] # no report is among them
     for arm in arms.values():
         check_allowed(asked, arm.source)
     scratch = Path(mkdtemp(prefix="seedproof-"))
     try:
-        result = compare_sides(
-            sides_of(arms),
+        result = compare_arms(
+            arm_data(arms),
             Location.of(scratch),
             gold=gold,
             metrics=asked,
@@ -174,7 +174,7 @@ def compare_versions(
     return VersionReport(result, scratch)
 
 
-def sides_of(arms: Mapping[str, Predictions]) -> list[ArmData]:
+def arm_data(arms: Mapping[str, Predictions]) -> list[ArmData]:
     """Arms as the comparing pass takes them."""
     return [ArmData(name, p.source, p.pairs, p.costs, p.notes) for name, p in arms.items()]
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias, Unpack
 
-from seedproof.api.compare import sides_of
-from seedproof.comparison.arms.compare import compare_sides
+from seedproof.api.compare import arm_data
+from seedproof.comparison.arms.compare import compare_arms
 from seedproof.comparison.arms.compare_summaries import compare_saved
 from seedproof.comparison.arms.result import Comparison
 from seedproof.comparison.gate.environment import Environment, examples_digest
@@ -276,7 +276,7 @@ def _compared(
     records = {name: one for name in names if isinstance(one := loaded[name], Predictions)}
     if len(records) == 2:
         place = Location.of(working)
-        return compare_sides(sides_of(records), place, engine=engine, progress=progress)
+        return compare_arms(arm_data(records), place, engine=engine, progress=progress)
     both = [_measured(name, loaded[name], working, engine, progress) for name in names]
     if len({examples_digest(one.example_table) for one in both}) > 1:
         raise MissingExampleError(
@@ -284,7 +284,7 @@ def _compared(
             "Predict the same examples with both.",
             sides=("target", "baseline"),
         )
-    return compare_saved(names, both)
+    return compare_saved(dict(zip(names, both, strict=True)))
 
 
 def _environment(one: Measurement | Predictions) -> Environment:

@@ -37,7 +37,7 @@ def test_sides_may_be_cut_differently():
 
     for index in range(sides.n_shards):
         first = sides.shard(index)
-        assert sides.beside(1, first).ids.equals(first.ids)
+        assert sides.match(1, first).ids.equals(first.ids)
 
 
 def test_other_numbers_of_examples_are_refused():
@@ -53,7 +53,7 @@ def test_other_examples_are_refused_by_the_first_that_differs():
     sides = ArmAlignment(("one", "two"), (side([1, 2, 3]), side([1, 2, 4])))
 
     with pytest.raises(MissingExampleError, check=WithFields(example=3, other_example=4)):
-        sides.beside(1, sides.shard(0))
+        sides.match(1, sides.shard(0))
 
 
 def test_ids_of_another_type_are_refused():
@@ -62,7 +62,7 @@ def test_ids_of_another_type_are_refused():
 
     types = WithFields(id_type=pa.int64(), other_id_type=pa.string())
     with pytest.raises(MissingExampleError, check=types):
-        sides.beside(1, sides.shard(0))
+        sides.match(1, sides.shard(0))
 
 
 def test_other_labels_are_refused_by_the_first_that_differs():
@@ -75,7 +75,7 @@ def test_other_labels_are_refused_by_the_first_that_differs():
 
     fields = {"example": 3, "name": "one", "label": "a", "other_name": "two", "other_label": "b"}
     with pytest.raises(LabelConflictError, check=WithFields(**fields)):
-        sides.beside(1, sides.shard(0))
+        sides.match(1, sides.shard(0))
 
 
 def test_the_same_labels_under_other_indices_are_fine():
@@ -86,7 +86,7 @@ def test_the_same_labels_under_other_indices_are_fine():
     )
     sides = ArmAlignment(("one", "two"), (one, two))
 
-    assert sides.beside(1, sides.shard(0)).ids.to_pylist() == [1, 2, 3]
+    assert sides.match(1, sides.shard(0)).ids.to_pylist() == [1, 2, 3]
 
 
 @pytest.mark.parametrize(("first", "last"), [(0, 4), (3, 9)])

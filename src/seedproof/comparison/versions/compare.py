@@ -97,7 +97,7 @@ class CompareVersions:
     def __call__(self, index: int) -> tuple["VersionTally", pa.Table]:
         """Partial results of shard `index`, and one row for each of its examples."""
         tally, first = self.empty(), self.aligned.shard(index)
-        return tally, tally.update(first, self.aligned.beside(1, first))
+        return tally, tally.update(first, self.aligned.match(1, first))
 
 
 @dataclass(frozen=True, eq=False)

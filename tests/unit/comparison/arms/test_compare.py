@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from seedproof.comparison.arms.compare import ArmData, compare_sides
+from seedproof.comparison.arms.compare import ArmData, compare_arms
 from seedproof.errors import OptionError
 from seedproof.measurement.measure import measure_shards
 from seedproof.metrics.flips import flip_rate
@@ -45,7 +45,7 @@ def test_each_arm_has_the_figures_of_measuring_it_alone(study, tmp_path):
     """To the last bit, where all arms have as many runs."""
     sides = sides_of(study)
 
-    comparison = compare_sides(sides, Location.of(tmp_path))
+    comparison = compare_arms(sides, Location.of(tmp_path))
 
     for side, arm in zip(sides, (comparison.baseline, *comparison.arms), strict=True):
         alone = measure_shards(side.source, Location.of(tmp_path / "alone.parquet"))
@@ -56,7 +56,7 @@ def test_each_arm_has_the_figures_of_measuring_it_alone(study, tmp_path):
 def test_the_interval_of_a_ratio_is_the_closed_form(study, tmp_path):
     """Recomputed from dense arrays: seeds left out of both arms, examples as differences."""
     sides = sides_of(study)
-    found = compare_sides(sides, Location.of(tmp_path)).arms[0].effects["flip_rate"]
+    found = compare_arms(sides, Location.of(tmp_path)).arms[0].effects["flip_rate"]
 
     whole, without = [], []
     for side in sides:
@@ -85,12 +85,12 @@ def test_the_interval_of_a_ratio_is_the_closed_form(study, tmp_path):
 
 def test_shards_do_not_change_the_result(study, tmp_path):
     """However the first side is cut; sums of floats may differ in their last digits."""
-    whole = compare_sides(sides_of(study), Location.of(tmp_path))
+    whole = compare_arms(sides_of(study), Location.of(tmp_path))
     rng = np.random.default_rng(0)
     logits = 2 * rng.standard_normal((300, 3))
     again = (rng, logits, logits.argmax(axis=1))
 
-    cut = compare_sides(sides_of(again, rows_per_shard=64), Location.of(tmp_path))
+    cut = compare_arms(sides_of(again, rows_per_shard=64), Location.of(tmp_path))
 
     assert np.array_equal(whole.arms[0].votes, cut.arms[0].votes)
     assert whole.arms[0].settled.equals(cut.arms[0].settled)
@@ -105,7 +105,7 @@ def test_shards_do_not_change_the_result(study, tmp_path):
 
 def test_votes_are_counted_by_share_before_and_after(study, tmp_path):
     """Each example is in one cell; rows are the arm, columns the baseline."""
-    comparison = compare_sides(sides_of(study), Location.of(tmp_path))
+    comparison = compare_arms(sides_of(study), Location.of(tmp_path))
     votes = comparison.arms[0].votes
 
     agreed = [
@@ -120,7 +120,7 @@ def test_votes_are_counted_by_share_before_and_after(study, tmp_path):
 
 def test_settled_examples_are_those_whose_flips_fall_most(study, tmp_path):
     """Ten of them, with the votes of both arms."""
-    comparison = compare_sides(sides_of(study), Location.of(tmp_path))
+    comparison = compare_arms(sides_of(study), Location.of(tmp_path))
     rates = [
         arm.measurement.examples()["flip_rate"].to_numpy()
         for arm in (comparison.baseline, comparison.arms[0])
@@ -143,7 +143,7 @@ def test_unequal_numbers_of_runs_are_not_paired_and_their_entropies_rarefied(stu
         ArmData("fourteen", ArrayShards(probs_of(rng, logits, n_runs=14), labels=labels)),
     ]
 
-    arm = compare_sides(sides, Location.of(tmp_path)).arms[0]
+    arm = compare_arms(sides, Location.of(tmp_path)).arms[0]
 
     plain = [side.measurement.metrics["label_entropy"].value for side in (arm,)]
     assert not arm.is_paired
@@ -160,7 +160,7 @@ def test_the_gold_standard_is_a_hundred_percent_of_itself(study, tmp_path):
         ArmData("half", ArrayShards(probs_of(rng, logits, noise=0.6), labels=labels), SEEDS)
     )
 
-    comparison = compare_sides(sides, Location.of(tmp_path), gold="calm")
+    comparison = compare_arms(sides, Location.of(tmp_path), gold="calm")
 
     gains = {arm.name: 1 - arm.effects["label_entropy"].value for arm in comparison.arms}
     assert comparison.arm("calm").share_of_gold == 1.0
@@ -175,7 +175,7 @@ def test_a_gold_standard_without_a_gain_is_none(study, tmp_path):
         for name in ("none", "gold", "other")
     ]
 
-    comparison = compare_sides(sides, Location.of(tmp_path), gold="gold")
+    comparison = compare_arms(sides, Location.of(tmp_path), gold="gold")
 
     assert [arm.share_of_gold for arm in comparison.arms] == [None, None]
 
@@ -184,13 +184,13 @@ def test_a_gold_standard_without_a_gain_is_none(study, tmp_path):
 def test_an_unknown_gold_standard_is_refused(study, tmp_path, gold):
     """The baseline is none either."""
     with pytest.raises(OptionError, check=WithFields(gold=gold, known=("calm",))):
-        compare_sides(sides_of(study), Location.of(tmp_path), gold=gold)
+        compare_arms(sides_of(study), Location.of(tmp_path), gold=gold)
 
 
 def test_one_arm_alone_is_refused(study, tmp_path):
     """There is nothing to compare it with."""
     with pytest.raises(OptionError, check=WithFields(n_arms=1)):
-        compare_sides(sides_of(study)[:1], Location.of(tmp_path))
+        compare_arms(sides_of(study)[:1], Location.of(tmp_path))
 
 
 def test_examples_that_move_alike_are_kept_whatever_the_shards(tmp_path):
@@ -203,5 +203,5 @@ def test_examples_that_move_alike_are_kept_whatever_the_shards(tmp_path):
         sources = [ArrayShards(before), ArrayShards(after)]
         sources[0].rows_per_shard = rows_per_shard
         sides = [ArmData("none", sources[0]), ArmData("shaken", sources[1])]
-        kept = compare_sides(sides, Location.of(tmp_path)).arms[0].unsettled
+        kept = compare_arms(sides, Location.of(tmp_path)).arms[0].unsettled
         assert kept["example"].to_pylist() == list(range(10))

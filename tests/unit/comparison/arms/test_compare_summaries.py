@@ -24,7 +24,7 @@ def test_half_widths_add_as_squares_on_the_log_scale():
     base = report(flip_rate=Estimate(0.01, 0.005, 0.02, BOTH))
     arm = report(flip_rate=Estimate(0.04, 0.02, 0.08, BOTH))
 
-    effect = compare_saved(["base", "arm"], [base, arm]).arms[0].effects["flip_rate"]
+    effect = compare_saved({"base": base, "arm": arm}).arms[0].effects["flip_rate"]
 
     assert effect.value == pytest.approx(4.0)
     assert (effect.low, effect.high) == pytest.approx((4 / 2**2**0.5, 4 * 2**2**0.5))
@@ -36,7 +36,7 @@ def test_entropies_of_unlike_numbers_of_runs_are_not_compared():
     entropy = Estimate(0.2, 0.1, 0.3, BOTH)
     base, arm = report(label_entropy=entropy), report(n_runs=5, label_entropy=entropy)
 
-    effect = compare_saved(["base", "arm"], [base, arm]).arms[0].effects["label_entropy"]
+    effect = compare_saved({"base": base, "arm": arm}).arms[0].effects["label_entropy"]
 
     assert (effect.value, effect.verdict) == (None, "not tested")
 
@@ -46,7 +46,7 @@ def test_what_is_left_of_spreads_is_not_compared():
     base = report(accuracy_sd_excess=Estimate(0.01, 0.0, 0.02, "runs"))
     arm = report(accuracy_sd_excess=Estimate(0.0, 0.0, 0.0, "runs"))
 
-    effect = compare_saved(["base", "arm"], [base, arm]).arms[0].effects["accuracy_sd_excess"]
+    effect = compare_saved({"base": base, "arm": arm}).arms[0].effects["accuracy_sd_excess"]
 
     assert (effect.value, effect.verdict) == (None, "not tested")
 
@@ -56,12 +56,12 @@ def test_reports_of_other_examples_are_refused():
     first = {"name": "base", "n_examples": 100, "n_labeled": 100}
     second = {"other_name": "arm", "other_n_examples": 99, "other_n_labeled": 99}
     with pytest.raises(MissingExampleError, check=WithFields(**first, **second)):
-        compare_saved(["base", "arm"], [report(), report(n_examples=99)])
+        compare_saved({"base": report(), "arm": report(n_examples=99)})
 
 
 def test_a_report_alone_and_a_gold_standard_are_refused():
     """Neither can be computed."""
     with pytest.raises(OptionError, check=WithFields(n_reports=1)):
-        compare_saved(["base"], [report()])
+        compare_saved({"base": report()})
     with pytest.raises(OptionError, check=WithFields(option="--gold")):
-        compare_saved(["base", "arm"], [report(), report()], gold="arm")
+        compare_saved({"base": report(), "arm": report()}, gold="arm")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seedproof.comparison.arm_alignment import ArmAlignment
-from seedproof.comparison.arms.compare import ArmData, compare_sides
+from seedproof.comparison.arms.compare import ArmData, compare_arms
 from seedproof.comparison.arms.matched_rates import match_thresholds
 from seedproof.errors import ClassesError, DamagedStoreError, OptionError
 from seedproof.records.arrays import ArrayShards
@@ -327,7 +327,7 @@ def n_shown(folder, *, n_studies=20, match_rates=False, **truth):
     rng = np.random.default_rng(2)
     count = 0
     for _ in range(n_studies):
-        comparison = compare_sides(
+        comparison = compare_arms(
             planted(rng, **truth), Location.of(folder), match_rates=match_rates
         )
         count += comparison.arms[0].effects["flip_rate"].is_shown
