@@ -1,7 +1,7 @@
 """Changes added up over groups of examples, and their intervals in closed form.
 
-The forms are those of `measurement.intervals`: each version's runs are left out one at a time, the
-two variances are added, and what drawing examples adds is counted once.
+The forms are those of `stats.intervals`: each version's runs are left out one at a time, the
+two variances are added, and the variance from drawing examples is counted once.
 """
 
 from collections.abc import Mapping
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 # Deleting one of two runs leaves no pair.
-RUNS_FOR_SPREAD = 3
+LEAST_RUNS = 3
 LOGIT = frozenset({"accuracy_old", "accuracy_new"})
 OWN = {"accuracy_old": "old", "flip_rate_old": "old", "accuracy_new": "new", "flip_rate_new": "new"}
 
 
 class GroupSums:
-    """Totals of one quantity over the examples of several groups; one row a group.
+    """Totals of one quantity over the examples of several groups; one row per group.
 
-    Examples on which all runs agree have the quantity 0 and are never added, but for accuracies.
+    Examples on which all runs agree have the quantity 0 and are never added, except to accuracies.
     """
 
     def __init__(self) -> None:
@@ -37,6 +37,7 @@ class GroupSums:
 
     def update(self, change: Change, members: "csr_array") -> None:
         """Add examples, whose groups are the rows of `members`, axes (groups, examples)."""
+        swapped = change.swapped
         parts = {
             "total": change.whole,
             "squares": np.square(change.whole),
@@ -44,34 +45,32 @@ class GroupSums:
             "old_interaction": _jackknife(change.without_old),
             "new": change.without_new,
             "new_interaction": _jackknife(change.without_new),
-            "stand_ins": change.stand_ins,
-            "stand_ins_interaction": _spread(change.stand_ins),
+            "swapped": swapped,
+            "swapped_interaction": None if swapped is None else swapped.var(axis=1, ddof=1),
         }
         for name, values in parts.items():
             if values is not None:
                 self._add(name, members @ values)
 
     def merge(self, other: "GroupSums", places: IntArray) -> None:
-        """Add other examples, whose groups have these indices here."""
+        """Add other examples, whose groups have the indices `places` here."""
         for name, values in other.totals.items():
             self._add(name, values, places)
 
     def add_ones(self, counts: IntArray) -> None:
-        """Add so many examples to each group whose quantity is 1 with and without any run."""
+        """Add examples to each group whose quantity is 1 with and without any run."""
         for name, known in self.totals.items():
             if name in {"total", "squares"}:
                 self._add(name, counts.astype(np.float64))
             elif name in {"old", "new"}:
                 self._add(name, np.repeat(counts[:, None], known.shape[1], axis=1))
 
-    def _add(self, name: str, found: FloatArray, places: IntArray | None = None) -> None:
-        known = self.totals.get(name)
-        if known is None:
-            known = np.zeros((0, *found.shape[1:]))
-        self.totals[name] = added(known, found, places)
+    def _add(self, name: str, sums: FloatArray, places: IntArray | None = None) -> None:
+        known = self.totals.get(name, np.zeros((0, *sums.shape[1:])))
+        self.totals[name] = added(known, sums, places)
 
     def group(self, index: int, n_examples: int, n_runs: Mapping[str, int]) -> "GroupMean":
-        """One group's mean, of so many examples, and what its interval is made of."""
+        """Return the mean of one group of `n_examples` examples."""
         totals = {name: values[index] for name, values in self.totals.items()}
         return GroupMean(n_examples, n_runs, totals)
 
@@ -83,33 +82,22 @@ def _jackknife(without: FloatArray | None) -> FloatArray | None:
     return np.asarray((without.shape[1] - 1) * without.var(axis=1))
 
 
-def _spread(stand_ins: FloatArray | None) -> FloatArray | None:
-    """Variance of each example's own value over the runs that stand in."""
-    return None if stand_ins is None else np.asarray(stand_ins.var(axis=1, ddof=1))
-
-
 @dataclass(frozen=True, eq=False)
 class GroupMean:
-    """The mean of one quantity over the examples of one group.
-
-    Args:
-        n_examples: How many examples the group has.
-        n_runs: Runs of the `old` and of the `new` version.
-        totals: Sums over its examples, by name.
-    """
+    """Mean of one quantity over the examples of one group."""
 
     n_examples: int
-    n_runs: Mapping[str, int]
-    totals: Mapping[str, FloatArray]
+    n_runs: Mapping[str, int]  # of the `old` and of the `new` version
+    totals: Mapping[str, FloatArray]  # sums over examples, by name
 
     @property
     def value(self) -> float:
-        """The mean."""
+        """Mean over the examples."""
         value = float(self.totals["total"]) / self.n_examples
         return 0.0 if abs(value) < 1e-12 else value  # what rounding leaves of a difference
 
     def estimate(self, name: str) -> Estimate:
-        """The mean of the quantity of this name, with its interval."""
+        """Return the mean of the quantity of this name, with its interval."""
         if name.endswith(("_beyond", "_change")) and not name.endswith("_no_change"):
             return self.difference(TAIL)
         if name in OWN:
@@ -119,11 +107,11 @@ class GroupMean:
         return self._rate()
 
     def statistic(self, name: str) -> MeanOverExamples:
-        """Return the quantity of one version by its name, as `measure` would have it."""
+        """Return the quantity of one version by its name, as `measure` has it."""
         return self._own(OWN[name], "logit" if name in LOGIT else "log")
 
     def difference(self, tail: float) -> Estimate:
-        """The interval of a difference of shares, which leaves out `tail` on each side."""
+        """Return the interval of a difference of shares, with `tail` outside on each side."""
         value = self.value
         contrast = self._contrast(is_log=False)
         half_width = contrast.half_width(tail)
@@ -142,11 +130,11 @@ class GroupMean:
         return Estimate(value, float(low), min(float(high), 1.0), contrast.over)
 
     def _contrast(self, *, is_log: bool) -> Contrast:
-        """Runs and examples on the scale of the interval."""
+        """Variances over runs and examples, on the scale of the interval."""
         value, n = self.value, self.n_examples
         slope = 1 / value if is_log else 1.0
-        if "stand_ins" in self.totals and 1 in self.n_runs.values():
-            runs, counted, df = self._luck_of_one()
+        if "swapped" in self.totals and 1 in self.n_runs.values():
+            runs, counted, df = self._single_run()
         else:
             runs, counted, df = self._left_out(is_log=is_log)
         drawn = self._example_variance() * slope**2
@@ -155,29 +143,29 @@ class GroupMean:
         return Contrast(value, runs, df, max(drawn - counted * slope**2 / n**2, 0.0))
 
     def _left_out(self, *, is_log: bool) -> tuple[float, float, int]:
-        """Variance over runs, what the examples' own counts of it, and degrees of freedom."""
-        several = [side for side, n_runs in self.n_runs.items() if n_runs > 1]
-        if any(s not in self.totals or self.n_runs[s] < RUNS_FOR_SPREAD for s in several):
+        """Variance over runs, its part in the variance over examples, and degrees of freedom."""
+        several = [version for version, n_runs in self.n_runs.items() if n_runs > 1]
+        if any(v not in self.totals or self.n_runs[v] < LEAST_RUNS for v in several):
             return 0.0, 0.0, 0
         runs = counted = 0.0
-        for side in several:
-            without = self.totals[side] / self.n_examples
+        for version in several:
+            without = self.totals[version] / self.n_examples
             if is_log:
                 without = np.log(np.maximum(without, 0.5 * min(1 / self.n_examples, self.value)))
             runs += jackknife_variance(without)
-            counted += float(self.totals[f"{side}_interaction"])
-        return runs, counted, min(self.n_runs[side] for side in several) - 1
+            counted += float(self.totals[f"{version}_interaction"])
+        return runs, counted, min(self.n_runs[version] for version in several) - 1
 
-    def _luck_of_one(self) -> tuple[float, float, int]:
-        """The same where a version has one run, whose luck is taken to be that of the other's.
+    def _single_run(self) -> tuple[float, float, int]:
+        """The same if a version has one run, assumed to vary like the runs of the other version.
 
-        With each run of the other version in its place, the same quantity shows how far one run
-        strays; the factor corrects for one run fewer on the other side.
+        The quantity with each run of the other version in its place shows how much one run varies;
+        the factor corrects for one run fewer in the other version.
         """
-        without = self.totals["stand_ins"] / self.n_examples
+        without = self.totals["swapped"] / self.n_examples
         n_runs = len(without)
         factor = ((n_runs - 1) / n_runs) ** 2 * (1 + 1 / n_runs)
-        counted = factor * float(self.totals["stand_ins_interaction"])
+        counted = factor * float(self.totals["swapped_interaction"])
         return factor * float(without.var(ddof=1)), counted, n_runs - 1
 
     def _example_variance(self) -> float:
@@ -185,12 +173,12 @@ class GroupMean:
         spread = float(self.totals["squares"]) / n - self.value**2
         return max(spread, 0.0) / (n - 1) if n > 1 else 0.0
 
-    def _own(self, side: str | None, scale: Literal["log", "logit"]) -> MeanOverExamples:
-        """What only the runs of one version matter to, as `measure` would have it."""
+    def _own(self, version: str | None, scale: Literal["log", "logit"]) -> MeanOverExamples:
+        """Quantity that depends on the runs of one version only, as `measure` has it."""
         n, without, interaction = self.n_examples, None, 0.0
-        if side is not None and side in self.totals and self.n_runs[side] >= RUNS_FOR_SPREAD:
-            without = self.totals[side] / n
-            interaction = float(self.totals[f"{side}_interaction"]) / n**2
+        if version is not None and version in self.totals and self.n_runs[version] >= LEAST_RUNS:
+            without = self.totals[version] / n
+            interaction = float(self.totals[f"{version}_interaction"]) / n**2
         return MeanOverExamples(
             self.value,
             n,

@@ -1,4 +1,4 @@
-"""Which examples belong together: all of them, those of one gold class, those of one slice."""
+"""Groups of examples: all of them, those of one gold class, those of one slice."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
@@ -15,7 +15,7 @@ from seedproof.typing import FloatArray, IntArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-# Figures by class or slice take memory for each of them; more than this nobody reads.
+# Each class or slice takes memory, and longer lists are not read.
 MAX_GROUPS = 1000
 NOWHERE = -1
 NO_VALUE = "(none)"
@@ -24,13 +24,9 @@ Sums = TypeVar("Sums", IntArray, FloatArray)
 
 
 class Groups:
-    """The groups of examples, which turn up as examples do.
+    """The groups of examples, which are discovered with the examples.
 
-    Group 0 has all examples; then come the gold classes, then the values of each column.
-
-    Args:
-        classes: Names of the gold classes; none without labels.
-        slices: Columns to slice by.
+    Group 0 has all examples; then come the gold classes, then the values of each sliced column.
     """
 
     def __init__(self, classes: Sequence[str], slices: Sequence[str]) -> None:
@@ -39,39 +35,37 @@ class Groups:
         if len(classes) > MAX_GROUPS:
             note = Message(
                 "too-many-classes",
-                "{n_classes:,} classes: figures by class are given up to {at_most:,}.",
+                "There are {n_classes:,} classes; figures per class are given for up to "
+                "{at_most:,}.",
                 n_classes=len(classes),
                 at_most=MAX_GROUPS,
             )
             self.notes = (note,)
             classes = ()
-        self._n_classes = len(classes)
+        self._n_fixed = 1 + len(classes)
         self._names: list[tuple[str, str]] = [("all", "all"), *(("class", c) for c in classes)]
         self.seen: dict[tuple[str, str | None], int] = {}
         self.n_examples: IntArray = np.zeros(len(self._names), dtype=np.int64)
         self.n_labeled: IntArray = self.n_examples.copy()
 
     def codes(self, n_rows: int, labels: IntArray | None, extras: pa.Table | None) -> IntArray:
-        """The groups of each example, which are counted from now on.
-
-        Indices of groups, axes (kinds of group, examples); `NOWHERE` for none.
-        """
-        found: list[IntArray] = [np.zeros(n_rows, dtype=np.int64)]
+        """Count examples, and return their groups, axes (kinds of group, examples)."""
+        kinds: list[IntArray] = [np.zeros(n_rows, dtype=np.int64)]
         is_known = np.zeros(n_rows, dtype=np.bool_)
         if labels is not None:
             is_known = labels != UNLABELED
-            if self._n_classes:
-                found.append(np.where(is_known, labels + 1, NOWHERE))
-        found += [self._slice(column, extras) for column in self.slices]
-        codes = np.stack(found)
+            if self._n_fixed > 1:
+                kinds.append(np.where(is_known, labels + 1, NOWHERE))
+        kinds += [self._slice(column, extras) for column in self.slices]
+        codes = np.stack(kinds)
         self.n_examples = added(self.n_examples, self.count(codes))
         self.n_labeled = added(self.n_labeled, self.count(codes[:, is_known]))
         return codes
 
     def merge(self, other: "Groups") -> IntArray:
-        """Add other examples; returns the indices that their groups have here."""
-        found = [self._place(column, value) for column, value in other.seen]
-        places = np.array([*range(self._n_classes + 1), *found], dtype=np.int64)
+        """Add other examples; return the indices that their groups have here."""
+        further = [self._place(column, value) for column, value in other.seen]
+        places = np.array([*range(self._n_fixed), *further], dtype=np.int64)
         self.n_examples = added(self.n_examples, other.n_examples, places)
         self.n_labeled = added(self.n_labeled, other.n_labeled, places)
         return places
@@ -80,7 +74,7 @@ class Groups:
         carried = () if extras is None else extras.column_names
         if extras is None or column not in carried:
             raise ColumnError(
-                "There is no further column {column!r} to slice by. Carried along: {listed}.",
+                "There is no further column {column!r} to slice by. Available: {listed}.",
                 column=column,
                 listed=", ".join(map(repr, carried)) or "none",
                 known=tuple(carried),
@@ -95,10 +89,10 @@ class Groups:
         name = None if value is None else str(value)
         key = (column, name)
         if key not in self.seen:
-            if sum(one == column for one, _ in self.seen) == MAX_GROUPS:
+            if sum(known == column for known, _ in self.seen) == MAX_GROUPS:
                 raise ColumnError(
                     "The column {column!r} has more than {at_most:,} different values. "
-                    "Slice by a coarser one.",
+                    "Slice by a coarser column.",
                     column=column,
                     at_most=MAX_GROUPS,
                 )
@@ -107,12 +101,12 @@ class Groups:
         return self.seen[key]
 
     def count(self, codes: IntArray) -> IntArray:
-        """How many examples of each group there are among these."""
+        """Count the examples of each group."""
         return np.bincount(codes[codes != NOWHERE], minlength=len(self._names))
 
     def members(self, codes: IntArray) -> "csr_array":
-        """Who belongs where: ones and zeros, axes (groups, examples)."""
-        from scipy.sparse import csr_array  # slow to load, and comparing arms needs none of it
+        """Return membership as ones and zeros, axes (groups, examples)."""
+        from scipy.sparse import csr_array  # slow to load, and not needed to compare arms
 
         kinds, examples = np.nonzero(codes != NOWHERE)
         groups = codes[kinds, examples]
@@ -120,22 +114,19 @@ class Groups:
         return csr_array((np.ones(len(groups)), (groups, examples)), shape=shape)
 
     def listed(self) -> Iterator[tuple[str, str, int]]:
-        """Kind, name and index of every group: classes in their order, slices by name."""
-        yield from ((kind, name, i) for i, (kind, name) in enumerate(self._names) if kind == "all")
-        fixed = self._n_classes + 1
-        yield from (("class", self._names[i][1], i) for i in range(1, fixed))
-        rest = range(fixed, len(self._names))
-        yield from ((*self._names[i], i) for i in sorted(rest, key=self._names.__getitem__))
+        """Yield kind, name and index of every group: classes in their order, slices by name."""
+        slices = sorted(range(self._n_fixed, len(self._names)), key=self._names.__getitem__)
+        yield from ((*self._names[index], index) for index in (*range(self._n_fixed), *slices))
 
 
-def added(known: Sums, found: Sums, places: IntArray | None = None) -> Sums:
-    """Return sums of all groups, of which each side may have more; rows are groups.
+def added(known: Sums, further: Sums, places: IntArray | None = None) -> Sums:
+    """Return sums per group, of which either may have more; rows are groups.
 
-    Those of `found` have the indices `places` here; their own if omitted.
+    Those of `further` have the indices `places` here; their own if omitted.
     """
-    places = np.arange(len(found)) if places is None else places[: len(found)]
+    places = np.arange(len(further)) if places is None else places[: len(further)]
     n_groups = max(len(known), int(places.max(initial=-1)) + 1)
     whole = np.zeros((n_groups, *known.shape[1:]), dtype=known.dtype)
     whole[: len(known)] = known
-    whole[places] += found
+    whole[places] += further
     return whole
