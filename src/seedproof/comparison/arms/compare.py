@@ -172,7 +172,7 @@ class CompareShard:
     def empty(self) -> ComparedPart:
         """Return a part without examples."""
         n_base, base_seeds = len(self.alignment.sources[0].runs), self.seeds[0]
-        arms = []
+        arms: list[ArmPart] = []
         for source, seeds in zip(self.alignment.sources, self.seeds, strict=True):
             n_runs, contrast = len(source.runs), None
             if arms:

@@ -31,7 +31,7 @@ class Rule:
     limit: float
 
     def __post_init__(self) -> None:
-        if not isinstance(self.limit, Real) or isinstance(self.limit, bool):
+        if not _is_number(self.limit):
             raise OptionError(
                 "The limit {limit!r} of {metric} is not a number. Write --{kind} {metric}=0.05, or "
                 "{keyword}={{{metric!r}: 0.05}} in Python.",
@@ -62,6 +62,10 @@ class Rule:
         """Make the rule that a metric is not worse than the baseline by more than a margin."""
         usual = RATIO_MARGIN if scale_of(metric) == "ratio" else DIFFERENCE_MARGIN
         return cls("no-worse", metric, usual if margin is None else margin)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def limit_of(rule: Rule) -> float:
