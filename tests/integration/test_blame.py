@@ -76,7 +76,7 @@ class Planted:
         return np.array([*first, *total, 1 - sum(first)])
 
 
-def found(matrix, sharing):
+def result(matrix, sharing):
     """All shares of a study, in the order of `Planted.truth`, and the source that stands out."""
     shares = shares_of(matrix, sharing)
     return [*shares.first.values(), *shares.total.values(), shares.interaction], shares.most
@@ -91,7 +91,7 @@ def coverage(planted, n_blocks, *, of_logits=False, factor=1.0, seed=1):
     for _ in range(N_STUDIES):
         logits = planted.draw(plan, rng)
         values = logits if of_logits else (logits > 0).astype(float)
-        shares, most = found(squared_differences(values), sharing)
+        shares, most = result(squared_differences(values), sharing)
         low, value, high = np.array([(one.low, one.value, one.high) for one in shares]).T
         low, high = value + factor * (low - value), value + factor * (high - value)
         hits.append((low <= truth) & (truth <= high))

@@ -259,10 +259,10 @@ def test_reports_are_not_mixed_with_records(tables, tmp_path):
 
 def test_arms_may_be_given_by_name(tables):
     """As a mapping, also of arrays."""
-    found = sp.compare({"before": probs_of(1.0, seed=1)[0], "after": probs_of(0.3, seed=2)[0]})
+    result = sp.compare({"before": probs_of(1.0, seed=1)[0], "after": probs_of(0.3, seed=2)[0]})
 
-    assert found.effect("after", "flip_rate").verdict == "steadier"
-    assert found.baseline.name == "before"
+    assert result.effect("after", "flip_rate").verdict == "steadier"
+    assert result.baseline.name == "before"
     assert sp.compare({"one": tables[0], "two": tables[1]}).arms[0].name == "two"
 
 

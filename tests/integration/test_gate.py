@@ -239,9 +239,9 @@ def test_no_worse_has_all_three_outcomes(kind, case, seedproof, tmp_path):
         old = "baseline"
 
     words = ("gate", new, "--baseline", old, "--no-worse", f"flip_rate{margin}")
-    found, out, err = seedproof(*words, "--junit", "gate.xml", "--json")
+    result, out, err = seedproof(*words, "--junit", "gate.xml", "--json")
 
-    assert (found, err) == (code, "")
+    assert (result, err) == (code, "")
     (check,) = json.loads(out)["checks"]
     assert check["rule"] == {
         "kind": "no-worse", "metric": "flip_rate", "limit": 0.02 if margin else 0.1,
@@ -504,10 +504,10 @@ def test_a_report_is_judged_in_python():
     classes, labels = predictions()
     report = sp.measure(classes, labels=labels)
 
-    found = gate(report, max={"flip_rate": 0.2}, min={"accuracy": 0.9})
+    result = gate(report, max={"flip_rate": 0.2}, min={"accuracy": 0.9})
 
-    assert (found.outcome, found.exit_code) == ("pass", 0)
-    assert [check.outcome for check in found.result.checks] == ["pass", "pass"]
+    assert (result.outcome, result.exit_code) == ("pass", 0)
+    assert [check.outcome for check in result.result.checks] == ["pass", "pass"]
     before = sp.measure(predictions(noise=1)[0], labels=labels)
     assert gate(report, no_worse=["flip_rate"], baseline=before).outcome == "investigate"
 

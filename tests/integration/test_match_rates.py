@@ -113,10 +113,10 @@ def targets(tmp_path_factory):
 @pytest.mark.parametrize("kind", ["csv", "npz", "array", "dataframe", "mapping", "store"])
 def test_matched_answers_are_compared_whatever_the_target(targets, kind):
     """Every metric of each arm is that of the answers that sorted lists give."""
-    found = sp.compare(targets[kind], match_rates=True)
+    result = sp.compare(targets[kind], match_rates=True)
 
     gold = None if kind == "array" else np.array(CLASSES)[labels()]
-    for arm, compared in zip(ARMS, (found.baseline, *found.arms), strict=True):
+    for arm, compared in zip(ARMS, (result.baseline, *result.arms), strict=True):
         alone = sp.measure(expected_answers(arm), labels=gold)
         metrics = compared.measurement.metrics
         assert set(metrics) == set(alone.measurement.metrics)
@@ -141,11 +141,11 @@ def test_effects_are_those_of_comparing_matched_answers(targets, kind):
         for arm in ARMS
     ]
 
-    found = sp.compare(targets[kind], match_rates=True).arms[0].effects
+    result = sp.compare(targets[kind], match_rates=True).arms[0].effects
 
     expected = sp.compare(tables).arms[0].effects
-    assert set(found) == set(expected)
-    for name, effect in found.items():
+    assert set(result) == set(expected)
+    for name, effect in result.items():
         other = expected[name]
         if name == "accuracy":  # follows the rate, which is estimated: no verdict
             assert (effect.verdict, effect.low, effect.high) == ("not tested", None, None)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeAlias, Unpack
+from typing import Any, Literal, TypeAlias, Unpack
 
 from seedproof.api.compare import arm_data
 from seedproof.comparison.arms.compare import compare_arms
@@ -139,39 +139,29 @@ def rules_of(
     no_worse: Mapping[str, float | None] | Iterable[str] | None,
 ) -> list[Rule]:
     """Return limits as rules, in their order."""
-    return [
-        *(Rule("max", name, limit) for name, limit in _limits("max", at_most).items()),
-        *(Rule("min", name, limit) for name, limit in _limits("min", at_least).items()),
-        *(Rule.no_worse(name, margin) for name, margin in _margins(no_worse).items()),
-    ]
-
-
-def _limits(keyword: str, given: object) -> Mapping[str, float]:
-    if given is None:
-        return {}
-    if isinstance(given, Mapping):
-        return given
-    raise OptionError(
-        "{keyword}= takes limits by metric, not a {type_name}. Write "
-        '{keyword}={{"flip_rate": 0.05}}, or --{keyword} flip_rate=0.05 on the command line.',
-        keyword=keyword,
-        type_name=type(given).__name__,
-    )
-
-
-def _margins(given: object) -> Mapping[str, float | None]:
-    if given is None:
-        return {}
-    names: list[Any] = [None]
-    if isinstance(given, Iterable) and not isinstance(given, str):
-        names = list(given)
+    limits: tuple[tuple[Literal["max", "min"], object], ...] = (("max", at_most), ("min", at_least))
+    rules = []
+    for kind, given in limits:
+        if given is not None and not isinstance(given, Mapping):
+            raise OptionError(
+                "{keyword}= takes limits by metric, not a {type_name}. Write "
+                '{keyword}={{"flip_rate": 0.05}}, or --{keyword} flip_rate=0.05 on the command '
+                "line.",
+                keyword=kind,
+                type_name=type(given).__name__,
+            )
+        rules += [Rule(kind, name, limit) for name, limit in (given or {}).items()]
+    names: list[Any] = [] if no_worse is None else [None]
+    if isinstance(no_worse, Iterable) and not isinstance(no_worse, str):
+        names = list(no_worse)
     if not all(isinstance(name, str) for name in names):
         raise OptionError(
             "no_worse= takes names of metrics: in a list, or in a mapping with margins. Write "
             'no_worse=["flip_rate"] or no_worse={{"flip_rate": 0.1}}.',
             keyword="no_worse",
         )
-    return given if isinstance(given, Mapping) else dict.fromkeys(names)
+    margins = no_worse if isinstance(no_worse, Mapping) else dict.fromkeys(names)
+    return rules + [Rule.no_worse(name, margin) for name, margin in margins.items()]
 
 
 def _refuse_itself(

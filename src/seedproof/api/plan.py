@@ -5,8 +5,8 @@ from numbers import Real
 from typing import Unpack
 
 from seedproof.api.measure import measure
-from seedproof.comparison.planning.answers import Ask, Kind, Reach, kind_of
-from seedproof.comparison.planning.pilot import Pilot, pilot_of
+from seedproof.comparison.planning.answers import Ask, Kind, Reach
+from seedproof.comparison.planning.pilot import pilot_of
 from seedproof.errors import OptionError
 from seedproof.predictions.options import LoadOptions, check_options
 from seedproof.predictions.predictions import Loadable
@@ -95,7 +95,15 @@ def plan(
         example_correlation=example_correlation,
     )
     check_shares(power=power, confidence=confidence)
-    _check_seeds(seeds)
+    if seeds is not None and not (is_count(seeds, LEAST_RUNS) and seeds <= MOST_SEEDS):
+        raise OptionError(
+            "{n_seeds} seeds per arm are not allowed. Give at least {at_least} and at most "
+            "{at_most:,}.",
+            keyword="seeds",
+            n_seeds=seeds,
+            at_least=LEAST_RUNS,
+            at_most=MOST_SEEDS,
+        )
     _check_pilot(pilot, sd=sd, cv=cv, example_correlation=example_correlation)
     figures = None if pilot is None else pilot_of(pilot.measurement)
     sd = figures.sd.value if figures and figures.sd else sd
@@ -113,27 +121,33 @@ def plan(
             "--paired-correlation, or paired_correlation= in Python.",
             keyword="paired_correlation",
         )
-    if not requested and seeds is None and figures is None and not _known(sd, cv):
+    variation: dict[Kind, float | None] = {"mean": sd, "flip_rate": cv}
+    named = requested.keys() | {kind for kind, x in variation.items() if x is not None}
+    if not named and seeds is None and figures is None:
         raise OptionError(
             "There is nothing to plan. Give an effect to detect, such as --detect 0.005 --sd "
             "0.012, or the number of --seeds; in Python detect=0.005, sd=0.012, or seeds=.",
             keyword="detect",
         )
     ask = Ask(power, confidence, example_correlation or 0.0)
-    tests = _tests(sd, cv, figures, paired_correlation, ask)
+    tests: dict[Kind, PlannedTest] = {
+        "mean": MeanTest(1.0 if sd is None else sd, correlation=paired_correlation),
+        "sd": SpreadTest(),
+    }
+    if cv is not None:
+        drawn = 2 * figures.example_variance * (1 - ask.example_correlation) if figures else 0.0
+        tests["flip_rate"] = FlipTest(cv, correlation=paired_correlation, example_variance=drawn)
     answers = tuple(ask.answer(tests[kind], x, figures) for kind, x in requested.items())
     n_seeds = figures.n_runs if figures and seeds is None else seeds
     if n_seeds is None:  # several numbers for the kinds that were named; else this one for all
-        named = requested.keys() | _known(sd, cv)
         chosen = [test for kind, test in tests.items() if kind in named]
     else:
         usual = () if "flip_rate" in tests else USUAL_CVS
         chosen = [*tests.values(), *(FlipTest(x, correlation=paired_correlation) for x in usual)]
     planned = {answer.kind: answer.n_seeds for answer in answers if answer.n_seeds}
-    reaches = tuple(_reaches(ask, chosen, n_seeds, planned, sd))
     return Plan(
         answers,
-        reaches,
+        tuple(_reaches(ask, chosen, n_seeds, planned, sd)),
         Figures(
             power=power,
             confidence=confidence,
@@ -146,31 +160,6 @@ def plan(
     )
 
 
-def _known(sd: float | None, cv: float | None) -> set[Kind]:
-    figures: dict[Kind, float | None] = {"mean": sd, "flip_rate": cv}
-    return {kind for kind, value in figures.items() if value is not None}
-
-
-def _tests(
-    sd: float | None,
-    cv: float | None,
-    pilot: Pilot | None,
-    correlation: float | None,
-    ask: Ask,
-) -> dict[Kind, PlannedTest]:
-    """Test of each kind; that of flip rates only if their variation is known."""
-    tests: list[PlannedTest] = [
-        MeanTest(1.0 if sd is None else sd, correlation=correlation),
-        SpreadTest(),
-    ]
-    if cv is not None:
-        examples = 0.0
-        if pilot is not None:
-            examples = 2 * pilot.example_variance * (1 - ask.example_correlation)
-        tests.append(FlipTest(cv, correlation=correlation, example_variance=examples))
-    return {kind_of(test): test for test in tests}
-
-
 def _reaches(
     ask: Ask,
     tests: list[PlannedTest],
@@ -180,10 +169,10 @@ def _reaches(
 ) -> Iterator[Reach]:
     """Yield what a number of seeds can show; if None, several and the planned number."""
     for test in tests:
-        given = test.cv if isinstance(test, FlipTest) else None
-        if isinstance(test, MeanTest):
-            given = sd
-        several = sorted({*SEVERAL, planned.get(kind_of(test), SEVERAL[0])})
+        given = sd if isinstance(test, MeanTest) else None
+        if isinstance(test, FlipTest):
+            given = test.cv
+        several = sorted({*SEVERAL, planned.get(test.kind, SEVERAL[0])})
         for seeds in several if n_seeds is None else [n_seeds]:
             if seeds >= test.least_runs:
                 yield ask.reach(test, seeds, given)
@@ -199,18 +188,6 @@ def _check_numbers(**values: object) -> None:
                 keyword=name,
                 given=value,
             )
-
-
-def _check_seeds(seeds: int | None) -> None:
-    if seeds is not None and not (is_count(seeds, LEAST_RUNS) and seeds <= MOST_SEEDS):
-        raise OptionError(
-            "{n_seeds} seeds per arm are not allowed. Give at least {at_least} and at most "
-            "{at_most:,}.",
-            keyword="seeds",
-            n_seeds=seeds,
-            at_least=LEAST_RUNS,
-            at_most=MOST_SEEDS,
-        )
 
 
 def _check_pilot(

@@ -5,7 +5,7 @@ normal. Seeds are counted per arm, of two arms.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Final, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
 from scipy import stats
@@ -30,6 +30,7 @@ class MeanTest:
     sd: float  # over runs, the same in both arms
     correlation: float | None = None  # of paired runs; None if arms are unpaired
 
+    kind: ClassVar[Literal["mean"]] = "mean"
     least_runs: ClassVar[int] = LEAST_RUNS
 
     def __post_init__(self) -> None:
@@ -90,6 +91,7 @@ class _RatioTest:
 class SpreadTest(_RatioTest):
     """The F test of the ratio between the standard deviations of two arms."""
 
+    kind: ClassVar[Literal["sd"]] = "sd"
     least_runs: ClassVar[int] = SPREAD_FROM
 
     def needed(self, n_runs: int, *, confidence: float = CONFIDENCE) -> float:
@@ -117,6 +119,7 @@ class FlipTest(_RatioTest):
     correlation: float | None = None  # of the mean disagreements of paired runs; None if unpaired
     example_variance: float = 0.0  # of the log ratio, from drawing examples
 
+    kind: ClassVar[Literal["flip_rate"]] = "flip_rate"
     least_runs: ClassVar[int] = LEAST_RUNS
 
     def __post_init__(self) -> None:

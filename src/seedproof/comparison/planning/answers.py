@@ -10,7 +10,6 @@ from seedproof.stats.power import (
     FlipTest,
     MeanTest,
     PlannedTest,
-    SpreadTest,
     detectable,
     observed_needed,
     seeds_for,
@@ -60,12 +59,12 @@ class Ask:
             return self._too_few_examples(test, effect, pilot)
         ends = (None, None) if pilot is None else _at_the_ends(test, pilot)
         low, high = (self._seeds(end, effect) for end in ends)
-        return Answer(kind_of(test), effect, n_seeds, low, high)
+        return Answer(test.kind, effect, n_seeds, low, high)
 
     def reach(self, test: PlannedTest, n_seeds: int, given: float | None) -> Reach:
         """Return the effects that a number of seeds can show."""
         return Reach(
-            kind_of(test),
+            test.kind,
             n_seeds,
             given,
             observed_needed(test, n_seeds, confidence=self.confidence),
@@ -90,13 +89,6 @@ class Ask:
             n_examples=math.ceil(pilot.n_examples * factor),
             example_correlation=math.ceil(100 * alike) / 100,
         )
-
-
-def kind_of(test: PlannedTest) -> Kind:
-    """Return what a test compares."""
-    if isinstance(test, MeanTest):
-        return "mean"
-    return "sd" if isinstance(test, SpreadTest) else "flip_rate"
 
 
 def _at_the_ends(test: PlannedTest, pilot: Pilot) -> tuple[PlannedTest | None, PlannedTest | None]:

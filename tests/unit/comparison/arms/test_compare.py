@@ -56,7 +56,7 @@ def test_each_arm_has_the_figures_of_measuring_it_alone(study, tmp_path):
 def test_the_interval_of_a_ratio_is_the_closed_form(study, tmp_path):
     """Recomputed from dense arrays: seeds left out of both arms, examples as differences."""
     sides = sides_of(study)
-    found = compare_arms(sides, Location.of(tmp_path)).arms[0].effects["flip_rate"]
+    result = compare_arms(sides, Location.of(tmp_path)).arms[0].effects["flip_rate"]
 
     whole, without = [], []
     for side in sides:
@@ -77,10 +77,10 @@ def test_the_interval_of_a_ratio_is_the_closed_form(study, tmp_path):
     half_width = np.sqrt(2.2621571628**2 * runs + 1.9599639845**2 * max(examples - interaction, 0))
     ratio = means[1] / means[0]
 
-    assert found.value == pytest.approx(ratio, rel=1e-12)
-    assert found.low == pytest.approx(ratio * np.exp(-half_width), rel=1e-9)
-    assert found.high == pytest.approx(ratio * np.exp(half_width), rel=1e-9)
-    assert (found.verdict, found.over) == ("steadier", "runs × examples")
+    assert result.value == pytest.approx(ratio, rel=1e-12)
+    assert result.low == pytest.approx(ratio * np.exp(-half_width), rel=1e-9)
+    assert result.high == pytest.approx(ratio * np.exp(half_width), rel=1e-9)
+    assert (result.verdict, result.over) == ("steadier", "runs × examples")
 
 
 def test_shards_do_not_change_the_result(study, tmp_path):

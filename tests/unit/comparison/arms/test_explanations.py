@@ -53,23 +53,23 @@ def test_a_steadier_arm_is_shown_with_its_ratio(place):
     add(place, scores_of(rng, base, spread=0.6), "none")
     add(place, scores_of(rng, base, spread=0.3), "calm")
 
-    found = sp.compare(place).comparison
+    result = sp.compare(place).comparison
 
     alone = [
         sp.measure(place, arm=arm).measurement.explanations["lime"] for arm in ("none", "calm")
     ]
-    assert found.baseline.explanations == {}
+    assert result.baseline.explanations == {}
     assert [
-        arm.measurement.explanations["lime"].summary() for arm in (found.baseline, *found.arms)
+        arm.measurement.explanations["lime"].summary() for arm in (result.baseline, *result.arms)
     ] == [one.summary() for one in alone]
-    for name, effect in found.arms[0].explanations["lime"].items():
+    for name, effect in result.arms[0].explanations["lime"].items():
         before, after = (one.metrics[name].value for one in alone)
         is_agreement = name in {"explanation_overlap", "explanation_tau", "explanation_rbo"}
         expected = after - before if is_agreement else after / before
         assert effect.value == pytest.approx(expected)
         assert effect.low < effect.value < effect.high
         assert effect.verdict == "steadier"
-    plain = found.summary()["arms"][0]["explanations"]["lime"]
+    plain = result.summary()["arms"][0]["explanations"]["lime"]
     assert plain["effects"]["explanation_js"]["verdict"] == "steadier"
 
 
@@ -125,13 +125,13 @@ def test_an_arm_that_explains_other_examples_is_left_out_with_a_note(place):
 
     add(place, scores, "same")
 
-    found = sp.compare(place).comparison
+    result = sp.compare(place).comparison
 
-    few, same = found.arm("few"), found.arm("same")
+    few, same = result.arm("few"), result.arm("same")
     assert few.explanations == {}
     assert few.effects
     assert list(same.explanations) == ["lime"]
-    left_out = [note for note in found.notes if note.code == "explanations-left-out"]
+    left_out = [note for note in result.notes if note.code == "explanations-left-out"]
     assert [note.fields["method"] for note in left_out] == ["lime"]
 
 
@@ -144,14 +144,14 @@ def test_arms_with_other_draws_are_compared_by_their_first(place):
     add(place, once, "none")
     add(place, twice, "calm")
 
-    found = sp.compare(place).comparison
+    result = sp.compare(place).comparison
 
-    assert "explanations-left-out" not in {note.code for note in found.notes}
-    assert found.baseline.measurement.explanations["lime"].noise is None
+    assert "explanations-left-out" not in {note.code for note in result.notes}
+    assert result.baseline.measurement.explanations["lime"].noise is None
     alone = sp.measure(place, arm="calm").measurement.explanations["lime"]
-    assert found.arms[0].measurement.explanations["lime"].noise == alone.noise
-    before = found.baseline.measurement.explanations["lime"].metrics["explanation_js"].value
-    effect = found.arms[0].explanations["lime"]["explanation_js"]
+    assert result.arms[0].measurement.explanations["lime"].noise == alone.noise
+    before = result.baseline.measurement.explanations["lime"].metrics["explanation_js"].value
+    effect = result.arms[0].explanations["lime"]["explanation_js"]
     assert effect.value == pytest.approx(alone.metrics["explanation_js"].value / before)
 
 
@@ -166,8 +166,8 @@ def test_notes_on_how_explanations_were_read_name_the_arms(place):
         )
 
     def notes():
-        found = [note for note in sp.compare(place).comparison.notes if "note" in note.fields]
-        return {note.fields["note"].code: note for note in found}
+        result = [note for note in sp.compare(place).comparison.notes if "note" in note.fields]
+        return {note.fields["note"].code: note for note in result}
 
     (note,) = notes().values()
     assert (note.code, note.fields["method"]) == ("explanations-of-arms", "lime")
@@ -191,10 +191,10 @@ def test_a_method_of_one_arm_alone_is_measured_and_not_compared(place):
     add(place, scores, "none")
     add(place, scores, "other", method="gradient")
 
-    found = sp.compare(place).comparison
+    result = sp.compare(place).comparison
 
-    assert found.arms[0].explanations == {}
-    assert list(found.arms[0].measurement.explanations) == ["gradient"]
+    assert result.arms[0].explanations == {}
+    assert list(result.arms[0].measurement.explanations) == ["gradient"]
 
 
 def test_saved_reports_are_compared_by_their_intervals(place, tmp_path):

@@ -22,10 +22,10 @@ def test_identical_arms_show_no_reduction_once_cross_fitted(n_runs, regression):
 
     sums.update(votes(rng, chances, n_runs), votes(rng, chances, n_runs))
 
-    found = sums.result()
-    assert abs(found.reduction) < 0.05
-    assert found.as_published == pytest.approx(regression, abs=0.05)
-    assert found.n_chosen > 1_000
+    result = sums.result()
+    assert abs(result.reduction) < 0.05
+    assert result.as_published == pytest.approx(regression, abs=0.05)
+    assert result.n_chosen > 1_000
 
 
 def test_an_arm_that_copies_the_baseline_shows_no_reduction():

@@ -44,11 +44,11 @@ def slow_answers(second):
     runs = [[Fraction(float(np.float32(value))) for value in run] for run in second]
     mean = Fraction(sum(value > Fraction(1, 2) for run in runs for value in run), len(runs))
     n_second = int(mean + Fraction(1, 2))
-    found = []
+    result = []
     for run in runs:
         order = sorted(range(len(run)), key=lambda place: (-run[place], place))
-        found.append([int(place in order[:n_second]) for place in range(len(run))])
-    return found
+        result.append([int(place in order[:n_second]) for place in range(len(run))])
+    return result
 
 
 @st.composite

@@ -51,7 +51,7 @@ def test_the_figures_are_the_hand_computed_ones(compare):
 
     Between: 5 of 9 pairs differ. Within: 2 of 3 pairs of each. Right: 2/3 of the old, 1/3 of the new.
     """
-    found = compare([[0, 1], [0, 1], [1, 1]], [[0, 1], [1, 1], [1, 1]], labels=[0, 1])
+    result = compare([[0, 1], [0, 1], [1, 1]], [[0, 1], [1, 1], [1, 1]], labels=[0, 1])
 
     expected = {
         "flip_rate": 5 / 9 / 2,
@@ -67,8 +67,8 @@ def test_the_figures_are_the_hand_computed_ones(compare):
         "accuracy_change": -1 / 3 / 2,
     }
     for name, value in expected.items():
-        assert found[name].value == pytest.approx(value, rel=1e-12), name
-    assert found.exchange.p_value == 1.0  # no way to deal these six votes is closer together
+        assert result[name].value == pytest.approx(value, rel=1e-12), name
+    assert result.exchange.p_value == 1.0  # no way to deal these six votes is closer together
 
 
 def _pairwise(old, new, gold):
@@ -120,11 +120,11 @@ def test_the_figures_are_means_over_pairs_of_runs(versions, tmp_path_factory):
     place = Location.of(tmp_path_factory.mktemp("pairs") / "examples.parquet")
     sides = [ArrayShards(one, labels=gold, classes=list("01234"), alone=True) for one in (old, new)]
 
-    found = compare_versions(*sides, place)
+    result = compare_versions(*sides, place)
 
     for name, value in _pairwise(old, new, gold).items():
         # Sums of fractions round.
-        assert found[name].value == pytest.approx(value, abs=1e-12), name
+        assert result[name].value == pytest.approx(value, abs=1e-12), name
 
 
 @given(versions=_versions(min_runs=3))
@@ -155,12 +155,12 @@ def test_what_two_runs_of_one_version_change_is_what_measuring_it_says(compare, 
     rng = np.random.default_rng(0)
     pooled = rng.integers(0, 2, (9, 50)) * (rng.random(50) < 0.6)
     gold = np.zeros(50, dtype=int)
-    found = compare(pooled[:5], pooled[5:], labels=gold)
+    result = compare(pooled[:5], pooled[5:], labels=gold)
 
     for side, runs in (("old", pooled[:5]), ("new", pooled[5:])):
         alone = measure_shards(_source(runs, labels=gold), Location.of(tmp_path / "alone.parquet"))
         for mine, theirs in (("flip_rate", "flip_rate"), ("accuracy", "accuracy")):
-            here, there = found[f"{mine}_{side}"], alone.metrics[theirs]
+            here, there = result[f"{mine}_{side}"], alone.metrics[theirs]
             assert here.over == there.over
             for end in ("value", "low", "high"):
                 # One adds fractions, the other whole numbers.
@@ -181,9 +181,9 @@ def test_the_exact_test_counts_every_way_to_deal_the_runs(versions):
         far += _pairwise(pooled[list(chosen)], pooled[rest], gold)["flip_rate_beyond"] > seen - 1e-9
 
     differ = (pooled[:, None] != pooled[None]).sum(axis=2)
-    found = exchange_p_value(differ, len(old), rng=np.random.default_rng(0))
+    result = exchange_p_value(differ, len(old), rng=np.random.default_rng(0))
 
-    assert found == pytest.approx(far / len(choices), rel=1e-12)
+    assert result == pytest.approx(far / len(choices), rel=1e-12)
 
 
 def test_more_runs_than_can_be_dealt_in_all_ways_are_dealt_at_random():
@@ -192,10 +192,10 @@ def test_more_runs_than_can_be_dealt_in_all_ways_are_dealt_at_random():
     pooled = rng.integers(0, 2, (40, 100))
     differ = (pooled[:, None] != pooled[None]).sum(axis=2)
 
-    found = [exchange_p_value(differ, 20, rng=np.random.default_rng(0)) for _ in range(2)]
+    result = [exchange_p_value(differ, 20, rng=np.random.default_rng(0)) for _ in range(2)]
 
-    assert found[0] == found[1]
-    assert 0.01 < found[0] <= 1.0
+    assert result[0] == result[1]
+    assert 0.01 < result[0] <= 1.0
 
 
 def test_classes_of_another_order_or_number_are_compared_by_name(tmp_path):
@@ -204,13 +204,13 @@ def test_classes_of_another_order_or_number_are_compared_by_name(tmp_path):
     old = ArrayShards([["a", "b"], ["a", "b"]], labels=["a", "b"])
     new = ArrayShards(np.array([[[0.1, 0.2, 0.7], [0.8, 0.1, 0.1]]] * 2), classes=["c", "b", "a"])
 
-    found = compare_versions(old, new, place)
+    result = compare_versions(old, new, place)
 
-    assert found.classes == ("a", "b", "c")
-    assert found["flip_rate"].value == 0.5
-    rows = found.examples().to_pylist()
+    assert result.classes == ("a", "b", "c")
+    assert result["flip_rate"].value == 0.5
+    rows = result.examples().to_pylist()
     assert [(row["old"], row["new"]) for row in rows] == [("a", "a"), ("b", "c")]
-    assert found["negative_flip_rate"].value == 0.5
+    assert result["negative_flip_rate"].value == 0.5
 
 
 def test_every_class_has_its_own_figures(compare):
@@ -218,13 +218,13 @@ def test_every_class_has_its_own_figures(compare):
     old = np.tile([0, 0, 1, 1, 1], (4, 1))
     new = np.tile([0, 0, 0, 0, 0], (4, 1))
 
-    found = compare(old, new, labels=[0, 0, 1, 1, 1])
+    result = compare(old, new, labels=[0, 0, 1, 1, 1])
 
-    by_name = {part.name: part for part in found.by_class}
+    by_name = {part.name: part for part in result.by_class}
     assert [by_name[name].n_examples for name in "01"] == [2, 3]
     assert [by_name[name].figures["flip_rate"].value for name in "01"] == [0.0, 1.0]
     assert by_name["1"].figures["negative_flip_rate"].value == 1.0
-    assert found["flip_rate"].value == pytest.approx(0.6)
+    assert result["flip_rate"].value == pytest.approx(0.6)
 
 
 class _WithExtras:
@@ -261,16 +261,16 @@ def test_slices_have_their_own_figures_across_shards(tmp_path, monkeypatch):
     ]
     assert sources[0].n_shards > 3
 
-    found = compare_versions(*sources, place, slices=["channel"])
+    result = compare_versions(*sources, place, slices=["channel"])
 
-    rates = {part.name: part.figures["flip_rate"].value for part in found.slices["channel"]}
+    rates = {part.name: part.figures["flip_rate"].value for part in result.slices["channel"]}
     assert rates == {"(none)": 1.0, "app": 1.0, "web": 0.0}
-    assert {part.name: part.n_examples for part in found.slices["channel"]} == {
+    assert {part.name: part.n_examples for part in result.slices["channel"]} == {
         "(none)": 10,
         "app": 40,
         "web": 250,
     }
-    assert found.examples().column("channel").to_pylist() == where
+    assert result.examples().column("channel").to_pylist() == where
     with pytest.raises(ColumnError, check=WithFields(column="region", known=("channel",))):
         compare_versions(*sources, place, slices=["region"])
 
@@ -292,9 +292,9 @@ def test_shards_do_not_show(tmp_path, monkeypatch):
     summaries = []
     for name in ("one", "many"):
         sources = [ArrayShards(side, labels=gold) for side in sides]
-        found = compare_versions(*sources, Location.of(tmp_path / f"{name}.parquet"))
-        summaries.append(found.summary())
-        assert json.loads(found.to_json()) == found.summary()
+        result = compare_versions(*sources, Location.of(tmp_path / f"{name}.parquet"))
+        summaries.append(result.summary())
+        assert json.loads(result.to_json()) == result.summary()
         _many_shards(monkeypatch)
 
     one, many = summaries
@@ -314,15 +314,15 @@ def test_changed_examples_are_found_and_no_others(compare):
     pooled = (rng.random((16, 500)) < hard / 2).astype(int)
     pooled[8:, :20] = 1 - pooled[:8, :20]
 
-    found = compare(pooled[:8], pooled[8:])
+    result = compare(pooled[:8], pooled[8:])
 
-    listed = found.unexplained.column("example").to_pylist()
+    listed = result.unexplained.column("example").to_pylist()
     changed = {i for i in range(20) if np.ptp(pooled[:8, i]) == 0}
     assert changed <= set(listed)
     assert len([one for one in listed if one >= 20]) <= 1
-    assert found.discoveries.n_found == len(listed)
-    assert max(found.unexplained.column("q_value").to_pylist()) <= 0.05
-    assert found.is_beyond
+    assert result.discoveries.n_found == len(listed)
+    assert max(result.unexplained.column("q_value").to_pylist()) <= 0.05
+    assert result.is_beyond
 
 
 def test_one_run_against_one_is_refused(compare):
@@ -333,21 +333,21 @@ def test_one_run_against_one_is_refused(compare):
 
 def test_a_single_run_takes_the_baseline_from_the_other_version(compare):
     """With one old run the new version's pairs are the baseline, and the result says so."""
-    found = compare([[0, 0, 1, 1]], [[0, 0, 1, 0], [0, 1, 1, 1], [0, 0, 1, 1]])
+    result = compare([[0, 0, 1, 1]], [[0, 0, 1, 0], [0, 1, 1, 1], [0, 0, 1, 1]])
 
-    assert found.baseline_from == "new"
-    assert "flip_rate_old" not in found.whole.figures
-    assert found["flip_rate_no_change"].value == pytest.approx(4 / 12)
-    assert found["flip_rate_beyond"].value == pytest.approx(2 / 12 - 4 / 12)
-    assert found["flip_rate_beyond"].over == "runs × examples"
+    assert result.baseline_from == "new"
+    assert "flip_rate_old" not in result.whole.figures
+    assert result["flip_rate_no_change"].value == pytest.approx(4 / 12)
+    assert result["flip_rate_beyond"].value == pytest.approx(2 / 12 - 4 / 12)
+    assert result["flip_rate_beyond"].over == "runs × examples"
 
 
 def test_two_runs_give_intervals_over_examples_only(compare):
     """Leaving out one of two runs leaves no pair, so nothing is said about other runs."""
-    found = compare([[0, 0, 1], [0, 1, 1]], [[0, 0, 1], [0, 1, 1], [1, 1, 1]])
+    result = compare([[0, 0, 1], [0, 1, 1]], [[0, 0, 1], [0, 1, 1], [1, 1, 1]])
 
-    assert found["flip_rate_beyond"].over == "examples"
-    assert not found.whole.is_beyond
+    assert result["flip_rate_beyond"].over == "examples"
+    assert not result.whole.is_beyond
 
 
 def test_other_examples_and_other_labels_are_refused(tmp_path):
@@ -363,13 +363,13 @@ def test_other_examples_and_other_labels_are_refused(tmp_path):
 
 def test_versions_that_never_differ_have_an_upper_limit(compare):
     """No flip among 100 examples: up to 1 − .025^(1/100) = 3.6 % would look the same."""
-    found = compare(np.zeros((3, 100), dtype=int), np.zeros((3, 100), dtype=int))
+    result = compare(np.zeros((3, 100), dtype=int), np.zeros((3, 100), dtype=int))
 
-    assert (found["flip_rate"].value, found["flip_rate"].low) == (0.0, 0.0)
-    assert found["flip_rate"].high == pytest.approx(1 - 0.025**0.01)
-    assert found["flip_rate_beyond"].high == pytest.approx(1 - 0.025**0.01)
-    assert found.discoveries.n_tested == 0
-    assert not found.is_beyond
+    assert (result["flip_rate"].value, result["flip_rate"].low) == (0.0, 0.0)
+    assert result["flip_rate"].high == pytest.approx(1 - 0.025**0.01)
+    assert result["flip_rate_beyond"].high == pytest.approx(1 - 0.025**0.01)
+    assert result.discoveries.n_tested == 0
+    assert not result.is_beyond
 
 
 @pytest.mark.parametrize(
@@ -387,11 +387,11 @@ def test_equal_versions_are_seldom_called_different(compare, n_old, n_new, most)
     for _ in range(100):
         batch = simulation.draw(rng)
         old, new = batch.predictions[:n_old], batch.predictions[n_old:]
-        found = compare(old, new, labels=batch.labels, classes=["0", "1"])
-        beyond = found["flip_rate_beyond"]
-        called += found.is_beyond
+        result = compare(old, new, labels=batch.labels, classes=["0", "1"])
+        beyond = result["flip_rate_beyond"]
+        called += result.is_beyond
         covered += beyond.low <= 0.0 <= beyond.high
-        listed += found.discoveries.n_found > 0
+        listed += result.discoveries.n_found > 0
 
     assert called / 100 <= most
     assert covered / 100 >= 1 - most
@@ -402,23 +402,23 @@ def test_equal_versions_are_seldom_called_different(compare, n_old, n_new, most)
 def test_a_slice_of_one_example_is_left_to_its_exact_test(compare):
     """Three runs of one mind against three of another: one time in ten that is the seed."""
     steady = [[0, 0, 1, 1]] * 3
-    found = compare(steady, [[1, 0, 1, 1]] * 3, labels=[2, 0, 1, 1])
+    result = compare(steady, [[1, 0, 1, 1]] * 3, labels=[2, 0, 1, 1])
 
-    assert [part.n_examples for part in found.by_class] == [1, 2, 1]
-    assert not any(part.is_beyond for part in found.by_class)
+    assert [part.n_examples for part in result.by_class] == [1, 2, 1]
+    assert not any(part.is_beyond for part in result.by_class)
 
 
 def test_intervals_stay_within_what_is_possible(compare):
     """Three examples and three runs know little: no difference is beyond 100 points."""
     old, new = [[0, 0, 0], [0, 0, 0], [0, 1, 0]], [[1, 1, 1], [1, 1, 1], [1, 0, 1]]
-    found = compare(old, new, labels=[0, 1, 1])
+    result = compare(old, new, labels=[0, 1, 1])
 
-    for part in (found.whole, *found.by_class):
+    for part in (result.whole, *result.by_class):
         for name, value in (*part.figures.items(), ("beyond", part.beyond)):
             least = -1.0 if name.endswith(("beyond", "accuracy_change")) else 0.0
             if value.low is not None:
                 assert least <= value.low <= value.value <= value.high <= 1.0, (part.name, name)
-    assert found["flip_rate_beyond"].high == 1.0  # it is what the bound is for
+    assert result["flip_rate_beyond"].high == 1.0  # it is what the bound is for
 
 
 def test_the_interval_of_a_class_holds_for_all_classes(compare):
@@ -426,12 +426,12 @@ def test_the_interval_of_a_class_holds_for_all_classes(compare):
     rng = np.random.default_rng(4)
     gold = np.array([0] * 30 + [1] * 30 + [2])
     pooled = np.where(rng.random((10, 61)) < 0.3, 1, gold)
-    found = compare(pooled[:5], pooled[5:], labels=gold, classes=list("abc"))
+    result = compare(pooled[:5], pooled[5:], labels=gold, classes=list("abc"))
 
-    part = found.by_class[0]
+    part = result.by_class[0]
     alone, together = part.figures["flip_rate_beyond"], part.beyond
     # Three classes: the normal quantile grows from 1.96 to 2.39, Student's even more.
     assert together.high - together.low > 1.2 * (alone.high - alone.low)
-    assert json.loads(found.to_json())["by_class"][0]["beyond"]["low"] == together.low
-    assert found.by_class[2].beyond.low is None
-    assert found.whole.beyond == found["flip_rate_beyond"]
+    assert json.loads(result.to_json())["by_class"][0]["beyond"]["low"] == together.low
+    assert result.by_class[2].beyond.low is None
+    assert result.whole.beyond == result["flip_rate_beyond"]
