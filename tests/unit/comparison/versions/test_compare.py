@@ -1,4 +1,4 @@
-"""Two versions: flips between them, within them, and what is beyond the seed."""
+"""Two versions: flips between them, within them, and beyond the seed."""
 
 import json
 from dataclasses import replace
@@ -36,17 +36,17 @@ def _source(values, **options):
 
 @pytest.fixture
 def compare(tmp_path):
-    """Compares predictions of two versions: axes (runs, examples)."""
+    """Compare predictions of two versions, axes (runs, examples)."""
 
     def call(old, new, *, labels=None, slices=(), **options):
         place = Location.of(tmp_path / "examples.parquet")
-        sides = [_source(side, labels=labels, **options) for side in (old, new)]
-        return compare_versions(*sides, place, slices=slices)
+        versions = [_source(runs, labels=labels, **options) for runs in (old, new)]
+        return compare_versions(*versions, place, slices=slices)
 
     return call
 
 
-def test_the_figures_are_the_hand_computed_ones(compare):
+def test_figures_equal_the_hand_computed_values(compare):
     """Two examples. The first: old 0 0 1, new 0 1 1; the second: old 1 1 1, new 1 1 1; gold 0 and 1.
 
     Between: 5 of 9 pairs differ. Within: 2 of 3 pairs of each. Right: 2/3 of the old, 1/3 of the new.
@@ -68,23 +68,23 @@ def test_the_figures_are_the_hand_computed_ones(compare):
     }
     for name, value in expected.items():
         assert result[name].value == pytest.approx(value, rel=1e-12), name
-    assert result.exchange.p_value == 1.0  # no way to deal these six votes is closer together
+    assert result.exchange.p_value == 1.0  # no assignment of these six votes is closer together
 
 
 def _pairwise(old, new, gold):
-    """The oracle: every pair of runs, one after the other."""
+    """Slow oracle over every pair of runs."""
 
     def rate(pairs, differ):
-        return np.mean([differ(one, other).mean() for one, other in pairs])
+        return np.mean([differ(*pair).mean() for pair in pairs])
 
-    def flips(one, other):
-        return one != other
+    def flips(first, second):
+        return first != second
 
-    def falls(one, other):
-        return (one == gold) & (other != gold)
+    def falls(first, second):
+        return (first == gold) & (second != gold)
 
     between, back = list(product(old, new)), list(product(new, old))
-    within = [list(permutations(side, 2)) for side in (old, new) if len(side) > 1]
+    within = [list(permutations(runs, 2)) for runs in (old, new) if len(runs) > 1]
     usual = np.mean([rate(pairs, flips) for pairs in within])
     each = np.mean([rate(pairs, falls) for pairs in within])
     return {
@@ -114,13 +114,13 @@ def _versions(draw, min_runs=1):
 
 @given(versions=_versions())
 @settings(max_examples=60, deadline=None)
-def test_the_figures_are_means_over_pairs_of_runs(versions, tmp_path_factory):
-    """A single run on either side has no pair of its own; the other side's pairs are the baseline."""
+def test_figures_are_means_over_pairs_of_runs(versions, tmp_path_factory):
+    """A single run has no pairs, and the pairs of the other version are the baseline."""
     old, new, gold = versions
     place = Location.of(tmp_path_factory.mktemp("pairs") / "examples.parquet")
-    sides = [ArrayShards(one, labels=gold, classes=list("01234"), alone=True) for one in (old, new)]
+    options = {"labels": gold, "classes": list("01234"), "alone": True}
 
-    result = compare_versions(*sides, place)
+    result = compare_versions(ArrayShards(old, **options), ArrayShards(new, **options), place)
 
     for name, value in _pairwise(old, new, gold).items():
         # Sums of fractions round.
@@ -129,8 +129,8 @@ def test_the_figures_are_means_over_pairs_of_runs(versions, tmp_path_factory):
 
 @given(versions=_versions(min_runs=3))
 @settings(max_examples=40, deadline=None)
-def test_the_variance_over_runs_is_that_of_leaving_out_each(versions):
-    """The interval's variance over runs, from sums, is the jackknife's, computed run by run."""
+def test_variance_over_runs_is_that_of_the_jackknife(versions):
+    """Computed from sums, and run by run."""
     old, new, gold = versions
     members = Groups((), ()).members(np.zeros((1, len(gold)), dtype=np.int64))
     sums = GroupSums()
@@ -138,11 +138,11 @@ def test_the_variance_over_runs_is_that_of_leaving_out_each(versions):
     mean = sums.group(0, len(gold), {"old": len(old), "new": len(new)})
 
     variance = 0.0
-    for side in (0, 1):
+    for version in (0, 1):
         values = []
-        for run_idx in range(len((old, new)[side])):
+        for run_idx in range(len((old, new)[version])):
             kept = [old, new]
-            kept[side] = np.delete(kept[side], run_idx, axis=0)
+            kept[version] = np.delete(kept[version], run_idx, axis=0)
             values.append(_pairwise(*kept, gold)["flip_rate_beyond"])
         variance += (len(values) - 1) * np.var(values)
 
@@ -150,17 +150,17 @@ def test_the_variance_over_runs_is_that_of_leaving_out_each(versions):
     assert mean._contrast(is_log=False).run_variance == pytest.approx(variance, abs=1e-12)
 
 
-def test_what_two_runs_of_one_version_change_is_what_measuring_it_says(compare, tmp_path):
-    """The flip rate and accuracy of each version, and their intervals, are those of `measure`."""
+def test_figures_within_a_version_are_those_of_measuring_it(compare, tmp_path):
+    """Flip rate and accuracy, with their intervals."""
     rng = np.random.default_rng(0)
     pooled = rng.integers(0, 2, (9, 50)) * (rng.random(50) < 0.6)
     gold = np.zeros(50, dtype=int)
     result = compare(pooled[:5], pooled[5:], labels=gold)
 
-    for side, runs in (("old", pooled[:5]), ("new", pooled[5:])):
+    for version, runs in (("old", pooled[:5]), ("new", pooled[5:])):
         alone = measure_shards(_source(runs, labels=gold), Location.of(tmp_path / "alone.parquet"))
-        for mine, theirs in (("flip_rate", "flip_rate"), ("accuracy", "accuracy")):
-            here, there = result[f"{mine}_{side}"], alone.metrics[theirs]
+        for name in ("flip_rate", "accuracy"):
+            here, there = result[f"{name}_{version}"], alone.metrics[name]
             assert here.over == there.over
             for end in ("value", "low", "high"):
                 # One adds fractions, the other whole numbers.
@@ -169,8 +169,8 @@ def test_what_two_runs_of_one_version_change_is_what_measuring_it_says(compare, 
 
 @given(versions=_versions())
 @settings(max_examples=40, deadline=None)
-def test_the_exact_test_counts_every_way_to_deal_the_runs(versions):
-    """The p-value is the share of the choices of old runs that are as far from the others."""
+def test_permutation_test_counts_every_assignment_of_the_runs(versions):
+    """The p-value is the share of assignments that are as far apart."""
     old, new, gold = versions
     pooled = np.concatenate([old, new])
     seen = _pairwise(old, new, gold)["flip_rate_beyond"]
@@ -186,8 +186,8 @@ def test_the_exact_test_counts_every_way_to_deal_the_runs(versions):
     assert result == pytest.approx(far / len(choices), rel=1e-12)
 
 
-def test_more_runs_than_can_be_dealt_in_all_ways_are_dealt_at_random():
-    """20 and 20 runs: the sampled p-value of equal versions is about uniform, and repeats."""
+def test_permutation_test_of_many_runs_draws_assignments_at_random():
+    """20 and 20 runs: the sampled p-value is the same again with the same generator."""
     rng = np.random.default_rng(5)
     pooled = rng.integers(0, 2, (40, 100))
     differ = (pooled[:, None] != pooled[None]).sum(axis=2)
@@ -198,8 +198,8 @@ def test_more_runs_than_can_be_dealt_in_all_ways_are_dealt_at_random():
     assert 0.01 < result[0] <= 1.0
 
 
-def test_classes_of_another_order_or_number_are_compared_by_name(tmp_path):
-    """The old version knows a and b, the new one c, b and a: only names decide what is a flip."""
+def test_classes_are_compared_by_name(tmp_path):
+    """The old version has a and b, the new one c, b and a."""
     place = Location.of(tmp_path / "examples.parquet")
     old = ArrayShards([["a", "b"], ["a", "b"]], labels=["a", "b"])
     new = ArrayShards(np.array([[[0.1, 0.2, 0.7], [0.8, 0.1, 0.1]]] * 2), classes=["c", "b", "a"])
@@ -249,7 +249,7 @@ def _many_shards(monkeypatch):
 
 
 def test_slices_have_their_own_figures_across_shards(tmp_path, monkeypatch):
-    """A value that turns up late, and a missing one, are groups as any other."""
+    """Also a value that occurs in a late shard, and missing values."""
     _many_shards(monkeypatch)
     place = Location.of(tmp_path / "examples.parquet")
     n = 300
@@ -257,7 +257,7 @@ def test_slices_have_their_own_figures_across_shards(tmp_path, monkeypatch):
     new[:, 250:] = 1
     where = ["web"] * 250 + ["app"] * 40 + [None] * 10
     sources = [
-        _WithExtras(ArrayShards(one, classes=["0", "1"]), channel=where) for one in (old, new)
+        _WithExtras(ArrayShards(runs, classes=["0", "1"]), channel=where) for runs in (old, new)
     ]
     assert sources[0].n_shards > 3
 
@@ -276,7 +276,7 @@ def test_slices_have_their_own_figures_across_shards(tmp_path, monkeypatch):
 
 
 def test_a_column_of_texts_is_refused_as_a_slice(tmp_path):
-    """More values than anybody reads are most likely the wrong column."""
+    """So many values are most likely the wrong column."""
     texts = [f"text {i}" for i in range(1001)]
     source = _WithExtras(ArrayShards(np.zeros((2, 1001), dtype=int)), text=texts)
 
@@ -284,31 +284,31 @@ def test_a_column_of_texts_is_refused_as_a_slice(tmp_path):
         compare_versions(source, source, Location.of(tmp_path / "x.parquet"), slices=["text"])
 
 
-def test_shards_do_not_show(tmp_path, monkeypatch):
+def test_shards_do_not_change_the_figures(tmp_path, monkeypatch):
     """Many small shards give the figures of one large one."""
     rng = np.random.default_rng(1)
     pooled, gold = rng.integers(0, 3, (8, 500)), rng.integers(0, 3, 500)
-    sides = pooled[:4], pooled[4:]
+    versions = pooled[:4], pooled[4:]
     summaries = []
     for name in ("one", "many"):
-        sources = [ArrayShards(side, labels=gold) for side in sides]
+        sources = [ArrayShards(runs, labels=gold) for runs in versions]
         result = compare_versions(*sources, Location.of(tmp_path / f"{name}.parquet"))
         summaries.append(result.summary())
         assert json.loads(result.to_json()) == result.summary()
         _many_shards(monkeypatch)
 
-    one, many = summaries
+    whole, many = summaries
     assert sources[0].n_shards > 3
-    assert one["discoveries"] == many["discoveries"]
-    assert one["unexplained"] == many["unexplained"]
-    for name, value in one["whole"]["figures"].items():
+    assert whole["discoveries"] == many["discoveries"]
+    assert whole["unexplained"] == many["unexplained"]
+    for name, value in whole["whole"]["figures"].items():
         # Fractions are added in another order.
         for end in ("value", "low", "high"):
             assert many["whole"]["figures"][name][end] == pytest.approx(value[end], abs=1e-12)
 
 
-def test_changed_examples_are_found_and_no_others(compare):
-    """20 of 500 examples change in all of 8 new runs: all are listed, hardly any other is."""
+def test_changed_examples_are_listed_and_no_others(compare):
+    """20 of 500 examples change in all of 8 new runs."""
     rng = np.random.default_rng(2)
     hard = rng.random(500) ** 3
     pooled = (rng.random((16, 500)) < hard / 2).astype(int)
@@ -319,20 +319,20 @@ def test_changed_examples_are_found_and_no_others(compare):
     listed = result.unexplained.column("example").to_pylist()
     changed = {i for i in range(20) if np.ptp(pooled[:8, i]) == 0}
     assert changed <= set(listed)
-    assert len([one for one in listed if one >= 20]) <= 1
+    assert len([example for example in listed if example >= 20]) <= 1
     assert result.discoveries.n_found == len(listed)
     assert max(result.unexplained.column("q_value").to_pylist()) <= 0.05
     assert result.is_beyond
 
 
 def test_one_run_against_one_is_refused(compare):
-    """Nothing tells then what another seed would change."""
+    """The effect of another seed would be unknown."""
     with pytest.raises(TooFewRunsError, check=WithFields(n_runs=1)):
         compare([[0, 1]], [[1, 1]])
 
 
 def test_a_single_run_takes_the_baseline_from_the_other_version(compare):
-    """With one old run the new version's pairs are the baseline, and the result says so."""
+    """With one old run, the pairs of the new version are the baseline."""
     result = compare([[0, 0, 1, 1]], [[0, 0, 1, 0], [0, 1, 1, 1], [0, 0, 1, 1]])
 
     assert result.baseline_from == "new"
@@ -343,7 +343,7 @@ def test_a_single_run_takes_the_baseline_from_the_other_version(compare):
 
 
 def test_two_runs_give_intervals_over_examples_only(compare):
-    """Leaving out one of two runs leaves no pair, so nothing is said about other runs."""
+    """Leaving out one of two runs leaves no pair."""
     result = compare([[0, 0, 1], [0, 1, 1]], [[0, 0, 1], [0, 1, 1], [1, 1, 1]])
 
     assert result["flip_rate_beyond"].over == "examples"
@@ -351,7 +351,7 @@ def test_two_runs_give_intervals_over_examples_only(compare):
 
 
 def test_other_examples_and_other_labels_are_refused(tmp_path):
-    """Versions are compared on the same examples with the same right answers."""
+    """Versions are compared on the same examples with the same labels."""
     place = Location.of(tmp_path / "examples.parquet")
     old = ArrayShards([[0, 1], [1, 1]], labels=[0, 1], ids=[1, 2])
 
@@ -362,7 +362,7 @@ def test_other_examples_and_other_labels_are_refused(tmp_path):
 
 
 def test_versions_that_never_differ_have_an_upper_limit(compare):
-    """No flip among 100 examples: up to 1 − .025^(1/100) = 3.6 % would look the same."""
+    """No flip among 100 examples has the exact upper limit 1 − .025^(1/100) = 3.6 %."""
     result = compare(np.zeros((3, 100), dtype=int), np.zeros((3, 100), dtype=int))
 
     assert (result["flip_rate"].value, result["flip_rate"].low) == (0.0, 0.0)
@@ -376,7 +376,7 @@ def test_versions_that_never_differ_have_an_upper_limit(compare):
     ("n_old", "n_new", "most"),
     [(5, 5, 0.10), (10, 10, 0.10), (1, 6, 0.14)],
 )
-def test_equal_versions_are_seldom_called_different(compare, n_old, n_new, most):
+def test_equal_versions_are_rarely_called_different(compare, n_old, n_new, most):
     """At most 5 % expected of 100 studies, with good and bad runs; 9 % with a single old run.
 
     `most` adds two standard deviations of a share of 100 studies.
@@ -395,12 +395,12 @@ def test_equal_versions_are_seldom_called_different(compare, n_old, n_new, most)
 
     assert called / 100 <= most
     assert covered / 100 >= 1 - most
-    # Nothing changed, so whoever lists an example lists a false one: 5 % of the studies at most.
+    # Nothing changed, so any listed example is a false discovery: in at most 5 % of the studies.
     assert listed / 100 <= 0.10
 
 
-def test_a_slice_of_one_example_is_left_to_its_exact_test(compare):
-    """Three runs of one mind against three of another: one time in ten that is the seed."""
+def test_a_slice_of_one_example_has_no_verdict(compare):
+    """Three runs that agree against three others: one time in ten that is the seed."""
     steady = [[0, 0, 1, 1]] * 3
     result = compare(steady, [[1, 0, 1, 1]] * 3, labels=[2, 0, 1, 1])
 
@@ -408,8 +408,8 @@ def test_a_slice_of_one_example_is_left_to_its_exact_test(compare):
     assert not any(part.is_beyond for part in result.by_class)
 
 
-def test_intervals_stay_within_what_is_possible(compare):
-    """Three examples and three runs know little: no difference is beyond 100 points."""
+def test_intervals_stay_within_possible_values(compare):
+    """With three examples and three runs they would exceed 100 points."""
     old, new = [[0, 0, 0], [0, 0, 0], [0, 1, 0]], [[1, 1, 1], [1, 1, 1], [1, 0, 1]]
     result = compare(old, new, labels=[0, 1, 1])
 
@@ -418,11 +418,11 @@ def test_intervals_stay_within_what_is_possible(compare):
             least = -1.0 if name.endswith(("beyond", "accuracy_change")) else 0.0
             if value.low is not None:
                 assert least <= value.low <= value.value <= value.high <= 1.0, (part.name, name)
-    assert result["flip_rate_beyond"].high == 1.0  # it is what the bound is for
+    assert result["flip_rate_beyond"].high == 1.0  # the bound is needed
 
 
 def test_the_interval_of_a_class_holds_for_all_classes(compare):
-    """The star's interval is wider than that of the class alone; one example has none."""
+    """It is wider than that of the class alone; a single example has none."""
     rng = np.random.default_rng(4)
     gold = np.array([0] * 30 + [1] * 30 + [2])
     pooled = np.where(rng.random((10, 61)) < 0.3, 1, gold)
