@@ -129,33 +129,22 @@ def _required(metrics: Mapping[str, Estimate], metric: str, where: str) -> Estim
 
 def _within(rule: Rule, value: Estimate, n_runs: int) -> RuleVerdict:
     """Judge a limit of the metric itself."""
-    reason = _why_not(rule.metric, value, n_runs)
-    if reason == "value":
+    # Two runs are one pair: their interval is over examples, and another pair may differ more.
+    has_interval = value.low is not None and (value.over != "examples" or n_runs >= MEAN_FROM)
+    missing = least_runs(rule.metric) - n_runs
+    is_zero = not has_interval and missing <= 0 and value.value == 0.0
+    if rule.metric in FIGURES or is_zero:
         outcome = _side(rule.kind, value.value, value.value, rule.limit)
-        return RuleVerdict(rule, outcome, value, reason)
-    if reason == "too few runs":
-        return RuleVerdict(rule, "investigate", value, reason, least_runs(rule.metric) - n_runs)
+        return RuleVerdict(rule, outcome, value, "value")
+    if not has_interval and missing > 0:
+        return RuleVerdict(rule, "investigate", value, "too few runs", missing)
     if value.low is None or value.high is None:
         return RuleVerdict(rule, "investigate", value, "no interval")
     outcome = _side(rule.kind, value.low, value.high, rule.limit)
     if outcome != "investigate":
         return RuleVerdict(rule, outcome, value, "interval")
-    if value.over == "examples":
-        return RuleVerdict(rule, outcome, value, "too few examples")
-    more = more_runs(value, rule.limit, scale=_scale(rule.metric), n_runs=n_runs)
-    return RuleVerdict(rule, outcome, value, "more runs" if more else "too near", more)
-
-
-def _why_not(metric: str, value: Estimate, n_runs: int) -> Reason | None:
-    """Reason why no interval over runs can decide; None if it can."""
-    if metric in FIGURES:
-        return "value"
-    if value.low is not None and not (value.over == "examples" and n_runs < MEAN_FROM):
-        return None
-    # Two runs are one pair: their interval is over examples, and another pair may differ more.
-    if n_runs < least_runs(metric):
-        return "too few runs"
-    return "value" if value.value == 0.0 else "no interval"
+    reason, more = _settle(value, rule.limit, _scale(rule.metric), n_runs)
+    return RuleVerdict(rule, outcome, value, reason, more)
 
 
 def least_runs(metric: str) -> int:
@@ -191,17 +180,21 @@ def _compare(rule: Rule, value: Estimate, n_runs: int, baseline: Baseline) -> Ru
         high = np.inf if effect.high is None else effect.high  # as against a baseline of 0
         outcome, reason = _side(kind, effect.low, high, limit_of(rule)), "interval"
         if outcome == "investigate":
-            reason, more = _settle(effect, rule, fewest)
+            reason = "too few examples"
+            if effect.value is not None:
+                change = Estimate(effect.value, effect.low, effect.high, effect.over)
+                scale = np.log if effect.scale == "ratio" else _identity
+                reason, more = _settle(change, limit_of(rule), scale, fewest)
     return RuleVerdict(rule, outcome, value, reason, more, base, effect)
 
 
-def _settle(effect: Effect, rule: Rule, n_runs: int) -> tuple[Reason, int | None]:
-    """Reason why the interval of an effect contains the limit, and runs that would decide it."""
-    if effect.over == "examples" or effect.value is None:
+def _settle(
+    estimate: Estimate, limit: float, scale: Callable[[float], float], n_runs: int
+) -> tuple[Reason, int | None]:
+    """Reason why an interval contains the limit, and runs that would decide it."""
+    if estimate.over == "examples":
         return "too few examples", None
-    change = Estimate(effect.value, effect.low, effect.high, effect.over)
-    scale = np.log if effect.scale == "ratio" else _identity
-    more = more_runs(change, limit_of(rule), scale=scale, n_runs=n_runs)
+    more = more_runs(estimate, limit, scale=scale, n_runs=n_runs)
     return ("more runs" if more else "too near"), more
 
 
