@@ -87,7 +87,7 @@ def gate(
         raise OptionError(
             "no-worse compares with a baseline. Give --baseline with it, or baseline= in Python."
             if compares
-            else "A baseline does nothing without a rule. Add one, such as --no-worse flip_rate, "
+            else "A baseline needs a rule. Add one, such as --no-worse flip_rate, "
             'or no_worse=["flip_rate"] in Python.',
             keyword="baseline" if compares else "no_worse",
         )

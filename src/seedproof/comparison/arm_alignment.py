@@ -1,4 +1,4 @@
-"""The same examples of several arms, whatever the size of their shards."""
+"""The same examples of several arms, for any size of their shards."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -111,10 +111,10 @@ def each_tail(n_arms: int) -> float:
 
 def judged(metric: str, low: float, high: float) -> Verdict:
     """Return the verdict on an interval of a ratio or a difference."""
-    nothing = 0.0 if scale_of(metric) == "difference" else 1.0
-    if low <= nothing <= high:
+    no_change = 0.0 if scale_of(metric) == "difference" else 1.0
+    if low <= no_change <= high:
         return "no difference shown"
-    is_higher = low > nothing
+    is_higher = low > no_change
     is_good = is_higher == (card(metric).better == "higher")
     if metric in QUALITY:
         return "better" if is_good else "worse"

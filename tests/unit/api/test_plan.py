@@ -181,23 +181,6 @@ def test_incomplete_or_contradictory_options_are_refused(options, fields):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("options", "value"),
-    [
-        ({"sd": 0.0, "detect": 0.005}, 0.0),
-        ({"detect_sd_ratio": 1.0}, 1.0),
-        ({"seeds": 10, "power": 1.2}, 1.2),
-    ],
-    ids=["sd", "ratio", "power"],
-)
-def test_values_out_of_range_are_refused(options, value):
-    """The error has the value."""
-    with pytest.raises(OptionError) as error:
-        plan(**options)
-
-    assert value in error.value.fields.values()
-
-
 @pytest.mark.parametrize(("keyword", "given"), [("example_correlation", 1.5), ("sd", 0.01)])
 def test_options_that_contradict_a_pilot_are_refused(pilot, keyword, given):
     """A correlation is a share, and the pilot has its own sd."""

@@ -114,8 +114,6 @@ def test_blocks_need_at_least_one_block_and_two_sources():
         fields = {"sources": sources[:1], "known": SOURCES}
         with pytest.raises(OptionError, check=WithFields(**fields)):
             SeedPlan.blocks(5, sources)
-    with pytest.raises(UnknownNameError, check=WithFields(name="weights", known=SOURCES)):
-        SeedPlan.blocks(5, ["init", "weights"])
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,9 @@
 from itertools import combinations, product
 
 import numpy as np
-import pytest
 
-from seedproof.errors import UnknownNameError
 from seedproof.seeds import SOURCES, SeedPlan, Streams
 from seedproof.seeds.streams import GLOBAL, NUMPY, TORCH
-from seedproof.testing.errors import WithFields
 
 USES = (NUMPY, TORCH, GLOBAL)
 
@@ -69,9 +66,3 @@ def test_streams_never_change():
     assert streams.everything().generate_state(3).tolist() == [539430093, 2732789454, 161521761]
     assert streams.sequence("init", NUMPY).generate_state(2).tolist() == [2548056228, 2586637636]
     assert streams.sequence("order", GLOBAL).generate_state(2).tolist() == [1129721752, 499531163]
-
-
-def test_an_unknown_source_has_no_stream():
-    """The error lists the known names."""
-    with pytest.raises(UnknownNameError, check=WithFields(name="shuffle", known=SOURCES)):
-        streams_of(0).sequence("shuffle", NUMPY)

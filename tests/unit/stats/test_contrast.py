@@ -171,18 +171,6 @@ def test_a_ratio_of_spreads_is_near_the_f_interval_for_normal_runs():
     assert (low, high) == pytest.approx((ratio / reach, ratio * reach), rel=0.04)
 
 
-def test_squares_of_half_widths_of_figures_add():
-    """On the log scale: ln 2 and ln 3 of half width."""
-    base = Estimate(0.1, 0.05, 0.2, "runs × examples")
-    arm = Estimate(0.1, 0.1 / 3, 0.3, "runs × examples")
-
-    effect = from_estimates("flip_rate", base, arm)
-
-    reach = np.exp(np.hypot(np.log(2), np.log(3)))
-    assert (effect.low, effect.high) == pytest.approx((1 / reach, reach))
-    assert effect.verdict == "no difference shown"
-
-
 @pytest.mark.parametrize(("has_runs", "verdict"), [(True, "steadier"), (False, "too few runs")])
 def test_no_flip_in_the_arm_leaves_an_upper_end(has_runs, verdict):
     """The upper end of the arm over the lower end of the baseline; a verdict needs three runs."""

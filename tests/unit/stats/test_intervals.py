@@ -29,7 +29,6 @@ from seedproof.stats.intervals import (
     Estimate,
     estimate,
     jackknife_variance,
-    student,
 )
 from support import oracles
 from support.simulation import Simulation
@@ -573,12 +572,6 @@ def test_pairs_with_a_run_left_out_are_at_least_the_floor():
 
 
 # -------------------------------------------------------------------------- small parts, words
-
-
-@pytest.mark.parametrize("n_runs", [2, 3, 10, 50])
-def test_students_quantile_is_that_of_scipy(n_runs):
-    """R - 1 degrees of freedom, 97.5 %."""
-    assert student(n_runs) == pytest.approx(stats.t.ppf(0.975, n_runs - 1), rel=1e-9)
 
 
 def test_jackknife_variance_of_a_mean_is_its_squared_standard_error():

@@ -321,8 +321,8 @@ class _FinishedArm:
         effects = contrast.effects(base, self._part.accumulators.result(), tail=tail)
         accuracy = effects.get("accuracy")
         if rate is not None and accuracy is not None:
-            # Accuracy follows the rate of the arm, whose luck the interval does not know: it would
-            # be called different in 7 to 8 % of studies instead of 5 %.
+            # Accuracy follows the rate of the arm, whose variation the interval does not include:
+            # it would be called different in 7 to 8 % of studies instead of 5 %.
             plain = Effect("accuracy", accuracy.scale, accuracy.value, note=RATE_ESTIMATED)
             effects["accuracy"] = plain
         return replace(

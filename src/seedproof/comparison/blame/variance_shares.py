@@ -79,14 +79,14 @@ class Shares:
 
 def shares_of(matrix: FloatArray, design: SeedDesign) -> Shares | None:
     """Return the contribution of each source; None if runs that share no seed never differ."""
-    nothing = design.distance(matrix, NOTHING)
-    if nothing is None or not nothing[0] > 0.0:
+    unshared = design.distance(matrix, NOTHING)
+    if unshared is None or not unshared[0] > 0.0:
         return None
 
     def ratio(shared: Sources) -> FloatArray | None:
         distance = design.distance(matrix, shared)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return None if distance is None else distance / nothing
+            return None if distance is None else distance / unshared
 
     every = frozenset(design.sources)
     fixed = {name: ratio(frozenset({name})) for name in design.sources}
@@ -94,7 +94,7 @@ def shares_of(matrix: FloatArray, design: SeedDesign) -> Shares | None:
     total = {name: ratio(every - {name}) for name in design.sources}
     known = [share for share in first.values() if share is not None]
     return Shares(
-        apart=float(nothing[0]),
+        apart=float(unshared[0]),
         first={name: _share(values) for name, values in first.items()},
         total={name: _share(values) for name, values in total.items()},
         interaction=_share(1 - np.sum(known, axis=0)) if len(known) == len(first) else None,

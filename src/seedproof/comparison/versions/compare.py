@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 
 from seedproof.comparison.arm_alignment import ArmAlignment
 from seedproof.comparison.versions.disagreement import Disagreement, directed_flips, flips
-from seedproof.comparison.versions.estimates import GroupSums
-from seedproof.comparison.versions.groups import Groups
+from seedproof.comparison.versions.groups import Groups, GroupSums
 from seedproof.comparison.versions.result import (
     OWN_COLUMNS,
     Exchange,

@@ -1,15 +1,25 @@
-"""Groups of examples: all of them, those of one gold class, those of one slice."""
+"""Groups of examples, changes added up over them, and their intervals in closed form.
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar
+Groups are all examples, those of one gold class, and those of one slice. The forms are those of
+`stats.intervals`: each version's runs are left out one at a time, the two variances are added, and
+the variance from drawing examples is counted once.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
+from seedproof.comparison.versions.disagreement import Change
 from seedproof.errors import ColumnError
 from seedproof.messages import Message
+from seedproof.metrics.statistic import MeanOverExamples
 from seedproof.records.arrow import to_numpy
 from seedproof.records.probabilities import UNLABELED
+from seedproof.stats.effect import Contrast
+from seedproof.stats.intervals import TAIL, Estimate, estimate, jackknife_variance
 from seedproof.typing import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -19,6 +29,11 @@ if TYPE_CHECKING:
 MAX_GROUPS = 1000
 NOWHERE = -1
 NO_VALUE = "(none)"
+
+# Deleting one of two runs leaves no pair.
+LEAST_RUNS = 3
+LOGIT = frozenset({"accuracy_old", "accuracy_new"})
+OWN = {"accuracy_old": "old", "flip_rate_old": "old", "accuracy_new": "new", "flip_rate_new": "new"}
 
 Sums = TypeVar("Sums", IntArray, FloatArray)
 
@@ -130,3 +145,168 @@ def added(known: Sums, further: Sums, places: IntArray | None = None) -> Sums:
     whole[: len(known)] = known
     whole[places] += further
     return whole
+
+
+class GroupSums:
+    """Totals of one quantity over the examples of several groups; one row per group.
+
+    Examples on which all runs agree have the quantity 0 and are never added, except to accuracies.
+    """
+
+    def __init__(self) -> None:
+        self.totals: dict[str, FloatArray] = {}
+
+    def update(self, change: Change, members: "csr_array") -> None:
+        """Add examples, whose groups are the rows of `members`, axes (groups, examples)."""
+        swapped = change.swapped
+        parts = {
+            "total": change.whole,
+            "squares": np.square(change.whole),
+            "old": change.without_old,
+            "old_interaction": _jackknife(change.without_old),
+            "new": change.without_new,
+            "new_interaction": _jackknife(change.without_new),
+            "swapped": swapped,
+            "swapped_interaction": None if swapped is None else swapped.var(axis=1, ddof=1),
+        }
+        for name, values in parts.items():
+            if values is not None:
+                self._add(name, members @ values)
+
+    def merge(self, other: "GroupSums", places: IntArray) -> None:
+        """Add other examples, whose groups have the indices `places` here."""
+        for name, values in other.totals.items():
+            self._add(name, values, places)
+
+    def add_ones(self, counts: IntArray) -> None:
+        """Add examples to each group whose quantity is 1 with and without any run."""
+        for name, known in self.totals.items():
+            if name in {"total", "squares"}:
+                self._add(name, counts.astype(np.float64))
+            elif name in {"old", "new"}:
+                self._add(name, np.repeat(counts[:, None], known.shape[1], axis=1))
+
+    def _add(self, name: str, sums: FloatArray, places: IntArray | None = None) -> None:
+        known = self.totals.get(name, np.zeros((0, *sums.shape[1:])))
+        self.totals[name] = added(known, sums, places)
+
+    def group(self, index: int, n_examples: int, n_runs: Mapping[str, int]) -> "GroupMean":
+        """Return the mean of one group of `n_examples` examples."""
+        totals = {name: values[index] for name, values in self.totals.items()}
+        return GroupMean(n_examples, n_runs, totals)
+
+
+def _jackknife(without: FloatArray | None) -> FloatArray | None:
+    """Jackknife variance over runs of each example's own value."""
+    if without is None:
+        return None
+    return np.asarray((without.shape[1] - 1) * without.var(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class GroupMean:
+    """Mean of one quantity over the examples of one group."""
+
+    n_examples: int
+    n_runs: Mapping[str, int]  # of the `old` and of the `new` version
+    totals: Mapping[str, FloatArray]  # sums over examples, by name
+
+    @property
+    def value(self) -> float:
+        """Mean over the examples."""
+        value = float(self.totals["total"]) / self.n_examples
+        return 0.0 if abs(value) < 1e-12 else value  # what rounding leaves of a difference
+
+    def estimate(self, name: str) -> Estimate:
+        """Return the mean of the quantity of this name, with its interval."""
+        if name.endswith(("_beyond", "_change")) and not name.endswith("_no_change"):
+            return self.difference(TAIL)
+        if name in OWN:
+            return estimate(self.statistic(name))
+        if name.endswith("_no_change") and 1 in self.n_runs.values():
+            return estimate(self._own("new" if self.n_runs["old"] == 1 else "old", "log"))
+        return self._rate()
+
+    def statistic(self, name: str) -> MeanOverExamples:
+        """Return the quantity of one version by its name, as `measure` has it."""
+        return self._own(OWN[name], "logit" if name in LOGIT else "log")
+
+    def difference(self, tail: float) -> Estimate:
+        """Return the interval of a difference of shares, with `tail` outside on each side."""
+        value = self.value
+        contrast = self._contrast(is_log=False)
+        half_width = contrast.half_width(tail)
+        if half_width == 0.0:  # no run saw any example differently
+            half_width = 1 - tail ** (1 / self.n_examples)
+        low, high = max(value - half_width, -1.0), min(value + half_width, 1.0)
+        return Estimate(value, low, high, contrast.over)
+
+    def _rate(self) -> Estimate:
+        value = self.value
+        if value <= 0.0:
+            return estimate(self._own(None, "log"))
+        contrast = self._contrast(is_log=True)
+        half_width = contrast.half_width(TAIL)
+        low, high = np.exp(np.log(value) + half_width * np.array([-1, 1]))
+        return Estimate(value, float(low), min(float(high), 1.0), contrast.over)
+
+    def _contrast(self, *, is_log: bool) -> Contrast:
+        """Variances over runs and examples, on the scale of the interval."""
+        value, n = self.value, self.n_examples
+        slope = 1 / value if is_log else 1.0
+        if "swapped" in self.totals and 1 in self.n_runs.values():
+            runs, counted, df = self._single_run()
+        else:
+            runs, counted, df = self._left_out(is_log=is_log)
+        drawn = self._example_variance() * slope**2
+        if df == 0:
+            return Contrast(value, 0.0, np.inf, drawn, over="examples")
+        return Contrast(value, runs, df, max(drawn - counted * slope**2 / n**2, 0.0))
+
+    def _left_out(self, *, is_log: bool) -> tuple[float, float, int]:
+        """Variance over runs, its part in the variance over examples, and degrees of freedom."""
+        several = [version for version, n_runs in self.n_runs.items() if n_runs > 1]
+        if any(v not in self.totals or self.n_runs[v] < LEAST_RUNS for v in several):
+            return 0.0, 0.0, 0
+        runs = counted = 0.0
+        for version in several:
+            without = self.totals[version] / self.n_examples
+            if is_log:
+                without = np.log(np.maximum(without, 0.5 * min(1 / self.n_examples, self.value)))
+            runs += jackknife_variance(without)
+            counted += float(self.totals[f"{version}_interaction"])
+        return runs, counted, min(self.n_runs[version] for version in several) - 1
+
+    def _single_run(self) -> tuple[float, float, int]:
+        """The same if a version has one run, assumed to vary like the runs of the other version.
+
+        The quantity with each run of the other version in its place shows how much one run varies;
+        the factor corrects for one run fewer in the other version.
+        """
+        without = self.totals["swapped"] / self.n_examples
+        n_runs = len(without)
+        factor = ((n_runs - 1) / n_runs) ** 2 * (1 + 1 / n_runs)
+        counted = factor * float(self.totals["swapped_interaction"])
+        return factor * float(without.var(ddof=1)), counted, n_runs - 1
+
+    def _example_variance(self) -> float:
+        n = self.n_examples
+        spread = float(self.totals["squares"]) / n - self.value**2
+        return max(spread, 0.0) / (n - 1) if n > 1 else 0.0
+
+    def _own(self, version: str | None, scale: Literal["log", "logit"]) -> MeanOverExamples:
+        """Quantity that depends on the runs of one version only, as `measure` has it."""
+        n, without, interaction = self.n_examples, None, 0.0
+        if version is not None and version in self.totals and self.n_runs[version] >= LEAST_RUNS:
+            without = self.totals[version] / n
+            interaction = float(self.totals[f"{version}_interaction"]) / n**2
+        return MeanOverExamples(
+            self.value,
+            n,
+            without,
+            self._example_variance(),
+            interaction,
+            scale=scale,
+            largest=1.0,
+            is_count=True,
+        )

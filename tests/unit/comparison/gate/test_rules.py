@@ -88,16 +88,6 @@ def test_limit_in_the_good_direction_is_refused_unless_it_closes_a_range(slip, m
     check_names([Rule(kind, "accuracy_sd_independent", 0.1) for kind in ("max", "min")])
 
 
-def test_no_rule_is_an_error_with_an_example():
-    """A gate without a rule would pass everything."""
-    option = "--max flip_rate=0.05"
-
-    with pytest.raises(OptionError) as refused:
-        check_names([])
-
-    assert option in str(refused.value)
-
-
 def test_what_has_no_better_direction_cannot_be_worse():
     """The spread that chance gives is a reference."""
     with pytest.raises(OptionError, check=WithFields(metric="accuracy_sd_independent")):

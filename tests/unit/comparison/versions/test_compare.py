@@ -12,12 +12,9 @@ from hypothesis import strategies as st
 
 from seedproof.comparison.versions.compare import compare_versions
 from seedproof.comparison.versions.disagreement import Disagreement, flips
-from seedproof.comparison.versions.estimates import GroupSums
-from seedproof.comparison.versions.groups import Groups
+from seedproof.comparison.versions.groups import Groups, GroupSums
 from seedproof.errors import (
     ColumnError,
-    LabelConflictError,
-    MissingExampleError,
     TooFewRunsError,
 )
 from seedproof.measurement.measure import measure_shards
@@ -348,17 +345,6 @@ def test_two_runs_give_intervals_over_examples_only(compare):
 
     assert result["flip_rate_beyond"].over == "examples"
     assert not result.whole.is_beyond
-
-
-def test_other_examples_and_other_labels_are_refused(tmp_path):
-    """Versions are compared on the same examples with the same labels."""
-    place = Location.of(tmp_path / "examples.parquet")
-    old = ArrayShards([[0, 1], [1, 1]], labels=[0, 1], ids=[1, 2])
-
-    with pytest.raises(MissingExampleError, check=WithFields(example=2, other_example=3)):
-        compare_versions(old, ArrayShards([[0, 1], [1, 1]], ids=[1, 3]), place)
-    with pytest.raises(LabelConflictError, check=WithFields(example=1, other_label="1")):
-        compare_versions(old, ArrayShards([[0, 1], [1, 1]], labels=[1, 1], ids=[1, 2]), place)
 
 
 def test_versions_that_never_differ_have_an_upper_limit(compare):
