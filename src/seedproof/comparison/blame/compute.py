@@ -117,12 +117,9 @@ class ShardDistances:
         for batch in batches(self.source.shard(index), len(self.source.classes)):
             flips += batch.disagreements
             if self.source.kind is Kind.PROBS:
-                squares += squared_differences(_logits(batch.reference_probs))
+                probs = np.clip(batch.reference_probs, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
+                squares += squared_differences(logit(probs))
         return flips, squares
-
-
-def _logits(probs: FloatArray) -> FloatArray:
-    return np.asarray(logit(np.clip(probs, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)))
 
 
 def squared_differences(values: FloatArray) -> FloatArray:

@@ -81,13 +81,13 @@ class Ask:
 
     def _too_few_examples(self, test: FlipTest, effect: float, pilot: Pilot) -> Answer:
         factor = test.examples_factor(effect, power=self.power, confidence=self.confidence)
-        alike = 1 - (1 - self.example_correlation) / factor
+        correlation = 1 - (1 - self.example_correlation) / factor
         return Answer(
             "flip_rate",
             effect,
             None,
             n_examples=math.ceil(pilot.n_examples * factor),
-            example_correlation=math.ceil(100 * alike) / 100,
+            example_correlation=math.ceil(100 * correlation) / 100,
         )
 
 

@@ -3,7 +3,7 @@
 One pass over the examples of both. Memory grows with runs, classes and slices, never with examples.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -124,7 +124,7 @@ class VersionSums:
         self._n_runs = {"old": len(sources[0].runs), "new": len(sources[1].runs)}
         self._is_labeled = any(source.n_labeled for source in sources)
         self.groups = Groups(classes if self._is_labeled else (), slices)
-        self.sums: dict[str, GroupSums] = {}
+        self.sums: dict[str, GroupSums] = defaultdict(GroupSums)
         self.cross = Cross(is_paired=False)
         self.p_counts: Counter[int] = Counter()
         self.kept: list[pa.Table] = []  # a single table, after the first shard
@@ -180,7 +180,7 @@ class VersionSums:
             self.cross.products += float(both)
         members = self.groups.members(chunk.codes[:, contested])
         for name, change in changes.items():
-            self.sums.setdefault(name, GroupSums()).update(change, members)
+            self.sums[name].update(change, members)
         tested = examine_votes(old, new, counts.agreement)
         self.p_counts += tested.counts
         of_examples = {
@@ -205,7 +205,7 @@ class VersionSums:
         right = [np.equal(runs[:, places], gold[places]).T for runs in (chunk.old, chunk.new)]
         members = self.groups.members(chunk.codes[:, places])
         for name, change in directed_flips(*right).items():
-            self.sums.setdefault(name, GroupSums()).update(change, members)
+            self.sums[name].update(change, members)
         all_right = is_known & (chunk.old[0] == gold)
         all_right[contested] = False
         counts = self.groups.count(chunk.codes[:, all_right])
@@ -257,7 +257,7 @@ class VersionSums:
         """Add the examples of the shards that follow."""
         places = self.groups.merge(other.groups)
         for name, sums in other.sums.items():
-            self.sums.setdefault(name, GroupSums()).merge(sums, places)
+            self.sums[name].merge(sums, places)
         self.cross.merge(other.cross)
         self.p_counts += other.p_counts
         self.disagreements += other.disagreements
