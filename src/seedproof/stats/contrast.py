@@ -53,7 +53,7 @@ BASELINE_ZERO = Message("baseline-zero", "the baseline is 0 with an upper bound 
 
 @dataclass(frozen=True)
 class Pair:
-    """What the contrast of two arms depends on besides their statistics."""
+    """Metric, pairing and covariance of two arms that are contrasted."""
 
     metric: str
     is_paired: bool  # run r of both has the same seeds

@@ -105,7 +105,7 @@ def test_detectable_effect_needs_that_many_seeds(test, n_runs, power):
 @pytest.mark.parametrize("test", TESTS[2:], ids=repr)
 @given(ratio=st.floats(1.05, 20))
 def test_a_ratio_and_its_inverse_need_the_same_seeds(test, ratio):
-    """Which arm is first does not matter."""
+    """The order of the arms does not matter."""
     assert seeds_for(test, ratio) == seeds_for(test, 1 / ratio)
 
 
