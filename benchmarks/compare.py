@@ -17,7 +17,7 @@ from pathlib import Path
 
 from measure import write_store
 
-from seedproof.comparison.arms.compare import ArmData, compare_sides
+from seedproof.comparison.arms.compare import ArmData, compare_arms
 from seedproof.measurement.measure import measure_shards
 from seedproof.records.location import Location
 from seedproof.records.reader import Store
@@ -37,7 +37,7 @@ def one_step(step: str, folder: Path) -> None:
         else:
             seeds = tuple(sources[0].runs)
             sides = [ArmData(name, one, seeds) for name, one in zip("ab", sources, strict=True)]
-            compare_sides(sides, place)
+            compare_arms(sides, place)
     elapsed = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
     print(json.dumps({"seconds": elapsed, "gigabytes": peak}))

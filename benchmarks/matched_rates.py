@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from seedproof.comparison.arms.compare import ArmData, compare_sides
+from seedproof.comparison.arms.compare import ArmData, compare_arms
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.location import Location
 
@@ -56,7 +56,7 @@ def main() -> None:
                 sides = draw(rng, drifts, is_paired=is_paired)
                 with TemporaryDirectory(prefix="seedproof-") as folder:
                     for match_rates in (False, True):
-                        result = compare_sides(sides, Location.of(folder), match_rates=match_rates)
+                        result = compare_arms(sides, Location.of(folder), match_rates=match_rates)
                         effects = result.arms[0].effects
                         shown[int(match_rates)] += [effects[name].is_shown for name in FIGURES]
             for rates, counts in zip(("as they are", "matched"), shown, strict=True):

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import seedproof as sp
-from seedproof.comparison.arms.compare import ArmData, compare_sides
+from seedproof.comparison.arms.compare import ArmData, compare_arms
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.location import Location
 from seedproof.report.comparison.report import ComparisonReport
@@ -79,7 +79,7 @@ def _compare(folder, name):
         )
         for arm, values in arms.items()
     ]
-    return ComparisonReport(compare_sides(sides, Location.of(folder), gold=gold))
+    return ComparisonReport(compare_arms(sides, Location.of(folder), gold=gold))
 
 
 @pytest.fixture(scope="session")

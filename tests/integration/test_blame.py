@@ -1,4 +1,4 @@
-"""Blame end to end, and planted shares that are recovered as often as the intervals say."""
+"""Blame end to end, and coverage of planted shares."""
 
 import json
 import os
@@ -33,25 +33,19 @@ class Planted:
     """Studies of two classes whose shares are known.
 
     A run's logit on an example is normal: a part of the example, a part of each source's seed, and
-    a part of the run's own, which is interaction. Two normal values with a correlation of r have
+    a part of the run itself, which is interaction. Two normal values with a correlation of r have
     different signs with a probability of arccos(r)/π, so all shares are known.
-
-    Args:
-        parts: Variance of each source's part.
-        interaction: Variance of what belongs to no source alone.
-        example: Variance between examples.
-        common: Share of each source's part that moves all examples together.
     """
 
-    parts: tuple[float, ...]
-    interaction: float
-    example: float = 0.0
-    common: float = 0.0
+    parts: tuple[float, ...]  # variance of each source
+    interaction: float  # variance of no source alone
+    example: float = 0.0  # variance between examples
+    common: float = 0.0  # share of each source that moves all examples together
     n_examples: int = 300
 
     def draw(self, plan, rng):
         """Logits of each run of a plan, axes (runs, examples)."""
-        runs = [one.seeds for one in plan.assignments()]
+        runs = [run.seeds for run in plan.assignments()]
         logits = rng.normal(0, np.sqrt(self.example), self.n_examples)
         logits = logits + rng.normal(0, np.sqrt(self.interaction), (len(runs), self.n_examples))
         for source, part in zip(SOURCES, self.parts, strict=False):
@@ -63,7 +57,7 @@ class Planted:
         return logits
 
     def truth(self, *, of_logits):
-        """First-order shares, total shares and interaction, in the order of `found`."""
+        """First-order shares, total shares and interaction, in the order of `all_shares`."""
         runs = sum(self.parts) + self.interaction
 
         def apart(shared):
@@ -76,23 +70,23 @@ class Planted:
         return np.array([*first, *total, 1 - sum(first)])
 
 
-def found(matrix, sharing):
-    """All shares of a study, in the order of `Planted.truth`, and the source that stands out."""
-    shares = shares_of(matrix, sharing)
+def all_shares(matrix, design):
+    """All shares of a study, in the order of `Planted.truth`, and the source that causes most."""
+    shares = shares_of(matrix, design)
     return [*shares.first.values(), *shares.total.values(), shares.interaction], shares.most
 
 
 def coverage(planted, n_blocks, *, of_logits=False, factor=1.0, seed=1):
-    """Share of studies whose interval holds the truth, for each share; and who stood out."""
+    """Share of studies whose interval contains the truth, per share; and their main sources."""
     rng = np.random.default_rng(seed)
     plan = sp.SeedPlan.blocks(n_blocks, SOURCES[: len(planted.parts)])
-    sharing = SeedDesign([one.seeds for one in plan.assignments()])
+    design = SeedDesign([run.seeds for run in plan.assignments()])
     truth, hits, leaders = planted.truth(of_logits=of_logits), [], []
     for _ in range(N_STUDIES):
         logits = planted.draw(plan, rng)
         values = logits if of_logits else (logits > 0).astype(float)
-        shares, most = found(squared_differences(values), sharing)
-        low, value, high = np.array([(one.low, one.value, one.high) for one in shares]).T
+        shares, most = all_shares(squared_differences(values), design)
+        low, value, high = np.array([(x.low, x.value, x.high) for x in shares]).T
         low, high = value + factor * (low - value), value + factor * (high - value)
         hits.append((low <= truth) & (truth <= high))
         leaders.append(most)
@@ -119,7 +113,7 @@ def test_intervals_cover_planted_shares_of_the_flips(name, n_blocks):
 
 @pytest.mark.parametrize("n_blocks", [5, 10])
 def test_intervals_cover_planted_shares_of_the_logit(n_blocks):
-    """The same for variances: a share of .3 of the variance is .3 there, without interaction."""
+    """Shares of the variance."""
     planted = Planted((0.3, 0.3, 0.2), 0.2, example=2.0, common=0.3)
 
     covered, _ = coverage(planted, n_blocks, of_logits=True)
@@ -128,22 +122,22 @@ def test_intervals_cover_planted_shares_of_the_logit(n_blocks):
     assert np.all(covered <= min(0.99 + SLACK, 1.0)), covered
 
 
-def test_a_wrong_interval_is_noticed():
-    """The tests above can fail: intervals of half the width cover far too seldom."""
+def test_narrow_intervals_fail_the_coverage_test():
+    """Half of the width covers far too rarely."""
     covered, _ = coverage(STUDIES["runs move all examples together"], 10, factor=0.5)
 
     assert np.all(covered < 0.85), covered
 
 
-def test_equal_sources_are_seldom_told_apart():
-    """At most 5 % of studies name a source where all three are alike."""
+def test_equal_sources_rarely_have_a_main_source():
+    """In at most 5 % of studies."""
     _, leaders = coverage(Planted((0.25, 0.25, 0.25), 0.25, common=0.3), 10)
 
     assert np.mean([most is not None for most in leaders]) <= 0.05 + SLACK
 
 
-def test_a_source_that_does_most_is_named():
-    """Init has ten times the variance of the others: nearly every study says so."""
+def test_main_source_is_named():
+    """Init has ten times the variance of the others, and nearly every study shows it."""
     _, leaders = coverage(Planted((1.0, 0.1, 0.1), 0.1, common=0.3), 10)
 
     assert np.mean([most == "init" for most in leaders]) >= 0.95 - SLACK
@@ -164,13 +158,13 @@ run.log_predictions("test", probs=np.stack([1 - positive, positive], axis=1))
 
 @pytest.fixture
 def script(tmp_path):
-    """Init decides nine tenths of the logit's variance, order the rest, dropout nothing."""
+    """Init causes nine tenths of the logit's variance, order the rest, dropout none."""
     (tmp_path / "train.py").write_text(SCRIPT, encoding="utf-8")
     return "train.py"
 
 
-def test_a_single_run_is_not_sent_to_be_measured(seedproof, script):
-    """Nothing disagrees with it; more seeds do."""
+def test_next_step_after_a_single_run_is_more_seeds(seedproof, script):
+    """A single run cannot be measured."""
     for n_seeds, code in ((1, "single-run"), (2, "next-command")):
         left, _, err = seedproof("run", script, "--seeds", n_seeds, "--engine", "serial")
 
@@ -180,7 +174,7 @@ def test_a_single_run_is_not_sent_to_be_measured(seedproof, script):
 
 
 def test_blocks_are_run_and_blamed_on_the_command_line(seedproof, script):
-    """Strangers flip 1/2, runs that share init arccos(.9)/π = .144: init has 1 − .287 = .713."""
+    """Independent runs flip 1/2, runs that share init arccos(.9)/π = .144: 1 − .287 = .713."""
     code, _, err = seedproof("run", script, "--blame", 5, "--engine", "serial")
     assert code == 0
     assert len(Store(Location.of("runs")).runs) == 25
@@ -201,8 +195,8 @@ def test_blocks_are_run_and_blamed_on_the_command_line(seedproof, script):
     assert blame("runs").to_json() == out
 
 
-def test_blocks_grow_and_take_the_sources_that_are_named(seedproof, script):
-    """Two more blocks of two sources are added to what is there."""
+def test_blocks_of_named_sources_can_grow(seedproof, script):
+    """Two more blocks are added to the first."""
     arguments = ("run", script, "--vary", "init,order", "--engine", "serial")
     assert seedproof(*arguments, "--blame", 1)[0] == 0
     assert seedproof(*arguments, "--blame", 3)[0] == 0
@@ -218,8 +212,8 @@ def test_blocks_grow_and_take_the_sources_that_are_named(seedproof, script):
     assert not any(share["is_resolved"] for share in summary["flips"]["first"].values())
 
 
-def test_arm_and_split_are_chosen_as_everywhere(seedproof, refused, script):
-    """With two arms one must be named; each has shares of its own."""
+def test_arm_and_split_are_options(seedproof, refused, script):
+    """With two arms, an arm must be named."""
     seedproof("run", script, "--blame", 5, "--arms", "none,aswa", "--engine", "serial")
 
     error = refused("blame", "runs")
@@ -240,8 +234,8 @@ def test_a_study_without_shared_seeds_is_refused(seedproof, refused, script):
 
 
 @pytest.mark.parametrize("target", ["predictions.csv", "folder", "nowhere"])
-def test_what_is_no_store_is_not_found(target, refused):
-    """A table, another folder, nothing at all."""
+def test_target_that_is_not_a_store_is_refused(target, refused):
+    """A table, another folder, a missing path."""
     Path("predictions.csv").write_text("run,example,prediction\n", encoding="utf-8")
     Path("folder").mkdir()
 
@@ -252,7 +246,7 @@ def test_what_is_no_store_is_not_found(target, refused):
 
 
 def test_a_report_cannot_be_blamed():
-    """It holds no seeds."""
+    """It has no seeds."""
     with pytest.raises(OptionError, check=WithFields(type_name="Report")):
         blame(sp.measure([["a", "b"], ["a", "a"]]))
 
@@ -277,8 +271,8 @@ def test_impossible_blocks_are_refused(options, code, fields, refused, script):
     assert not Path("runs").exists()
 
 
-def test_the_command_says_what_it_takes(seedproof):
-    """Help names the options."""
+def test_help_names_the_options(seedproof):
+    """Those that choose runs and format."""
     code, out, _ = seedproof("blame", "--help")
 
     assert code == 0

@@ -1,4 +1,4 @@
-"""`seedproof plan`, as typed."""
+"""`seedproof plan` on the command line."""
 
 import json
 from pathlib import Path
@@ -8,12 +8,12 @@ import pytest
 EXAMPLE = Path(__file__).parents[2] / "examples" / "predictions.csv"
 
 
-def test_plan_answers_what_is_asked(seedproof):
-    """The number of seeds, in lines of 80 columns and as JSON; nothing on stderr."""
-    asked = ("plan", "--sd", 0.012, "--detect", 0.005)
+def test_plan_prints_the_number_of_seeds(seedproof):
+    """In lines of 80 columns, and as JSON."""
+    command = ("plan", "--sd", 0.012, "--detect", 0.005)
 
-    code, out, err = seedproof(*asked)
-    _, as_json, _ = seedproof(*asked, "--json")
+    code, out, err = seedproof(*command)
+    _, as_json, _ = seedproof(*command, "--json")
 
     assert (code, err) == (0, "")
     assert max(map(len, out.splitlines())) <= 80
@@ -26,8 +26,8 @@ def test_plan_answers_what_is_asked(seedproof):
     ("seeds", "observed", "true"),
     [(10, 2.01, 2.68), (5, 3.10, 4.88), (50, 1.33, 1.50)],
 )
-def test_plan_says_what_seeds_can_show(seeds, observed, true, seedproof):
-    """An observed ratio of standard deviations, and a true one for 80 % power; or their inverses."""
+def test_plan_prints_what_seeds_can_show(seeds, observed, true, seedproof):
+    """Observed and true ratios of standard deviations for 80 % power, and their inverses."""
     code, out, _ = seedproof("plan", "--seeds", seeds)
     reaches = json.loads(seedproof("plan", "--seeds", seeds, "--json")[1])["reaches"]
 
@@ -40,7 +40,7 @@ def test_plan_says_what_seeds_can_show(seeds, observed, true, seedproof):
 
 
 def test_plan_takes_a_pilot(seedproof):
-    """The table of the example; the answer comes with its doubt, as JSON too."""
+    """The answer has an interval."""
     code, out, err = seedproof("plan", "--pilot", EXAMPLE, "--detect", 0.005, "--json")
 
     assert (code, err) == (0, "")
@@ -49,8 +49,8 @@ def test_plan_takes_a_pilot(seedproof):
     assert json.loads(out)["pilot"]["n_runs"] == 10
 
 
-def test_plan_takes_one_arm_of_a_store(refused):
-    """As measuring does: an arm must be chosen where there are several."""
+def test_plan_refuses_an_unknown_arm_of_a_pilot(refused):
+    """As measuring does."""
     store = Path(__file__).parents[1] / "golden" / "store-1.1"
 
     error = refused("plan", "--pilot", store, "--arm", "nope", "--detect-sd-ratio", 2)
@@ -58,14 +58,14 @@ def test_plan_takes_one_arm_of_a_store(refused):
     assert (error.code, error.fields["noun"], error.fields["given"]) == ("SP115", "arm", "nope")
 
 
-def test_plan_asks_for_the_option_that_is_missing(refused):
-    """By the name that is typed."""
+def test_plan_names_the_missing_option(refused):
+    """As it is typed."""
     assert refused("plan", "--detect", 0.005).fields["keyword"] == "sd"
     assert refused("plan", "--detect-flip-ratio", 0.8).fields["keyword"] == "cv"
 
 
-def test_plan_takes_no_report_as_a_pilot(seedproof, refused):
-    """It has figures; the pilot needs what they were made from."""
+def test_plan_refuses_a_report_folder_as_a_pilot(seedproof, refused):
+    """A pilot needs the predictions."""
     seedproof("measure", EXAMPLE, "--out", "report")
 
     error = refused("plan", "--pilot", "report", "--detect", 0.005)

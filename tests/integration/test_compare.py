@@ -1,4 +1,4 @@
-"""`seedproof compare` through the real entry point, and `sp.compare` on whatever it takes."""
+"""`seedproof compare` through the real entry point, and `sp.compare` on all kinds of targets."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ N_RUNS, N_EXAMPLES = 8, 200
 
 
 def probs_of(noise, *, seed):
-    """Runs that share their examples' logits."""
+    """Draw runs that share the logits of examples."""
     logits = 2 * np.random.default_rng(0).standard_normal((N_EXAMPLES, 3))
     rng = np.random.default_rng(seed)
     noisy = logits + noise * rng.standard_normal((N_RUNS, N_EXAMPLES, 3))
@@ -64,12 +64,12 @@ def tables(tmp_path_factory):
 
 @pytest.fixture
 def places(store, tables):
-    """Where everything is, by name."""
+    """Paths by name."""
     return {"store": store, "base": tables[0], "calm": tables[1]}
 
 
 def seedproof(*words, folder=None):
-    """The command in a process of its own."""
+    """Run the command in another process."""
     return subprocess.run(
         [sys.executable, "-c", "from seedproof.cli.main import main; main()", *map(str, words)],
         cwd=folder,
@@ -80,7 +80,7 @@ def seedproof(*words, folder=None):
 
 
 def test_arms_of_a_store_are_paired_by_their_seeds(store):
-    """And their costs are shown."""
+    """With their costs."""
     comparison = sp.compare(store)
 
     arm = comparison.arm("calm")
@@ -91,7 +91,7 @@ def test_arms_of_a_store_are_paired_by_their_seeds(store):
     assert "seconds" in arm.costs
 
 
-def test_tables_are_unpaired_unless_told(tables):
+def test_tables_are_unpaired_by_default(tables):
     """The first is the baseline; runs of one name need not share a seed."""
     plain, paired = sp.compare(tables), sp.compare(tables, paired=True)
 
@@ -102,7 +102,7 @@ def test_tables_are_unpaired_unless_told(tables):
 
 
 def test_reports_and_their_folders_are_compared_by_their_figures(tables, tmp_path):
-    """The ratio is the same; the interval is wider, and says why."""
+    """The ratio is the same; the interval is wider, with a note."""
     reports = [sp.measure(table) for table in tables]
     for report, name in zip(reports, ("one", "two"), strict=True):
         report.save(tmp_path / name)
@@ -120,7 +120,7 @@ def test_reports_and_their_folders_are_compared_by_their_figures(tables, tmp_pat
     assert of_folders.arms[0].name == "two"
 
 
-def test_the_command_prints_writes_and_speaks_json(store, tmp_path):
+def test_command_prints_text_or_json_and_writes_files(store, tmp_path):
     """Text at 80 columns, a page, a summary; the same summary twice."""
     text = seedproof("compare", store, "--baseline", "none", "--out", tmp_path / "out")
     plain = seedproof("compare", store, "--json")
@@ -136,29 +136,28 @@ def test_the_command_prints_writes_and_speaks_json(store, tmp_path):
 
 
 def test_a_study_compares_its_arms(store):
-    """As in the README."""
+    """By `Study.compare`."""
     study = sp.Study("two-arms", train, seeds=N_RUNS, arms=["none", "calm"], store=store)
 
     assert study.compare(baseline="none").effect("calm", "accuracy").scale == "difference"
 
 
-def test_two_versions_are_compared_with_what_the_seed_does(tables):
-    """The steadier one is another version; one deployed model may be a single run."""
+def test_two_versions_are_compared(tables):
+    """The deployed version may be a single run."""
     both = sp.compare_versions(*tables)
 
     assert both["flip_rate"].value > both["flip_rate_new"].value
     table = pq.read_table(tables[0])
     single = table.filter(pa.compute.equal(table["run"], 0))
-    one = sp.compare_versions(single, tables[1])
-    assert one["flip_rate"].value > 0
+    assert sp.compare_versions(single, tables[1])["flip_rate"].value > 0
 
 
 @pytest.mark.parametrize(
     ("words", "code", "fields"),
     [
         ([], "SP115", {"n_targets": 0}),
-        (["{store}", "--baseline", "nobody"], "SP115", {"baseline": "nobody", "known": ("none", "calm")}),
-        (["{store}", "--gold", "nobody"], "SP115", {"gold": "nobody", "known": ("calm",)}),
+        (["{store}", "--baseline", "missing"], "SP115", {"baseline": "missing", "known": ("none", "calm")}),
+        (["{store}", "--gold", "missing"], "SP115", {"gold": "missing", "known": ("calm",)}),
         (["{base}"], "SP115", {"n_targets": 1}),
         (["nowhere"], "SP101", {"target": "nowhere"}),
         (["nowhere", "nowhere"], "SP115", {"targets": ("nowhere", "nowhere")}),
@@ -169,8 +168,8 @@ def test_two_versions_are_compared_with_what_the_seed_does(tables):
         (["{base}", "missing.csv"], "SP101", {"path": "missing.csv"}),
     ],
 )  # fmt: skip
-def test_what_cannot_be_compared_is_one_line(places, words, code, fields, refused):
-    """Exit code 2, the code of the error, and what is wrong as fields."""
+def test_targets_that_cannot_be_compared_are_refused(places, words, code, fields, refused):
+    """By the error's code and fields."""
     error = refused("compare", *(word.format(**places) for word in words))
 
     assert error.code == code
@@ -203,7 +202,7 @@ def test_a_store_with_one_arm_is_refused(tmp_path):
     ids=str,
 )
 def test_reports_take_no_options_of_records(tables, options):
-    """Whoever gives an option expects it to do something."""
+    """They would have no effect."""
     reports = [sp.measure(table) for table in tables]
 
     with pytest.raises(OptionError):
@@ -211,8 +210,8 @@ def test_reports_take_no_options_of_records(tables, options):
 
 
 @pytest.mark.parametrize("columns", ["seed", {"run": "seed"}], ids=str)
-def test_names_of_columns_have_their_own_type(tables, columns):
-    """As for measuring, in everything that reads tables."""
+def test_columns_of_another_type_are_refused(tables, columns):
+    """By all functions that read tables."""
     for call in (
         lambda: sp.compare(tables, columns=columns),
         lambda: sp.compare_versions(*tables, columns=columns),
@@ -222,14 +221,8 @@ def test_names_of_columns_have_their_own_type(tables, columns):
             call()
 
 
-def test_one_report_alone_is_refused(tables):
-    """As one arm alone is."""
-    with pytest.raises(OptionError):
-        sp.compare([sp.measure(tables[0])])
-
-
-def test_runs_of_other_names_are_not_paired(tables, tmp_path):
-    """They would be compared as if --paired were not there."""
+def test_pairing_runs_of_different_names_is_refused(tables, tmp_path):
+    """The option would have no effect."""
     renamed = pq.read_table(tables[1])
     names = pa.compute.add(renamed["run"], 100)
     pq.write_table(renamed.set_column(0, "run", names), tmp_path / "renamed.parquet")
@@ -238,8 +231,8 @@ def test_runs_of_other_names_are_not_paired(tables, tmp_path):
         sp.compare([tables[0], tmp_path / "renamed.parquet"], paired=True)
 
 
-def test_runs_that_share_seeds_are_told_of(tmp_path):
-    """They are no independent draws, so that intervals are too narrow."""
+def test_runs_that_share_seeds_give_a_note(tmp_path):
+    """They are not independent draws, so that intervals are too narrow."""
     plan = sp.SeedPlan.blocks(2, ("init", "order"))
     sp.Study("blocks", train, seeds=plan, arms=["none", "calm"], store=tmp_path / "runs").run(
         engine="serial", progress=False
@@ -249,25 +242,27 @@ def test_runs_that_share_seeds_are_told_of(tmp_path):
     assert "shared-seeds" in {note.code for note in notes}
 
 
-def test_reports_are_not_mixed_with_records(tables, tmp_path):
-    """What a report has is too little for the closed forms."""
+def test_reports_cannot_be_compared_with_records(tables, tmp_path):
+    """Nor can a single report be compared."""
     sp.measure(tables[0]).save(tmp_path / "report")
 
     with pytest.raises(OptionError):
         sp.compare([tmp_path / "report", tables[1]])
+    with pytest.raises(OptionError):
+        sp.compare([tmp_path / "report"])
 
 
 def test_arms_may_be_given_by_name(tables):
     """As a mapping, also of arrays."""
-    found = sp.compare({"before": probs_of(1.0, seed=1)[0], "after": probs_of(0.3, seed=2)[0]})
+    result = sp.compare({"before": probs_of(1.0, seed=1)[0], "after": probs_of(0.3, seed=2)[0]})
 
-    assert found.effect("after", "flip_rate").verdict == "steadier"
-    assert found.baseline.name == "before"
+    assert result.effect("after", "flip_rate").verdict == "steadier"
+    assert result.baseline.name == "before"
     assert sp.compare({"one": tables[0], "two": tables[1]}).arms[0].name == "two"
 
 
-def test_labels_on_one_side_alone_are_refused(tables):
-    """Some figures follow the gold label, and without one the consensus."""
+def test_labels_of_a_single_arm_are_refused(tables):
+    """Some figures follow the gold label, others the consensus."""
     unlabeled = pq.read_table(tables[1]).drop_columns("label")
 
     with pytest.raises(
@@ -276,8 +271,8 @@ def test_labels_on_one_side_alone_are_refused(tables):
         sp.compare([pq.read_table(tables[0]), unlabeled])
 
 
-def test_reports_have_a_page_as_well(tables, tmp_path):
-    """Without votes, and without examples."""
+def test_comparison_of_reports_has_a_page(tables, tmp_path):
+    """Without votes and examples."""
     for table, name in zip(tables, ("one", "two"), strict=True):
         sp.measure(table).save(tmp_path / name)
 

@@ -1,4 +1,4 @@
-"""Every verb that compares: the same bytes here, by processes, and in whatever order they end."""
+"""Verbs that compare give the same bytes on all engines, in any order of the shards."""
 
 import pickle
 
@@ -13,10 +13,10 @@ from seedproof.testing.errors import WithFields
 
 
 class ShuffledEngine:
-    """Does its items in random order; task and results go through pickle."""
+    """Do items in random order; task and results are pickled."""
 
     def map(self, task, items, *, on_start=None):
-        """As another process would: nothing is shared."""
+        """Yield outcomes as another process would."""
         del on_start
         travelled, items = pickle.loads(pickle.dumps(task)), list(items)  # noqa: S301 - our own
         for index in np.random.default_rng(0).permutation(len(items)):
@@ -55,7 +55,7 @@ def _arms(store):
 
 
 def _versions(store, **how):
-    """Slices turn up shard by shard, and each shard knows some of them only."""
+    """Compare versions whose shards have different slices."""
     del store
     rng, languages = np.random.default_rng(0), [f"l{i // 70 % 4}" for i in range(400)]
     with pytest.MonkeyPatch.context() as patch:
@@ -85,8 +85,8 @@ VERBS = {
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_order_in_which_shards_end_does_not_show(verb, store):
-    """The same summary, and the same row for each example where there are rows."""
+def test_order_of_finished_shards_does_not_matter(verb, store):
+    """The same summary and table of examples."""
     here, there = VERBS[verb](store), VERBS[verb](store, **SHUFFLED)
 
     assert there.to_json() == here.to_json()
@@ -96,12 +96,12 @@ def test_order_in_which_shards_end_does_not_show(verb, store):
 
 @pytest.mark.parametrize("verb", ["compare", "versions", "gate", "blame"])
 def test_processes_give_the_same_bytes(verb, store):
-    """Figures that two workers fold are those of one pass."""
+    """As a single process."""
     assert VERBS[verb](store, **PROCESSES).to_json() == VERBS[verb](store).to_json()
 
 
-def test_arrays_travel_to_workers():
-    """Predictions that are nowhere but in memory."""
+def test_arrays_are_sent_to_workers():
+    """Predictions in memory."""
     rng = np.random.default_rng(0)
     arms = {name: rng.integers(0, 3, (4, 300)) for name in ("one", "other")}
 
@@ -121,7 +121,7 @@ def test_arrays_travel_to_workers():
     ids=lambda words: words[0],
 )
 def test_command_takes_an_engine(words, store, seedproof):
-    """The same text as without one."""
+    """With the same output."""
     words = [word.format(store=store) for word in words]
     here = seedproof(*words)
 
@@ -129,9 +129,9 @@ def test_command_takes_an_engine(words, store, seedproof):
     assert seedproof(*words, "--engine", "processes", "--workers", 1) == here
 
 
-def test_reports_alone_need_no_workers(store):
-    """There is nothing to do for them."""
-    reports = [sp.measure(one) for one in _arms(store)]
+def test_engine_does_not_apply_to_reports(store):
+    """They are compared by their figures."""
+    reports = [sp.measure(arm) for arm in _arms(store)]
 
     with pytest.raises(OptionError, check=WithFields(option="engine")):
         sp.compare(reports, engine="processes")

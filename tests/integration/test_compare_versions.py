@@ -13,7 +13,7 @@ CHANGED = range(0, N_EXAMPLES, 20)
 
 
 def _table(rng, base, hard, n_runs, *, turned):
-    """One row for each run and example; some examples are answered the other way round."""
+    """Return one row per run and example, with the answers to some examples inverted."""
     flipped = (rng.random((n_runs, N_EXAMPLES)) < 0.3) & hard
     answers = np.where(flipped, 1 - base, base)
     if turned:
@@ -33,7 +33,7 @@ def _table(rng, base, hard, n_runs, *, turned):
 
 @pytest.fixture
 def tables(tmp_path):
-    """Seven old runs, and seven new ones that answer every twentieth example the other way."""
+    """Write seven old runs, and seven new ones with every twentieth answer inverted."""
     rng = np.random.default_rng(3)
     base, hard = rng.integers(0, 2, N_EXAMPLES), rng.random(N_EXAMPLES) < 0.1
     for name, turned in (("old", False), ("same", False), ("new", True)):
@@ -41,8 +41,8 @@ def tables(tmp_path):
 
 
 @pytest.mark.usefixtures("tables")
-def test_a_changed_version_is_noticed_and_its_examples_are_listed(seedproof, tmp_path):
-    """The slice and the files say what was planted."""
+def test_changes_are_detected_and_their_examples_listed(seedproof, tmp_path):
+    """With the slice that they are in."""
     code, out, err = seedproof(
         "compare", "--old", "old.csv", "--new", "new.csv", "--slice", "channel", "--out", "changes"
     )
@@ -62,8 +62,8 @@ def test_a_changed_version_is_noticed_and_its_examples_are_listed(seedproof, tmp
 
 
 @pytest.mark.usefixtures("tables")
-def test_an_unchanged_version_is_not(seedproof):
-    """The same recipe under other seeds: none beyond the seed, and no example."""
+def test_unchanged_version_has_no_flips_beyond_the_seed(seedproof):
+    """The same training with other seeds."""
     code, out, err = seedproof("compare", "--old", "old.csv", "--new", "same.csv", "--json")
 
     assert code == 0, err
@@ -75,7 +75,7 @@ def test_an_unchanged_version_is_not(seedproof):
 
 @pytest.mark.usefixtures("tables")
 def test_the_same_predictions_give_the_same_bytes(seedproof):
-    """Nothing of time, place or chance is in the output."""
+    """Without time, path or chance."""
     outputs = {
         seedproof("compare", "--old", "old.csv", "--new", "new.csv", "--json")[1] for _ in "ab"
     }
@@ -84,8 +84,8 @@ def test_the_same_predictions_give_the_same_bytes(seedproof):
 
 
 @pytest.mark.usefixtures("tables")
-def test_a_column_that_is_not_there_is_named(refused):
-    """A wrong name of a slice lists what was carried along."""
+def test_unknown_slice_is_refused(refused):
+    """The error lists the known columns."""
     error = refused("compare", "--old", "old.csv", "--new", "new.csv", "--slice", "region")
 
     assert (error.code, error.fields["column"]) == ("SP103", "region")

@@ -1,4 +1,4 @@
-"""The gate end to end: three exit codes, its files, its rules from a file, its refusals."""
+"""The gate end to end: exit codes, files, rules from a file, refusals."""
 
 import json
 import os
@@ -31,14 +31,14 @@ EXIT_CODES = {"pass": 0, "fail": 1, "investigate": 3}
 
 
 def predictions(*, flips=0.05, n_runs=N_RUNS, n_examples=N_EXAMPLES, seed=0, noise=0):
-    """Classes that each run predicts, and the right ones: every run is wrong on its own share."""
+    """Return the classes that each run predicts, and the labels; runs err independently."""
     labels = np.random.default_rng(seed).integers(0, 2, n_examples)
     wrong = np.random.default_rng(noise).random((n_runs, n_examples)) < flips
     return np.where(wrong, 1 - labels, labels), labels
 
 
 def write_table(path, **options):
-    """Predictions as a long CSV file."""
+    """Write predictions as a long CSV file."""
     classes, labels = predictions(**options)
     runs, examples = np.divmod(np.arange(classes.size), classes.shape[1])
     columns = {"run": runs, "example": examples, "label": labels[examples]}
@@ -48,20 +48,20 @@ def write_table(path, **options):
 
 
 def write_store(path, *, arms=("none",), torch="2.12.0", mixed=False, **options):
-    """Predictions as a store whose runs record what they were made in."""
+    """Write predictions as a store whose runs record their environment."""
     classes, labels = predictions(**options)
     layout = Layout(Kind.LABELS, ("0", "1"))
     place = Location.of(path)
     StudyManifest("a study", rows_per_group=layout.rows_per_group).write(place)
     for arm in arms:
-        for index, one in enumerate(classes):
+        for index, of_run in enumerate(classes):
             version = "2.99.0" if mixed and index == 0 else torch
             facts = {"versions": {"torch": version}, "hardware": {"machine": "x86_64", "gpus": []}}
             run = RunManifest(
                 f"{arm}{index}", str(index), arm=arm, seeds={"init": index}, facts=facts
             )
             with RunWriter(place, run, layout, rows_per_group=layout.rows_per_group) as writer:
-                writer.write(pa.array(np.arange(len(labels))), labels, one)
+                writer.write(pa.array(np.arange(len(labels))), labels, of_run)
     return path
 
 
@@ -72,7 +72,7 @@ def table(tmp_path):
 
 
 def validate(path):
-    """Against our own schema, and against another's if one is named."""
+    """Validate against our schema, and against a further one if it is named."""
     schemas = [SCHEMA, *filter(None, [os.environ.get(FURTHER_SCHEMA)])]
     for schema in schemas:
         xmlschema.XMLSchema(str(schema)).validate(str(path))
@@ -109,7 +109,7 @@ def test_each_outcome_ends_with_its_exit_code_and_valid_files(outcome, rules, ta
     assert (content["outcome"], content["exit_code"]) == (outcome, code)
 
 
-def test_a_process_of_its_own_ends_with_the_exit_code(table):
+def test_process_ends_with_the_exit_code(table):
     """As a CI system sees it."""
     start = "from seedproof.cli.main import main; main()"
     for outcome, limit in (("pass", 0.2), ("fail", 0.01), ("investigate", 0.095)):
@@ -120,8 +120,8 @@ def test_a_process_of_its_own_ends_with_the_exit_code(table):
         assert (done.returncode, done.stderr) == (EXIT_CODES[outcome], "")
 
 
-def test_our_schema_is_no_rubber_stamp(table, seedproof):
-    """An error inside a test case, and two cases of one name, are refused."""
+def test_schema_refuses_invalid_files(table, seedproof):
+    """An error inside a test case, and two cases of one name."""
     seedproof("gate", table, "--max", "flip_rate=0.01", "--junit", "gate.xml")
     text = Path("gate.xml").read_text(encoding="utf-8")
     schema = xmlschema.XMLSchema(str(SCHEMA))
@@ -136,8 +136,8 @@ def test_our_schema_is_no_rubber_stamp(table, seedproof):
         assert not schema.is_valid(damaged)
 
 
-def test_hostile_names_of_files_stay_in_their_place(seedproof, tmp_path):
-    """The command is quoted in the comment, and nowhere else."""
+def test_hostile_file_names_are_quoted(seedproof, tmp_path):
+    """They occur in the code block of the command only."""
     name = "a|b`c`<img src=x> ```.csv"
     write_table(tmp_path / name)
 
@@ -156,8 +156,8 @@ def test_hostile_names_of_files_stay_in_their_place(seedproof, tmp_path):
 # -------------------------------------------------------------------------- what can be a target
 
 
-def test_report_folder_is_judged_like_what_it_was_made_from(table, seedproof):
-    """The same output, without reading a prediction."""
+def test_report_folder_is_judged_like_its_table(table, seedproof):
+    """With the same output."""
     rules = ["--max", "flip_rate=0.2", "--max", "accuracy_sd=0.05"]
     seedproof("measure", table, "--out", "report")
 
@@ -165,7 +165,7 @@ def test_report_folder_is_judged_like_what_it_was_made_from(table, seedproof):
 
 
 def test_store_is_judged_by_arm_and_split(seedproof, refused, tmp_path):
-    """A store with two arms asks which."""
+    """A store with two arms needs the option."""
     write_store(tmp_path / "runs", arms=("none", "aswa"))
 
     error = refused("gate", "runs", "--max", "flip_rate=0.2")
@@ -175,10 +175,10 @@ def test_store_is_judged_by_arm_and_split(seedproof, refused, tmp_path):
 
 
 def test_several_tables_are_one_target(seedproof, tmp_path):
-    """One file a run, as with measure."""
+    """One file per run, as with measure."""
     classes, labels = predictions(n_runs=3)
-    for index, one in enumerate(classes):
-        columns = {"example": np.arange(len(labels)), "label": labels, "prediction": one}
+    for index, of_run in enumerate(classes):
+        columns = {"example": np.arange(len(labels)), "label": labels, "prediction": of_run}
         pa.csv.write_csv(pa.table(columns), tmp_path / f"seed-{index}.csv")
 
     names = [f"seed-{index}.csv" for index in range(3)]
@@ -189,7 +189,7 @@ def test_several_tables_are_one_target(seedproof, tmp_path):
 
 
 def test_two_runs_are_never_enough(seedproof, tmp_path):
-    """One pair says nothing of another, however wide the limit."""
+    """Another pair may differ, however wide the limit."""
     write_table(tmp_path / "two.csv", n_runs=2)
 
     code, out, _ = seedproof("gate", "two.csv", "--max", "flip_rate=0.9", "--json")
@@ -201,7 +201,7 @@ def test_two_runs_are_never_enough(seedproof, tmp_path):
     assert check["more_runs"] == 1
 
 
-def test_options_that_do_nothing_are_refused(table, seedproof, refused):
+def test_options_without_effect_are_refused(table, seedproof, refused):
     """An arm of a table, a column of a report, a baseline without a rule."""
     seedproof("measure", table, "--out", "report")
     rule = ("--max", "flip_rate=0.2")
@@ -224,7 +224,7 @@ def test_options_that_do_nothing_are_refused(table, seedproof, refused):
 @pytest.mark.parametrize("case", [(0.01, "", 0), (0.2, "", 1), (0.05, "=0.02", 3)])
 @pytest.mark.parametrize("kind", ["table", "store", "report"])
 def test_no_worse_has_all_three_outcomes(kind, case, seedproof, tmp_path):
-    """A fifth of the flips, four times, and as many: against 5 % of wrong answers a run."""
+    """A fifth of the flips, four times as many, and equally many, against 5 % errors per run."""
     flips, margin, code = case
     new, old = tmp_path / "new", tmp_path / "old"
     if kind == "store":
@@ -239,9 +239,9 @@ def test_no_worse_has_all_three_outcomes(kind, case, seedproof, tmp_path):
         old = "baseline"
 
     words = ("gate", new, "--baseline", old, "--no-worse", f"flip_rate{margin}")
-    found, out, err = seedproof(*words, "--junit", "gate.xml", "--json")
+    result, out, err = seedproof(*words, "--junit", "gate.xml", "--json")
 
-    assert (found, err) == (code, "")
+    assert (result, err) == (code, "")
     (check,) = json.loads(out)["checks"]
     assert check["rule"] == {
         "kind": "no-worse", "metric": "flip_rate", "limit": 0.02 if margin else 0.1,
@@ -249,7 +249,7 @@ def test_no_worse_has_all_three_outcomes(kind, case, seedproof, tmp_path):
     validate("gate.xml")
 
 
-def test_records_are_compared_pairwise_where_reports_cannot_be(seedproof, tmp_path):
+def test_records_are_paired_and_reports_are_not(seedproof, tmp_path):
     """The interval of two stores of the same seeds is narrower than that of their reports."""
     for name, flips in (("new", 0.045), ("old", 0.05)):
         write_store(tmp_path / name, flips=flips)
@@ -265,7 +265,7 @@ def test_records_are_compared_pairwise_where_reports_cannot_be(seedproof, tmp_pa
 
 
 def test_other_examples_or_labels_cannot_be_compared(seedproof, refused, tmp_path):
-    """Neither of records nor of reports; nothing allows it."""
+    """Neither records nor reports, with any option."""
     write_table(tmp_path / "new.csv")
     write_table(tmp_path / "fewer.csv", n_examples=N_EXAMPLES - 1)
     write_table(tmp_path / "relabeled.csv", seed=1)
@@ -294,7 +294,7 @@ def test_arms_of_one_store_can_be_compared(seedproof, tmp_path):
     assert (effect["low"], effect["high"]) == pytest.approx((1.0, 1.0))
 
 
-def test_nothing_is_its_own_baseline(table, seedproof, refused, tmp_path):
+def test_target_cannot_be_its_own_baseline(table, seedproof, refused, tmp_path):
     """A forgotten --baseline-arm, and the same file, report or files under another name."""
     write_store(tmp_path / "runs", arms=("none", "aswa"))
     write_store(tmp_path / "alone")
@@ -317,8 +317,8 @@ def test_nothing_is_its_own_baseline(table, seedproof, refused, tmp_path):
 
 @pytest.mark.parametrize("option", ["--junit", "--markdown"])
 @pytest.mark.parametrize("place", ["folder", "table.csv/gate.out"])
-def test_a_place_where_no_file_can_be_is_refused(option, place, table, refused):
-    """A folder, and a file that is taken for one: before anything is judged."""
+def test_path_that_cannot_be_written_is_refused(option, place, table, refused):
+    """A folder, and a file in place of a folder; before anything is judged."""
     Path("folder").mkdir()
     before = table.read_bytes()
 
@@ -332,8 +332,8 @@ def test_a_place_where_no_file_can_be_is_refused(option, place, table, refused):
 # --------------------------------------------------------------------------------- environments
 
 
-def test_other_versions_than_the_baselines_are_refused(seedproof, refused, tmp_path):
-    """The refusal names what differs; allowed, it is noted in every output."""
+def test_versions_that_differ_from_the_baseline_are_refused(seedproof, refused, tmp_path):
+    """The error names them; if allowed, every output has a note."""
     write_store(tmp_path / "new", flips=0.01, torch="2.13.0")
     write_store(tmp_path / "old")
     words = ("gate", "new", "--baseline", "old", "--no-worse", "flip_rate")
@@ -355,7 +355,7 @@ def test_other_versions_than_the_baselines_are_refused(seedproof, refused, tmp_p
 def test_runs_of_different_environments_are_refused_without_a_baseline(
     seedproof, refused, tmp_path
 ):
-    """They are judged together, so they must be of one kind."""
+    """They are judged together."""
     write_store(tmp_path / "runs", mixed=True)
 
     error = refused("gate", "runs", "--max", "flip_rate=0.2")
@@ -367,7 +367,7 @@ def test_runs_of_different_environments_are_refused_without_a_baseline(
 
 
 def test_tables_have_no_environment(table, seedproof, tmp_path):
-    """A table against a store: nothing is known, so nothing differs."""
+    """A table against a store has no differences."""
     write_store(tmp_path / "old")
 
     words = ("--baseline", "old", "--no-worse", "flip_rate", "--json")
@@ -384,8 +384,8 @@ def test_tables_have_no_environment(table, seedproof, tmp_path):
     ("name", "head"),
     [("pyproject.toml", "[tool.seedproof.gate]"), ("seedproof.toml", "[gate]")],
 )
-def test_rules_come_from_the_projects_file(name, head, table, seedproof):
-    """The command line adds to them and goes before them."""
+def test_rules_are_read_from_the_project_file(name, head, table, seedproof):
+    """The command line adds to them and overrides them."""
     Path(name).write_text(
         f"{head}\nmax = {{flip_rate = 0.01, ambiguity = 0.9}}\nmin = {{accuracy = 0.9}}\n",
         encoding="utf-8",
@@ -400,8 +400,8 @@ def test_rules_come_from_the_projects_file(name, head, table, seedproof):
     assert rules == {"flip_rate": 0.2, "ambiguity": 0.9, "accuracy": 0.9, "accuracy_sd": 0.5}
 
 
-def test_margins_come_from_a_list_or_a_table(table, seedproof, tmp_path):
-    """Without and with margins."""
+def test_margins_are_read_from_a_list_or_a_table(table, seedproof, tmp_path):
+    """A list has default margins."""
     write_table(tmp_path / "old.csv", noise=1)
     for text, margin in (('["flip_rate"]', 0.1), ("{flip_rate = 3}", 3.0)):
         Path("rules.toml").write_text(f"[gate]\nno-worse = {text}\n", encoding="utf-8")
@@ -412,8 +412,8 @@ def test_margins_come_from_a_list_or_a_table(table, seedproof, tmp_path):
         assert check["rule"]["limit"] == margin
 
 
-def test_a_file_of_ones_own_goes_before_pyproject(table, seedproof):
-    """seedproof.toml, if it has rules."""
+def test_seedproof_toml_overrides_pyproject(table, seedproof):
+    """If it has rules."""
     Path("pyproject.toml").write_text(
         "[tool.seedproof.gate]\nmax = {flip_rate = 0.01}\n", encoding="utf-8"
     )
@@ -500,21 +500,21 @@ def test_mistakes_on_the_command_line_are_named(words, code, fields, table, refu
 
 
 def test_a_report_is_judged_in_python():
-    """Without a file: arrays in, a verdict out."""
+    """Without a file."""
     classes, labels = predictions()
     report = sp.measure(classes, labels=labels)
 
-    found = gate(report, max={"flip_rate": 0.2}, min={"accuracy": 0.9})
+    result = gate(report, max={"flip_rate": 0.2}, min={"accuracy": 0.9})
 
-    assert (found.outcome, found.exit_code) == ("pass", 0)
-    assert [check.outcome for check in found.result.checks] == ["pass", "pass"]
+    assert (result.outcome, result.exit_code) == ("pass", 0)
+    assert [check.outcome for check in result.result.checks] == ["pass", "pass"]
     before = sp.measure(predictions(noise=1)[0], labels=labels)
     assert gate(report, no_worse=["flip_rate"], baseline=before).outcome == "investigate"
 
 
 @pytest.mark.parametrize("target", ["a report", "arrays"])
-def test_what_is_in_memory_cannot_be_its_own_baseline(target):
-    """The same object twice; equal arrays may be of two trainings."""
+def test_object_in_memory_cannot_be_its_own_baseline(target):
+    """Equal arrays may be of two trainings, but not the same object."""
     classes, labels = predictions()
     given = classes if target == "arrays" else sp.measure(classes, labels=labels)
 
@@ -542,7 +542,7 @@ def test_what_is_in_memory_cannot_be_its_own_baseline(target):
     ],
 )  # fmt: skip
 def test_mistakes_in_python_name_the_keyword(options, fields, table):
-    """As a field of the error, which is one line."""
+    """As a field of the error, which has one line."""
     with pytest.raises(OptionError, check=WithFields(**fields)) as caught:
         gate(table, **options)
 

@@ -13,7 +13,7 @@ from seedproof.errors import ClassesError, MissingExampleError, OptionError
 N_RUNS, N_EXAMPLES = 8, 120
 CLASSES = ("negative", "positive")
 ARMS = {"none": 2.0, "calm": 0.0}
-# What follows from probabilities alone.
+# Metrics of probabilities.
 OF_PROBABILITIES = {
     "probability_sd",
     "predictive_kl",
@@ -43,7 +43,7 @@ def labels():
 
 
 def table_of(arm, classes=CLASSES):
-    """Return one long table of all runs, in an order of no meaning."""
+    """Return one long table of all runs, in random order."""
     second = second_of(arm)
     run, example = np.divmod(np.random.default_rng(3).permutation(second.size), N_EXAMPLES)
     return pa.table(
@@ -58,7 +58,7 @@ def table_of(arm, classes=CLASSES):
 
 
 def expected_answers(arm):
-    """Return the names of matched answers: sorted lists, one example after the other."""
+    """Return the names of matched answers by sorted lists."""
     second = second_of(arm)
     n_second = int((second > 0.5).sum() / N_RUNS + 0.5)
     answers = np.full(second.shape, CLASSES[0], dtype="<U8")
@@ -69,7 +69,7 @@ def expected_answers(arm):
 
 
 def train(run):
-    """Log what a run of an arm predicts, without training."""
+    """Log the predictions of a run, without training."""
     second = second_of(run.arm)[int(run.name)]
     run.log_predictions(
         "test",
@@ -111,12 +111,12 @@ def targets(tmp_path_factory):
 
 
 @pytest.mark.parametrize("kind", ["csv", "npz", "array", "dataframe", "mapping", "store"])
-def test_matched_answers_are_compared_whatever_the_target(targets, kind):
-    """Every metric of each arm is that of the answers that sorted lists give."""
-    found = sp.compare(targets[kind], match_rates=True)
+def test_matched_answers_are_compared_for_any_target(targets, kind):
+    """Every metric of each arm is that of answers matched by sorted lists."""
+    result = sp.compare(targets[kind], match_rates=True)
 
     gold = None if kind == "array" else np.array(CLASSES)[labels()]
-    for arm, compared in zip(ARMS, (found.baseline, *found.arms), strict=True):
+    for arm, compared in zip(ARMS, (result.baseline, *result.arms), strict=True):
         alone = sp.measure(expected_answers(arm), labels=gold)
         metrics = compared.measurement.metrics
         assert set(metrics) == set(alone.measurement.metrics)
@@ -126,7 +126,7 @@ def test_matched_answers_are_compared_whatever_the_target(targets, kind):
 
 @pytest.mark.parametrize("kind", ["csv", "npz", "dataframe"])
 def test_effects_are_those_of_comparing_matched_answers(targets, kind):
-    """Values, intervals and verdicts, as of a comparison of such answers."""
+    """Values, intervals and verdicts."""
     gold = np.array(CLASSES)[labels()]
     run, example = np.divmod(np.arange(N_RUNS * N_EXAMPLES), N_EXAMPLES)
     tables = [
@@ -141,11 +141,11 @@ def test_effects_are_those_of_comparing_matched_answers(targets, kind):
         for arm in ARMS
     ]
 
-    found = sp.compare(targets[kind], match_rates=True).arms[0].effects
+    result = sp.compare(targets[kind], match_rates=True).arms[0].effects
 
     expected = sp.compare(tables).arms[0].effects
-    assert set(found) == set(expected)
-    for name, effect in found.items():
+    assert set(result) == set(expected)
+    for name, effect in result.items():
         other = expected[name]
         if name == "accuracy":  # follows the rate, which is estimated: no verdict
             assert (effect.verdict, effect.low, effect.high) == ("not tested", None, None)
@@ -159,15 +159,15 @@ def test_effects_are_those_of_comparing_matched_answers(targets, kind):
 
 
 def test_drift_is_a_difference_unless_rates_are_matched(targets):
-    """The arms rank examples alike, and differ in the drift of thresholds alone."""
+    """The arms rank examples alike, and differ only in the drift of thresholds."""
     plain, matched = (sp.compare(targets["csv"], match_rates=match) for match in (False, True))
 
     assert plain.effect("calm", "flip_rate").verdict == "steadier"
     assert matched.effect("calm", "flip_rate").verdict == "no difference shown"
 
 
-def test_what_follows_from_probabilities_and_explanations_is_left_out(make_explained_store):
-    """Thresholds change neither."""
+def test_metrics_of_probabilities_and_explanations_are_left_out(make_explained_store):
+    """Thresholds do not change them."""
     rng = np.random.default_rng(0)
     tokens = [["a", "b", "c"]] * 30
     arms = {}
@@ -191,7 +191,7 @@ def test_what_follows_from_probabilities_and_explanations_is_left_out(make_expla
 
 
 def test_runs_of_a_store_stay_paired_and_columns_are_carried(targets):
-    """Seeds and costs are those of the runs; own columns are shown with examples."""
+    """With their costs; further columns are shown with examples."""
     of_store = sp.compare(targets["store"], match_rates=True)
     texts = [
         table_of(arm).append_column(
@@ -214,7 +214,7 @@ def test_runs_of_a_store_stay_paired_and_columns_are_carried(targets):
 
 
 def test_a_study_matches_rates(tmp_path):
-    """`Study.compare` passes it on."""
+    """`Study.compare` has the option."""
     study = make_store(tmp_path)
 
     assert (
@@ -227,7 +227,7 @@ def test_a_study_matches_rates(tmp_path):
 
 
 def test_summary_has_the_rates_only_if_they_are_matched(targets):
-    """Per arm the range over runs before, and the rate after."""
+    """Per arm, the range over runs before and the rate after."""
     plain, matched = (
         sp.compare(targets["store"], match_rates=match).summary() for match in (False, True)
     )
@@ -250,8 +250,8 @@ def test_summary_has_the_rates_only_if_they_are_matched(targets):
         }
 
 
-def test_terminal_page_and_json_say_that_rates_are_matched(targets, seedproof, tmp_path):
-    """All three have the note with each arm's rates; the command writes what Python gives."""
+def test_terminal_page_and_json_have_the_matched_rates(targets, seedproof, tmp_path):
+    """The files of the command equal those of Python."""
     expected = sp.compare(targets["store"], match_rates=True)
     rates = {arm.name: arm.matched_rate for arm in (expected.baseline, *expected.arms)}
 
@@ -282,8 +282,8 @@ def test_json_on_the_command_line_is_that_of_python(targets, seedproof):
     assert out == sp.compare(targets["csv"], match_rates=True, paired=True).to_json()
 
 
-def test_missing_probabilities_are_not_blamed_on_the_input(targets):
-    """They were given; the note on input without probabilities is for other comparisons."""
+def test_input_with_probabilities_has_no_note_on_missing_ones(targets):
+    """The metrics are missing because of matching."""
     plain = sp.compare([expected_answers(arm) for arm in ARMS]).view()
     matched = sp.compare(targets["array"], match_rates=True).view()
 
@@ -306,24 +306,35 @@ def test_reports_have_no_probabilities_to_match(targets, tmp_path):
         assert caught.value.code == "SP115"
 
 
+PROBS = np.full((2, 4, 2), 0.5)
+
+
 @pytest.mark.parametrize(
-    ("target", "error"),
+    ("targets", "error"),
     [
-        (np.array([[0, 1, 1, 0], [0, 0, 1, 1]]), OptionError),
-        (np.full((2, 4, 3), 1 / 3), ClassesError),
+        ([PROBS, np.array([[0, 1, 1, 0], [0, 0, 1, 1]])], OptionError),
+        ([np.full((2, 4, 3), 1 / 3)] * 2, ClassesError),
+        (
+            [
+                table_of("none").drop("label"),
+                table_of("calm", classes=("false", "true")).drop("label"),
+            ],
+            ClassesError,
+        ),
+        ([PROBS, np.full((2, 3, 2), 0.5)], MissingExampleError),
     ],
-    ids=["answers", "three classes"],
+    ids=["no-probabilities", "three-classes", "other-classes", "other-examples"],
 )
-def test_what_has_no_single_threshold_is_refused(target, error):
-    """Without probabilities, and with more than two classes."""
+def test_arms_that_cannot_be_matched_are_refused(targets, error):
+    """With the error of the first problem."""
     with pytest.raises(error) as caught:
-        sp.compare([target, target], match_rates=True)
+        sp.compare(targets, match_rates=True)
 
     assert type(caught.value) is error
 
 
 def test_top_classes_are_refused(tmp_path):
-    """Probabilities of the others are unknown."""
+    """Probabilities of the other classes are unknown."""
 
     def log(run):
         second = second_of(run.arm)[int(run.name)]
@@ -341,22 +352,6 @@ def test_top_classes_are_refused(tmp_path):
 
     with pytest.raises(OptionError):
         sp.compare(tmp_path / "runs", match_rates=True)
-
-
-def test_classes_of_other_names_are_refused():
-    """The second class would be another one in each arm."""
-    tables = [table_of("none"), table_of("calm", classes=("false", "true")).drop(["label"])]
-
-    with pytest.raises(ClassesError):
-        sp.compare([tables[0].drop(["label"]), tables[1]], match_rates=True)
-
-
-def test_other_examples_are_refused(targets):
-    """As without matching."""
-    short = targets["array"][1][:, :50]
-
-    with pytest.raises(MissingExampleError):
-        sp.compare([targets["array"][0], short], match_rates=True)
 
 
 def test_command_refuses_two_versions(targets, seedproof):

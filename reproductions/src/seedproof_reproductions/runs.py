@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from seedproof._optional import require
-from seedproof.api.compare import sides_of
+from seedproof.api.compare import arm_data
 from seedproof.comparison.arms.compare import ArmData
 from seedproof.errors import OptionError, RunError, TooFewRunsError
 from seedproof.predictions.arms import load_arms
@@ -128,4 +128,4 @@ def open_study(store: str | os.PathLike[str], paper: str) -> tuple[Store, Mappin
 
 def arms_of(store: str | os.PathLike[str], *, baseline: str | None, split: str) -> list[ArmData]:
     """Open the arms of a store with two finished runs or more, the baseline first if given."""
-    return sides_of(load_arms(os.fspath(store), {"split": split}, baseline=baseline))
+    return arm_data(load_arms(os.fspath(store), {"split": split}, baseline=baseline))

@@ -1,1 +1,1 @@
-"""The use cases: `sp.measure`, `sp.compare`, `sp.compare_versions`, `sp.gate`."""
+"""The use cases: measure, compare, compare versions, gate, plan, blame."""

@@ -69,8 +69,8 @@ def blame(
     seeds = [run.seeds for run in predictions.source.manifests]
     if not seeds:
         raise _no_seeds(target)
-    found = blame_runs(predictions.source, seeds, engine=pool, progress=options.get("progress"))
-    return BlameReport(found)
+    progress = options.get("progress")
+    return BlameReport(blame_runs(predictions.source, seeds, engine=pool, progress=progress))
 
 
 def _no_seeds(target: object) -> OptionError:

@@ -1,13 +1,12 @@
-"""`sp.compare` and `sp.compare_versions`: is the difference more than luck?"""
+"""`sp.compare` and `sp.compare_versions`: differences that are more than luck."""
 
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any, TypeAlias, Unpack
 
-from seedproof.comparison.arms.compare import ArmData, compare_sides
+from seedproof.api.scratch import scratch_folder
+from seedproof.comparison.arms.compare import ArmData, compare_arms
 from seedproof.comparison.arms.compare_summaries import compare_saved
 from seedproof.comparison.versions.compare import compare_versions as pass_over_versions
 from seedproof.engines import Engine
@@ -25,7 +24,6 @@ from seedproof.report.comparison.report import ComparisonReport
 from seedproof.report.report import Report
 from seedproof.report.versions import VersionReport
 
-# What one arm of a comparison may be.
 Arm: TypeAlias = Loadable | Report
 
 
@@ -84,40 +82,39 @@ def compare(
         'steadier'
     """
     parse_memory(options.get("memory", "2GB"))
-    asked = known_metrics(metrics)
+    requested = known_metrics(metrics)
     pool = measuring_engine(engine, workers=workers, address=address)
     several: Any = [targets] if isinstance(targets, Report) else targets
     reports = _reports(*as_list(several))
     if reports is not None:
         check_options(["report"], {**options, "skip_damaged": None})
-        extra = {"paired": paired, "match_rates": match_rates, "metrics": asked is not None}
-        extra["engine"] = pool is not None
-        extra["skip_damaged"] = bool(given(options).get("skip_damaged"))
+        extra = {
+            "paired": paired,
+            "match_rates": match_rates,
+            "metrics": requested is not None,
+            "engine": pool is not None,
+            "skip_damaged": bool(given(options).get("skip_damaged")),
+        }
         if any(extra.values()):
             raise OptionError(
                 "`{option}` applies to records, and only reports are given. Remove it.",
                 option=next(name for name, is_given in extra.items() if is_given),
             )
-        ordered = baseline_first(reports, baseline)
-        return ComparisonReport(compare_saved(list(ordered), list(ordered.values()), gold=gold))
+        return ComparisonReport(compare_saved(baseline_first(reports, baseline), gold=gold))
     arms = load_arms(targets, options, baseline=baseline, paired=paired)  # type: ignore[arg-type] # no report is among them
     for arm in arms.values():
-        check_allowed(asked, arm.source)
-    scratch = Path(mkdtemp(prefix="seedproof-"))
-    try:
-        result = compare_sides(
-            sides_of(arms),
+        check_allowed(requested, arm.source)
+    with scratch_folder() as scratch:
+        result = compare_arms(
+            arm_data(arms),
             Location.of(scratch),
             gold=gold,
-            metrics=asked,
+            metrics=requested,
             match_rates=match_rates,
             skip_damaged=options.get("skip_damaged", False),
             engine=pool,
             progress=options.get("progress"),
         )
-    except BaseException:
-        shutil.rmtree(scratch, ignore_errors=True)
-        raise
     return ComparisonReport(result, scratch)
 
 
@@ -157,8 +154,7 @@ def compare_versions(
     parse_memory(options.get("memory", "2GB"))
     pool = measuring_engine(engine, workers=workers, address=address)
     arms = load_each([old, new], ["old", "new"], options, least_runs=1)
-    scratch = Path(mkdtemp(prefix="seedproof-"))
-    try:
+    with scratch_folder() as scratch:
         result = pass_over_versions(
             arms["old"].source,
             arms["new"].source,
@@ -168,34 +164,32 @@ def compare_versions(
             progress=options.get("progress"),
             notes=tuple(dict.fromkeys(note for arm in arms.values() for note in arm.notes)),
         )
-    except BaseException:
-        shutil.rmtree(scratch, ignore_errors=True)
-        raise
     return VersionReport(result, scratch)
 
 
-def sides_of(arms: Mapping[str, Predictions]) -> list[ArmData]:
-    """Arms as the comparing pass takes them."""
+def arm_data(arms: Mapping[str, Predictions]) -> list[ArmData]:
+    """Return loaded arms as `compare_arms` takes them."""
     return [ArmData(name, p.source, p.pairs, p.costs, p.notes) for name, p in arms.items()]
 
 
 def _reports(targets: list[Any], names: list[str] | None) -> dict[str, Measurement] | None:
-    """The measurements of reports and of their folders by name; None if there is none of them."""
-    found: dict[str, Measurement] = {}
+    """Return the measurements of reports and report folders by name; None if there are none."""
+    measurements: dict[str, Measurement] = {}
     for index, target in enumerate(targets):
-        own = None if names is None else names[index]
+        name = None if names is None else names[index]
         if isinstance(target, Report):
             usual = "baseline" if index == 0 else f"arm {index}"
-            found[own or usual] = target.measurement
+            measurements[name or usual] = target.measurement
         elif isinstance(target, str | os.PathLike) and is_saved(place := Location.of(target)):
             short = Path(os.fspath(target)).name
-            found[own or (short if short not in found else os.fspath(target))] = load_saved(place)
-    if not found:
+            usual = short if short not in measurements else os.fspath(target)
+            measurements[name or usual] = load_saved(place)
+    if not measurements:
         return None
-    if len(found) < len(targets):
+    if len(measurements) < len(targets):
         raise OptionError(
             "Reports and records cannot be compared with each other. Give the records of all arms.",
-            n_reports=len(found),
+            n_reports=len(measurements),
             n_targets=len(targets),
         )
-    return found
+    return measurements

@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeAlias, Unpack
+from typing import Any, Literal, TypeAlias, Unpack
 
-from seedproof.api.compare import sides_of
-from seedproof.comparison.arms.compare import compare_sides
+from seedproof.api.compare import arm_data
+from seedproof.comparison.arms.compare import compare_arms
 from seedproof.comparison.arms.compare_summaries import compare_saved
 from seedproof.comparison.arms.result import Comparison
 from seedproof.comparison.gate.environment import Environment, examples_digest
@@ -29,10 +30,9 @@ from seedproof.report.gate_report import GateReport
 from seedproof.report.report import Report
 from seedproof.typing import Progress
 
-# What a gate judges: records in any form, a report, or the folder of one.
 Judged: TypeAlias = Loadable | Report
 # A report's measurement, or an input that is yet to be read.
-Found: TypeAlias = Measurement | Predictions | Input
+Recognized: TypeAlias = Measurement | Predictions | Input
 
 
 def gate(
@@ -56,7 +56,7 @@ def gate(
         max: Upper limits by metric.
         min: Lower limits by metric.
         no_worse: Metrics that may not be worse than the baseline's; with margins as a mapping.
-        baseline: What `no_worse` compares with.
+        baseline: Records or a report to compare with, for `no_worse`.
         baseline_arm: Arm of the baseline's store; the same as `arm` if omitted.
         allow_different_environments: Judge records of different environments, and note it.
         engine: Where the work is done: `serial`, `processes`, or `ray`. Figures are the same.
@@ -87,54 +87,50 @@ def gate(
         raise OptionError(
             "no-worse compares with a baseline. Give --baseline with it, or baseline= in Python."
             if compares
-            else "A baseline does nothing without a rule. Add one, such as --no-worse flip_rate, "
+            else "A baseline needs a rule. Add one, such as --no-worse flip_rate, "
             'or no_worse=["flip_rate"] in Python.',
             keyword="baseline" if compares else "no_worse",
         )
     parse_memory(options.get("memory", "2GB"))
-    given = [_alone(one) for one in (target, baseline) if one is not None]
-    found = _opened_once([_found(one) for one in given], options)
-    if baseline_arm is not None and (baseline is None or _kind(found[1]) != "store"):
+    targets = [_alone(x) for x in (target, baseline) if x is not None]
+    inputs = _opened_once([_recognize(x) for x in targets], options)
+    if baseline_arm is not None and (baseline is None or _kind(inputs[1]) != "store"):
         raise OptionError(
             "`{option}` applies to a store as the baseline. Remove it.",
             option="baseline_arm",
             keyword="baseline_arm",
         )
     if baseline is not None:
-        _refuse_itself(given, found, options.get("arm"), baseline_arm)
-    check_options([_kind(one) for one in found], options)
-    chosen: list[LoadOptions] = [options, {**options, "arm": baseline_arm or options.get("arm")}]
-    loaded = {
-        name: one
-        if isinstance(one, Measurement)
-        else load_one(one, how if _kind(one) == "store" else options, least_runs=2)
-        for name, one, how in zip(("target", "baseline"), found, chosen, strict=False)
-    }
+        _refuse_itself(targets, inputs, options.get("arm"), baseline_arm)
+    check_options([_kind(x) for x in inputs], options)
+    of_baseline: LoadOptions = {**options, "arm": baseline_arm or options.get("arm")}
+    loaded: dict[str, Measurement | Predictions] = {}
+    for name, recognized in zip(("target", "baseline"), inputs, strict=False):
+        if isinstance(recognized, Measurement):
+            loaded[name] = recognized
+        else:
+            is_other = name == "baseline" and _kind(recognized) == "store"
+            how = of_baseline if is_other else options
+            loaded[name] = load_one(recognized, how, least_runs=2)
     if options.get("common_examples"):
-        records = {name: one for name, one in loaded.items() if isinstance(one, Predictions)}
+        records = {name: x for name, x in loaded.items() if isinstance(x, Predictions)}
         loaded |= on_common_examples(records) if len(records) > 1 else {}
     notes = _environment_notes(
         loaded["target"], loaded.get("baseline"), is_allowed=allow_different_environments
     )
+    known = None
     with TemporaryDirectory(prefix="seedproof-") as working:
         progress = options.get("progress")
         if baseline is None:
             measured = _measured("target", loaded["target"], Path(working), pool, progress)
             notes += measured.notes
-            return GateReport(judge(measured.metrics, rules, n_runs=measured.n_runs, notes=notes))
-        compared = _compared(loaded, Path(working), pool, progress)
-        arm, base = compared.arms[0], compared.baseline.measurement
-        known = Baseline(base.metrics, arm.effects, base.n_runs)
-        notes += compared.notes
-        return GateReport(
-            judge(
-                arm.measurement.metrics,
-                rules,
-                n_runs=arm.measurement.n_runs,
-                baseline=known,
-                notes=notes,
-            )
-        )
+        else:
+            compared = _compared(loaded, Path(working), pool, progress)
+            measured, base = compared.arms[0].measurement, compared.baseline.measurement
+            known = Baseline(base.metrics, compared.arms[0].effects, base.n_runs)
+            notes += compared.notes
+    n_runs = measured.n_runs
+    return GateReport(judge(measured.metrics, rules, n_runs=n_runs, baseline=known, notes=notes))
 
 
 def rules_of(
@@ -142,90 +138,77 @@ def rules_of(
     at_least: Mapping[str, float] | None,
     no_worse: Mapping[str, float | None] | Iterable[str] | None,
 ) -> list[Rule]:
-    """The rules that limits stand for, in their order."""
-    return [
-        *(Rule("max", name, limit) for name, limit in _limits("max", at_most).items()),
-        *(Rule("min", name, limit) for name, limit in _limits("min", at_least).items()),
-        *(Rule.no_worse(name, margin) for name, margin in _margins(no_worse).items()),
-    ]
-
-
-def _limits(keyword: str, given: object) -> Mapping[str, float]:
-    if given is None:
-        return {}
-    if isinstance(given, Mapping):
-        return given
-    raise OptionError(
-        "{keyword}= takes limits by metric, not a {type_name}. Write "
-        '{keyword}={{"flip_rate": 0.05}}, or --{keyword} flip_rate=0.05 on the command line.',
-        keyword=keyword,
-        type_name=type(given).__name__,
-    )
-
-
-def _margins(given: object) -> Mapping[str, float | None]:
-    if given is None:
-        return {}
-    names: list[Any] = [None]
-    if isinstance(given, Iterable) and not isinstance(given, str):
-        names = list(given)
+    """Return limits as rules, in their order."""
+    limits: tuple[tuple[Literal["max", "min"], object], ...] = (("max", at_most), ("min", at_least))
+    rules = []
+    for kind, given in limits:
+        if given is not None and not isinstance(given, Mapping):
+            raise OptionError(
+                "{keyword}= takes limits by metric, not a {type_name}. Write "
+                '{keyword}={{"flip_rate": 0.05}}, or --{keyword} flip_rate=0.05 on the command '
+                "line.",
+                keyword=kind,
+                type_name=type(given).__name__,
+            )
+        rules += [Rule(kind, name, limit) for name, limit in (given or {}).items()]
+    names: list[Any] = [] if no_worse is None else [None]
+    if isinstance(no_worse, Iterable) and not isinstance(no_worse, str):
+        names = list(no_worse)
     if not all(isinstance(name, str) for name in names):
         raise OptionError(
             "no_worse= takes names of metrics: in a list, or in a mapping with margins. Write "
             'no_worse=["flip_rate"] or no_worse={{"flip_rate": 0.1}}.',
             keyword="no_worse",
         )
-    return given if isinstance(given, Mapping) else dict.fromkeys(names)
+    margins = no_worse if isinstance(no_worse, Mapping) else dict.fromkeys(names)
+    return rules + [Rule.no_worse(name, margin) for name, margin in margins.items()]
 
 
 def _refuse_itself(
-    given: list[Any], found: list[Found], arm: str | None, baseline_arm: str | None
+    targets: list[Any], inputs: list[Recognized], arm: str | None, baseline_arm: str | None
 ) -> None:
-    """Refuse the same records, or the same report, on both sides."""
-    is_same = given[0] is given[1]
-    if not is_same and (places := _places(given[0])) is not None:
-        is_same = places == _places(given[1])
+    """Refuse a baseline that is the target itself."""
+    is_same = targets[0] is targets[1]
+    if not is_same and (places := _places(targets[0])) is not None:
+        is_same = places == _places(targets[1])
     if not is_same:
         return
-    if _kind(found[0]) == "store":
-        arms = opened(found[0]).arms() if isinstance(found[0], Input) else ()
+    if _kind(inputs[0]) == "store":
+        arms = opened(inputs[0]).arms() if isinstance(inputs[0], Input) else ()
         only = arms[0] if len(arms) == 1 else None
         if (arm or only) != (baseline_arm or arm or only):
             return
         raise OptionError(
-            "The target and the baseline are the same arm of the same store, and nothing is worse "
-            "than itself. Name the other arm with --baseline-arm, or baseline_arm= in Python; or "
-            "give another baseline.",
+            "The target and the baseline are the same arm of the same store. Name the other arm "
+            "with --baseline-arm, or baseline_arm= in Python; or give another baseline.",
             keyword="baseline_arm",
         )
     raise OptionError(
-        "The target and the baseline are the same, and nothing is worse than itself. Give other "
-        "runs as the baseline; of a store with several arms name one with --baseline-arm, or "
-        "baseline_arm= in Python.",
+        "The target and the baseline are the same. Give other runs as the baseline; for a store "
+        "with several arms, name an arm with --baseline-arm, or baseline_arm= in Python.",
         keyword="baseline",
     )
 
 
 def _places(target: Judged) -> list[Location] | None:
-    """Where a target lies, links followed; None for what is in memory."""
+    """Return the locations of a target, with links resolved; None for what is in memory."""
     several = list(target) if isinstance(target, list | tuple) else [target]
-    found = [Location.of(one) for one in several if isinstance(one, str | os.PathLike | Location)]
-    if not found or len(found) < len(several):
+    places = [Location.of(x) for x in several if isinstance(x, str | os.PathLike | Location)]
+    if not places or len(places) < len(several):
         return None
-    resolved = [Location.of(Path(one.path).resolve()) if one.is_local else one for one in found]
-    return sorted(resolved, key=lambda one: one.path)
+    resolved = [Location.of(Path(x.path).resolve()) if x.is_local else x for x in places]
+    return sorted(resolved, key=lambda place: place.path)
 
 
 def _alone(target: Judged) -> Judged:
-    """The one path of a list of one, which is how the command line gives it."""
+    """Return the only path of a list, as the command line gives it."""
     if isinstance(target, list | tuple) and len(target) == 1:
         only = target[0]
         return only if isinstance(only, str | os.PathLike) else target
     return target
 
 
-def _found(target: Judged) -> Found:
-    """A report's measurement; or an input, recognized."""
+def _recognize(target: Judged) -> Recognized:
     if isinstance(target, Report):
         return target.measurement
     if isinstance(target, Predictions):
@@ -235,34 +218,33 @@ def _found(target: Judged) -> Found:
     return recognize(target)
 
 
-def _opened_once(found: list[Found], options: LoadOptions) -> list[Found]:
-    """Open the store that is both the target and the baseline, so that its runs are read once."""
-    stores = [one for one in found if isinstance(one, Input) and one.kind == "store"]
+def _opened_once(inputs: list[Recognized], options: LoadOptions) -> list[Recognized]:
+    """Open a store that is both the target and the baseline once, so that runs are read once."""
+    stores = [x for x in inputs if isinstance(x, Input) and x.kind == "store"]
     if len(stores) < 2 or stores[0].parts != stores[1].parts:
-        return found
+        return inputs
     store = opened(stores[0], skip_damaged=bool(options.get("skip_damaged")))
     return [Input("store", store) for _ in stores]
 
 
-def _kind(found: Found) -> str:
-    if isinstance(found, Measurement):
+def _kind(recognized: Recognized) -> str:
+    if isinstance(recognized, Measurement):
         return "report"
-    return "predictions" if isinstance(found, Predictions) else found.kind
+    return "predictions" if isinstance(recognized, Predictions) else recognized.kind
 
 
 def _measured(
     name: str,
-    one: Measurement | Predictions,
+    loaded: Measurement | Predictions,
     working: Path,
     engine: Engine | None,
     progress: Progress | None,
 ) -> Measurement:
-    if isinstance(one, Measurement):
-        return one
+    if isinstance(loaded, Measurement):
+        return loaded
+    measure = partial(measure_shards) if engine is None else partial(measure_on, engine)
     place = Location.of(working / f"{name}.parquet")
-    if engine is None:
-        return measure_shards(one.source, place, progress=progress, notes=one.notes)
-    return measure_on(engine, one.source, place, progress=progress, notes=one.notes)
+    return measure(loaded.source, place, progress=progress, notes=loaded.notes)
 
 
 def _compared(
@@ -271,53 +253,54 @@ def _compared(
     engine: Engine | None,
     progress: Progress | None,
 ) -> Comparison:
-    """The effects: in one pass over the records of both, or from figures where one is a report."""
+    """Compare in one pass over the records of both, or by figures if one is a report."""
     names = ["baseline", "target"]
-    records = {name: one for name in names if isinstance(one := loaded[name], Predictions)}
+    records = {name: x for name in names if isinstance(x := loaded[name], Predictions)}
     if len(records) == 2:
         place = Location.of(working)
-        return compare_sides(sides_of(records), place, engine=engine, progress=progress)
-    both = [_measured(name, loaded[name], working, engine, progress) for name in names]
-    if len({examples_digest(one.example_table) for one in both}) > 1:
+        return compare_arms(arm_data(records), place, engine=engine, progress=progress)
+    reports = {name: _measured(name, loaded[name], working, engine, progress) for name in names}
+    if len({examples_digest(report.example_table) for report in reports.values()}) > 1:
         raise MissingExampleError(
-            "The target and the baseline are of different examples, or of different gold labels. "
-            "Predict the same examples with both.",
+            "The target and the baseline have different examples or gold labels. Predict the same "
+            "examples with both.",
             sides=("target", "baseline"),
         )
-    return compare_saved(names, both)
+    return compare_saved(reports)
 
 
-def _environment(one: Measurement | Predictions) -> Environment:
-    """What the runs of a store were made in; nothing is known of tables and reports."""
-    return Environment.of(one.source.manifests if isinstance(one, Predictions) else ())
+def _environment(loaded: Measurement | Predictions) -> Environment:
+    """Environment of the runs of a store; nothing is known of tables and reports."""
+    return Environment.of(loaded.source.manifests if isinstance(loaded, Predictions) else ())
 
 
 def _environment_notes(
-    mine: Measurement | Predictions,
-    theirs: Measurement | Predictions | None,
+    target: Measurement | Predictions,
+    baseline: Measurement | Predictions | None,
     *,
     is_allowed: bool,
 ) -> tuple[Message, ...]:
-    """What differs between environments, as notes; an error unless that is allowed."""
-    here = _environment(mine)
-    found = [f"{change} among the runs" for change in here.changes()]
-    if theirs is not None:
-        before = _environment(theirs)
-        found += [f"{change} among the baseline's runs" for change in before.changes()]
-        found += [f"{change} since the baseline" for change in here.changes_from(before)]
-    if not found:
+    """Return differences between environments as notes; an error unless they are allowed."""
+    here = _environment(target)
+    changes = [f"{change} among the runs" for change in here.changes()]
+    if baseline is not None:
+        before = _environment(baseline)
+        changes += [f"{change} among the baseline's runs" for change in before.changes()]
+        changes += [f"{change} since the baseline" for change in here.changes_from(before)]
+    if not changes:
         return ()
+    differences = "; ".join(changes)
     if not is_allowed:
         raise EnvironmentChangedError(
-            "The records were made in different environments: {differences}. A difference "
-            "may be theirs. Make the runs again in one, or allow it with "
+            "The records were made in different environments: {differences}. This may cause a "
+            "difference. Make the runs again in one environment, or allow it with "
             "--allow-different-environments, or allow_different_environments=True in Python.",
-            differences="; ".join(found),
+            differences=differences,
         )
     return (
         Message(
             "different-environments",
             "The records were made in different environments: {differences}.",
-            differences="; ".join(found),
+            differences=differences,
         ),
     )

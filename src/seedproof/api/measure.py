@@ -1,20 +1,18 @@
 """`sp.measure`: predictions in, a report out."""
 
 import os
-import shutil
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from tempfile import mkdtemp
+from functools import partial
 from typing import Unpack
 
+from seedproof.api.scratch import scratch_folder
 from seedproof.engines import Engine
 from seedproof.errors import OptionError
 from seedproof.measurement.dynamics import measure_dynamics
 from seedproof.measurement.engines import measuring_engine
 from seedproof.measurement.measure import measure_on, measure_shards, with_explanations
-from seedproof.measurement.result import Measurement
 from seedproof.measurement.selection import (
     asks_for_dynamics,
     asks_for_explanations,
@@ -24,13 +22,12 @@ from seedproof.measurement.selection import (
 )
 from seedproof.messages import Message
 from seedproof.predictions.options import LoadOptions
-from seedproof.predictions.predictions import Loadable, Predictions, load
+from seedproof.predictions.predictions import Loadable, load
 from seedproof.records.location import Location
 from seedproof.records.memory_limit import parse_memory
 from seedproof.records.reader import Store
 from seedproof.report.report import Report
 from seedproof.report.side_by_side import SideBySide
-from seedproof.typing import Progress
 
 
 def measure(
@@ -73,89 +70,48 @@ def measure(
         (0.25, 0.875)
     """
     parse_memory(options.get("memory", "2GB"))
-    asked = known_metrics(metrics)
+    requested = known_metrics(metrics)
     predictions = load(target, options, least_runs=2)
-    scratch = Path(mkdtemp(prefix="seedproof-"))
-    try:
-        result = _measured(
-            predictions,
-            Location.of(scratch / "examples.parquet"),
-            examples=examples,
-            asked=asked,
-            skip_damaged=options.get("skip_damaged", False),
-            progress=options.get("progress"),
-            engine=engine,
-            workers=workers,
-            address=address,
-        )
-    except BaseException:
-        shutil.rmtree(scratch, ignore_errors=True)
-        raise
-    return Report(result, scratch)
-
-
-def _measured(
-    predictions: Predictions,
-    place: Location,
-    *,
-    examples: str | os.PathLike[str] | Location | None,
-    asked: Sequence[str] | None,
-    skip_damaged: bool,
-    progress: Progress | None,
-    engine: str | Engine,
-    workers: int | None,
-    address: str | None,
-) -> Measurement:
     source, notes = predictions.source, predictions.notes
-    check_allowed(asked, source)
-    if asked is not None:
+    check_allowed(requested, source)
+    if requested is not None:
         chosen = Message(
             "some-metrics",
-            "Measured as asked: {metrics}. The rest is left out.",
-            metrics=tuple(asked),
+            "Measured as requested: {metrics}. All other metrics are left out.",
+            metrics=tuple(requested),
         )
         notes = (*notes, chosen)
-    read = narrowed(source, asked)
     pool = measuring_engine(engine, workers=workers, address=address)
-    if pool is None:
-        if examples is not None:
-            raise OptionError(
-                "A place for examples goes with the engines processes and ray. Leave it out, and "
-                "save the report.",
-                keyword="examples",
-            )
-        result = measure_shards(
-            read, place, asked=asked, skip_damaged=skip_damaged, progress=progress, notes=notes
+    if pool is None and examples is not None:
+        raise OptionError(
+            "`examples` applies to the engines processes and ray. Remove it, and save the report.",
+            keyword="examples",
         )
-    else:
-        place = place if examples is None else Location.of(examples)
-        result = measure_on(
-            pool,
-            read,
-            place,
-            asked=asked,
+    skip_damaged, progress = options.get("skip_damaged", False), options.get("progress")
+    measure_all = partial(measure_shards) if pool is None else partial(measure_on, pool)
+    with scratch_folder() as scratch:
+        result = measure_all(
+            narrowed(source, requested),
+            Location.of(scratch / "examples.parquet" if examples is None else examples),
+            asked=requested,
             skip_damaged=skip_damaged,
             progress=progress,
             notes=notes,
         )
-    if asks_for_explanations(asked):
-        result = with_explanations(
-            result,
-            source,
-            engine=pool,
-            skip_damaged=skip_damaged,
-            progress=progress,
-        )
-    if asks_for_dynamics(asked):
-        dynamics, further = measure_dynamics(
-            source,
-            n_measured=result.n_examples,
-            left_out=result.left_out,
-            skip_damaged=skip_damaged,
-            progress=progress,
-        )
-        result = replace(result, dynamics=dynamics, notes=(*result.notes, *further))
-    return result
+        if asks_for_explanations(requested):
+            result = with_explanations(
+                result, source, engine=pool, skip_damaged=skip_damaged, progress=progress
+            )
+        if asks_for_dynamics(requested):
+            dynamics, further = measure_dynamics(
+                source,
+                n_measured=result.n_examples,
+                left_out=result.left_out,
+                skip_damaged=skip_damaged,
+                progress=progress,
+            )
+            result = replace(result, dynamics=dynamics, notes=(*result.notes, *further))
+    return Report(result, scratch)
 
 
 def measure_arms(
@@ -195,10 +151,9 @@ def measure_arms(
         >>> list(sp.measure_arms("arms"))
         ['none', 'calm']
     """
-    skip_damaged = options.get("skip_damaged", False)
     opened = store
     if not isinstance(opened, Store):
-        opened = Store(Location.of(opened), skip_damaged=skip_damaged)
+        opened = Store(Location.of(opened), skip_damaged=options.get("skip_damaged", False))
     arms = opened.arms()
     if not arms:
         raise opened.no_finished_run()

@@ -1,12 +1,12 @@
-"""`sp.plan`: how many seeds a difference needs, and what a number of seeds can show."""
+"""`sp.plan`: seeds that a difference needs, and differences that a number of seeds can show."""
 
 from collections.abc import Iterator
 from numbers import Real
 from typing import Unpack
 
 from seedproof.api.measure import measure
-from seedproof.comparison.planning.answers import Ask, Kind, Reach, kind_of
-from seedproof.comparison.planning.pilot import Pilot, pilot_of
+from seedproof.comparison.planning.answers import Ask, Kind, Reach
+from seedproof.comparison.planning.pilot import pilot_of
 from seedproof.errors import OptionError
 from seedproof.predictions.options import LoadOptions, check_options
 from seedproof.predictions.predictions import Loadable
@@ -53,18 +53,17 @@ def plan(
         detect: A true difference between the means of two arms, such as 0.005 of accuracy.
         detect_sd_ratio: A true ratio between their standard deviations over runs, such as 2.
         detect_flip_ratio: A true ratio between their flip rates, such as 0.8.
-        sd: Standard deviation over runs of what `detect` is about.
-        cv: Standard deviation over runs of a run's mean disagreement with the others, over its
-            mean.
-        pilot: The first runs of one arm, which have both: a report of them, or whatever
+        sd: Standard deviation over runs of the metric that `detect` refers to.
+        cv: Coefficient of variation over runs of a run's mean disagreement with the others.
+        pilot: The first runs of one arm, which show both: a report of them, or whatever
             `sp.Predictions.load` takes.
-        seeds: How many seeds an arm there are; the pilot's, or several without one.
-        power: Probability with which a true effect is to be shown.
-        confidence: That of the interval which then excludes that nothing changes.
-        paired_correlation: How runs of the two arms that share a seed correlate; without it arms
-            are taken as unpaired.
-        example_correlation: How the flips of the two arms correlate over a pilot's examples;
-            0 if omitted, which is cautious.
+        seeds: Number of seeds per arm; if omitted, the pilot's, or several numbers.
+        power: Probability of showing a true effect.
+        confidence: Confidence of the interval that must exclude no change.
+        paired_correlation: Correlation of runs of the two arms that share a seed; if omitted, arms
+            are unpaired.
+        example_correlation: Correlation of the flips of the two arms over a pilot's examples; if
+            omitted 0, which is conservative.
         **options: How the pilot is read, see `sp.LoadOptions`.
 
     Returns:
@@ -96,80 +95,69 @@ def plan(
         example_correlation=example_correlation,
     )
     check_shares(power=power, confidence=confidence)
-    _check_seeds(seeds)
+    if seeds is not None and not (is_count(seeds, LEAST_RUNS) and seeds <= MOST_SEEDS):
+        raise OptionError(
+            "{n_seeds} seeds per arm are not allowed. Give at least {at_least} and at most "
+            "{at_most:,}.",
+            keyword="seeds",
+            n_seeds=seeds,
+            at_least=LEAST_RUNS,
+            at_most=MOST_SEEDS,
+        )
     _check_pilot(pilot, sd=sd, cv=cv, example_correlation=example_correlation)
-    found = None if pilot is None else pilot_of(pilot.measurement)
-    sd = found.sd.value if found and found.sd else sd
-    cv = found.cv.value if found and found.cv else cv
+    figures = None if pilot is None else pilot_of(pilot.measurement)
+    sd = figures.sd.value if figures and figures.sd else sd
+    cv = figures.cv.value if figures and figures.cv else cv
     effects: dict[Kind, float | None] = {
         "mean": detect,
         "sd": detect_sd_ratio,
         "flip_rate": detect_flip_ratio,
     }
-    asked: dict[Kind, float] = {k: effect for k, effect in effects.items() if effect is not None}
-    _check_asked(asked, sd=sd, cv=cv, has_pilot=found is not None)
-    if paired_correlation is not None and asked.keys() == {"sd"}:
+    requested: dict[Kind, float] = {k: x for k, x in effects.items() if x is not None}
+    _check_requested(requested, sd=sd, cv=cv, has_pilot=figures is not None)
+    if paired_correlation is not None and requested.keys() == {"sd"}:
         raise OptionError(
-            "A paired correlation says nothing about standard deviations. Leave out "
+            "A paired correlation does not apply to standard deviations. Leave out "
             "--paired-correlation, or paired_correlation= in Python.",
             keyword="paired_correlation",
         )
-    if not asked and seeds is None and found is None and not _known(sd, cv):
+    variation: dict[Kind, float | None] = {"mean": sd, "flip_rate": cv}
+    named = requested.keys() | {kind for kind, x in variation.items() if x is not None}
+    if not named and seeds is None and figures is None:
         raise OptionError(
-            "There is nothing to plan. Say what to detect, such as --detect 0.005 --sd 0.012, "
-            "or how many --seeds there are; in Python detect=0.005, sd=0.012, or seeds=.",
+            "There is nothing to plan. Give an effect to detect, such as --detect 0.005 --sd "
+            "0.012, or the number of --seeds; in Python detect=0.005, sd=0.012, or seeds=.",
             keyword="detect",
         )
     ask = Ask(power, confidence, example_correlation or 0.0)
-    tests = _tests(sd, cv, found, paired_correlation, ask)
-    answers = tuple(ask.answer(tests[kind], effect, found) for kind, effect in asked.items())
-    n_seeds = found.n_runs if found and seeds is None else seeds
-    if n_seeds is None:  # for what was named, several numbers; else for everything, this one
-        named = asked.keys() | _known(sd, cv)
+    tests: dict[Kind, PlannedTest] = {
+        "mean": MeanTest(1.0 if sd is None else sd, correlation=paired_correlation),
+        "sd": SpreadTest(),
+    }
+    if cv is not None:
+        drawn = 2 * figures.example_variance * (1 - ask.example_correlation) if figures else 0.0
+        tests["flip_rate"] = FlipTest(cv, correlation=paired_correlation, example_variance=drawn)
+    answers = tuple(ask.answer(tests[kind], x, figures) for kind, x in requested.items())
+    n_seeds = figures.n_runs if figures and seeds is None else seeds
+    if n_seeds is None:  # several numbers for the kinds that were named; else this one for all
         chosen = [test for kind, test in tests.items() if kind in named]
     else:
         usual = () if "flip_rate" in tests else USUAL_CVS
-        chosen = [
-            *tests.values(),
-            *(FlipTest(one, correlation=paired_correlation) for one in usual),
-        ]
+        chosen = [*tests.values(), *(FlipTest(x, correlation=paired_correlation) for x in usual)]
     planned = {answer.kind: answer.n_seeds for answer in answers if answer.n_seeds}
-    reaches = tuple(_reaches(ask, chosen, n_seeds, planned, sd))
-    figures = Figures(
-        power=power,
-        confidence=confidence,
-        sd=sd,
-        cv=cv,
-        paired_correlation=paired_correlation,
-        example_correlation=ask.example_correlation if found else None,
-        pilot=found,
+    return Plan(
+        answers,
+        tuple(_reaches(ask, chosen, n_seeds, planned, sd)),
+        Figures(
+            power=power,
+            confidence=confidence,
+            sd=sd,
+            cv=cv,
+            paired_correlation=paired_correlation,
+            example_correlation=ask.example_correlation if figures else None,
+            pilot=figures,
+        ),
     )
-    return Plan(answers, reaches, figures)
-
-
-def _known(sd: float | None, cv: float | None) -> set[Kind]:
-    figures: dict[Kind, float | None] = {"mean": sd, "flip_rate": cv}
-    return {kind for kind, value in figures.items() if value is not None}
-
-
-def _tests(
-    sd: float | None,
-    cv: float | None,
-    pilot: Pilot | None,
-    correlation: float | None,
-    ask: Ask,
-) -> dict[Kind, PlannedTest]:
-    """The test of each kind; that of flip rates only where something is known of them."""
-    tests: list[PlannedTest] = [
-        MeanTest(1.0 if sd is None else sd, correlation=correlation),
-        SpreadTest(),
-    ]
-    if cv is not None:
-        examples = 0.0
-        if pilot is not None:
-            examples = 2 * pilot.example_variance * (1 - ask.example_correlation)
-        tests.append(FlipTest(cv, correlation=correlation, example_variance=examples))
-    return {kind_of(test): test for test in tests}
 
 
 def _reaches(
@@ -179,39 +167,27 @@ def _reaches(
     planned: dict[Kind, int],
     sd: float | None,
 ) -> Iterator[Reach]:
-    """What a number of seeds can show; without one, several and the number that is planned."""
+    """Yield what a number of seeds can show; if None, several and the planned number."""
     for test in tests:
-        given = test.cv if isinstance(test, FlipTest) else None
-        if isinstance(test, MeanTest):
-            given = sd
-        several = sorted({*SEVERAL, planned.get(kind_of(test), SEVERAL[0])})
+        given = sd if isinstance(test, MeanTest) else None
+        if isinstance(test, FlipTest):
+            given = test.cv
+        several = sorted({*SEVERAL, planned.get(test.kind, SEVERAL[0])})
         for seeds in several if n_seeds is None else [n_seeds]:
             if seeds >= test.least_runs:
                 yield ask.reach(test, seeds, given)
 
 
 def _check_numbers(**values: object) -> None:
-    """Refuse what is no number, under the name that it was given by."""
+    """Refuse values that are not numbers, by the name of the keyword."""
     for name, value in values.items():
         is_number = isinstance(value, Real) and not isinstance(value, bool)
         if value is not None and not is_number:
             raise OptionError(
-                "{keyword}={given!r} is no number. Give one, such as {keyword}=0.5.",
+                "{keyword}={given!r} is not a number. Give a number, such as {keyword}=0.5.",
                 keyword=name,
                 given=value,
             )
-
-
-def _check_seeds(seeds: int | None) -> None:
-    if seeds is not None and not (is_count(seeds, LEAST_RUNS) and seeds <= MOST_SEEDS):
-        raise OptionError(
-            "{n_seeds} seeds an arm are not allowed. Give at least {at_least} and at most "
-            "{at_most:,}.",
-            keyword="seeds",
-            n_seeds=seeds,
-            at_least=LEAST_RUNS,
-            at_most=MOST_SEEDS,
-        )
 
 
 def _check_pilot(
@@ -223,7 +199,7 @@ def _check_pilot(
 ) -> None:
     if pilot is not None and not isinstance(pilot, Report):
         raise OptionError(
-            "A pilot is a report, not a {type_name}. Give sp.measure(...) of its runs.",
+            "A pilot must be a report, not a {type_name}. Give sp.measure(...) of its runs.",
             keyword="pilot",
             type_name=type(pilot).__name__,
         )
@@ -231,7 +207,7 @@ def _check_pilot(
         if pilot is not None and value is not None:
             raise OptionError(
                 "The pilot has the {keyword}, and --{keyword} {given:g}, {keyword}= in Python, is "
-                "given as well. Leave one out.",
+                "given as well. Leave out either.",
                 keyword=name,
                 given=value,
             )
@@ -239,43 +215,45 @@ def _check_pilot(
         return
     if pilot is None:
         raise OptionError(
-            "--example-correlation, or example_correlation= in Python, goes with a pilot. Leave it "
-            "out, or give one.",
+            "--example-correlation, or example_correlation= in Python, needs a pilot. Leave it "
+            "out, or give a pilot.",
             keyword="example_correlation",
         )
     if not 0.0 <= example_correlation <= 1.0:
         raise OptionError(
-            "An example correlation of {given:g} is not allowed. Give one from 0 to 1.",
+            "An example correlation of {given:g} is not allowed. Give a number from 0 to 1.",
             keyword="example_correlation",
             given=example_correlation,
         )
 
 
-def _check_asked(
-    asked: dict[Kind, float], *, sd: float | None, cv: float | None, has_pilot: bool
+def _check_requested(
+    requested: dict[Kind, float], *, sd: float | None, cv: float | None, has_pilot: bool
 ) -> None:
-    """Refuse what nothing is known about."""
-    for kind, value, missing, in_vain, (name, usual) in (
+    """Refuse effects whose variation over runs is unknown."""
+    for kind, value, keyword, usual, missing, unhelpful in (
         (
             "mean",
             sd,
+            "sd",
+            0.012,
             "A difference of means needs the standard deviation over runs",
             "This pilot has no labels, or its runs are equally accurate",
-            ("sd", 0.012),
         ),
         (
             "flip_rate",
             cv,
-            "A ratio of flip rates needs to know how much runs differ",
-            "In this pilot all runs disagree alike, or not at all",
-            ("cv", 0.2),
+            "cv",
+            0.2,
+            "A ratio of flip rates needs the variation of flips over runs",
+            "In this pilot the flips do not vary over runs",
         ),
     ):
-        if kind in asked and value is None:
+        if kind in requested and value is None:
             give = "give --{keyword}, or {keyword}= in Python, such as {usual}"
             raise OptionError(
-                f"{in_vain}: {give}, instead." if has_pilot else f"{missing}: {give}; or a pilot.",
-                keyword=name,
+                f"{unhelpful}: {give}." if has_pilot else f"{missing}: {give}; or a pilot.",
+                keyword=keyword,
                 usual=usual,
                 has_pilot=has_pilot,
             )

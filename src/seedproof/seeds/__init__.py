@@ -1,4 +1,4 @@
-"""Which randomness varies: sources, the seeds of each run, and streams drawn from them."""
+"""Sources of randomness, the seeds of each run, and streams drawn from them."""
 
 from seedproof.seeds.plan import Assignment, SeedPlan
 from seedproof.seeds.sources import SOURCES, check_source

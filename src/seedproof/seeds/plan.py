@@ -1,4 +1,4 @@
-"""Which sources vary, and in how many runs."""
+"""Plans: the sources that vary, and the seeds of each run."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,36 +13,31 @@ from seedproof.seeds.sources import SOURCES, check_source
 from seedproof.typing import is_count
 
 # A block has two seeds of each source: that of its run A and that of its run B.
-LEVELS_A_BLOCK = 2
+LEVELS_PER_BLOCK = 2
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """The seeds of one run.
+    """The seeds of one run."""
 
-    Args:
-        name: What people call it: "3", or what varies, such as "init=2".
-        seeds: Seed of each source.
-    """
-
-    name: str
-    seeds: Mapping[str, int]
+    name: str  # such as "3", or "init=2"
+    seeds: Mapping[str, int]  # by source
 
 
 @dataclass(frozen=True)
 class SeedPlan:
-    """Which sources vary over the runs of an arm; all arms share the seeds.
+    """The sources that vary over the runs of an arm; all arms share the seeds.
 
     Make one with `SeedPlan.all`, `SeedPlan.one_at_a_time`, `SeedPlan.factorial` or
     `SeedPlan.blocks`.
 
-    A source has levels 0, 1, 2, …; a level's seed depends on the root, the source and the level
-    alone. So a plan can grow: the runs that were there keep their seeds.
+    A source has levels 0, 1, 2, …; the seed of a level depends on the root, the source and the
+    level alone. So a plan can grow, and its earlier runs keep their seeds.
 
     Args:
         kind: How levels are combined.
-        levels: How many levels each source takes; one that is not named is held at its first.
-        root: The number that every seed comes from.
+        levels: Number of levels per source; a source that is not named stays at its first.
+        root: The number that all seeds are derived from.
 
     Examples:
         >>> import seedproof as sp
@@ -66,11 +61,11 @@ class SeedPlan:
 
     @classmethod
     def all(cls, n_runs: int, *, root: int = 0) -> "SeedPlan":
-        """Every source varies in every run: how much the seed decides as a whole.
+        """Vary every source in every run, for the effect of the seed as a whole.
 
         Args:
-            n_runs: How many runs.
-            root: The number that every seed comes from.
+            n_runs: Number of runs.
+            root: The number that all seeds are derived from.
 
         Returns:
             A plan of `n_runs` runs, named "0", "1", ….
@@ -81,12 +76,12 @@ class SeedPlan:
     def one_at_a_time(
         cls, n_runs: int, sources: Sequence[str] = ("init", "order", "dropout"), *, root: int = 0
     ) -> "SeedPlan":
-        """One source varies while the others are held: what varying it alone does.
+        """Vary one source at a time, for the effect of each source alone.
 
         Args:
-            n_runs: How many runs for each source, with the one that they all share.
+            n_runs: Number of runs per source, with the run that all sources share.
             sources: The sources that vary, one after the other.
-            root: The number that every seed comes from.
+            root: The number that all seeds are derived from.
 
         Returns:
             A plan of 1 + sources × (n_runs − 1) runs.
@@ -95,14 +90,14 @@ class SeedPlan:
 
     @classmethod
     def factorial(cls, levels: Mapping[str, int], *, root: int = 0) -> "SeedPlan":
-        """Every combination of some seeds of each source.
+        """Combine seeds of several sources in all ways.
 
         Args:
-            levels: How many seeds of each source, such as `{"init": 3, "order": 3}`.
-            root: The number that every seed comes from.
+            levels: Number of seeds per source, such as `{"init": 3, "order": 3}`.
+            root: The number that all seeds are derived from.
 
         Returns:
-            A plan of as many runs as there are combinations.
+            A plan with one run per combination.
         """
         return cls("factorial", _levels(levels), root)
 
@@ -110,16 +105,16 @@ class SeedPlan:
     def blocks(
         cls, n_blocks: int, sources: Sequence[str] = ("init", "order", "dropout"), *, root: int = 0
     ) -> "SeedPlan":
-        """Independent blocks of runs that tell which source is to blame for the flips.
+        """Make independent blocks of runs that show which source causes the flips.
 
         Runs A and B of a block differ in all these sources; each further run takes one source from
-        A and the rest from B. Blocks share no seed of these sources, so that their differences
-        tell how sure a share is. Sources that are not named are held in all runs.
+        A and the rest from B. Blocks share no seed of these sources, so that the variation between
+        blocks gives intervals. Sources that are not named are the same in all runs.
 
         Args:
-            n_blocks: How many blocks; 10 are useful, 5 the least that can be measured.
-            sources: The sources to tell apart, two or more.
-            root: The number that every seed comes from.
+            n_blocks: Number of blocks; 10 are useful, and intervals need at least 5.
+            sources: The sources to separate, two or more.
+            root: The number that all seeds are derived from.
 
         Returns:
             A plan of n_blocks × (sources + 2) runs.
@@ -132,18 +127,18 @@ class SeedPlan:
                 "{n_blocks!r} blocks are not possible. Give 1 or more, such as 10.",
                 n_blocks=n_blocks,
             )
-        levels = dict.fromkeys(sources, LEVELS_A_BLOCK * n_blocks)
+        levels = dict.fromkeys(sources, LEVELS_PER_BLOCK * n_blocks)
         if len(levels) < 2:
             raise OptionError(
-                "Blocks tell sources apart, but {sources!s} are fewer than two. "
-                "Name at least two of {known}.",
+                "Blocks separate at least two sources, but {sources!s} are fewer. Name at least "
+                "two of {known}.",
                 sources=list(levels),
                 known=tuple(SOURCES),
             )
         return cls("blocks", levels, root)
 
     def assignments(self) -> tuple[Assignment, ...]:
-        """The seeds of each run, in order."""
+        """Return the seeds of each run, in order."""
         match self.kind:
             case "all":
                 n_runs = max(self.levels.values())
@@ -157,7 +152,7 @@ class SeedPlan:
                     moves += [{source: level} for level in range(1, n_levels)]
                 return tuple(self._assign(moved) for moved in moves)
             case "blocks":
-                n_blocks = min(self.levels.values()) // LEVELS_A_BLOCK
+                n_blocks = min(self.levels.values()) // LEVELS_PER_BLOCK
                 return tuple(run for idx in range(n_blocks) for run in self._block(idx))
             case _:
                 grid = product(*(range(n_levels) for n_levels in self.levels.values()))
@@ -166,8 +161,8 @@ class SeedPlan:
                 )
 
     def _block(self, index: int) -> Iterator[Assignment]:
-        a = dict.fromkeys(self.levels, LEVELS_A_BLOCK * index)
-        b = dict.fromkeys(self.levels, LEVELS_A_BLOCK * index + 1)
+        a = dict.fromkeys(self.levels, LEVELS_PER_BLOCK * index)
+        b = dict.fromkeys(self.levels, LEVELS_PER_BLOCK * index + 1)
         yield self._assign(a, f"block {index}: A")
         yield self._assign(b, f"block {index}: B")
         for source in self.levels:
@@ -180,15 +175,15 @@ class SeedPlan:
         return Assignment(name, {source: self.seed(source, levels[source]) for source in SOURCES})
 
     def seed(self, source: str, level: int) -> int:
-        """The seed of one level of one source: 32 bits, which every library takes."""
+        """Return the seed of one level of a source, with the 32 bits that every library takes."""
         return _seed(self.root, SOURCES.index(source), level)
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data, for `study.json`."""
+        """Return plain data, for `study.json`."""
         return {"kind": self.kind, "levels": dict(self.levels), "root": self.root}
 
     def grown_to(self, other: "SeedPlan") -> "SeedPlan | None":
-        """The plan that holds the runs of both; None if they are of different shapes."""
+        """Return the plan with the runs of both; None if their shapes differ."""
         if (self.kind, self.root, set(self.levels)) != (other.kind, other.root, set(other.levels)):
             return None
         most = {source: max(n, other.levels[source]) for source, n in self.levels.items()}

@@ -1,19 +1,19 @@
-"""Where randomness comes from, by name."""
+"""Names of the sources of randomness."""
 
 from seedproof.errors import UnknownNameError
 
 # The order is part of every seed: new sources are added at the end.
 SOURCES = (
-    "init",  # the weights a model begins with
-    "order",  # the order in which examples are seen
-    "dropout",  # what is drawn while training: dropout, augmentation, noise
-    "data",  # which examples are drawn
-    "explainer",  # what an explanation samples
+    "init",  # initial weights
+    "order",  # order of the examples
+    "dropout",  # draws while training: dropout, augmentation, noise
+    "data",  # sampling of examples
+    "explainer",  # sampling of an explainer
 )
 
 
 def check_source(name: str) -> str:
-    """A name that is a source's."""
+    """Return a name if it is the name of a source."""
     if name not in SOURCES:
         raise UnknownNameError(
             "There is no source {name!r}. Known: {known}.", name=name, known=tuple(SOURCES)

@@ -1,7 +1,7 @@
-"""Two finished metrics and what they share, as a contrast: closed forms, nothing is resampled.
+"""Contrasts of two finished metrics in closed form, without resampling.
 
-The forms are those of `measurement.intervals`, on the difference: a seed that both arms share is
-left out of both, and examples enter with the difference of what they have in each arm.
+The forms are those of `stats.intervals`, on the difference: a seed that both arms share is left out
+of both, and examples enter with the difference of their values in the two arms.
 """
 
 from dataclasses import dataclass, replace
@@ -24,9 +24,9 @@ from seedproof.stats.covariance import Cross
 from seedproof.stats.distributions import normal_quantile
 from seedproof.stats.effect import POWER, Contrast, Effect, Scale, effect_of, judged, scale_of
 from seedproof.stats.intervals import (
-    BIAS_DOUBT,
     BIAS_TAKEN,
     NORMAL,
+    RESIDUAL_BIAS,
     SPREAD_FROM,
     TAIL,
     Estimate,
@@ -39,35 +39,29 @@ from seedproof.typing import FloatArray
 
 TOO_FEW_FOR_SPREAD = Message(
     "too-few-runs-for-spread",
-    "a spread of fewer than {n_needed} runs says nothing",
+    "a spread needs at least {n_needed} runs",
     n_needed=SPREAD_FROM,
 )
 NO_COUNTERPART = Message(
     "no-interval", "depends on the number of runs, or has no interval of its own"
 )
-TOO_LITTLE_KEPT = Message("too-few-classes-kept", "too few classes were kept to tell")
+TOO_LITTLE_KEPT = Message("too-few-classes-kept", "too few classes were kept to compare")
 NO_SPREAD = Message("no-spread", "one of the two arms has no spread")
 BOTH_ZERO = Message("both-zero", "both are 0")
-BASELINE_ZERO = Message("baseline-zero", "the baseline is 0, and so is all it could be")
+BASELINE_ZERO = Message("baseline-zero", "the baseline is 0 with an upper bound of 0")
 
 
 @dataclass(frozen=True)
 class Pair:
-    """What two arms share beside their examples.
-
-    Args:
-        metric: Which metric they are compared in.
-        is_paired: Whether run r of both shares its seeds.
-        cross: What their examples share; None where that is unknown.
-    """
+    """Metric, pairing and covariance of two arms that are contrasted."""
 
     metric: str
-    is_paired: bool
-    cross: Cross | None = None
+    is_paired: bool  # run r of both has the same seeds
+    cross: Cross | None = None  # covariance over examples, if known
 
     @property
     def is_ratio(self) -> bool:
-        """Whether the contrast is of logarithms."""
+        """True if the contrast is of logarithms."""
         return scale_of(self.metric) == "ratio"
 
 
@@ -80,19 +74,7 @@ def compared(
     is_paired: bool,
     tail: float,
 ) -> Effect:
-    """What an arm changes in one metric.
-
-    Args:
-        metric: Its name.
-        base: The baseline's.
-        arm: The arm's.
-        cross: What the examples of both share; None where that is unknown.
-        is_paired: Whether run r of both arms shares its seeds.
-        tail: What the interval leaves out on each side.
-
-    Returns:
-        An effect; without an interval where none is known.
-    """
+    """Return the effect of an arm on one metric, with `tail` outside its interval on each side."""
     values = _value(base), _value(arm)
     value = _plain(metric, *values)
     if isinstance(base, SpreadOverRuns) and isinstance(arm, SpreadOverRuns):
@@ -100,24 +82,25 @@ def compared(
     if isinstance(base, ValueOnly | ExcessSpread):
         return effect_of(metric, value, None, tail=tail, note=NO_COUNTERPART)
     if scale_of(metric) == "ratio" and min(values) <= 0.0:
-        has_runs = all(_has_runs(one) for one in (base, arm))
+        has_runs = all(_has_runs(x) for x in (base, arm))
         return from_estimates(metric, estimate(base), estimate(arm), tail=tail, has_runs=has_runs)
-    means = [one for one in (base, arm) if isinstance(one, MeanOverExamples) and one.error]
-    if any(one.error >= one.value for one in means):
+    means = [x for x in (base, arm) if isinstance(x, MeanOverExamples) and x.error]
+    if any(mean.error >= mean.value for mean in means):
         return effect_of(metric, value, None, tail=tail, note=TOO_LITTLE_KEPT)
-    found = contrast(base, arm, Pair(metric, is_paired, cross))
-    return effect_of(metric, value, found, tail=tail, note=None if found else NO_COUNTERPART)
+    difference = contrast(base, arm, Pair(metric, is_paired, cross))
+    note = None if difference else NO_COUNTERPART
+    return effect_of(metric, value, difference, tail=tail, note=note)
 
 
 def _value(statistic: Statistic) -> float:
-    # A rank correlation may be negative, which the interval of a mean of shares takes for 0.
+    # A rank correlation may be negative, which the interval of a mean of shares sets to 0.
     if isinstance(statistic, MeanOverExamples):
         return statistic.value
     return estimate(statistic).value
 
 
 def _has_runs(statistic: Statistic) -> bool:
-    """Whether there are enough runs to leave one out."""
+    """Return True if there are enough runs to leave one out."""
     match statistic:
         case MeanOverExamples():
             return statistic.without is not None
@@ -136,7 +119,7 @@ def _plain(metric: str, base: float, arm: float) -> float | None:
 
 @singledispatch
 def contrast(base: Statistic, arm: Statistic, pair: Pair) -> Contrast | None:
-    """Arm less baseline on the scale of the metric; None for what cannot be compared."""
+    """Return arm less baseline on the scale of the metric; None if they cannot be compared."""
     del base, arm, pair
     return None
 
@@ -144,54 +127,49 @@ def contrast(base: Statistic, arm: Statistic, pair: Pair) -> Contrast | None:
 @contrast.register
 def _(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> Contrast | None:
     if not pair.is_ratio:
-        center, doubt, slopes = arm.value - base.value, 0.0, (1.0, 1.0)
+        center, residual_bias, slopes = arm.value - base.value, 0.0, (1.0, 1.0)
     else:
-        center, doubt = _log_ratio(base, arm)
+        center, residual_bias = _log_ratio(base, arm)
         slopes = 1 / base.value, 1 / arm.value
     examples = _examples(base, arm, slopes, pair)
     error = _error(base, arm, pair)
     if base.without is None or arm.without is None:
         return Contrast(center, 0.0, np.inf, examples, error=error, over="examples")
-    both = [
-        _left_out(one, one.without) if pair.is_ratio else one.without
-        for one in (base, arm)
-        if one.without is not None
-    ]
-    runs, df = _run_variance(both[0], both[1], pair)
-    return Contrast(center, runs, df, examples, doubt, error)
+    left_out = base.without, arm.without
+    if pair.is_ratio:
+        left_out = _log_left_out(base, base.without), _log_left_out(arm, arm.without)
+    runs, df = _run_variance(*left_out, pair)
+    return Contrast(center, runs, df, examples, residual_bias, error)
 
 
 def _error(base: MeanOverExamples, arm: MeanOverExamples, pair: Pair) -> float:
-    """The most that the contrast is off by because of what was not kept."""
+    """Bound on the error of the contrast from classes that were not kept."""
     if not pair.is_ratio:
         return base.error + arm.error
     shares = base.error / base.value, arm.error / arm.value
-    ends = [np.log1p(one) - np.log1p(-other) for one, other in (shares, shares[::-1])]
+    ends = [np.log1p(above) - np.log1p(-below) for above, below in (shares, shares[::-1])]
     return float(max(ends))
 
 
 def _log_ratio(base: MeanOverExamples, arm: MeanOverExamples) -> tuple[float, float]:
-    """Log ratio where the bias of both is expected to end, and the doubt that remains."""
-    centers = [one.value + BIAS_TAKEN * one.bias_left for one in (base, arm)]
-    shares = [one.bias_left / center for one, center in zip((base, arm), centers, strict=True)]
-    # Few runs bias both in one direction, so that most of the doubt cancels.
-    return float(np.log(centers[1] / centers[0])), BIAS_DOUBT * abs(shares[1] - shares[0])
+    """Log ratio with the expected bias of both removed, and the bias that remains possible."""
+    centers = [x.value + BIAS_TAKEN * x.bias_left for x in (base, arm)]
+    shares = [x.bias_left / center for x, center in zip((base, arm), centers, strict=True)]
+    # Few runs bias both in the same direction, so that most of it cancels.
+    return float(np.log(centers[1] / centers[0])), RESIDUAL_BIAS * abs(shares[1] - shares[0])
 
 
-def _left_out(statistic: MeanOverExamples, without: FloatArray) -> FloatArray:
-    # As in `measurement.intervals`: half an example is the least that may be left of a count.
+def _log_left_out(statistic: MeanOverExamples, without: FloatArray) -> FloatArray:
+    # As in `stats.intervals`: half an example is the least that may be left of a count.
     floor = 0.5 / statistic.n_examples
     least = min(floor, 0.5 * statistic.value) if statistic.is_count else floor * statistic.value
     return np.log(np.maximum(without, least))
 
 
 def _examples(
-    base: MeanOverExamples,
-    arm: MeanOverExamples,
-    slopes: tuple[float, float],
-    pair: Pair,
+    base: MeanOverExamples, arm: MeanOverExamples, slopes: tuple[float, float], pair: Pair
 ) -> float:
-    """Variance from drawing examples, less what the runs' own variance counts as well."""
+    """Variance from drawing examples, less the part that the variance over runs counts as well."""
     drawn = base.example_variance * slopes[0] ** 2 + arm.example_variance * slopes[1] ** 2
     counted = base.interaction_variance * slopes[0] ** 2 + arm.interaction_variance * slopes[1] ** 2
     if pair.cross is not None:
@@ -219,7 +197,7 @@ def _(base: RootOfMean, arm: RootOfMean, pair: Pair) -> Contrast | None:
         center=inner.center / 2,
         run_variance=inner.run_variance / 4,
         example_variance=inner.example_variance / 4,
-        doubt=inner.doubt / 2,
+        residual_bias=inner.residual_bias / 2,
     )
 
 
@@ -227,7 +205,7 @@ def _(base: RootOfMean, arm: RootOfMean, pair: Pair) -> Contrast | None:
 def _(base: MeanOverRuns, arm: MeanOverRuns, pair: Pair) -> Contrast | None:
     if min(len(base.values), len(arm.values)) < 3:
         return None
-    left_out = [(one.values.sum() - one.values) / (len(one.values) - 1) for one in (base, arm)]
+    left_out = [(x.values.sum() - x.values) / (len(x.values) - 1) for x in (base, arm)]
     runs, df = _run_variance(left_out[0], left_out[1], pair)
     return Contrast(float(arm.values.mean() - base.values.mean()), runs, df, over="runs")
 
@@ -236,7 +214,7 @@ def _(base: MeanOverRuns, arm: MeanOverRuns, pair: Pair) -> Contrast | None:
 def _(base: MeanOverPairs, arm: MeanOverPairs, pair: Pair) -> Contrast | None:
     if min(len(base.matrix), len(arm.matrix)) < 3:
         return None
-    logs = [_log_mean_of_pairs(one) for one in (base, arm)]
+    logs = [_log_mean_of_pairs(x) for x in (base, arm)]
     runs, df = _run_variance(logs[0][1], logs[1][1], pair)
     return Contrast(logs[1][0] - logs[0][0], runs, df, over="runs")
 
@@ -258,7 +236,7 @@ def _spread_effect(
     if ends is None:
         return Effect(metric, "ratio", value, note=NO_SPREAD)
     low, high = ends
-    # What runs of these shapes would show if their spreads were about the same.
+    # The effect that runs of these shapes would show if their spreads were about the same.
     center = float(np.log(arm.std(ddof=1) / base.std(ddof=1)))
     error = _spread_error(_moments(base), _moments(arm), center)
     detectable = float(np.exp((normal_quantile(1 - tail) + normal_quantile(POWER)) * error))
@@ -267,28 +245,21 @@ def _spread_effect(
 
 
 def spread_ratio(base: FloatArray, arm: FloatArray, *, tail: float) -> tuple[float, float] | None:
-    """Interval of the ratio of two standard deviations, arm to baseline.
+    """Return the interval of the ratio of two standard deviations, arm to baseline.
 
     Bonett (2006), Applied Psychological Measurement 30:432, with the kurtosis pooled after the arm
-    is divided by the ratio in question: the interval holds every ratio that this test does not
-    reject. Unlike the jackknife it keeps its level for skewed runs and for rare bad ones.
-
-    Args:
-        base: One value a run.
-        arm: One value a run, paired or not.
-        tail: What it leaves out on each side.
-
-    Returns:
-        Its ends; None where a standard deviation is 0.
+    is divided by the ratio in question: the interval has every ratio that this test does not
+    reject. Unlike the jackknife it keeps its level for skewed runs and for rare bad ones. None if a
+    standard deviation is 0.
     """
-    spreads = [float(one.std(ddof=1)) for one in (base, arm)]
-    if min(spreads) <= 1e-12 * max(float(np.abs(one).max()) for one in (base, arm)):
+    spreads = [float(x.std(ddof=1)) for x in (base, arm)]
+    if min(spreads) <= 1e-12 * max(float(np.abs(x).max()) for x in (base, arm)):
         return None
     center = float(np.log(spreads[1] / spreads[0]))
     normal = normal_quantile(1 - tail)
     few, many = len(base), len(arm)
     shift = np.log((few / (few - normal)) / (many / (many - normal))) / 2
-    moments = [_moments(one) for one in (base, arm)]
+    moments = [_moments(x) for x in (base, arm)]
 
     def excess(log_ratio: float, side: int) -> float:
         error = _spread_error(moments[0], moments[1], log_ratio)
@@ -324,23 +295,14 @@ def _spread_error(
 def from_estimates(
     metric: str, base: Estimate, arm: Estimate, *, tail: float = TAIL, has_runs: bool = True
 ) -> Effect:
-    """An effect from two figures with intervals alone, as saved reports have them.
+    """Return an effect from two figures with intervals alone, as saved reports have them.
 
-    The two half widths are added as squares on the scale of the effect (MOVER, Zou 2008): what the
-    arms share, seeds and examples, is unknown, so the interval is wider than need be.
-
-    Args:
-        metric: Its name.
-        base: The baseline's figure.
-        arm: The arm's figure.
-        tail: What the interval leaves out on each side.
-        has_runs: Whether both arms have more than two runs, without which there is no verdict.
-
-    Returns:
-        An effect; without an interval where one of the figures has none.
+    The squares of the two half widths are added on the scale of the effect (MOVER, Zou 2008). What
+    the arms share, seeds and examples, is unknown, so the interval is wider than necessary. Without
+    more than two runs per arm (`has_runs`) there is no verdict.
     """
     scale, value = scale_of(metric), _plain(metric, base.value, arm.value)
-    ends = [_ends(one, scale) for one in (base, arm)]
+    ends = [_ends(x, scale) for x in (base, arm)]
     if ends[0] is None or ends[1] is None:
         return Effect(metric, scale, value, note=NO_COUNTERPART)
     if base.value == arm.value == 0.0:
@@ -353,26 +315,26 @@ def from_estimates(
     over: Over | None = "examples" if "examples" in {base.over, arm.over} else base.over
     verdict = judged(metric, low, high) if has_runs else "too few runs"
     # Against a baseline of 0 the ratio has no upper end.
-    ends_high = high if np.isfinite(high) else None
-    return Effect(metric, scale, value, low, ends_high, over, verdict=verdict)
+    upper = high if np.isfinite(high) else None
+    return Effect(metric, scale, value, low, upper, over, verdict=verdict)
 
 
-def _ends(one: Estimate, scale: Scale) -> FloatArray | None:
-    """Low, value and high on the scale of the effect; None without an interval."""
-    if one.low is None or one.high is None:
+def _ends(figure: Estimate, scale: Scale) -> FloatArray | None:
+    """Low, value and high on the scale of the effect; None if there is no interval."""
+    if figure.low is None or figure.high is None:
         return None
-    ends = np.array([one.low, one.value, one.high])
+    ends = np.array([figure.low, figure.value, figure.high])
     with np.errstate(divide="ignore"):
         return np.log(ends) if scale == "ratio" else ends
 
 
-def _mover(mine: FloatArray, theirs: FloatArray, *, factor: float) -> tuple[float, float]:
+def _mover(arm: FloatArray, base: FloatArray, *, factor: float) -> tuple[float, float]:
     """Ends of the difference of two figures, each as (low, value, high)."""
-    if np.isinf(mine[1]):  # nothing was seen in the arm: its upper end is all that is known
-        return -np.inf, float(mine[2] - theirs[0])
-    if np.isinf(theirs[1]):
-        return float(mine[0] - theirs[2]), np.inf
-    center = mine[1] - theirs[1]
-    below = factor * np.hypot(mine[1] - mine[0], theirs[2] - theirs[1])
-    above = factor * np.hypot(mine[2] - mine[1], theirs[1] - theirs[0])
+    if np.isinf(arm[1]):  # the arm is 0: only its upper end is known
+        return -np.inf, float(arm[2] - base[0])
+    if np.isinf(base[1]):
+        return float(arm[0] - base[2]), np.inf
+    center = arm[1] - base[1]
+    below = factor * np.hypot(arm[1] - arm[0], base[2] - base[1])
+    above = factor * np.hypot(arm[2] - arm[1], base[1] - base[0])
     return float(center - below), float(center + above)

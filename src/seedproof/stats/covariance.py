@@ -1,4 +1,4 @@
-"""What the examples of two arms share: sums of products, which let their intervals be paired."""
+"""Covariance of two arms over examples, as sums of products, for paired intervals."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,25 +12,21 @@ from seedproof.typing import FloatArray, IntArray
 
 @dataclass(eq=False)
 class Cross:
-    """Sums of products of one quantity in two arms; its memory does not depend on the examples.
+    """Sums of products of one quantity in two arms, in constant memory."""
 
-    Args:
-        is_paired: Whether run r of both arms shares its seeds.
-    """
-
-    is_paired: bool
+    is_paired: bool  # run r of both arms has the same seeds
     n_examples: int = 0
     products: float = 0.0
     interaction: float = 0.0
 
     def update(self, base: ExampleValues, arm: ExampleValues) -> None:
-        """Add the examples of one batch, as both arms see them."""
+        """Add the same batch of both arms."""
         self.n_examples += len(base.whole) + base.n_zeros
-        mine, theirs = _both(base.places, arm.places)
-        self.products += float(base.values[mine] @ arm.values[theirs])
+        in_base, in_arm = _common(base.places, arm.places)
+        self.products += float(base.values[in_base] @ arm.values[in_arm])
         if self.is_paired and base.without is not None and arm.without is not None:
             denominators = base.without_denominator * arm.without_denominator
-            covariances = _jackknife_covariances(base.without[:, mine], arm.without[:, theirs])
+            covariances = _jackknife_covariances(base.without[:, in_base], arm.without[:, in_arm])
             self.interaction += covariances / denominators
 
     def merge(self, other: "Cross") -> None:
@@ -40,43 +36,43 @@ class Cross:
         self.interaction += other.interaction
 
     def example_covariance(self, base: float, arm: float) -> float:
-        """Covariance of the two means from drawing examples."""
+        """Return the covariance of the two means from drawing examples."""
         n = self.n_examples
         return (self.products / n - base * arm) / (n - 1) if n > 1 else 0.0
 
     @property
     def interaction_covariance(self) -> float:
-        """Part of it that the runs' own covariance counts as well."""
+        """Part of it that the covariance over runs counts as well."""
         return self.interaction / self.n_examples**2
 
 
 Places: TypeAlias = IntArray | slice
 
 
-def _both(base: IntArray | None, arm: IntArray | None) -> tuple[Places, Places]:
-    """Where the examples that are listed in both arms stand in each of them."""
+def _common(base: IntArray | None, arm: IntArray | None) -> tuple[Places, Places]:
+    """Positions in each arm of the examples that are listed in both."""
     everywhere = slice(None)
     if base is None:
         return everywhere if arm is None else arm, everywhere
     if arm is None:
         return everywhere, base
-    _, mine, theirs = np.intersect1d(base, arm, assume_unique=True, return_indices=True)
-    return mine, theirs
+    _, in_base, in_arm = np.intersect1d(base, arm, assume_unique=True, return_indices=True)
+    return in_base, in_arm
 
 
 def _jackknife_covariances(base: IntArray | FloatArray, arm: IntArray | FloatArray) -> float:
     """Jackknife covariance over runs of each example's values, summed over examples."""
     n_runs = len(base)
     # Deviations from the first run, as for the variances.
-    first, second = ((one - one[0]).astype(np.float64, copy=False) for one in (base, arm))
+    first, second = ((x - x[0]).astype(np.float64, copy=False) for x in (base, arm))
     products = float(np.einsum("ri,ri->", first, second))
     means = first.sum(axis=0) / n_runs, second.sum(axis=0) / n_runs
     return (n_runs - 1) * (products / n_runs - float(means[0] @ means[1]))
 
 
-def add_crosses(total: dict[str, Cross], found: Mapping[str, Cross]) -> None:
-    """Add what two arms share on other examples."""
-    for name, cross in found.items():
+def add_crosses(total: dict[str, Cross], further: Mapping[str, Cross]) -> None:
+    """Add the sums over other examples."""
+    for name, cross in further.items():
         if name in total:
             total[name].merge(cross)
         else:
@@ -86,8 +82,8 @@ def add_crosses(total: dict[str, Cross], found: Mapping[str, Cross]) -> None:
 def crosses(
     base: Mapping[str, ExampleValues], arm: Mapping[str, ExampleValues], *, is_paired: bool
 ) -> dict[str, Cross]:
-    """What two arms share on one batch, for each quantity that both have."""
-    found = {name: Cross(is_paired) for name in base if name in arm}
-    for name, cross in found.items():
+    """Return the sums over one batch, for each quantity that both arms have."""
+    sums = {name: Cross(is_paired) for name in base if name in arm}
+    for name, cross in sums.items():
         cross.update(base[name], arm[name])
-    return found
+    return sums

@@ -1,4 +1,4 @@
-"""Quantiles and logits in a few lines: scipy's take longer to import than a measurement."""
+"""Quantiles and logits without scipy, which takes longer to import than a measurement."""
 
 from functools import lru_cache
 from math import exp, lgamma, log, log1p, pi, sqrt
@@ -13,27 +13,27 @@ MANY = 1000
 
 
 def logit(share: FloatArray | float) -> FloatArray:
-    """Logarithm of the odds; infinite for 0 and 1."""
+    """Return the logarithm of the odds; infinite for 0 and 1."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(share) - np.log1p(-np.asarray(share)))
 
 
 def expit(value: FloatArray | float) -> FloatArray:
-    """Share whose logit this is."""
+    """Return the share with this logit."""
     return np.asarray(np.exp(-np.logaddexp(0.0, -np.asarray(value))))
 
 
 def normal_quantile(share: float) -> float:
-    """Value that a standard normal variable stays below with this probability."""
+    """Return the quantile of the standard normal distribution."""
     return NormalDist().inv_cdf(share)
 
 
 @lru_cache(maxsize=256)
 def student_quantile(df: float, share: float) -> float:
-    """Value that Student's t stays below with this probability, above 0.5.
+    """Return the quantile of Student's t distribution, for a share above 0.5.
 
-    Newton's steps for the logarithm of the upper tail, which is almost a straight line in ln t
-    where tails are heavy, and bends one way only where they are light.
+    Newton's method on the logarithm of the upper tail, which is almost linear in ln t where tails
+    are heavy, and concave where they are light.
     """
     t = normal_quantile(share)
     if df > MANY:

@@ -1,4 +1,4 @@
-"""What an arm changes in one metric: a ratio or a difference, with its interval and its power."""
+"""The effect of an arm on one metric: a ratio or a difference, with interval and power."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
@@ -11,11 +11,11 @@ from seedproof.stats.distributions import normal_quantile, student_quantile
 from seedproof.stats.intervals import TAIL, Over
 
 POWER = 0.8
-# Means that say how good the runs are; everything else says how steady they are.
+# Means that measure how good the runs are; everything else measures how steady they are.
 QUALITY = frozenset({"accuracy", "nll", "brier", "ece", "mce"})
-# Agreements near 1 hardly have a ratio; like means they are compared by their difference.
+# Ratios of agreements near 1 mean little; like means they are compared by their difference.
 AGREEMENTS = frozenset({"explanation_overlap", "explanation_tau", "explanation_rbo"})
-# Among them those between 0 and 1, whose differences are never beyond one.
+# Among them the shares, whose differences are between −1 and 1.
 SHARES = frozenset({"accuracy", "ece", "mce", "explanation_overlap", "explanation_rbo"})
 
 Scale: TypeAlias = Literal["ratio", "difference"]
@@ -32,20 +32,20 @@ Verdict: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What an arm changes in one metric, against the baseline.
+    """Effect of an arm on one metric, against the baseline.
 
     Args:
         metric: Name of the metric.
-        scale: `ratio` of the arm to the baseline for what says how steady it is, `difference` for
-            what says how good it is.
+        scale: `ratio` of the arm to the baseline for metrics of stability, `difference` for metrics
+            of quality.
         value: The ratio or the difference; None for a ratio to a baseline of 0.
-        low: Lower end of the interval, adjusted for the number of arms; None without one.
+        low: Lower end of the interval, adjusted for the number of arms; None if there is none.
         high: Its upper end.
         over: What the interval is over.
-        detectable: The smallest true effect that these runs would show in 80 of 100 studies: a
-            ratio above 1, whose inverse is as easy to see, or a difference above 0.
-        verdict: What may be said.
-        note: Why there is no interval; None if there is one.
+        detectable: The smallest true effect that these runs would show with 80 % power: a ratio
+            above 1, whose inverse is as easy to detect, or a difference above 0.
+        verdict: The conclusion.
+        note: Reason why there is no interval; None if there is one.
 
     Examples:
         >>> import seedproof as sp
@@ -67,7 +67,7 @@ class Effect:
 
     @property
     def is_shown(self) -> bool:
-        """Whether the interval excludes that nothing changes."""
+        """True if the interval excludes no change."""
         return self.verdict in {"steadier", "less steady", "better", "worse"}
 
     def summary(self) -> dict[str, Any]:
@@ -77,54 +77,44 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """Arm less baseline on the scale of its interval: the logarithm for ratios.
-
-    Args:
-        center: The difference on that scale.
-        run_variance: Its variance over runs.
-        df: Degrees of freedom of that variance.
-        example_variance: What drawing examples adds.
-        doubt: What is unknown beside: it widens the interval, whatever the confidence.
-        error: The most that the center is off by because of what was not kept: added whole.
-        over: What both are over.
-    """
+    """Arm less baseline on the scale of its interval: the logarithm for ratios."""
 
     center: float
     run_variance: float
-    df: float
+    df: float  # degrees of freedom of the variance over runs
     example_variance: float = 0.0
-    doubt: float = 0.0
-    error: float = 0.0
+    residual_bias: float = 0.0  # extra half width, independent of the confidence level
+    error: float = 0.0  # bound on the error from classes that were not kept, added in full
     over: Over = "runs × examples"
 
     def half_width(self, tail: float) -> float:
-        """Half of the interval that leaves out `tail` on each side."""
+        """Return half the width of the interval with `tail` outside on each side."""
         student, normal = student_quantile(self.df, 1 - tail), normal_quantile(1 - tail)
         spread = student**2 * self.run_variance + normal**2 * self.example_variance
-        return float(np.sqrt(spread + self.doubt**2)) + self.error
+        return float(np.sqrt(spread + self.residual_bias**2)) + self.error
 
     def detectable(self, tail: float) -> float:
-        """The smallest true difference that is shown with a probability of `POWER`."""
+        """Return the smallest true difference that is shown with a probability of `POWER`."""
         error = np.sqrt(self.run_variance + self.example_variance)
         return self.half_width(tail) + student_quantile(self.df, POWER) * float(error)
 
 
 def scale_of(metric: str) -> Scale:
-    """Whether arms are compared by a ratio or by a difference."""
+    """Return the scale on which arms are compared."""
     return "difference" if metric in QUALITY | AGREEMENTS else "ratio"
 
 
 def each_tail(n_arms: int) -> float:
-    """What each of several comparisons may leave out on a side, so that all hold together."""
+    """Return the tail of each of several comparisons, so that all hold together."""
     return TAIL / n_arms
 
 
 def judged(metric: str, low: float, high: float) -> Verdict:
-    """The verdict on an interval of a ratio or a difference."""
-    nothing = 0.0 if scale_of(metric) == "difference" else 1.0
-    if low <= nothing <= high:
+    """Return the verdict on an interval of a ratio or a difference."""
+    no_change = 0.0 if scale_of(metric) == "difference" else 1.0
+    if low <= no_change <= high:
         return "no difference shown"
-    is_higher = low > nothing
+    is_higher = low > no_change
     is_good = is_higher == (card(metric).better == "higher")
     if metric in QUALITY:
         return "better" if is_good else "worse"
@@ -139,18 +129,7 @@ def effect_of(
     tail: float,
     note: Message | None = None,
 ) -> Effect:
-    """The effect with its interval, verdict and power.
-
-    Args:
-        metric: Name of the metric.
-        value: The plain ratio or difference.
-        contrast: What the interval is made of; None where there is none.
-        tail: What the interval leaves out on each side.
-        note: Why there is no interval.
-
-    Returns:
-        A verdict only where the interval is over runs.
-    """
+    """Return an effect with interval and power, and a verdict if the interval is over runs."""
     scale = scale_of(metric)
     if contrast is None:
         return Effect(metric, scale, value, note=note)
@@ -160,7 +139,7 @@ def effect_of(
         low, high, detectable = float(np.exp(low)), float(np.exp(high)), float(np.exp(detectable))
     if metric in SHARES:
         low, high = max(low, -1.0), min(high, 1.0)
-    if value is not None:  # people expect a value inside its own interval
+    if value is not None:  # a value is expected inside its own interval
         low, high = min(low, value), max(high, value)
     if contrast.over == "examples":
         return Effect(

@@ -1,7 +1,7 @@
 """Intervals in closed form, from totals with one run left out. No resampling.
 
-A bootstrap over runs fails here: two copies of one run never flip, and a handful of runs makes it
-far too narrow. These forms need one pass and cover, see the docs page on intervals.
+A bootstrap over runs fails here: two copies of one run never flip, and with few runs it is far too
+narrow. These forms need one pass and reach their coverage; see the docs page on intervals.
 """
 
 from dataclasses import dataclass
@@ -26,14 +26,14 @@ from seedproof.typing import FloatArray
 CONFIDENCE = 0.95
 TAIL = (1 - CONFIDENCE) / 2
 NORMAL = normal_quantile(1 - TAIL)
-# An sd of fewer values than this is known so badly that an interval would say nothing.
+# The fewest values for a useful interval of an sd.
 SPREAD_FROM = 5
 # Bonett's interval needs about ten values; below, a jackknife with Student's t is safer.
 BONETT_FROM = 10
 
-# An extrapolated bias was right to between 0.4 and 1.0 of itself over all simulated studies.
+# Over all simulated studies the true bias was between 0.4 and 1.0 of the extrapolated one.
 BIAS_TAKEN = 0.75
-BIAS_DOUBT = 0.4
+RESIDUAL_BIAS = 0.4
 
 Over: TypeAlias = Literal["runs × examples", "runs", "examples"]
 
@@ -62,13 +62,13 @@ class Estimate:
 
 
 def student(n_runs: int) -> float:
-    """Student's quantile for a mean of so many runs."""
+    """Return Student's quantile for a mean over runs."""
     return student_quantile(n_runs - 1, 1 - TAIL)
 
 
 @singledispatch
 def estimate(statistic: Statistic) -> Estimate:
-    """The value of a finished metric with the interval that suits its kind."""
+    """Return the value of a finished metric with the interval for its kind."""
     raise TypeError(f"no interval is known for a {type(statistic).__name__}")
 
 
@@ -83,7 +83,7 @@ def _(statistic: MeanOverExamples) -> Estimate:
     value, largest = statistic.value, statistic.largest
     if value <= 0.0 or (largest is not None and abs(value - largest) < 1e-12):
         return _at_the_edge(statistic)
-    if statistic.n_examples == 1:  # one example says nothing of others
+    if statistic.n_examples == 1:  # it shows nothing about other examples
         if statistic.without is None:
             return Estimate(value)
         over = "runs"
@@ -93,21 +93,21 @@ def _(statistic: MeanOverExamples) -> Estimate:
         low, high = float(expit(center - half_width)), float(expit(center + half_width))
     else:
         low, high = _log_interval(statistic)
-    # A bound and no chance: it is added whole.
+    # A bound, not a random error: it is added in full.
     low, high = max(low - statistic.error, 0.0), high + statistic.error
     if largest is not None:
         high = min(high, max(largest, value))
-    # Rounding may leave an interval without width beside its value.
+    # Rounding may move an interval without width off its value.
     return Estimate(value, float(min(low, value)), float(max(high, value)), over)
 
 
 def _log_interval(statistic: MeanOverExamples) -> tuple[float, float]:
-    """Symmetric on the log scale around the value, or around where its bias is expected to end."""
+    """Interval that is symmetric on the log scale around the value less its expected bias."""
     value, bias = statistic.value, statistic.bias_left
     center = value + BIAS_TAKEN * bias
-    doubt = np.log1p(BIAS_DOUBT * abs(bias) / center)
-    half_width = np.sqrt(_two_way_variance(statistic) + doubt**2)
-    # People expect a value inside its own interval.
+    residual = np.log1p(RESIDUAL_BIAS * abs(bias) / center)
+    half_width = np.sqrt(_two_way_variance(statistic) + residual**2)
+    # A value is expected inside its own interval.
     low = min(center * np.exp(-half_width), value)
     high = max(center * np.exp(half_width), value)
     return float(low), float(high)
@@ -135,13 +135,13 @@ def _two_way_variance(statistic: MeanOverExamples) -> float:
 
 
 def jackknife_variance(left_out: FloatArray) -> float:
-    """Variance of an estimate from its values with one run left out, axes (runs)."""
+    """Return the variance of an estimate from its values with one run left out, axes (runs)."""
     n_runs = len(left_out)
     return float((n_runs - 1) * np.var(left_out))
 
 
 def _at_the_edge(statistic: MeanOverExamples) -> Estimate:
-    """The exact one-sided bound where every example has the same extreme value."""
+    """Exact one-sided bound if every example has the same extreme value."""
     if statistic.largest is None:
         return Estimate(statistic.value)
     value, largest = statistic.value, statistic.largest
@@ -184,7 +184,7 @@ def _(statistic: SpreadOverRuns) -> Estimate:
     if interval is None:
         return Estimate(value)
     low, high = interval
-    # Half of all at one end and half at the other is as far apart as values can be.
+    # The spread is largest with half of the values at each end.
     return Estimate(value, low, min(high, max(statistic.largest / 2, value)), "runs")
 
 
@@ -216,12 +216,12 @@ def _(statistic: MeanOverPairs) -> Estimate:
 
 
 def _spread(values: FloatArray) -> float:
-    """Standard deviation; exactly 0 for equal values, where a rounded mean leaves a trace."""
+    """Standard deviation; exactly 0 for equal values, despite a rounded mean."""
     return 0.0 if np.ptp(values) == 0.0 else float(values.std(ddof=1))
 
 
 def _spread_interval(values: FloatArray) -> tuple[float, float] | None:
-    """Interval of a standard deviation over runs; None where the runs do not differ enough."""
+    """Interval of a standard deviation over runs; None if the runs do not differ enough."""
     spread = _spread(values)
     if len(values) < SPREAD_FROM or spread <= 1e-12 * float(np.abs(values).max()):
         return None
@@ -238,7 +238,7 @@ def _jackknifed_log_spread(values: FloatArray) -> float | None:
     squares = np.square(values - values.mean())
     remaining = squares.sum() - squares * (n_runs / (n_runs - 1))
     if (remaining <= 1e-12 * squares.sum()).any():
-        return None  # one run makes all of the spread: its logarithm is unbounded
+        return None  # one run causes all of the spread: its logarithm is unbounded
     left_out = 0.5 * np.log(remaining / (n_runs - 2))
     return student(n_runs) * float(np.sqrt(jackknife_variance(left_out)))
 

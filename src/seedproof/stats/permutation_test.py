@@ -1,9 +1,9 @@
-"""An exact test over runs: could the runs of two versions have been dealt the other way round?
+"""A permutation test over the runs of two versions.
 
-Where only the seed changed, every way to deal the runs to the two versions is as likely. The
+If only the seed changed, every assignment of the runs to the two versions is equally likely. The
 statistic is the flips beyond the seed, an energy distance between the versions (Székely and Rizzo
-2004), which needs nothing but the disagreements of every two runs. An interval of the same quantity
-is far less sharp next to 0, because there it is a square that has no first derivative.
+2004), which needs only the disagreements of every two runs. An interval of the same quantity has
+far less power near 0, where it is a square whose first derivative vanishes.
 """
 
 from collections.abc import Iterator
@@ -14,22 +14,18 @@ import numpy as np
 from seedproof.stats.vote_tests import all_splits
 from seedproof.typing import FloatArray, IntArray
 
-# All ways up to 8 and 8 runs; beyond, so many at random.
+# All assignments up to 8 and 8 runs; beyond, this many at random.
 MOST_WAYS = 13_000
 N_DRAWN = 9_999
 WAYS_AT_ONCE = 4096
 
 
 def exchange_p_value(disagreements: IntArray, n_old: int, *, rng: np.random.Generator) -> float:
-    """Share of the ways to deal the runs that show as many flips beyond the seed, or more.
+    """Return the share of assignments that show as many flips beyond the seed, or more.
 
-    Args:
-        disagreements: On how many examples two runs differ, axes (runs, runs), old runs first.
-        n_old: How many runs are of the old version.
-        rng: Draws ways where there are more than 13,000.
-
-    Returns:
-        A p-value in (0, 1], exact whatever the examples have to do with each other.
+    `disagreements` counts the examples on which two runs differ, axes (runs, runs), old runs first.
+    The p-value is exact for any dependence between examples; `rng` draws assignments if there are
+    more than `MOST_WAYS`.
     """
     n_runs = len(disagreements)
     n_ways = all_splits(n_old, n_runs - n_old)
@@ -37,7 +33,7 @@ def exchange_p_value(disagreements: IntArray, n_old: int, *, rng: np.random.Gene
     is_old[0, :n_old] = 1
     matrix = disagreements.astype(np.float64)
     seen = float(_beyond(matrix, is_old)[0])
-    # Rounding must not tell apart what is equal.
+    # Equal values must not differ by rounding.
     least = seen - 1e-9 * max(float(matrix.max()), 1.0)
     if n_ways <= MOST_WAYS:
         counts = (np.sum(_beyond(matrix, ways) >= least) for ways in _all_ways(n_runs, n_old))
@@ -47,7 +43,7 @@ def exchange_p_value(disagreements: IntArray, n_old: int, *, rng: np.random.Gene
 
 
 def _all_ways(n_runs: int, n_old: int) -> Iterator[FloatArray]:
-    """Every choice of old runs, as ones and zeros, axes (ways, runs)."""
+    """Yield every choice of old runs as ones and zeros, axes (ways, runs)."""
     choices = combinations(range(n_runs), n_old)
     while chosen := list(islice(choices, WAYS_AT_ONCE)):
         ways = np.zeros((len(chosen), n_runs))
@@ -56,7 +52,7 @@ def _all_ways(n_runs: int, n_old: int) -> Iterator[FloatArray]:
 
 
 def _beyond(matrix: FloatArray, is_old: FloatArray) -> FloatArray:
-    """Disagreements between the versions less those within them, for each way."""
+    """Disagreements between the versions less those within them, per assignment."""
     n_old = int(is_old[0].sum())
     n_new = is_old.shape[1] - n_old
     of_old = is_old @ matrix
@@ -69,5 +65,5 @@ def _beyond(matrix: FloatArray, is_old: FloatArray) -> FloatArray:
 
 
 def least_exchange_p_value(n_old: int, n_new: int) -> float:
-    """The smallest p-value that so many runs can give: swapped versions are as far apart."""
+    """Return the smallest possible p-value; swapped versions are equally far apart."""
     return (2 if n_old == n_new else 1) / all_splits(n_old, n_new)

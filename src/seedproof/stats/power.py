@@ -1,11 +1,11 @@
-"""How many seeds a difference needs, and what a number of seeds can show: means, spreads, flips.
+"""Seeds that a difference needs, and differences that a number of seeds can show.
 
-Each test knows what must be observed and how likely a true effect is shown. Runs are taken as
-normal. Seeds are counted for each of two arms.
+Each test knows what must be observed, and its power for a true effect. Runs are assumed to be
+normal. Seeds are counted per arm, of two arms.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Final, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
 from scipy import stats
@@ -17,25 +17,20 @@ from seedproof.stats.effect import POWER
 from seedproof.stats.intervals import CONFIDENCE, SPREAD_FROM
 from seedproof.typing import is_count
 
-# Nobody trains more often; whoever asks for it has mistyped a figure.
+# More seeds than this are a typing error in one of the figures.
 MOST_SEEDS: Final = 1_000_000
-# A test of two means or of two flip rates leaves out one run, and needs two others.
+# Tests of means and of flip rates leave out one run, and need two others.
 LEAST_RUNS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class MeanTest:
-    """Student's test of the difference between the means of two arms.
+    """Student's test of the difference between the means of two arms."""
 
-    Args:
-        sd: Standard deviation over runs, the same in both arms.
-        correlation: That of the two arms' runs with the same seed, if they are paired; None for a
-            test of two independent samples.
-    """
+    sd: float  # over runs, the same in both arms
+    correlation: float | None = None  # of paired runs; None if arms are unpaired
 
-    sd: float
-    correlation: float | None = None
-
+    kind: ClassVar[Literal["mean"]] = "mean"
     least_runs: ClassVar[int] = LEAST_RUNS
 
     def __post_init__(self) -> None:
@@ -43,25 +38,25 @@ class MeanTest:
         _check_correlation(self.correlation)
 
     def size(self, effect: float) -> float:
-        """How far a difference is from none."""
+        """Return the distance of a difference from 0."""
         if not 0.0 < abs(effect) < np.inf:
             raise OptionError(
-                "A difference of {effect:g} cannot be detected. Give one that is not 0, "
+                "A difference of {effect:g} cannot be detected. Give a number that is not 0, "
                 "such as 0.005.",
                 effect=effect,
             )
         return abs(effect)
 
     def effect(self, size: float) -> float:
-        """The difference, above 0."""
+        """Return the difference, above 0."""
         return size
 
     def needed(self, n_runs: int, *, confidence: float = CONFIDENCE) -> float:
-        """The least observed difference that is called one, if the runs have this sd."""
+        """Return the smallest observed difference that is shown, if the runs have this sd."""
         return float(stdtrit(self._df(n_runs), _upper(confidence))) * self._error(n_runs)
 
     def chance(self, n_runs: int, size: float, *, confidence: float = CONFIDENCE) -> float:
-        """Probability that a true difference of this size is shown."""
+        """Return the probability that a true difference of this size is shown."""
         df = self._df(n_runs)
         return _beyond(float(stdtrit(df, _upper(confidence))), df, size / self._error(n_runs))
 
@@ -72,26 +67,39 @@ class MeanTest:
         return self.sd * float(np.sqrt(2 * (1 - (self.correlation or 0.0)) / n_runs))
 
 
-@dataclass(frozen=True, slots=True)
-class SpreadTest:
-    """The F test of the ratio between the standard deviations of two arms."""
+class _RatioTest:
+    """A test on the log scale."""
 
-    least_runs: ClassVar[int] = SPREAD_FROM
+    __slots__ = ()
 
     def size(self, effect: float) -> float:
-        """How far a ratio is from 1, on the log scale."""
-        return _log_ratio(effect)
+        """Return the distance of a ratio from 1, on the log scale."""
+        if not 0.0 < effect < np.inf or effect == 1.0:
+            raise OptionError(
+                "A ratio of {ratio:g} cannot be detected. Give a ratio above 0 that is not 1, such "
+                "as 2 or 0.5.",
+                ratio=effect,
+            )
+        return abs(float(np.log(effect)))
 
     def effect(self, size: float) -> float:
-        """The ratio, above 1."""
-        return _ratio(size)
+        """Return the ratio, above 1."""
+        return float(np.exp(min(size, 700.0)))  # the largest exponent that a float can hold
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadTest(_RatioTest):
+    """The F test of the ratio between the standard deviations of two arms."""
+
+    kind: ClassVar[Literal["sd"]] = "sd"
+    least_runs: ClassVar[int] = SPREAD_FROM
 
     def needed(self, n_runs: int, *, confidence: float = CONFIDENCE) -> float:
-        """The least observed log ratio that is called a difference."""
+        """Return the smallest observed log ratio that is shown."""
         return float(np.log(stats.f.ppf(_upper(confidence), n_runs - 1, n_runs - 1))) / 2
 
     def chance(self, n_runs: int, size: float, *, confidence: float = CONFIDENCE) -> float:
-        """Probability that a true log ratio of this size is shown."""
+        """Return the probability that a true log ratio of this size is shown."""
         df, needed = n_runs - 1, self.needed(n_runs, confidence=confidence)
         above = stats.f.sf(np.exp(2 * (needed - size)), df, df)
         below = stats.f.cdf(np.exp(-2 * (needed + size)), df, df)
@@ -99,67 +107,44 @@ class SpreadTest:
 
 
 @dataclass(frozen=True, slots=True)
-class FlipTest:
+class FlipTest(_RatioTest):
     """The test of the ratio between the flip rates of two arms.
 
     Run r disagrees with the others on the share g_r of the examples, and the flip rate U is the
     mean of g. Without run r it is U - 2(g_r - U)/(R-2), so with cv = sd(g)/U the jackknife's
     variance of ln U is 4·cv²·(R-1)²/(R(R-2)²), about 4·cv²/R. Two arms have twice as much.
-
-    Args:
-        cv: Standard deviation of the runs' mean disagreements over their mean, in both arms.
-        correlation: That of the two arms' mean disagreements with the same seed, if they are
-            paired; None if they are not.
-        example_variance: Variance of the log ratio from drawing examples, which seeds do not
-            lessen.
     """
 
-    cv: float
-    correlation: float | None = None
-    example_variance: float = 0.0
+    cv: float  # sd of the runs' mean disagreements over their mean, in both arms
+    correlation: float | None = None  # of the mean disagreements of paired runs; None if unpaired
+    example_variance: float = 0.0  # of the log ratio, from drawing examples
 
+    kind: ClassVar[Literal["flip_rate"]] = "flip_rate"
     least_runs: ClassVar[int] = LEAST_RUNS
 
     def __post_init__(self) -> None:
         _check_positive("coefficient of variation", self.cv)
         _check_correlation(self.correlation)
 
-    def size(self, effect: float) -> float:
-        """How far a ratio is from 1, on the log scale."""
-        return _log_ratio(effect)
-
-    def effect(self, size: float) -> float:
-        """The ratio, above 1."""
-        return _ratio(size)
-
     def needed(self, n_runs: int, *, confidence: float = CONFIDENCE) -> float:
-        """The least observed log ratio that is called a difference."""
+        """Return the smallest observed log ratio that is shown."""
         upper = _upper(confidence)
         runs = float(stdtrit(n_runs - 1, upper)) ** 2 * self._run_variance(n_runs)
         return float(np.sqrt(runs + float(ndtri(upper)) ** 2 * self.example_variance))
 
     def chance(self, n_runs: int, size: float, *, confidence: float = CONFIDENCE) -> float:
-        """Probability that a true log ratio of this size is shown."""
+        """Return the probability that a true log ratio of this size is shown."""
         runs = self._run_variance(n_runs)
         variance = runs + self.example_variance
         error = float(np.sqrt(variance))
-        # Satterthwaite: only the runs' part is estimated from few values.
+        # Satterthwaite: only the variance over runs is estimated from few values.
         df = (n_runs - 1) * (variance / runs) ** 2
         return _beyond(self.needed(n_runs, confidence=confidence) / error, df, size / error)
 
     def examples_factor(
         self, effect: float, *, power: float = POWER, confidence: float = CONFIDENCE
     ) -> float:
-        """How many times as many examples it takes, whatever the number of seeds; 1 or less: none.
-
-        Args:
-            effect: The true ratio.
-            power: Probability with which it is to be shown.
-            confidence: That of the interval.
-
-        Returns:
-            The example variance over the largest that still allows it.
-        """
+        """Return the factor of examples needed with any number of seeds; at most 1: enough."""
         reach = self.size(effect) / float(ndtri(_upper(confidence)) + ndtri(power))
         return self.example_variance / reach**2
 
@@ -174,28 +159,16 @@ PlannedTest: TypeAlias = MeanTest | SpreadTest | FlipTest
 def seeds_for(
     test: PlannedTest, effect: float, *, power: float = POWER, confidence: float = CONFIDENCE
 ) -> int | None:
-    """The fewest seeds an arm with which a true effect is shown often enough.
+    """Return the fewest seeds per arm that show a true effect with this power.
 
-    Args:
-        test: How arms are compared.
-        effect: The true effect: a difference of means, or a ratio, of either direction.
-        power: Probability with which it is to be shown.
-        confidence: That of the interval which then excludes that nothing changes.
-
-    Returns:
-        A number that `comparison` gives a verdict on; None where no number suffices, because too
-        few examples are known.
-
-    Raises:
-        OptionError: A value is not allowed, or it takes more than a million seeds.
+    None if no number suffices, because there are too few examples.
     """
     check_shares(power=power, confidence=confidence)
     size = test.size(effect)
-    if (
-        isinstance(test, FlipTest)
-        and test.examples_factor(effect, power=power, confidence=confidence) >= 1
-    ):
-        return None
+    if isinstance(test, FlipTest):
+        factor = test.examples_factor(effect, power=power, confidence=confidence)
+        if factor >= 1:
+            return None
 
     def suffices(n_runs: int) -> bool:
         return test.chance(n_runs, size, confidence=confidence) >= power
@@ -205,8 +178,8 @@ def seeds_for(
         too_few, enough = enough, min(2 * enough, MOST_SEEDS)
         if too_few == MOST_SEEDS:
             raise OptionError(
-                "An effect of {effect:g} takes more than {at_most:,} seeds an arm. "
-                "Ask for a larger one, or look at the figures again.",
+                "An effect of {effect:g} needs more than {at_most:,} seeds per arm. Give a larger "
+                "effect, or check the figures.",
                 effect=effect,
                 at_most=MOST_SEEDS,
             )
@@ -219,19 +192,9 @@ def seeds_for(
 def detectable(
     test: PlannedTest, n_runs: int, *, power: float = POWER, confidence: float = CONFIDENCE
 ) -> float:
-    """The smallest true effect that so many seeds an arm show often enough.
+    """Return the smallest true effect that this number of seeds per arm shows with this power.
 
-    Args:
-        test: How arms are compared.
-        n_runs: Seeds an arm.
-        power: Probability with which it is to be shown.
-        confidence: That of the interval.
-
-    Returns:
-        A difference above 0, or a ratio above 1 whose inverse is as easy to see.
-
-    Raises:
-        OptionError: A value is not allowed.
+    A difference above 0, or a ratio above 1, whose inverse is as easy to detect.
     """
     check_shares(power=power, confidence=confidence)
     _check_runs(test, n_runs)
@@ -246,26 +209,14 @@ def detectable(
 
 
 def observed_needed(test: PlannedTest, n_runs: int, *, confidence: float = CONFIDENCE) -> float:
-    """The least effect that must be observed with so many seeds an arm to be called one.
-
-    Args:
-        test: How arms are compared.
-        n_runs: Seeds an arm.
-        confidence: That of the interval.
-
-    Returns:
-        A difference above 0, or a ratio above 1 whose inverse counts alike.
-
-    Raises:
-        OptionError: A value is not allowed.
-    """
+    """Return the smallest observed effect that is shown with this number of seeds per arm."""
     check_shares(power=POWER, confidence=confidence)
     _check_runs(test, n_runs)
     return test.effect(test.needed(n_runs, confidence=confidence))
 
 
 def check_shares(*, power: float, confidence: float) -> None:
-    """Refuse a power or a confidence that nobody plans with."""
+    """Refuse a power or a confidence outside the useful range."""
     for name, value, usual in (("power", power, 0.8), ("confidence", confidence, 0.95)):
         if not 0.5 <= value < 1.0:
             raise OptionError(
@@ -289,24 +240,10 @@ def _beyond(critical: float, df: float, shift: float) -> float:
     return float(stats.nct.sf(critical, df, shift) + stats.nct.sf(critical, df, -shift))
 
 
-def _log_ratio(ratio: float) -> float:
-    if not 0.0 < ratio < np.inf or ratio == 1.0:
-        raise OptionError(
-            "A ratio of {ratio:g} cannot be detected. Give one above 0 that is not 1, such as 2 "
-            "or 0.5.",
-            ratio=ratio,
-        )
-    return abs(float(np.log(ratio)))
-
-
-def _ratio(size: float) -> float:
-    return float(np.exp(min(size, 700.0)))  # what a float can hold
-
-
 def _check_positive(name: str, value: float) -> None:
     if not 0.0 < value < np.inf:
         raise OptionError(
-            "A {quantity} of {given:g} is not allowed. Give one above 0.",
+            "A {quantity} of {given:g} is not allowed. Give a number above 0.",
             quantity=name,
             given=value,
         )
@@ -323,7 +260,7 @@ def _check_correlation(correlation: float | None) -> None:
 def _check_runs(test: PlannedTest, n_runs: int) -> None:
     if not is_count(n_runs, test.least_runs) or n_runs > MOST_SEEDS:
         raise OptionError(
-            "{n_runs} seeds an arm are not allowed. Give at least {least_runs} and at most "
+            "{n_runs} seeds per arm are not allowed. Give at least {least_runs} and at most "
             "{at_most:,}.",
             n_runs=n_runs,
             least_runs=test.least_runs,

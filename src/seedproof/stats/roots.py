@@ -1,28 +1,17 @@
-"""A root between two ends, without loading `scipy.optimize` for it."""
+"""A root between two ends, without loading `scipy.optimize`."""
 
 from collections.abc import Callable
 from math import copysign, inf
 
-# Those of `scipy.optimize.brentq`, whose steps these are: roots agree to the last bit.
+# As in `scipy.optimize.brentq`, whose steps these are: roots agree to the last bit.
 TOLERANCE, RELATIVE_TOLERANCE, MOST_STEPS = 2e-12, 4 * 2.0**-52, 100
 
 
 def bracketed_root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a function crosses 0 between two ends at which its signs differ.
+    """Return the root of a continuous function with different signs at both ends, to 2e-12.
 
     Brent's method (Brent 1973, chapter 4): secant and inverse quadratic steps, with a bisection
     whenever they do not shrink the bracket fast enough.
-
-    Args:
-        function: A continuous function.
-        low: One end.
-        high: The other end.
-
-    Returns:
-        The root, to 2e-12.
-
-    Raises:
-        ValueError: The function has the same sign at both ends, or no root after 100 steps.
     """
     before, here = low, high
     f_before, f_here = function(before), function(here)

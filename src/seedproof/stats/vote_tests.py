@@ -1,10 +1,9 @@
-"""Whether the votes of two versions on one example may come from one distribution.
+"""Exact tests of whether the votes of two versions on an example have the same distribution.
 
-An exact test for each example, and the false discovery rate over all of them. Given how often each
-class was voted for by the runs of both versions together, every split of the votes over the two
-versions is as likely as any other where nothing changed (Fisher's exact test; Freeman and Halton
-1951 for more than two classes). All probabilities are whole numbers over one denominator, so they
-are compared exactly.
+One test per example, and the false discovery rate over all of them. Given the votes of both
+versions together, every assignment of the votes to the versions is equally likely if nothing
+changed (Fisher's exact test; Freeman and Halton 1951 for more than two classes). All probabilities
+are whole numbers over one denominator, so they are compared exactly.
 """
 
 from collections import Counter
@@ -20,77 +19,58 @@ import numpy as np
 
 from seedproof.typing import BoolArray, IntArray
 
-# Share of false ones that is accepted among the examples that are listed.
+# Accepted share of false discoveries among the examples that are listed.
 FALSE_DISCOVERY_RATE = Fraction(1, 20)
-# Nobody trains more runs of one version than this to have one example shown.
+# More runs of each version are not advised.
 MOST_RUNS = 100
 
 
 @dataclass(frozen=True, eq=False)
 class ExactTests:
-    """The exact test of some examples.
-
-    Args:
-        p_values: Probability of a split of the votes at least as unlikely, axes (examples).
-        counts: How many of the examples that were tested have which p-value, by its numerator.
-        is_tested: Whether an example's votes, of both versions together, allow a p-value of at
-            most the false discovery rate; no split of the others could count.
-    """
+    """Exact tests of some examples."""
 
     p_values: np.ndarray
-    counts: Counter[int]
+    counts: Counter[int]  # tested examples per p-value, by its numerator
+    # Only examples whose pooled votes allow a p-value of at most the false discovery rate.
     is_tested: BoolArray
 
 
 def all_splits(n_old: int, n_new: int) -> int:
-    """In how many ways the runs may be split over the versions: the denominator of all p-values."""
+    """Return the number of assignments of runs to versions: the denominator of all p-values."""
     return comb(n_old + n_new, n_old)
 
 
 @lru_cache(maxsize=2**14)
 def tails(first: int, second: int, *, n_old: int, n_new: int) -> Mapping[tuple[int, int], int]:
-    """How many splits of the runs are at most as likely, for every split of the votes.
+    """Return the number of assignments that are at most as likely, for every split of the votes.
 
-    Args:
-        first: Votes of both versions for one class.
-        second: Votes of both versions for another one; all other votes count as a third class.
-        n_old: Runs of the old version.
-        n_new: Runs of the new version.
-
-    Returns:
-        By votes of the old version for the first and the second class: divided by `all_splits`
-        it is the two-sided p-value.
+    Both versions give `first` and `second` votes to two classes; all other votes count as a third.
+    Keys are the votes of the old version for the two. Divided by `all_splits`, a value is the
+    two-sided p-value.
     """
     other = n_old + n_new - first - second
     weights = {
-        (mine, also): comb(first, mine) * comb(second, also) * comb(other, n_old - mine - also)
-        for mine in range(min(first, n_old) + 1)
-        for also in range(min(second, n_old - mine) + 1)
-        if n_old - mine - also <= other
+        (a, b): comb(first, a) * comb(second, b) * comb(other, n_old - a - b)
+        for a in range(min(first, n_old) + 1)
+        for b in range(min(second, n_old - a) + 1)
+        if n_old - a - b <= other
     }
-    found: dict[tuple[int, int], int] = {}
+    cumulative: dict[tuple[int, int], int] = {}
     total = 0
     for weight, tied in groupby(sorted(weights, key=weights.__getitem__), weights.__getitem__):
         tables = list(tied)
         total += weight * len(tables)
-        found |= dict.fromkeys(tables, total)
-    return MappingProxyType(found)
+        cumulative |= dict.fromkeys(tables, total)
+    return MappingProxyType(cumulative)
 
 
 def examine_votes(old: IntArray, new: IntArray, agreement: IntArray) -> ExactTests:
-    """The exact test of each example: are the votes of both versions of one distribution?
+    """Test each example: do the votes of both versions have the same distribution?
 
-    More than three classes are taken as the two with most votes of both versions together, and the
-    others: who decides that does not know whose votes they are, so the test stays exact.
-
-    Args:
-        old: Predicted classes of the old version, axes (runs, examples).
-        new: The same of the new version.
-        agreement: How many runs of both versions predict what this run predicts, the runs of the
-            old version first, axes (runs, examples).
-
-    Returns:
-        A p-value for each example; 1 where all runs agree.
+    More than three classes are reduced to the two with most pooled votes, and the others. Pooling
+    ignores which version a vote is from, so the test stays exact. `old` and `new` are predicted
+    classes, and `agreement` is the number of runs of both versions that predict what this run
+    predicts, old runs first, axes (runs, examples).
     """
     n_old, n_new = len(old), len(new)
     pooled = np.concatenate([old, new])
@@ -103,18 +83,19 @@ def examine_votes(old: IntArray, new: IntArray, agreement: IntArray) -> ExactTes
     counts: Counter[int] = Counter()
     p_values, is_tested = np.ones(len(sizes)), np.zeros(len(sizes), dtype=np.bool_)
     most = FALSE_DISCOVERY_RATE * (total := all_splits(n_old, n_new))
-    for index, (one, two, mine, also) in enumerate(patterns.T.tolist()):
-        known = tails(one, two, n_old=n_old, n_new=n_new)
-        p_values[index] = known[mine, also] / total
+    for index, (votes, other_votes, *of_old) in enumerate(patterns.T.tolist()):
+        known = tails(votes, other_votes, n_old=n_old, n_new=n_new)
+        numerator = known[tuple(of_old)]
+        p_values[index] = numerator / total
         if min(known.values()) <= most:
-            counts[known[mine, also]] += int(sizes[index])
+            counts[numerator] += int(sizes[index])
             is_tested[index] = True
     places = places.reshape(-1)
     return ExactTests(p_values[places], counts, is_tested[places])
 
 
 def most_voted(pooled: IntArray, agreement: IntArray) -> tuple[IntArray, IntArray]:
-    """The class with most votes, the smallest index among equals, and its votes."""
+    """Return the class with most votes, the smallest index among ties, and its votes."""
     votes = agreement.max(axis=0)
     last = np.iinfo(pooled.dtype).max
     winner = np.where(agreement == votes, pooled, last).min(axis=0)
@@ -123,41 +104,23 @@ def most_voted(pooled: IntArray, agreement: IntArray) -> tuple[IntArray, IntArra
 
 @dataclass(frozen=True, slots=True)
 class Discoveries:
-    """What the tests of all examples say together.
+    """Result of the tests of all examples together."""
 
-    Args:
-        rate: The share of false ones that is accepted among those found.
-        n_tested: How many examples were tested: those whose votes could be significant at all.
-        n_found: On how many of them the seed does not explain the difference.
-        threshold: The largest p-value that counts; None if none does.
-        least_p: The smallest p-value that so many runs can give.
-        n_needed: How many examples would have to differ that clearly for any to be found.
-        runs_needed: How many runs of each version one such example alone would need; None if more
-            than 100.
-    """
-
-    rate: float
-    n_tested: int
-    n_found: int
-    threshold: float | None
-    least_p: float
-    n_needed: int
-    runs_needed: int | None
+    rate: float  # accepted share of false discoveries
+    n_tested: int  # examples whose votes could be significant at all
+    n_found: int  # examples whose difference the seed does not explain
+    threshold: float | None  # the largest significant p-value
+    least_p: float  # the smallest p-value possible with this number of runs
+    n_needed: int  # examples that must differ that clearly for any to be found
+    runs_needed: int | None  # per version, to find a single such example; None if more than 100
 
 
 def discover(counts: Mapping[int, int], *, n_old: int, n_new: int) -> Discoveries:
-    """The procedure of Benjamini and Hochberg (1995) over examples with few distinct p-values.
+    """Apply the procedure of Benjamini and Hochberg (1995) to few distinct p-values.
 
-    Which examples are tested follows from the votes of both versions together, which the tests
-    take as given, so that leaving out the others keeps the rate.
-
-    Args:
-        counts: How many examples have which p-value, by its numerator over `all_splits`.
-        n_old: Runs of the old version.
-        n_new: Runs of the new version.
-
-    Returns:
-        The largest p-value that counts, and what it would take.
+    `counts` has the number of examples per p-value, by its numerator over `all_splits`. The choice
+    of examples that are tested depends on pooled votes only, which the tests condition on, so that
+    leaving out the others keeps the rate.
     """
     total, n_tested = all_splits(n_old, n_new), sum(counts.values())
     n_found, threshold, so_far = 0, None, 0
@@ -183,26 +146,17 @@ def discover(counts: Mapping[int, int], *, n_old: int, n_new: int) -> Discoverie
 
 
 def _least(n_old: int, n_new: int) -> Fraction:
-    """The p-value of an example on which all old runs say one thing and all new ones another."""
+    """P-value of an example on which all old runs agree, and all new runs on another class."""
     return Fraction(2 if n_old == n_new else 1, all_splits(n_old, n_new))
 
 
 def adjusted(counts: Mapping[int, int], *, n_old: int, n_new: int) -> dict[float, float]:
-    """The false discovery rate at which each p-value would just count.
-
-    Args:
-        counts: As for `discover`.
-        n_old: Runs of the old version.
-        n_new: Runs of the new version.
-
-    Returns:
-        Adjusted p-values (q-values), by p-value.
-    """
+    """Return adjusted p-values (q-values) by p-value; `counts` is as for `discover`."""
     total, n_tested = all_splits(n_old, n_new), sum(counts.values())
-    found: dict[float, float] = {}
+    q_values: dict[float, float] = {}
     least, so_far = Fraction(1), n_tested
     for numerator in sorted(counts, reverse=True):
         least = min(least, Fraction(numerator * n_tested, so_far * total))
-        found[numerator / total] = float(least)
+        q_values[numerator / total] = float(least)
         so_far -= counts[numerator]
-    return found
+    return q_values

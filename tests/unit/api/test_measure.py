@@ -1,4 +1,4 @@
-"""The report object: what a person asks of it in a notebook."""
+"""The report object, as it is used in a notebook."""
 
 import json
 
@@ -23,7 +23,7 @@ def test_a_figure_by_name(report):
 
 
 def test_an_unknown_figure_lists_the_known_ones(report):
-    """A typo is answered with the names there are."""
+    """With all names."""
     with pytest.raises(
         UnknownNameError,
         check=WithFields(metric="fliprate", known=tuple(report.metrics), places=()),
@@ -40,7 +40,7 @@ def test_examples_have_one_row_each(report):
     assert table.column("correct_share").to_pylist() == pytest.approx([1, 1, 2 / 3, 0])
 
 
-def test_saved_files_hold_what_the_report_says(report, tmp_path):
+def test_saved_files_equal_the_report(report, tmp_path):
     """`save` writes the summary and the examples."""
     report.save(tmp_path / "out")
 
@@ -51,13 +51,13 @@ def test_saved_files_hold_what_the_report_says(report, tmp_path):
 
 
 def test_text_fits_eighty_columns(report):
-    """`print(report)` is made for a narrow terminal."""
+    """For a narrow terminal."""
     assert max(map(len, str(report).splitlines())) <= 80
     assert "flip_rate" in str(report)
 
 
 def test_repr_is_one_line(report):
-    """A notebook's list of reports stays readable."""
+    """So that a list of reports is readable."""
     assert "\n" not in repr(report)
     assert str(report["flip_rate"]) in repr(report)
 
@@ -69,13 +69,13 @@ def test_flip_matrix_is_symmetric(report):
     np.testing.assert_array_equal(report.flip_matrix, expected)
 
 
-def test_a_thing_that_is_no_data_is_refused():
+def test_input_that_is_not_data_is_refused():
     """A dict is neither an array nor a table."""
     with pytest.raises(DtypeError, check=WithFields(type_name="dict")):
         sp.measure({"probs": 1})
 
 
-def test_array_options_do_not_go_with_files(tmp_path):
+def test_array_options_do_not_apply_to_files(tmp_path):
     """Labels of a table are a column."""
     (tmp_path / "x.csv").write_text("run,example,prediction\n", encoding="utf-8")
 
@@ -83,7 +83,7 @@ def test_array_options_do_not_go_with_files(tmp_path):
         sp.measure(str(tmp_path / "x.csv"), labels=[0, 1])
 
 
-def test_a_target_that_is_not_there_is_told_before_its_options():
-    """A mistyped path is no table, whatever goes with tables."""
+def test_missing_target_is_reported_before_its_options():
+    """A mistyped path is not a table."""
     with pytest.raises(NotFoundError, check=WithFields(path="runs/typo")):
         sp.measure("runs/typo", arm="none")

@@ -1,4 +1,4 @@
-"""`sp.plan`: figures, words, and what it refuses."""
+"""`sp.plan`: figures, sentences, and refused options."""
 
 import json
 
@@ -24,15 +24,15 @@ def pilot():
 
 
 def test_an_assumed_spread_gives_a_number_of_seeds():
-    """92 seeds an arm for 0.005 at sd 0.012, with what these and fewer would show."""
-    found = plan(sd=0.012, detect=0.005)
+    """92 seeds per arm for 0.005 at sd 0.012, with what these and fewer would show."""
+    result = plan(sd=0.012, detect=0.005)
 
-    assert [answer.n_seeds for answer in found.answers] == [92]
-    assert {reach.kind for reach in found.reaches} == {"mean"}
-    assert [reach.n_seeds for reach in found.reaches] == [5, 10, 20, 50, 92]
-    # The fewest seeds that show 0.005: these see it, one less does not.
-    assert found.reaches[-1].detectable <= 0.005 < plan(sd=0.012, seeds=91).reaches[0].detectable
-    needed, reading = found.sentences()
+    assert [answer.n_seeds for answer in result.answers] == [92]
+    assert {reach.kind for reach in result.reaches} == {"mean"}
+    assert [reach.n_seeds for reach in result.reaches] == [5, 10, 20, 50, 92]
+    # The fewest seeds that show 0.005: one less does not.
+    assert result.reaches[-1].detectable <= 0.005 < plan(sd=0.012, seeds=91).reaches[0].detectable
+    needed, reading = result.sentences()
     assert (needed.code, needed.fields["n_seeds"]) == ("seeds-needed", 92)
     assert needed.fields["effect"].fields == {"effect": 0.005}
     assert needed.fields["condition"].fields["sd"] == 0.012
@@ -41,63 +41,60 @@ def test_an_assumed_spread_gives_a_number_of_seeds():
 
 def test_each_kind_has_a_row_of_its_own_planned_number():
     """In its place among the others, and once where it is one of them."""
-    found = plan(sd=0.012, detect=0.005, detect_sd_ratio=2)
+    result = plan(sd=0.012, detect=0.005, detect_sd_ratio=2)
 
-    seeds = {kind: [one.n_seeds for one in found.reaches if one.kind == kind]
-             for kind in ("mean", "sd")}  # fmt: skip
+    seeds = {
+        kind: [reach.n_seeds for reach in result.reaches if reach.kind == kind]
+        for kind in ("mean", "sd")
+    }
     assert seeds == {"mean": [5, 10, 20, 50, 92], "sd": [5, 10, 19, 20, 50]}
-    assert [one.n_seeds for one in plan(sd=0.012).reaches] == [5, 10, 20, 50]
-    assert {one.n_seeds for one in plan(sd=0.012, detect=0.005, seeds=8).reaches} == {8}
+    assert [reach.n_seeds for reach in plan(sd=0.012).reaches] == [5, 10, 20, 50]
+    assert {reach.n_seeds for reach in plan(sd=0.012, detect=0.005, seeds=8).reaches} == {8}
 
 
-def test_a_single_number_of_seeds_is_named_in_the_sentence():
-    """No row has to be looked up."""
-    message = plan(sd=0.012, detect=0.005, seeds=8).sentences()[-1]
+def test_a_single_number_of_seeds_is_named_in_the_sentence(pilot):
+    """If it is the pilot's, the sentence says so."""
+    given = plan(sd=0.012, detect=0.005, seeds=8).sentences()[-1]
+    of_pilot = plan(pilot=pilot).sentences()[-1]
 
-    assert (message.code, message.fields["n_seeds"]) == ("reach", 8)
-
-
-def test_the_number_of_seeds_of_a_pilot_is_called_that(pilot):
-    """What was run already can show so much."""
-    message = plan(pilot=pilot).sentences()[-1]
-
-    assert (message.code, message.fields["n_seeds"]) == ("reach-of-pilot", 10)
+    assert (given.code, given.fields["n_seeds"]) == ("reach", 8)
+    assert (of_pilot.code, of_pilot.fields["n_seeds"]) == ("reach-of-pilot", 10)
 
 
 def test_a_number_of_seeds_shows_all_three_kinds():
-    """Means in units of their sd, and flip rates for two usual cvs, where neither is known."""
-    found = plan(seeds=10)
+    """Means in units of their sd, and flip rates for two usual cvs, if neither is known."""
+    result = plan(seeds=10)
 
-    assert found.answers == ()
-    kinds = [(reach.kind, reach.given) for reach in found.reaches]
+    assert result.answers == ()
+    kinds = [(reach.kind, reach.given) for reach in result.reaches]
     assert kinds == [("mean", None), ("sd", None), ("flip_rate", 0.1), ("flip_rate", 0.3)]
-    spread = found.reaches[1]
+    spread = result.reaches[1]
     assert (round(spread.observed, 2), round(spread.detectable, 1)) == (2.01, 2.7)
 
 
-def test_a_pilot_gives_the_figures_and_their_doubt(pilot):
+def test_a_pilot_gives_the_figures_and_their_uncertainty(pilot):
     """The answer, and the answers at both ends of the interval of its sd."""
-    found = plan(pilot=pilot, detect=0.01)
+    result = plan(pilot=pilot, detect=0.01)
 
-    (answer,) = found.answers
+    (answer,) = result.answers
     sd = pilot["accuracy_sd"]
     ends = [seeds_for(MeanTest(value), 0.01) for value in (sd.low, sd.value, sd.high)]
     assert [answer.low, answer.n_seeds, answer.high] == ends
-    assert [reach.n_seeds for reach in found.reaches] == [10, 10, 10]
-    doubt = found.sentences()[0].fields["doubt"]
+    assert [reach.n_seeds for reach in result.reaches] == [10, 10, 10]
+    doubt = result.sentences()[0].fields["doubt"]
     assert (doubt.code, doubt.fields["n_runs"]) == ("rough-pilot", 10)
     assert (doubt.fields["low"], doubt.fields["high"]) == (answer.low, answer.high)
     assert (doubt.fields["low_figure"], doubt.fields["high_figure"]) == (sd.low, sd.high)
 
 
-def test_a_pilot_says_where_examples_are_too_few(pilot):
-    """With as many examples as it asks for, or arms as alike as it asks for, seeds suffice."""
-    found = plan(pilot=pilot, detect_flip_ratio=0.9)
+def test_a_pilot_with_too_few_examples_is_reported(pilot):
+    """With the advised number of examples or correlation, seeds suffice."""
+    result = plan(pilot=pilot, detect_flip_ratio=0.9)
 
-    (answer,) = found.answers
+    (answer,) = result.answers
     assert answer.n_seeds is None
     assert answer.n_examples > 500
-    message = found.sentences()[0]
+    message = result.sentences()[0]
     assert message.code == "too-few-examples"
     assert (message.fields["n_examples"], message.fields["n_needed"]) == (500, answer.n_examples)
     alike = plan(pilot=pilot, detect_flip_ratio=0.9, example_correlation=answer.example_correlation)
@@ -105,40 +102,40 @@ def test_a_pilot_says_where_examples_are_too_few(pilot):
     less = answer.example_correlation - 0.02
     unlike = plan(pilot=pilot, detect_flip_ratio=0.9, example_correlation=less)
     assert unlike.answers[0].n_seeds is None
-    figures = found.figures.pilot
+    figures = result.figures.pilot
     more = 2 * figures.example_variance * 500 / (answer.n_examples + 1)
     assert seeds_for(FlipTest(figures.cv.value, example_variance=more), 0.9) is not None
 
 
 def test_several_questions_have_several_answers(pilot):
     """In the order mean, sd, flip rate, each in a sentence."""
-    found = plan(pilot=pilot, detect=0.05, detect_sd_ratio=2, detect_flip_ratio=0.5)
+    result = plan(pilot=pilot, detect=0.05, detect_sd_ratio=2, detect_flip_ratio=0.5)
 
-    assert [answer.kind for answer in found.answers] == ["mean", "sd", "flip_rate"]
-    assert [message.code for message in found.sentences()[:3]] == ["seeds-needed"] * 3
+    assert [answer.kind for answer in result.answers] == ["mean", "sd", "flip_rate"]
+    assert [message.code for message in result.sentences()[:3]] == ["seeds-needed"] * 3
 
 
-def test_the_text_is_narrow_and_plain(pilot):
-    """80 columns, no trailing spaces."""
+def test_text_fits_eighty_columns(pilot):
+    """Without trailing spaces."""
     for line in str(plan(pilot=pilot, detect=0.0123, detect_flip_ratio=0.5)).splitlines():
         assert len(line) <= 80
         assert line == line.rstrip()
 
 
 def test_json_has_every_figure(pilot):
-    """As the object has it, with None for what is unknown."""
-    found = plan(pilot=pilot, detect=0.05, power=0.9)
+    """As the object has it."""
+    result = plan(pilot=pilot, detect=0.05, power=0.9)
 
-    summary = json.loads(found.to_json())
+    summary = json.loads(result.to_json())
 
     assert summary["power"] == 0.9
-    assert summary["answers"][0]["n_seeds"] == found.answers[0].n_seeds
+    assert summary["answers"][0]["n_seeds"] == result.answers[0].n_seeds
     assert summary["pilot"]["sd"]["value"] == pilot["accuracy_sd"].value
     assert [reach["kind"] for reach in summary["reaches"]] == ["mean", "sd", "flip_rate"]
 
 
 def test_a_pilot_without_labels_still_plans_flip_rates():
-    """It has no accuracy, and says so when asked for means."""
+    """Means are refused, because it has no accuracy."""
     batch = Simulation(10, 500).draw(np.random.default_rng(2))
     unlabeled = sp.measure(batch.predictions)
 
@@ -147,12 +144,12 @@ def test_a_pilot_without_labels_still_plans_flip_rates():
         plan(pilot=unlabeled, detect=0.01)
 
 
-def test_four_seeds_say_nothing_about_a_spread():
-    """The row is left out, and the text says why."""
-    found = plan(seeds=4)
+def test_four_seeds_are_too_few_for_a_spread():
+    """The row is left out, with a note."""
+    result = plan(seeds=4)
 
-    assert "sd" not in {reach.kind for reach in found.reaches}
-    note = found.notes()[-1]
+    assert "sd" not in {reach.kind for reach in result.reaches}
+    note = result.notes()[-1]
     assert (note.code, note.fields["at_least"]) == ("too-few-runs-for-spread", 5)
 
 
@@ -176,43 +173,19 @@ def test_four_seeds_say_nothing_about_a_spread():
         "paired", "pilot",
     ],
 )  # fmt: skip
-def test_what_cannot_be_planned_is_refused(options, fields):
-    """In one line that says what to do."""
+def test_incomplete_or_contradictory_options_are_refused(options, fields):
+    """In one line."""
     with pytest.raises(OptionError, check=WithFields(**fields)) as error:
         plan(**options)
 
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("options", "value"),
-    [
-        ({"sd": 0.0, "detect": 0.005}, 0.0),
-        ({"detect_sd_ratio": 1.0}, 1.0),
-        ({"seeds": 10, "power": 1.2}, 1.2),
-    ],
-    ids=["sd", "ratio", "power"],
-)
-def test_values_out_of_range_are_refused(options, value):
-    """The error carries the value."""
-    with pytest.raises(OptionError) as error:
-        plan(**options)
-
-    assert value in error.value.fields.values()
-
-
-def test_an_example_correlation_out_of_range_is_refused(pilot):
-    """It is a share."""
-    fields = {"keyword": "example_correlation", "given": 1.5}
-
-    with pytest.raises(OptionError, check=WithFields(**fields)):
-        plan(pilot=pilot, detect_flip_ratio=0.5, example_correlation=1.5)
-
-
-def test_a_pilot_and_its_figures_contradict_each_other(pilot):
-    """A user who gives both expects one of them to count."""
-    with pytest.raises(OptionError, check=WithFields(keyword="sd", given=0.01)):
-        plan(pilot=pilot, sd=0.01, detect=0.005)
+@pytest.mark.parametrize(("keyword", "given"), [("example_correlation", 1.5), ("sd", 0.01)])
+def test_options_that_contradict_a_pilot_are_refused(pilot, keyword, given):
+    """A correlation is a share, and the pilot has its own sd."""
+    with pytest.raises(OptionError, check=WithFields(keyword=keyword, given=given)):
+        plan(pilot=pilot, detect_flip_ratio=0.5, **{keyword: given})
 
 
 def test_pilot_may_be_the_predictions_themselves():
@@ -220,8 +193,8 @@ def test_pilot_may_be_the_predictions_themselves():
     rng = np.random.default_rng(0)
     answers, labels = rng.integers(0, 2, (10, 300)), rng.integers(0, 2, 300)
 
-    found = plan(pilot=answers, labels=labels, detect=0.05)
+    result = plan(pilot=answers, labels=labels, detect=0.05)
 
-    assert found.summary() == plan(pilot=sp.measure(answers, labels=labels), detect=0.05).summary()
+    assert result.summary() == plan(pilot=sp.measure(answers, labels=labels), detect=0.05).summary()
     with pytest.raises(OptionError, check=WithFields(option="labels")):
         plan(sd=0.01, detect=0.05, labels=labels)

@@ -1,4 +1,4 @@
-"""The names of the sources, and that a typo is told."""
+"""Names of the sources."""
 
 import pytest
 

@@ -35,30 +35,29 @@ def mean(value, without, *, n_examples=100, spread=0.0, is_count=True):
 
 
 def compare(metric, base, arm, *, is_paired=False):
-    """The effect without what the examples share."""
+    """Compare without the covariance over examples."""
     return compared(metric, base, arm, cross=None, is_paired=is_paired, tail=TAIL)
 
 
-def test_a_mean_over_runs_unpaired_is_a_t_interval_with_the_smaller_arm():
-    """Two variances add; the degrees of freedom are those of the arm with fewer runs."""
-    base, arm = np.array([0.01, 0.02, 0.03, 0.04]), np.array([0.05, 0.06, 0.09])
-    effect = compare("ece", MeanOverRuns(base), MeanOverRuns(arm))
+@pytest.mark.parametrize("is_paired", [False, True])
+def test_means_over_runs_have_a_t_interval(is_paired):
+    """Of the differences if paired; else variances add, and the smaller arm gives the df."""
+    base, arm = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.15, 0.26, 0.33, 0.47])
+    if not is_paired:
+        arm = arm[:3]
 
-    error = np.sqrt(base.var(ddof=1) / 4 + arm.var(ddof=1) / 3)
-    half = t_distribution.ppf(0.975, 2) * error
+    effect = compare("ece", MeanOverRuns(base), MeanOverRuns(arm), is_paired=is_paired)
+
+    if is_paired:
+        half = t_distribution.ppf(0.975, 3) * (arm - base).std(ddof=1) / 2
+    else:
+        error = np.sqrt(base.var(ddof=1) / 4 + arm.var(ddof=1) / 3)
+        half = t_distribution.ppf(0.975, 2) * error
     assert effect.value == pytest.approx(arm.mean() - base.mean())
     assert (effect.high - effect.low) / 2 == pytest.approx(half, rel=1e-9)
     assert effect.over == "runs"
-
-
-def test_a_mean_over_runs_paired_is_the_paired_t_interval():
-    """Only the differences of runs that share a seed count."""
-    base, arm = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.15, 0.26, 0.33, 0.47])
-    effect = compare("ece", MeanOverRuns(base), MeanOverRuns(arm), is_paired=True)
-
-    half = t_distribution.ppf(0.975, 3) * (arm - base).std(ddof=1) / 2
-    assert (effect.high - effect.low) / 2 == pytest.approx(half, rel=1e-9)
-    assert effect.verdict == "worse"  # a larger calibration error
+    # A larger calibration error.
+    assert effect.verdict == ("worse" if is_paired else "no difference shown")
 
 
 def test_the_root_of_a_mean_over_two_runs_has_no_verdict():
@@ -96,15 +95,15 @@ def test_accuracy_is_a_difference_and_higher_is_better():
 
 
 def test_two_runs_give_no_verdict():
-    """Without a third run, nothing is known of runs, only of examples."""
+    """The interval is over examples only."""
     effect = compare("flip_rate", mean(0.2, None, spread=1e-4), mean(0.1, None, spread=1e-4))
 
     assert (effect.verdict, effect.over) == ("too few runs", "examples")
     assert effect.low < 0.5 < effect.high
 
 
-def test_what_independent_flips_give_is_the_root_of_a_mean():
-    """Half of the logarithm: a ratio of 4 in variances is one of 2 in standard deviations."""
+def test_sd_of_independent_flips_is_the_root_of_a_mean():
+    """Half of the logarithm: a ratio of 4 in variances is 2 in standard deviations."""
     base = RootOfMean(mean(0.1, [0.1, 0.1, 0.1]), divisor=50)
     arm = RootOfMean(mean(0.4, [0.4, 0.4, 0.4]), divisor=50)
 
@@ -121,14 +120,14 @@ def test_net_flips_leave_out_one_run_at_a_time():
 
     effect = compare("net_flip_rate", base, arm, is_paired=True)
 
-    # Every run of the arm moves with its pair: the ratio is 1/2 whichever is left out.
+    # The ratio is 1/2 with any pair of runs left out.
     assert effect.value == pytest.approx(0.5)
     assert effect.low == pytest.approx(0.5)
     assert effect.high == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("statistic", [ValueOnly(0.2), ExcessSpread(np.arange(9.0), known=1.0)])
-def test_what_depends_on_the_number_of_runs_is_not_tested(statistic):
+def test_figures_that_depend_on_the_number_of_runs_are_not_tested(statistic):
     """The figures are shown, without a verdict."""
     effect = compare("ambiguity", statistic, statistic)
 
@@ -136,7 +135,7 @@ def test_what_depends_on_the_number_of_runs_is_not_tested(statistic):
     assert effect.note.code == "no-interval"
 
 
-def test_few_runs_say_nothing_of_a_spread():
+def test_spreads_of_few_runs_have_no_verdict():
     """Four values of each arm."""
     effect = compare(
         "accuracy_sd", SpreadOverRuns(np.arange(4.0)), SpreadOverRuns(2 * np.arange(4.0))
@@ -161,7 +160,7 @@ def test_a_ratio_of_spreads_ignores_shift_and_follows_scale():
 
 
 def test_a_ratio_of_spreads_is_near_the_f_interval_for_normal_runs():
-    """With many normal runs both agree; 4 % is what kurtosis estimated from 400 runs leaves."""
+    """With many normal runs both agree to 4 %, since kurtosis is estimated from 400 runs."""
     rng = np.random.default_rng(4)
     base, arm = rng.normal(size=400), 2 * rng.normal(size=400)
 
@@ -172,50 +171,23 @@ def test_a_ratio_of_spreads_is_near_the_f_interval_for_normal_runs():
     assert (low, high) == pytest.approx((ratio / reach, ratio * reach), rel=0.04)
 
 
-def test_equal_runs_have_no_ratio_of_spreads():
-    """Nothing can be divided by 0."""
-    assert spread_ratio(np.ones(6), np.arange(6.0), tail=TAIL) is None
-
-
-def test_figures_with_intervals_alone_are_combined_as_squares():
-    """On the log scale: ln 2 and ln 3 of half width."""
-    base = Estimate(0.1, 0.05, 0.2, "runs × examples")
-    arm = Estimate(0.1, 0.1 / 3, 0.3, "runs × examples")
-
-    effect = from_estimates("flip_rate", base, arm)
-
-    reach = np.exp(np.hypot(np.log(2), np.log(3)))
-    assert (effect.low, effect.high) == pytest.approx((1 / reach, reach))
-    assert effect.verdict == "no difference shown"
-
-
-def test_no_flip_in_the_arm_leaves_an_upper_end():
-    """What the arm may have at most, against what the baseline has at least."""
+@pytest.mark.parametrize(("has_runs", "verdict"), [(True, "steadier"), (False, "too few runs")])
+def test_no_flip_in_the_arm_leaves_an_upper_end(has_runs, verdict):
+    """The upper end of the arm over the lower end of the baseline; a verdict needs three runs."""
     effect = from_estimates(
         "flip_rate",
         Estimate(0.2, 0.1, 0.4, "runs × examples"),
         Estimate(0.0, 0.0, 0.01, "runs × examples"),
+        has_runs=has_runs,
     )
 
     assert (effect.value, effect.low) == (0.0, 0.0)
     assert effect.high == pytest.approx(0.01 / 0.1)
-    assert effect.verdict == "steadier"
-
-
-def test_two_runs_without_a_flip_give_no_verdict():
-    """Nothing is known of other runs."""
-    effect = from_estimates(
-        "flip_rate",
-        Estimate(0.2, 0.1, 0.4, "examples"),
-        Estimate(0.0, 0.0, 0.01, "examples"),
-        has_runs=False,
-    )
-
-    assert effect.verdict == "too few runs"
+    assert effect.verdict == verdict
 
 
 def test_many_runs_without_a_flip_are_steadier():
-    """The exact bound of the arm against what the baseline has at least."""
+    """The exact upper bound of the arm is below the lower end of the baseline."""
     effect = compare(
         "flip_rate",
         mean(0.2, [0.19, 0.2, 0.21], spread=1e-5, n_examples=500),
@@ -225,8 +197,8 @@ def test_many_runs_without_a_flip_are_steadier():
     assert (effect.value, effect.verdict) == (0.0, "steadier")
 
 
-def test_no_flip_in_the_baseline_has_no_ratio():
-    """But the interval still says which side of 1 it is on."""
+def test_no_flip_in_the_baseline_gives_no_ratio():
+    """But an interval without an upper end, above 1."""
     effect = from_estimates(
         "flip_rate",
         Estimate(0.0, 0.0, 0.01, "runs × examples"),
@@ -243,10 +215,10 @@ def test_more_arms_widen_every_interval():
     """So that all of them hold together."""
     base, arm = mean(0.2, [0.19, 0.2, 0.21]), mean(0.1, [0.09, 0.1, 0.11])
 
-    one = compared("flip_rate", base, arm, cross=None, is_paired=True, tail=TAIL)
-    four = compared("flip_rate", base, arm, cross=None, is_paired=True, tail=TAIL / 4)
+    alone = compared("flip_rate", base, arm, cross=None, is_paired=True, tail=TAIL)
+    among_four = compared("flip_rate", base, arm, cross=None, is_paired=True, tail=TAIL / 4)
 
-    assert four.low < one.low < one.value < one.high < four.high
+    assert among_four.low < alone.low < alone.value < alone.high < among_four.high
 
 
 def test_a_negative_rank_correlation_is_compared_as_it_is():
@@ -272,22 +244,22 @@ def test_a_negative_rank_correlation_is_compared_as_it_is():
     ids=["one-alone", "zeros", "zero"],
 )
 def test_estimates_without_a_ratio_say_why(base, arm, code):
-    """No verdict, and the reason in words wherever the effect is plain data."""
+    """No verdict; plain data has the text of the reason."""
     effect = from_estimates("flip_rate", base, arm)
 
     assert (effect.verdict, effect.low, effect.note.code) == ("not tested", None, code)
     assert effect.summary()["note"] == str(effect.note)
 
 
-def test_runs_without_a_spread_say_so():
-    """Equal runs have no ratio of spreads."""
+def test_equal_runs_have_no_ratio_of_spreads():
+    """Because the denominator is 0."""
     effect = compare("accuracy_sd", SpreadOverRuns(np.ones(6)), SpreadOverRuns(np.arange(6.0)))
 
     assert (effect.verdict, effect.note.code) == ("not tested", "no-spread")
 
 
-def test_too_few_classes_that_were_kept_say_nothing():
-    """What was not kept may be more than the figure itself."""
+def test_too_few_kept_classes_give_no_verdict():
+    """The error from the other classes may exceed the figure itself."""
     base, arm = (replace(mean(0.1, [0.1, 0.1, 0.1]), error=error) for error in (0.1, 0.0))
 
     effect = compare("probability_sd", base, arm)

@@ -1,4 +1,4 @@
-"""What the examples of two arms share."""
+"""Covariance of two arms over examples."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from seedproof.metrics.statistic import ExampleValues
 from seedproof.stats.covariance import Cross, crosses
 
 
-def test_products_meet_only_where_both_have_a_value():
+def test_products_are_of_examples_that_both_arms_list():
     """An example that one arm does not list has 0 there."""
     base = ExampleValues(np.array([1.0, 2.0, 3.0]), None, places=np.array([0, 2, 5]), n_zeros=3)
     arm = ExampleValues(np.array([10.0, 20.0]), None, places=np.array([2, 4]), n_zeros=4)
@@ -20,7 +20,7 @@ def test_products_meet_only_where_both_have_a_value():
 
 
 @pytest.mark.parametrize("is_first_whole", [True, False])
-def test_a_list_meets_all_examples_at_its_places(is_first_whole):
+def test_listed_examples_are_matched_by_their_places(is_first_whole):
     """One arm may list all examples, the other some."""
     whole = ExampleValues(np.array([1.0, 2.0, 3.0, 4.0]), None)
     some = ExampleValues(np.array([10.0, 20.0]), None, places=np.array([1, 3]), n_zeros=2)
@@ -36,28 +36,29 @@ def test_a_list_meets_all_examples_at_its_places(is_first_whole):
 def test_the_covariance_is_that_of_the_two_means():
     """Sample covariance over examples, divided by their number."""
     rng = np.random.default_rng(0)
-    one, two = rng.random((2, 50))
+    x, y = rng.random((2, 50))
     cross = crosses(
-        {"m": ExampleValues(one, None)}, {"m": ExampleValues(two, None)}, is_paired=False
+        {"m": ExampleValues(x, None)},
+        {"m": ExampleValues(y, None)},
+        is_paired=False,
     )["m"]
 
-    found = cross.example_covariance(one.mean(), two.mean())
+    result = cross.example_covariance(x.mean(), y.mean())
 
     # cov/(n) with the population covariance over n − 1, as for the variances.
-    assert found == pytest.approx(np.cov(one, two, ddof=0)[0, 1] / 49, rel=1e-9)
+    assert result == pytest.approx(np.cov(x, y, ddof=0)[0, 1] / 49, rel=1e-9)
 
 
 def test_the_interaction_is_the_jackknife_covariance_over_runs():
     """Of each example's values with one run left out, summed over examples."""
     rng = np.random.default_rng(1)
-    one, two = rng.random((2, 6, 20))
+    x, y = rng.random((2, 6, 20))
     cross = Cross(is_paired=True)
 
-    cross.update(ExampleValues(one[0], one), ExampleValues(two[0], two))
+    cross.update(ExampleValues(x[0], x), ExampleValues(y[0], y))
 
     expected = sum(
-        5 * np.mean((one[:, i] - one[:, i].mean()) * (two[:, i] - two[:, i].mean()))
-        for i in range(20)
+        5 * np.mean((x[:, i] - x[:, i].mean()) * (y[:, i] - y[:, i].mean())) for i in range(20)
     )
     assert cross.interaction == pytest.approx(expected, rel=1e-9)
 
@@ -77,9 +78,9 @@ def test_merging_is_adding():
     rng = np.random.default_rng(2)
     whole, parts = Cross(is_paired=True), [Cross(is_paired=True) for _ in range(2)]
     for part in parts:
-        one, two = rng.random((2, 5, 8))
-        part.update(ExampleValues(one[0], one), ExampleValues(two[0], two))
-        whole.update(ExampleValues(one[0], one), ExampleValues(two[0], two))
+        x, y = rng.random((2, 5, 8))
+        part.update(ExampleValues(x[0], x), ExampleValues(y[0], y))
+        whole.update(ExampleValues(x[0], x), ExampleValues(y[0], y))
 
     parts[0].merge(parts[1])
 

@@ -1,4 +1,4 @@
-"""Quantiles and logits of our own, against scipy's."""
+"""Quantiles and logits against those of scipy."""
 
 import numpy as np
 import pytest

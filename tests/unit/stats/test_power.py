@@ -1,4 +1,4 @@
-"""How many seeds a difference needs, against textbooks, loops and simulated studies."""
+"""Seeds that a difference needs, against textbooks, loops and simulated studies."""
 
 import os
 from dataclasses import replace
@@ -37,26 +37,17 @@ def share_shown(is_shown):
 
 
 @pytest.mark.parametrize(
-    ("n_runs", "observed", "true"), [(10, 2.01, 2.7), (5, 3.10, 4.9), (50, 1.33, 1.5)]
+    ("test", "standardized", "n_runs"),
+    [
+        # Cohen (1988), table 2.4.1: two-sided, 0.05, power 0.80; 393 there for 0.2 is rounded.
+        *((MeanTest(2.0), *row) for row in ((0.2, 394), (0.5, 64), (0.8, 26), (1.0, 17), (1.5, 9))),
+        # A paired test of differences with sd 2: sd·sqrt(2(1-0.5)) is sd.
+        *((MeanTest(2.0, correlation=0.5), *row) for row in ((0.2, 199), (0.5, 34), (0.8, 15))),
+    ],
 )
-def test_spreads_of_few_runs_say_little(n_runs, observed, true):
-    """Normal theory: two arms of 10 differ from an observed sd ratio of 2.01, a true one of 2.7."""
-    assert round(observed_needed(SpreadTest(), n_runs), 2) == observed
-    assert round(detectable(SpreadTest(), n_runs), 1) == true
-
-
-@pytest.mark.parametrize(
-    ("standardized", "n_runs"), [(0.2, 394), (0.5, 64), (0.8, 26), (1.0, 17), (1.5, 9)]
-)
-def test_means_need_what_textbooks_say(standardized, n_runs):
-    """Cohen (1988), table 2.4.1: two-sided, 0.05, power 0.80; 393 there for 0.2 is rounded."""
-    assert seeds_for(MeanTest(2.0), 2.0 * standardized) == n_runs
-
-
-@pytest.mark.parametrize(("standardized", "n_runs"), [(0.2, 199), (0.5, 34), (0.8, 15)])
-def test_paired_means_need_what_textbooks_say(standardized, n_runs):
-    """A paired test of differences with sd 1: sd·sqrt(2(1-0.5)) is sd."""
-    assert seeds_for(MeanTest(1.0, correlation=0.5), standardized) == n_runs
+def test_seeds_for_means_are_those_of_textbooks(test, standardized, n_runs):
+    """Unpaired and paired."""
+    assert seeds_for(test, 2.0 * standardized) == n_runs
 
 
 def test_the_power_of_means_is_an_integral():
@@ -70,7 +61,7 @@ def test_the_power_of_means_is_an_integral():
 
 
 def test_the_variance_of_flip_rates_is_that_of_the_jackknife():
-    """To first order, whatever the matrix: here g varies by 1 %, so the next order is 1e-4."""
+    """To first order, for any matrix: here g varies by 1 %, so the next order is 1e-4."""
     rng = np.random.default_rng(3)
     n_runs = 9
     effects = rng.normal(0.05, 0.0005, n_runs)
@@ -100,12 +91,12 @@ def test_many_runs_have_four_cv_squared_over_their_number():
 
 @pytest.mark.parametrize("test", TESTS, ids=repr)
 @given(n_runs=st.integers(5, 400), power=st.floats(0.5, 0.99))
-def test_what_seeds_detect_needs_that_many_seeds(test, n_runs, power):
+def test_detectable_effect_needs_that_many_seeds(test, n_runs, power):
     """Planning for the smallest detectable effect gives the seeds back, and one less is too few."""
     effect = detectable(test, n_runs, power=power)
     size = test.size(effect)
 
-    # A hair more or less, since the root is found to 1e-12 and not exactly.
+    # Slightly more or less, since the root is computed to 1e-12.
     assert seeds_for(test, test.effect(size * (1 + 1e-6)), power=power) <= n_runs
     needed = seeds_for(test, test.effect(size * (1 - 1e-6)), power=power)
     assert needed > n_runs or n_runs == test.least_runs
@@ -113,8 +104,8 @@ def test_what_seeds_detect_needs_that_many_seeds(test, n_runs, power):
 
 @pytest.mark.parametrize("test", TESTS[2:], ids=repr)
 @given(ratio=st.floats(1.05, 20))
-def test_a_ratio_and_its_inverse_are_as_easy_to_see(test, ratio):
-    """Which arm is first does not matter."""
+def test_a_ratio_and_its_inverse_need_the_same_seeds(test, ratio):
+    """The order of the arms does not matter."""
     assert seeds_for(test, ratio) == seeds_for(test, 1 / ratio)
 
 
@@ -130,14 +121,13 @@ def test_power_grows_with_seeds_and_with_the_effect(test, effect, n_runs):
     assert test.chance(n_runs, 1.1 * size) >= power - 1e-9
 
 
-def test_nothing_is_shown_as_often_as_the_level_allows():
-    """Without any effect 5 % of the studies show one."""
-    assert MeanTest(0.3).chance(8, 0.0) == pytest.approx(0.05, abs=1e-9)
-    assert SpreadTest().chance(8, 0.0) == pytest.approx(0.05, abs=1e-9)
-    assert FlipTest(0.3).chance(8, 0.0) == pytest.approx(0.05, abs=1e-9)
+@pytest.mark.parametrize("test", TESTS, ids=repr)
+def test_no_effect_is_shown_in_5_percent_of_the_studies(test):
+    """The level of the test."""
+    assert test.chance(8, 0.0) == pytest.approx(0.05, abs=1e-9)
 
 
-def test_pairs_that_move_together_save_seeds():
+def test_correlated_pairs_save_seeds():
     """At a correlation of 0.9 a tenth of the variance is left, and about a tenth of the seeds."""
     unpaired = seeds_for(MeanTest(0.012), 0.005)
     paired = seeds_for(MeanTest(0.012, correlation=0.9), 0.005)
@@ -145,8 +135,8 @@ def test_pairs_that_move_together_save_seeds():
     assert (unpaired, paired) == (92, 12)
 
 
-def test_no_number_of_seeds_makes_up_for_too_few_examples():
-    """Beyond its limit, the answer is None; just within it, a large number."""
+def test_no_number_of_seeds_suffices_with_too_few_examples():
+    """Beyond the limit the answer is None; just within it, a large number."""
     needed = (np.log(1.25) / (1.959964 + 0.841621)) ** 2
 
     assert seeds_for(FlipTest(0.2, example_variance=1.001 * needed), 1.25) is None
@@ -155,7 +145,7 @@ def test_no_number_of_seeds_makes_up_for_too_few_examples():
     assert factor == pytest.approx(3, rel=1e-5)  # the quantiles above have six digits
 
 
-def test_spreads_are_never_planned_with_fewer_runs_than_are_judged():
+def test_spreads_need_at_least_the_runs_of_a_verdict():
     """The F test would do with 3 runs, but no verdict is given on fewer than 5."""
     assert seeds_for(SpreadTest(), 100.0) == 5
 
@@ -186,7 +176,7 @@ def test_spreads_are_never_planned_with_fewer_runs_than_are_judged():
     ],
 )  # fmt: skip
 def test_impossible_figures_are_refused(make, fields):
-    """With the value and what is allowed."""
+    """With their value."""
     with pytest.raises(OptionError, check=WithFields(**fields)):
         make()
 
@@ -205,11 +195,11 @@ def test_planned_seeds_reach_their_power_for_means(difference, correlation):
     base, arm = (shared + own * rng.normal(size=(4000, n_runs)) for _ in range(2))
     test = stats.ttest_ind if correlation is None else stats.ttest_rel
 
-    found, error = share_shown(test(base, arm + difference, axis=1).pvalue < 0.05)
+    result, error = share_shown(test(base, arm + difference, axis=1).pvalue < 0.05)
 
     exact = MeanTest(1.0, correlation=correlation).chance(n_runs, difference)
     assert exact >= 0.8
-    assert abs(found - exact) < error
+    assert abs(result - exact) < error
 
 
 def test_planned_seeds_reach_their_power_for_skewed_means():
@@ -218,9 +208,9 @@ def test_planned_seeds_reach_their_power_for_skewed_means():
     rng = np.random.default_rng(5)
     base, arm = (rng.exponential(size=(4000, n_runs)) for _ in range(2))
 
-    found, error = share_shown(stats.ttest_ind(base, arm + 0.5, axis=1).pvalue < 0.05)
+    result, error = share_shown(stats.ttest_ind(base, arm + 0.5, axis=1).pvalue < 0.05)
 
-    assert abs(found - 0.8) < 0.03 + error
+    assert abs(result - 0.8) < 0.03 + error
 
 
 @pytest.mark.parametrize("ratio", [2.0, 0.3])
@@ -232,11 +222,11 @@ def test_planned_seeds_reach_their_power_for_spreads(ratio):
     quotients = ratio**2 * spreads[1] / spreads[0]
     shares = stats.f.cdf(quotients, n_runs - 1, n_runs - 1)
 
-    found, error = share_shown(np.minimum(shares, 1 - shares) < 0.025)
+    result, error = share_shown(np.minimum(shares, 1 - shares) < 0.025)
 
     exact = SpreadTest().chance(n_runs, abs(np.log(ratio)))
     assert exact >= 0.8
-    assert abs(found - exact) < error
+    assert abs(result - exact) < error
 
 
 @pytest.mark.slow
@@ -249,29 +239,29 @@ def test_planned_seeds_reach_their_power_for_spreads(ratio):
     ids=["quality", "threshold"],
 )
 def test_planned_seeds_reach_their_power_for_flip_rates(simulation, logit_sd):
-    """Two arms that differ in how sure they are, judged as `compare` does, between 70 and 92 %.
+    """Two arms of different confidence, judged as `compare` does, reach between 70 and 92 %.
 
-    The formula is of first order and takes disagreements as normal, which they are not: its power
-    is right to a few points, not exactly. Chance adds 4 points in CI.
+    The formula is of first order and assumes normal disagreements, so its power is right to a few
+    points only. Chance adds 4 points in CI.
     """
     rng = np.random.default_rng(7)
     arms = simulation, replace(simulation, logit_sd=logit_sd)
     ratio = arms[1].truth(rng)["flip_rate"] / arms[0].truth(rng)["flip_rate"]
-    known = [known_of(replace(arm, n_runs=300, n_examples=3000), rng) for arm in arms]
-    cv = np.sqrt(np.mean([one.cv**2 for one in known]))
-    examples = sum(one.example_variance for one in known) * 3000 / simulation.n_examples
+    figures = [figures_of(replace(arm, n_runs=300, n_examples=3000), rng) for arm in arms]
+    cv = np.sqrt(np.mean([x.cv**2 for x in figures]))
+    examples = sum(x.example_variance for x in figures) * 3000 / simulation.n_examples
     n_runs = seeds_for(FlipTest(float(cv), example_variance=examples), ratio)
 
     n_studies = 1000 if FULL else 150
     shown = []
     for _ in range(n_studies):
-        base, arm = (flips_of(replace(one, n_runs=n_runs), rng)[0] for one in arms)
+        base, arm = (flips_of(replace(x, n_runs=n_runs), rng)[0] for x in arms)
         effect = compared("flip_rate", base, arm, cross=None, is_paired=False, tail=TAIL)
         shown.append(effect.is_shown)
-    found, error = share_shown(shown)
+    result, error = share_shown(shown)
 
     assert 5 <= n_runs <= 40
-    assert 0.7 - error / 4 < found < 0.92 + error / 4
+    assert 0.7 - error / 4 < result < 0.92 + error / 4
 
 
 def flips_of(simulation, rng):
@@ -282,8 +272,8 @@ def flips_of(simulation, rng):
     return flips.result()["flip_rate"], flips.detail()["flip_matrix"]
 
 
-def known_of(simulation, rng):
-    """What very many runs know of an arm: its cv, and the example variance of its log flip rate."""
+def figures_of(simulation, rng):
+    """Estimate the cv of an arm and the example variance of its log flip rate from many runs."""
     statistic, matrix = flips_of(simulation, rng)
     by_run = matrix.sum(axis=1) / (len(matrix) - 1)
     examples = statistic.example_variance - statistic.interaction_variance

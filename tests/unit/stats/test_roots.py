@@ -17,7 +17,7 @@ from seedproof.stats.roots import bracketed_root
     above=st.floats(0.01, 20),
 )
 def test_root_is_that_of_scipy(shift, steep, below, above):
-    """Steps and tolerances are the same, so every figure that rests on it stays as it was."""
+    """Steps and tolerances are the same, so figures never change."""
 
     def rises(x):
         return math.tanh(steep * (x - shift)) + 0.1 * (x - shift) ** 3

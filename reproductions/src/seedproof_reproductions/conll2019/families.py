@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from seedproof.comparison.arms.compare import ArmData, compare_sides
+from seedproof.comparison.arms.compare import ArmData, compare_arms
 from seedproof.comparison.arms.result import ComparedArm
 from seedproof.records.location import Location
 from seedproof.records.schema import Kind
@@ -52,5 +52,5 @@ def compared_rivals(sides: Sequence[ArmData]) -> ComparedArm | None:
 
 def _compared(sides: Sequence[ArmData], *, match_rates: bool = False) -> dict[str, ComparedArm]:
     with TemporaryDirectory(prefix="seedproof-") as working:
-        result = compare_sides(sides, Location.of(working), match_rates=match_rates)
+        result = compare_arms(sides, Location.of(working), match_rates=match_rates)
     return {arm.name: arm for arm in (result.baseline, *result.arms)}

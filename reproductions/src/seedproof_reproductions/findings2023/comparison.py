@@ -47,16 +47,16 @@ def compare_once(sides: Sequence[ArmData]) -> dict[str, Figures]:
     whole = task.empty()
     for index in range(aligned.n_shards):
         whole.merge(task(index))
-    base = whole.arms[0].tally.result()
+    base = whole.arms[0].accumulators.result()
     figures = {}
     for side, arm in zip(sides, whole.arms, strict=True):
-        result = arm.tally.result()
+        result = arm.accumulators.result()
         figures[side.name] = Figures(_estimates(result))
-        if arm.beside is not None:
+        if arm.contrast is not None:
             alone, of_all = (
-                arm.beside.effects(base, result, tail=each_tail(n)) for n in (1, len(sides) - 1)
+                arm.contrast.effects(base, result, tail=each_tail(n)) for n in (1, len(sides) - 1)
             )
-            high = arm.beside.least_sure.result()
+            high = arm.contrast.high_entropy.result()
             figures[side.name] = Figures(_estimates(result), alone, of_all, high)
     return figures
 

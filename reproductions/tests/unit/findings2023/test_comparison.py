@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import entropy
 
 import seedproof as sp
-from seedproof.comparison.arms.compare import compare_sides
-from seedproof.comparison.arms.high_entropy import LeastSure
+from seedproof.comparison.arms.compare import compare_arms
+from seedproof.comparison.arms.high_entropy import HighEntropySums
 from seedproof.metrics.batch import Batch
 from seedproof.records.location import Location
 from seedproof_reproductions.findings2023.comparison import (
@@ -43,9 +43,9 @@ def test_one_pass_compares_each_arm_alone_and_among_all(sides, tmp_path):
     """The same effects as two comparisons, to the last bit, whether runs are paired or not."""
     figures = compare_once(sides)
 
-    oracle = compare_sides(sides, Location.of(tmp_path))
+    oracle = compare_arms(sides, Location.of(tmp_path))
     for side, arm in zip(sides[1:], oracle.arms, strict=True):
-        alone = compare_sides([sides[0], side], Location.of(tmp_path)).arms[0]
+        alone = compare_arms([sides[0], side], Location.of(tmp_path)).arms[0]
         compared = figures[side.name]
         assert {n: asdict(e) for n, e in compared.effects.items()} == {
             n: asdict(e) for n, e in alone.effects.items()
@@ -114,7 +114,7 @@ def test_the_value_is_that_of_compare(is_paired):
     """Whose reduction has no interval."""
     control, arm = two_arms(np.random.default_rng(0))
     arm = arm if is_paired else arm[:13]
-    oracle = LeastSure(len(control), len(arm), tuple(range(len(arm))) if is_paired else None)
+    oracle = HighEntropySums(len(control), len(arm), tuple(range(len(arm))) if is_paired else None)
     oracle.update(Batch(control, n_classes=2), Batch(arm, n_classes=2))
 
     effect = cross_fitted(control, arm, is_paired=is_paired)

@@ -1,6 +1,6 @@
-"""Saved reports against a baseline: what their figures and intervals alone can tell."""
+"""Saved reports against a baseline, by their figures and intervals alone."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.errors import MissingExampleError, OptionError
@@ -11,81 +11,71 @@ from seedproof.stats.effect import Effect, each_tail, scale_of
 
 NOTE = Message(
     "made-from-reports",
-    "Made from reports, which hold figures and no predictions: seeds and examples are not paired, "
-    "so most intervals are wider than those of a comparison of the records.",
+    "Made from reports, which hold figures but no predictions: seeds and examples are not paired, "
+    "so most intervals are wider than in a comparison of the records.",
 )
-# Their value depends on the number of runs, so that it can be compared at equal numbers only.
+# Values that depend on the number of runs, so that only equal numbers can be compared.
 GROWS_WITH_RUNS = frozenset({"label_entropy"})
-# A ratio of what is left of spreads has no interval: both ends may be 0.
+# The ratio has no interval: both values may be 0.
 WITHOUT_RATIO = frozenset({"accuracy_sd_excess"})
 
 
-def compare_saved(
-    names: Sequence[str], measurements: Sequence[Measurement], *, gold: str | None = None
-) -> Comparison:
-    """Every report against the first."""
-    if len(names) < 2:
+def compare_saved(reports: Mapping[str, Measurement], *, gold: str | None = None) -> Comparison:
+    """Compare every report with the first."""
+    if len(reports) < 2:
         raise OptionError(
-            "One report alone cannot be compared. Give at least two, or records.",
-            n_reports=len(names),
+            "A comparison needs at least two reports. Give another one, or records.",
+            n_reports=len(reports),
         )
     if gold is not None:
         raise OptionError(
             "A gold standard needs records, not reports. Leave {option} out.", option="--gold"
         )
-    base, tail = measurements[0], each_tail(len(names) - 1)
-    arms = []
-    for name, one in zip(names[1:], measurements[1:], strict=True):
-        if (one.n_examples, one.n_labeled) != (base.n_examples, base.n_labeled):
+    tail = each_tail(len(reports) - 1)
+    (base_name, base), *others = reports.items()
+    for name, report in others:
+        if (report.n_examples, report.n_labeled) != (base.n_examples, base.n_labeled):
             raise MissingExampleError(
                 "{name!r} is of {n_examples:,} examples ({n_labeled:,} labeled) and "
                 "{other_name!r} of {other_n_examples:,} ({other_n_labeled:,}). "
-                "Compare reports of the same.",
-                name=names[0],
+                "Compare reports of the same examples.",
+                name=base_name,
                 n_examples=base.n_examples,
                 n_labeled=base.n_labeled,
                 other_name=name,
-                other_n_examples=one.n_examples,
-                other_n_labeled=one.n_labeled,
+                other_n_examples=report.n_examples,
+                other_n_labeled=report.n_labeled,
             )
-        effects = {
-            metric: _effect(metric, base, one, tail)
-            for metric in base.metrics
-            if metric in one.metrics
-        }
-        explanations = {
-            method: {
-                metric: from_estimates(
-                    metric, value, theirs.metrics[metric], tail=tail, has_runs=_has_runs(base, one)
-                )
-                for metric, value in found.metrics.items()
-            }
-            for method, found in base.explanations.items()
-            if (theirs := one.explanations.get(method)) is not None
-            and theirs.n_examples == found.n_examples
-        }
-        arms.append(ComparedArm(name, one, effects=effects, explanations=explanations))
     return Comparison(
-        baseline=ComparedArm(names[0], base),
-        arms=tuple(arms),
+        baseline=ComparedArm(base_name, base),
+        arms=tuple(_compared(name, base, report, tail) for name, report in others),
         confidence=1 - 2 * tail,
         notes=(NOTE,),
     )
 
 
-def _effect(metric: str, base: Measurement, arm: Measurement, tail: float) -> Effect:
-    is_unlike = metric in GROWS_WITH_RUNS and base.n_runs != arm.n_runs
-    if is_unlike or metric in WITHOUT_RATIO:
-        return Effect(metric, scale_of(metric), None, note=NO_COUNTERPART)
-    return from_estimates(
-        metric,
-        base.metrics[metric],
-        arm.metrics[metric],
-        tail=tail,
-        has_runs=_has_runs(base, arm),
-    )
-
-
-def _has_runs(base: Measurement, arm: Measurement) -> bool:
-    """Whether there were enough runs to leave one out."""
-    return min(base.n_runs, arm.n_runs) > 2
+def _compared(name: str, base: Measurement, arm: Measurement, tail: float) -> ComparedArm:
+    has_runs = min(base.n_runs, arm.n_runs) > 2  # enough to leave one out
+    effects = {}
+    for metric, value in base.metrics.items():
+        is_unlike = metric in GROWS_WITH_RUNS and base.n_runs != arm.n_runs
+        if metric not in arm.metrics:
+            continue
+        if is_unlike or metric in WITHOUT_RATIO:
+            effects[metric] = Effect(metric, scale_of(metric), None, note=NO_COUNTERPART)
+        else:
+            effects[metric] = from_estimates(
+                metric, value, arm.metrics[metric], tail=tail, has_runs=has_runs
+            )
+    explanations = {
+        method: {
+            metric: from_estimates(
+                metric, value, explained.metrics[metric], tail=tail, has_runs=has_runs
+            )
+            for metric, value in base_explained.metrics.items()
+        }
+        for method, base_explained in base.explanations.items()
+        if (explained := arm.explanations.get(method)) is not None
+        and explained.n_examples == base_explained.n_examples
+    }
+    return ComparedArm(name, arm, effects=effects, explanations=explanations)

@@ -1,4 +1,4 @@
-"""What an arm does to the examples that the baseline is least sure of, without fooling oneself."""
+"""The effect of an arm on examples of high baseline entropy, free of regression to the mean."""
 
 from dataclasses import dataclass, field
 
@@ -7,13 +7,13 @@ from seedproof.metrics.batch import Batch
 from seedproof.metrics.entropy import HIGH_ENTROPY, entropies, rarefied_entropy
 from seedproof.typing import FloatArray
 
-# It takes two runs to disagree, in each half.
+# Each half needs two runs to disagree.
 ENOUGH = 2
 MIN_RUNS = 2 * ENOUGH
 
 
 def cuts(n_runs: int) -> list[tuple[slice, slice]]:
-    """Two ways to cut the baseline's runs into halves: every other run, and in the middle."""
+    """Return two ways to halve the baseline's runs: every other run, and in the middle."""
     if n_runs < MIN_RUNS:
         return []
     middle = n_runs // 2
@@ -21,14 +21,10 @@ def cuts(n_runs: int) -> list[tuple[slice, slice]]:
 
 
 @dataclass
-class LeastSure:
-    """Sums of entropies over the chosen examples, for one arm; merges over batches.
+class HighEntropySums:
+    """Sums of entropies over the chosen examples of one arm.
 
-    Args:
-        n_base: How many runs the baseline has.
-        n_arm: How many runs the arm has.
-        partners: For each run of the arm the row of the baseline's run with the same seeds, or −1;
-            None if no seeds are known.
+    `partners` has, per run of the arm, the row of the baseline's run with the same seeds, or −1.
     """
 
     n_base: int
@@ -40,12 +36,12 @@ class LeastSure:
     published: list[float] = field(default_factory=lambda: [0.0, 0.0])
 
     def update(self, base: Batch, arm: Batch) -> None:
-        """Add one batch, as both arms see it."""
-        mine, theirs = (one.predictions[:, base.contested] for one in (base, arm))
+        """Add the same batch of both arms."""
+        base_votes, arm_votes = (batch.predictions[:, base.contested] for batch in (base, arm))
         for halves in cuts(self.n_base):
-            parts = [Batch(mine[half], n_classes=base.n_classes) for half in halves]
+            parts = [Batch(base_votes[half], n_classes=base.n_classes) for half in halves]
             for half, choose_on, measure_on in zip(halves, parts, parts[::-1], strict=True):
-                other = Batch(theirs[self._unseen(half)], n_classes=arm.n_classes)
+                other = Batch(arm_votes[self._unseen(half)], n_classes=arm.n_classes)
                 n_drawn = min(measure_on.n_runs, other.n_runs)
                 if n_drawn < ENOUGH:
                     continue
@@ -59,13 +55,13 @@ class LeastSure:
         self.published[1] += float(_entropy(arm, n_drawn)[high].sum())
 
     def _unseen(self, choosers: slice) -> list[int]:
-        """The arm's runs that share no seed with those on which examples are chosen."""
+        """Runs of the arm that share no seed with the runs that choose the examples."""
         if self.partners is None:
             return list(range(self.n_arm))
         rows = range(self.n_base)[choosers]
         return [run for run, partner in enumerate(self.partners) if partner not in rows]
 
-    def merge(self, other: "LeastSure") -> None:
+    def merge(self, other: "HighEntropySums") -> None:
         """Add other examples."""
         self.chosen += other.chosen
         self.before += other.before
@@ -73,9 +69,9 @@ class LeastSure:
         self.published = [a + b for a, b in zip(self.published, other.published, strict=True)]
 
     def result(self) -> HighEntropy:
-        """Both reductions over all examples so far."""
-        ways = [half for halves in cuts(self.n_base) for half in halves]
-        n_ways = max(sum(len(self._unseen(half)) >= ENOUGH for half in ways), 1)
+        """Return both reductions over all examples so far."""
+        choosers = [half for halves in cuts(self.n_base) for half in halves]
+        n_ways = max(sum(len(self._unseen(half)) >= ENOUGH for half in choosers), 1)
         return HighEntropy(
             reduction=_reduction(self.before, self.after),
             as_published=_reduction(*self.published),
@@ -88,7 +84,7 @@ def _reduction(before: float, after: float) -> float | None:
 
 
 def _entropy(batch: Batch, n_drawn: int | None = None) -> FloatArray:
-    """Label entropy of each example that so many of the runs would show; of all runs if omitted."""
+    """Label entropy of each example as `n_drawn` of the runs would show it; all if omitted."""
     agreement = batch.contested_agreement
     if n_drawn is None or n_drawn >= batch.n_runs:
         return batch.over_contested(entropies(agreement))

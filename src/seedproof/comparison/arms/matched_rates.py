@@ -27,19 +27,16 @@ LEFT_OUT = Message(
 )
 RATE_ESTIMATED = Message(
     "rate-estimated",
-    "each arm has a rate of its own, which is estimated from its runs",
+    "the rate of each arm is estimated from its runs",
 )
 
 
 class MatchedShards(WrappedShards):
-    """The same shards with the answers that runs give at their moved thresholds, and no more.
+    """The same shards with the predictions of the runs at their moved thresholds, and no more.
 
-    Args:
-        source: Aligned runs with probabilities of two classes.
-        cutoffs: Per run, the lowest probability of the second class that still gets this class.
-        last_tied: Per run, the position of the last example that gets it at exactly the cutoff:
-            among equal probabilities the first in the records come first.
-        rate: How often runs give the second class, before and after.
+    Per run, `cutoffs` has the lowest probability of the second class that still gets this class,
+    and `last_tied` the position of the last example that gets it at exactly the cutoff: among equal
+    probabilities the first in the records come first.
     """
 
     def __init__(
@@ -62,10 +59,9 @@ class MatchedShards(WrappedShards):
 def match_thresholds(arms: ArmAlignment, *, skip_damaged: bool = False) -> list[MatchedShards]:
     """Move the threshold of each run to the rate of its arm: the mean over runs, rounded half up.
 
-    Every arm is read once more for that, one after the other. Memory holds one number per run and
-    example of one arm; of an arm that is done, two numbers per run stay. With `skip_damaged` all
-    arms are read yet again to find what is damaged, so that rates are those of the examples that
-    are compared.
+    This reads every arm once more, one after the other. Memory holds one number per run and example
+    of one arm; of a finished arm, two numbers per run. With `skip_damaged` all arms are read yet
+    again to find damaged shards, so that rates are those of the examples that are compared.
     """
     for name, source in zip(arms.names, arms.sources, strict=True):
         _check(name, source, baseline=arms.sources[0])
@@ -76,8 +72,7 @@ def match_thresholds(arms: ArmAlignment, *, skip_damaged: bool = False) -> list[
 
 
 def notes_on_matching(names: Sequence[str], arms: Sequence[MatchedShards]) -> list[Message]:
-    """Return what was matched, with the rates of each arm, and what is left out for it."""
-    answer = arms[0].rate.answer
+    """Return notes on the matched rates of each arm, and on what is left out."""
     rates = "; ".join(
         f"{name} {_percent(arm.rate.lowest_before)} to {_percent(arm.rate.highest_before)} "
         f"before, {_percent(arm.rate.after)} after"
@@ -88,7 +83,7 @@ def notes_on_matching(names: Sequence[str], arms: Sequence[MatchedShards]) -> li
         "Rates are matched: the threshold of every run is moved, so that all runs of an arm give "
         "{answer!r} to the same number of examples. Share of the examples that get {answer!r}: "
         "{rates}. Intervals take these rates as given, so accuracy is not judged.",
-        answer=answer,
+        answer=arms[0].rate.answer,
         rates=rates,
         arms=tuple(names),
     )
@@ -100,31 +95,26 @@ def _percent(share: float) -> str:
 
 
 def _check(name: str, source: ShardSource, *, baseline: ShardSource) -> None:
-    if source.kind is Kind.LABELS:
+    if source.kind is not Kind.PROBS:
+        has = "predicted classes" if source.kind is Kind.LABELS else "those of its top classes"
         raise OptionError(
-            "Rates are matched by probabilities, and {arm!r} has predicted classes alone. Give "
-            "probabilities, or leave --match-rates out.",
+            "Matching rates needs the probabilities of both classes, and {arm!r} has only {has}. "
+            "Give probabilities, or leave --match-rates out.",
             arm=name,
-            kind=str(source.kind),
-        )
-    if source.kind is Kind.TOP:
-        raise OptionError(
-            "Rates are matched by the probabilities of both classes, and {arm!r} has those of "
-            "its top classes alone. Leave --match-rates out.",
-            arm=name,
+            has=has,
             kind=str(source.kind),
         )
     if len(source.classes) != 2:
         raise ClassesError(
-            "Only two classes have one threshold to move, and {arm!r} has {n_classes:,}. "
-            "Leave --match-rates out.",
+            "Matching rates needs two classes, and {arm!r} has {n_classes:,}. Leave --match-rates "
+            "out.",
             arm=name,
             n_classes=len(source.classes),
         )
     if source.classes != baseline.classes:
         raise ClassesError(
-            "{arm!r} has the classes {classes!r} and the baseline {baseline_classes!r}, so "
-            "the second one is not the same. Name the classes alike.",
+            "{arm!r} has the classes {classes!r} and the baseline {baseline_classes!r}, so the "
+            "second class is not the same. Use the same class names in all arms.",
             arm=name,
             classes=source.classes,
             baseline_classes=baseline.classes,
@@ -133,7 +123,7 @@ def _check(name: str, source: ShardSource, *, baseline: ShardSource) -> None:
 
 def _probs(shard: Shard) -> FloatArray:
     if shard.probs is None:
-        raise ValueError("this shard holds predictions alone, no probabilities")
+        raise ValueError("this shard holds no probabilities")
     return shard.probs
 
 
@@ -144,10 +134,7 @@ def _rows(source: ShardSource, index: int) -> slice:
 
 
 def _leave_out_damaged(is_compared: BoolArray, sources: Sequence[ShardSource]) -> None:
-    """Unmark the examples of damaged shards.
-
-    The comparison goes by the shards of the baseline, and leaves out whole ones.
-    """
+    """Unmark the examples of damaged shards, in whole shards of the baseline."""
     size = sources[0].rows_per_shard
     for source in sources:
         for index in range(source.n_shards):
@@ -168,7 +155,7 @@ def _matched(source: ShardSource, is_compared: BoolArray) -> MatchedShards:
             probs = _probs(source.shard(index))
             second[:, rows] = probs[..., 1]
             counts += most_probable(probs)[:, is_compared[rows]].sum(axis=1)
-    # In integers, so that a half is exactly a half.
+    # In integers, so that a half is exact.
     n_second = (2 * int(counts.sum()) + n_runs) // (2 * n_runs)
     positions = np.flatnonzero(is_compared)
     pairs = [_cutoff(of_run, positions, n_second) for of_run in second]

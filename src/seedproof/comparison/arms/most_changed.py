@@ -1,4 +1,4 @@
-"""The examples that an arm settles or unsettles most, with the votes of both sides."""
+"""The examples that an arm settles or unsettles most, with the votes of both arms."""
 
 from collections import Counter
 from typing import TypeAlias
@@ -16,26 +16,26 @@ from seedproof.typing import IntArray
 N_KEPT = 10
 N_NAMED = 3
 
-# A shard, and what is known of its examples.
-Seen: TypeAlias = tuple[Shard, ExampleRows]
+# A shard, and the figures of its examples.
+ShardRows: TypeAlias = tuple[Shard, ExampleRows]
 
 
-class Movers:
-    """A short list each way; its size does not depend on the number of examples."""
+class MostChanged:
+    """A short list in each direction, of the same size for any number of examples."""
 
     def __init__(self) -> None:
         self.settled: pa.Table | None = None
         self.unsettled: pa.Table | None = None
 
-    def update(self, base: Seen, arm: Seen) -> None:
-        """Add the examples of one shard, as both sides see it."""
+    def update(self, base: ShardRows, arm: ShardRows) -> None:
+        """Add the same shard of both arms."""
         change = arm[1].columns["flip_rate"] - base[1].columns["flip_rate"]
-        # Equal changes keep the order of the ids both ways, however examples are cut into shards.
-        fallen, risen = (np.argsort(one, kind="stable")[:N_KEPT] for one in (change, -change))
+        # Stable: among equal changes the order of the ids decides, for any size of shards.
+        fallen, risen = (np.argsort(x, kind="stable")[:N_KEPT] for x in (change, -change))
         fallen, risen = fallen[change[fallen] < 0], risen[change[risen] > 0]
         self._keep(_rows(base, arm, change, fallen), _rows(base, arm, change, risen))
 
-    def merge(self, other: "Movers") -> None:
+    def merge(self, other: "MostChanged") -> None:
         """Add other examples."""
         self._keep(other.settled, other.unsettled)
 
@@ -44,8 +44,8 @@ class Movers:
         self.unsettled = _first(self.unsettled, unsettled, "descending")
 
 
-def _first(one: pa.Table | None, other: pa.Table | None, order: str) -> pa.Table | None:
-    tables = [table for table in (one, other) if table is not None]
+def _first(kept: pa.Table | None, added: pa.Table | None, order: str) -> pa.Table | None:
+    tables = [table for table in (kept, added) if table is not None]
     if not tables:
         return None
     rows = pa.concat_tables(tables)
@@ -53,7 +53,7 @@ def _first(one: pa.Table | None, other: pa.Table | None, order: str) -> pa.Table
     return rows.take(pc.sort_indices(rows, sort_keys=keys)[:N_KEPT]).combine_chunks()
 
 
-def _rows(base: Seen, arm: Seen, change: np.ndarray, places: IntArray) -> pa.Table:
+def _rows(base: ShardRows, arm: ShardRows, change: np.ndarray, places: IntArray) -> pa.Table:
     before, after = (rows.take(places) for _, rows in (base, arm))
     columns = {
         "example": before.ids,
@@ -71,15 +71,14 @@ def _rows(base: Seen, arm: Seen, change: np.ndarray, places: IntArray) -> pa.Tab
     return pa.table(columns)
 
 
-def _votes(side: Seen, places: IntArray) -> list[str]:
-    """What the runs say of some examples, such as "positive (7), negative (3)"."""
-    shard, classes = side[0], side[1].classes
+def _votes(arm: ShardRows, places: IntArray) -> list[str]:
+    """Votes of the runs on some examples, such as "positive (7), negative (3)"."""
+    shard, classes = arm[0], arm[1].classes
     if not len(places):
         return []
     texts = []
     for votes in batch_of(shard.rows(places), len(classes)).predictions.T:
-        counts = Counter(votes.tolist()).most_common()
-        counts.sort(key=lambda pair: (-pair[1], pair[0]))
+        counts = sorted(Counter(votes.tolist()).items(), key=lambda pair: (-pair[1], pair[0]))
         parts = [f"{classes[index]} ({count})" for index, count in counts[:N_NAMED]]
         rest = sum(count for _, count in counts[N_NAMED:])
         texts.append(", ".join([*parts, f"others ({rest})"] if rest else parts))

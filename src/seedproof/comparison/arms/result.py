@@ -1,4 +1,4 @@
-"""What comparing arms gives: each arm's measurement, and its effects against the baseline."""
+"""Results of comparing arms: each arm's measurement, and its effects against the baseline."""
 
 import json
 from collections.abc import Mapping
@@ -11,70 +11,60 @@ from seedproof.errors import UnknownNameError
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message
 from seedproof.stats.effect import Effect
+from seedproof.stats.intervals import Estimate
 from seedproof.typing import IntArray
 
 FORMAT = 1
-# Shares of the runs that give the majority's answer; an example counts at the first it reaches.
+# Shares of the runs that vote with the majority; an example counts at the first it reaches.
 VOTE_SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.0)
 
 
 @dataclass(frozen=True)
 class HighEntropy:
-    """What an arm does to the examples whose baseline entropy is high, above 0.56.
+    """Effect of an arm on the examples of high baseline entropy, above 0.56.
 
     Choosing examples and measuring them on the same runs shows a reduction where there is none:
-    regression to the mean. Both ways are here, each with its name.
-
-    Args:
-        reduction: Share by which the entropy falls, chosen on one half of the baseline's runs and
-            measured on the other; None where no example was chosen.
-        as_published: The same, chosen and measured on the same runs.
-        n_chosen: How many examples were chosen, averaged over the halves.
+    regression to the mean. So there are two figures.
     """
 
+    # Share by which the entropy falls, with examples chosen on one half of the baseline's runs and
+    # measured on the other; None if no example was chosen.
     reduction: float | None
-    as_published: float | None
-    n_chosen: float
+    as_published: float | None  # chosen and measured on the same runs
+    n_chosen: float  # examples, averaged over the halves
 
 
 @dataclass(frozen=True)
 class MatchedRate:
-    """Shares of the examples that runs of one arm give the second of two classes.
+    """Share of the examples that get the second of two classes, over the runs of one arm."""
 
-    Args:
-        answer: Name of the second class.
-        lowest_before: Lowest share over runs, by their own thresholds.
-        highest_before: Highest share over runs, by their own thresholds.
-        after: The share that all runs have at their moved thresholds.
-    """
-
-    answer: str
-    lowest_before: float
+    answer: str  # name of the second class
+    lowest_before: float  # over runs, by their own thresholds
     highest_before: float
-    after: float
+    after: float  # of all runs, by their moved thresholds
 
 
 @dataclass(frozen=True, eq=False)
 class ComparedArm:
-    """One arm beside the baseline.
+    """One arm of a comparison.
 
     Args:
-        name: Its name.
-        measurement: What measuring it alone gives.
-        effects: What it changes in each metric; empty for the baseline.
-        explanations: What it changes in each figure of explanations, by method; empty for the
-            baseline, and without explanations of the same examples.
-        is_paired: Whether its runs share their seeds with the baseline's.
-        high_entropy: What it does to the least stable examples; None for the baseline.
-        share_of_gold: Its reduction of label entropy as a share of the gold standard's; None
-            without one, or where its gain is not shown.
-        costs: What its runs took, the median: `seconds` of training, and what they logged.
-        votes: How many examples go from one share of votes under the baseline (columns) to another
-            here (rows), by `VOTE_SHARES`; None for the baseline.
-        settled: The examples that gain most stability, at most ten, with votes before and after.
-        unsettled: Those that lose most.
-        matched_rate: How often its runs give the second class, before and after thresholds were
-            moved; None if rates are not matched.
+        name: Name of the arm.
+        measurement: The arm measured alone.
+        effects: Effect on each metric; empty for the baseline.
+        explanations: Effect on each figure of explanations, by method; empty for the baseline, and
+            if the same examples were not explained.
+        is_paired: Whether its runs have the seeds of the baseline's runs.
+        high_entropy: Effect on the least stable examples; None for the baseline.
+        share_of_gold: Reduction of label entropy as a share of the gold standard's; None if there
+            is no gold standard, or its gain is not shown.
+        costs: Median costs of its runs: `seconds` of training, and what they logged.
+        votes: Number of examples by their share of votes under the baseline (columns) and here
+            (rows), by `VOTE_SHARES`; None for the baseline.
+        settled: At most ten examples that gain most stability, with votes before and after.
+        unsettled: At most ten examples that lose most.
+        matched_rate: Rate of the second class before and after thresholds were moved; None if
+            rates are not matched.
 
     Examples:
         >>> import seedproof as sp
@@ -98,27 +88,25 @@ class ComparedArm:
     matched_rate: MatchedRate | None = None
 
     def summary(self) -> dict[str, Any]:
-        """Figures and effects as plain data, without the examples."""
+        """Return figures and effects as plain data, without the examples."""
         matched = {} if self.matched_rate is None else {"matched_rate": asdict(self.matched_rate)}
         return {
             "name": self.name,
             "n_runs": self.measurement.n_runs,
             "is_paired": self.is_paired,
-            "metrics": {name: asdict(value) for name, value in self.measurement.metrics.items()},
+            "metrics": _plain(self.measurement.metrics),
             "effects": {name: effect.summary() for name, effect in self.effects.items()},
             "explanations": {
                 method: {
-                    "n_examples": found.n_examples,
-                    "metrics": {name: asdict(value) for name, value in found.metrics.items()},
-                    "noise": None
-                    if found.noise is None
-                    else {name: asdict(value) for name, value in found.noise.items()},
+                    "n_examples": explained.n_examples,
+                    "metrics": _plain(explained.metrics),
+                    "noise": None if explained.noise is None else _plain(explained.noise),
                     "effects": {
                         name: effect.summary()
                         for name, effect in self.explanations.get(method, {}).items()
                     },
                 }
-                for method, found in self.measurement.explanations.items()
+                for method, explained in self.measurement.explanations.items()
             },
             "high_entropy": None if self.high_entropy is None else asdict(self.high_entropy),
             "share_of_gold": self.share_of_gold,
@@ -128,33 +116,28 @@ class ComparedArm:
         }
 
 
+def _plain(estimates: Mapping[str, Estimate]) -> dict[str, Any]:
+    return {name: asdict(value) for name, value in estimates.items()}
+
+
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Arms against a baseline.
-
-    Args:
-        baseline: The arm that all others are compared with.
-        arms: The others, in the order of the study.
-        confidence: What the interval of each effect has, so that those of all arms hold together
-            with 95 %.
-        notes: What a person should know about how the input was read.
-        gold: Name of the arm that is the gold standard, such as an ensemble.
-    """
+    """Arms against a baseline."""
 
     baseline: ComparedArm
     arms: tuple[ComparedArm, ...]
-    confidence: float
+    confidence: float  # of each effect, so that all arms hold together with 95 %
     notes: tuple[Message, ...] = ()
-    gold: str | None = None
+    gold: str | None = None  # name of the gold standard, such as an ensemble
 
     @property
     def match_rates(self) -> bool:
-        """Whether thresholds were moved, so that all runs of an arm answer alike often."""
+        """True if thresholds were moved, so that all runs of an arm have the same rate."""
         return self.baseline.matched_rate is not None
 
     def arm(self, name: str) -> ComparedArm:
-        """An arm by its name."""
-        known = {one.name: one for one in (self.baseline, *self.arms)}
+        """Return an arm by its name."""
+        known = {arm.name: arm for arm in (self.baseline, *self.arms)}
         if name not in known:
             raise UnknownNameError(
                 "There is no arm {name!r} here. Known: {known}.", name=name, known=tuple(known)
@@ -162,7 +145,7 @@ class Comparison:
         return known[name]
 
     def summary(self) -> dict[str, Any]:
-        """Everything but the examples, as plain data; it holds no path, time, host or version."""
+        """Return everything but the examples as plain data, without path, time, host or version."""
         first = self.baseline.measurement
         return {
             "format": FORMAT,
@@ -178,5 +161,5 @@ class Comparison:
         }
 
     def to_json(self) -> str:
-        """The summary as it stands in `comparison.json`."""
+        """Return the text of `comparison.json`."""
         return json.dumps(self.summary(), ensure_ascii=False, allow_nan=False) + "\n"

@@ -1,1 +1,1 @@
-"""Which source of randomness is to blame."""
+"""The source of randomness that causes the flips."""

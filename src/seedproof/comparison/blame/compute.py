@@ -1,4 +1,4 @@
-"""Which source of randomness is to blame for the flips, from the runs of a store."""
+"""Share of the flips that each source of randomness causes, from the runs of a store."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,33 +21,25 @@ from seedproof.typing import FloatArray, IntArray, Progress
 
 FORMAT = 1
 USEFUL_BLOCKS = 10
-# Softmax in single precision saturates: beyond this a logit is rounding.
+# Softmax in single precision saturates: beyond this, a logit is rounding error.
 LEAST_PROBABILITY = 1e-6
 
 
 @dataclass(frozen=True)
 class Blame:
-    """Which randomness is to blame for the flips.
+    """Share of the flips that each source of randomness causes."""
 
-    Args:
-        sources: The sources that vary.
-        n_runs: How many runs share a seed with another one; the rest tells nothing here.
-        n_blocks: How many independent blocks these runs make.
-        n_examples: How many examples every run predicted.
-        flips: Shares of the flip rate.
-        logits: Shares of the variance of the logit of the followed class, to which taking the most
-            probable class adds no interaction; None without probabilities.
-    """
-
-    sources: tuple[str, ...]
-    n_runs: int
-    n_blocks: int
+    sources: tuple[str, ...]  # those that vary
+    n_runs: int  # that share a seed with another run
+    n_blocks: int  # independent blocks that these runs make
     n_examples: int
-    flips: Shares
+    flips: Shares  # of the flip rate
+    # Of the variance of the logit of the followed class, which has no interaction from taking the
+    # most probable class; None if there are no probabilities.
     logits: Shares | None
 
     def summary(self) -> dict[str, Any]:
-        """Everything as plain data; it holds no path, time, host or version."""
+        """Return everything as plain data, without path, time, host or version."""
         return {
             "format": FORMAT,
             "sources": list(self.sources),
@@ -59,7 +51,7 @@ class Blame:
         }
 
     def to_json(self) -> str:
-        """The summary as JSON text."""
+        """Return the summary as JSON text."""
         return json.dumps(self.summary(), ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -70,37 +62,37 @@ def blame_runs(
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> Blame:
-    """Which share of the flips comes with each source of randomness.
+    """Return the share of the flips that each source of randomness causes.
 
-    Any plan will do in which some runs share seeds; intervals need blocks that share none.
+    Some runs must share seeds; intervals need blocks of runs that share none.
     """
-    sharing = SeedDesign(seeds)
-    _check(sharing)
+    design = SeedDesign(seeds)
+    _check(design)
     flips, squares = run_distances(source, engine=engine, progress=progress)
-    shares = shares_of(flips, sharing)
+    shares = shares_of(flips, design)
     if shares is None:
         raise InputError(
-            "All runs that differ in every source predict the same classes: nothing flips, so "
-            "there is nothing to blame.",
+            "Runs that differ in every source predict the same classes: there are no flips to "
+            "explain.",
             n_flips=0,
         )
     return Blame(
-        sources=sharing.sources,
-        n_runs=sum(len(block) for block in sharing.blocks),
-        n_blocks=len(sharing.blocks),
+        sources=design.sources,
+        n_runs=sum(len(block) for block in design.blocks),
+        n_blocks=len(design.blocks),
         n_examples=source.n_examples,
         flips=shares,
-        logits=None if squares is None else shares_of(squares, sharing),
+        logits=None if squares is None else shares_of(squares, design),
     )
 
 
 def run_distances(
     source: ShardSource, *, engine: Engine | None = None, progress: Progress | None = None
 ) -> tuple[FloatArray, FloatArray | None]:
-    """How far apart every two runs are, in one pass; memory is of the order runs².
+    """Return distances between every two runs, axes (runs, runs), in one pass.
 
-    Share of the examples on which two runs disagree, axes (runs, runs); and the mean squared
-    difference of their logits, None without probabilities.
+    The share of examples on which they disagree, and the mean squared difference of their logits;
+    None if there are no probabilities. Memory is of the order runs².
     """
     shape = (len(source.runs), len(source.runs))
     flips, squares = np.zeros(shape, dtype=np.int64), np.zeros(shape)
@@ -114,7 +106,7 @@ def run_distances(
 
 @dataclass(frozen=True, eq=False)
 class ShardDistances:
-    """Sums over the examples of one shard; frozen, so that it can travel to another process."""
+    """Sums over one shard; frozen, so that it can be sent to another process."""
 
     source: ShardSource
 
@@ -125,16 +117,13 @@ class ShardDistances:
         for batch in batches(self.source.shard(index), len(self.source.classes)):
             flips += batch.disagreements
             if self.source.kind is Kind.PROBS:
-                squares += squared_differences(_logits(batch.reference_probs))
+                probs = np.clip(batch.reference_probs, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
+                squares += squared_differences(logit(probs))
         return flips, squares
 
 
-def _logits(probs: FloatArray) -> FloatArray:
-    return np.asarray(logit(np.clip(probs, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)))
-
-
 def squared_differences(values: FloatArray) -> FloatArray:
-    """Sum over examples of the squared difference of every two runs."""
+    """Return the sum over examples of the squared difference of every two runs."""
     whole = np.zeros((len(values), len(values)))
     for run_idx in range(len(values) - 1):
         apart = values[run_idx + 1 :] - values[run_idx]
@@ -142,46 +131,34 @@ def squared_differences(values: FloatArray) -> FloatArray:
     return whole + whole.T
 
 
-def _check(sharing: SeedDesign) -> None:
-    """Refuse runs that cannot tell sources apart, and say which can."""
-    sources = sharing.sources
-    many = sources if len(sources) > 1 and sharing.blocks else ("init", "order", "dropout")
+def _check(design: SeedDesign) -> None:
+    """Refuse runs whose sources cannot be separated, and say which runs can be used."""
+    sources, n_blocks = design.sources, len(design.blocks)
+    if not sources:
+        problem = "The runs have no seeds recorded, or all have the same."
+    elif len(sources) == 1:
+        problem = "Only {sources} varies over these runs; separating sources needs at least two."
+    elif not n_blocks:
+        problem = (
+            "Any two of these runs differ in all of {sources}, so no source can be separated from "
+            "the others."
+        )
+    elif NOTHING not in design.pairs:
+        problem = (
+            "No two of these runs differ in all of {sources}, so shares have no total to refer to."
+        )
+    else:
+        return
+    varied = sources if len(sources) > 1 and n_blocks else ("init", "order", "dropout")
     remedy = Message(
         "runs-for-blame",
-        "Make runs for it, in another store: seedproof run TARGET "
+        "Make suitable runs in another store: seedproof run TARGET "
         "--blame {n_blocks} --vary {listed} --store runs-blame",
         n_blocks=USEFUL_BLOCKS,
-        listed=",".join(many),
-        sources=many,
+        listed=",".join(varied),
+        sources=varied,
     )
-    if not sources:
-        raise InputError(
-            "The runs have no seeds recorded, or all the same, so nothing tells which of them "
-            "share a source. {remedy}",
-            sources=sources,
-            remedy=remedy,
-        )
-    if len(sources) == 1:
-        raise InputError(
-            "Only {source} varies over these runs, so every flip comes with it: two sources "
-            "or more can be told apart. {remedy}",
-            source=sources[0],
-            sources=sources,
-            remedy=remedy,
-        )
-    if not sharing.blocks:
-        raise InputError(
-            "All of {sources} differ between any two of these runs, so no source can "
-            "be told from the others. {remedy}",
-            sources=sources,
-            n_blocks=0,
-            remedy=remedy,
-        )
-    if NOTHING not in sharing.pairs:
-        raise InputError(
-            "No two of these runs differ in all of {sources}, so it is unknown what "
-            "their shares would be shares of. {remedy}",
-            sources=sources,
-            n_blocks=len(sharing.blocks),
-            remedy=remedy,
-        )
+    only = {"source": sources[0]} if len(sources) == 1 else {}
+    raise InputError(
+        f"{problem} {{remedy}}", sources=sources, n_blocks=n_blocks, remedy=remedy, **only
+    )

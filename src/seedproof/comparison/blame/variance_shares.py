@@ -1,4 +1,4 @@
-"""Shares of a distance between runs that come with each source of randomness.
+"""Shares of the distance between runs that each source of randomness causes.
 
 Two runs disagree on an example with the probability Σ_k Var(1[prediction = k]). So disagreement is
 a variance, as half a squared difference is, and its shares are Sobol' indices (Saltelli et al.
@@ -16,7 +16,7 @@ from seedproof.seeds.seed_design import NOTHING, SeedDesign, Sources
 from seedproof.stats.intervals import jackknife_variance, student
 from seedproof.typing import FloatArray
 
-# Fewer blocks than this, and a jackknife over them says nothing.
+# The fewest blocks for a jackknife over them.
 LEAST_BLOCKS = 5
 # A share whose interval is wider than this, ±0.25, is not resolved.
 WIDEST = 0.5
@@ -26,15 +26,12 @@ WIDEST = 0.5
 class Share:
     """A share with its 95 % interval over blocks of runs, for these examples.
 
-    Args:
-        value: The estimate. A true share is in [0, 1]; chance may bring an estimate beyond, which
-            is left as it is, so that first-order shares and interaction still add up to 1.
-        low: Lower end of the interval; None with fewer than 5 blocks.
-        high: Its upper end.
+    A true share is in [0, 1]. An estimate may be outside by chance, and is not clipped, so that
+    first-order shares and interaction still add up to 1.
     """
 
     value: float
-    low: float | None = None
+    low: float | None = None  # None with fewer than 5 blocks
     high: float | None = None
 
     def __str__(self) -> str:
@@ -44,38 +41,29 @@ class Share:
 
     @property
     def is_resolved(self) -> bool:
-        """Whether the runs suffice to say something: the interval is at most ±0.25 wide."""
+        """True if the interval is at most ±0.25 wide."""
         return self.low is not None and self.high is not None and self.high - self.low <= WIDEST
 
     def summary(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return asdict(self) | {"is_resolved": self.is_resolved}
 
 
 @dataclass(frozen=True)
 class Shares:
-    """What each source contributes to the distance between runs.
+    """Contribution of each source to the distance between runs."""
 
-    Args:
-        apart: Distance of two runs that share none of the sources: flip rate, or mean squared
-            difference of logits.
-        first: First-order share of each source: what fixing it alone takes away. None where no
-            two runs share it alone.
-        total: Total share of each source: what is left when it alone varies. None where no two
-            runs differ in it alone.
-        interaction: What belongs to no source alone, 1 less all first-order shares.
-        most: The source whose total share exceeds that of each other by more than chance; None
-            if the runs do not show one.
-    """
-
-    apart: float
+    apart: float  # distance of two runs that share no source
+    # What fixing a source alone removes; None if no two runs share it alone.
     first: Mapping[str, Share | None]
+    # What is left if it alone varies; None if no two runs differ in it alone.
     total: Mapping[str, Share | None]
-    interaction: Share | None
+    interaction: Share | None  # 1 less all first-order shares
+    # The source whose total share exceeds each other one by more than chance; None if not shown.
     most: str | None
 
     def summary(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
 
         def plain(share: Share | None) -> dict[str, Any] | None:
             return None if share is None else share.summary()
@@ -89,27 +77,24 @@ class Shares:
         }
 
 
-def shares_of(matrix: FloatArray, sharing: SeedDesign) -> Shares | None:
-    """What each source contributes to the distance between runs.
-
-    Shares; None if runs that share nothing do not differ either.
-    """
-    nothing = sharing.distance(matrix, NOTHING)
-    if nothing is None or not nothing[0] > 0.0:
+def shares_of(matrix: FloatArray, design: SeedDesign) -> Shares | None:
+    """Return the contribution of each source; None if runs that share no seed never differ."""
+    unshared = design.distance(matrix, NOTHING)
+    if unshared is None or not unshared[0] > 0.0:
         return None
 
     def ratio(shared: Sources) -> FloatArray | None:
-        distance = sharing.distance(matrix, shared)
+        distance = design.distance(matrix, shared)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return None if distance is None else distance / nothing
+            return None if distance is None else distance / unshared
 
-    every = frozenset(sharing.sources)
-    fixed = {name: ratio(frozenset({name})) for name in sharing.sources}
+    every = frozenset(design.sources)
+    fixed = {name: ratio(frozenset({name})) for name in design.sources}
     first = {name: None if left is None else 1 - left for name, left in fixed.items()}
-    total = {name: ratio(every - {name}) for name in sharing.sources}
+    total = {name: ratio(every - {name}) for name in design.sources}
     known = [share for share in first.values() if share is not None]
     return Shares(
-        apart=float(nothing[0]),
+        apart=float(unshared[0]),
         first={name: _share(values) for name, values in first.items()},
         total={name: _share(values) for name, values in total.items()},
         interaction=_share(1 - np.sum(known, axis=0)) if len(known) == len(first) else None,
@@ -118,7 +103,7 @@ def shares_of(matrix: FloatArray, sharing: SeedDesign) -> Shares | None:
 
 
 def _share(values: FloatArray | None) -> Share | None:
-    """A share from all blocks, and with each left out, with its jackknife interval."""
+    """Share with its jackknife interval, from all blocks and with each left out."""
     if values is None:
         return None
     value, half_width = float(values[0]), _half_width(values)

@@ -1,1 +1,1 @@
-"""May it ship? Rules, verdicts, and the environments that records were made in."""
+"""Rules, verdicts, and the environments that records were made in."""

@@ -1,1 +1,1 @@
-"""How many seeds, and what so many can show."""
+"""Numbers of seeds, and the effects that they can show."""

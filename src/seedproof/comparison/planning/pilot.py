@@ -1,4 +1,4 @@
-"""What a first few runs tell a plan: how much runs differ, and how well that is known."""
+"""Variation over the first runs of an arm, with its uncertainty, as a plan needs it."""
 
 from dataclasses import dataclass
 
@@ -18,30 +18,22 @@ from seedproof.stats.intervals import (
 
 @dataclass(frozen=True, slots=True)
 class Pilot:
-    """The figures that planning needs, from one arm's runs.
-
-    Args:
-        n_runs: How many runs it has.
-        n_examples: On how many examples.
-        sd: Standard deviation of the accuracy over runs; None without labels or without spread.
-        cv: Standard deviation of the runs' mean disagreements over their mean; None where no
-            answer flips or all runs disagree alike.
-        example_variance: Variance of the log flip rate of this arm from drawing examples.
-    """
+    """The figures that planning needs, from the runs of one arm."""
 
     n_runs: int
     n_examples: int
-    sd: Estimate | None
+    sd: Estimate | None  # of the accuracy over runs; None if unlabeled or without spread
+    # Standard deviation of the runs' mean disagreements over their mean; None if it is 0.
     cv: Estimate | None
-    example_variance: float
+    example_variance: float  # of the log flip rate of this arm, from drawing examples
 
 
 def pilot_of(measurement: Measurement) -> Pilot:
-    """What the runs of one measurement tell a plan."""
+    """Return the figures that planning needs from a measurement."""
     if measurement.n_runs < 3:
         raise TooFewRunsError(
-            "A pilot shows how much runs differ, but this one has {n_runs} runs. "
-            "Make at least 3, better 10.",
+            "A pilot needs at least 3 runs, better 10, to show how much runs differ. This one has "
+            "{n_runs}.",
             n_runs=measurement.n_runs,
         )
     sd = measurement.metrics.get("accuracy_sd")
@@ -66,13 +58,13 @@ def _variation(measurement: Measurement) -> Estimate | None:
 
 
 def _example_variance(measurement: Measurement) -> float:
-    """What examples add to the interval of the flip rate: its width less the runs' part."""
+    """Variance from examples in the interval of the flip rate: its width less the runs' part."""
     flips, n_runs = measurement.metrics["flip_rate"], measurement.n_runs
     if flips.value == 0.0 or flips.low is None or flips.over != "runs × examples":
         return 0.0
     by_run = measurement.detail["flip_matrix"].sum(axis=1) / (n_runs - 1)
     without = flips.value - 2 * (by_run - flips.value) / (n_runs - 2)
-    floor = 0.5 * min(1 / measurement.n_examples, flips.value)  # as the interval itself has it
+    floor = 0.5 * min(1 / measurement.n_examples, flips.value)  # as in the interval itself
     runs = jackknife_variance(np.log(np.maximum(without, floor)))
     half_width = float(np.log(flips.value / flips.low))
     return max(half_width**2 - student(n_runs) ** 2 * runs, 0.0) / NORMAL**2

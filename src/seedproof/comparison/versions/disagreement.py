@@ -1,8 +1,8 @@
-"""What changes between two versions, example by example, and with single runs left out.
+"""Changes between two versions, example by example, and with single runs left out.
 
-A flip between versions is an old and a new run that disagree. What two runs of one version show is
-the no-change baseline. What is beyond it, averaged over examples, estimates half the squared
-distance of the two distributions of votes: 0 where only the seed changed.
+A flip between versions is an old and a new run that disagree. Two runs of one version show the
+no-change baseline. The flips beyond it, averaged over examples, estimate half the squared distance
+of the two distributions of votes: 0 where only the seed changed.
 """
 
 from collections.abc import Callable
@@ -12,81 +12,52 @@ import numpy as np
 
 from seedproof.typing import BoolArray, FloatArray, IntArray
 
-FLIPS = (
-    "flip_rate",
-    "flip_rate_old",
-    "flip_rate_new",
-    "flip_rate_no_change",
-    "flip_rate_beyond",
-)
-DIRECTED = (
-    "negative_flip_rate",
-    "negative_flip_rate_beyond",
-    "positive_flip_rate",
-    "positive_flip_rate_beyond",
-    "directed_flip_rate_no_change",
-    "accuracy_old",
-    "accuracy_new",
-    "accuracy_change",
-)
-
 
 @dataclass(frozen=True, eq=False)
 class Change:
     """A quantity of each example, from all runs and with one run left out.
 
-    Args:
-        whole: From all runs, axes (examples).
-        without_old: From all but old run r, axes (examples, runs); None where too few are left.
-        without_new: From all but new run r; None where too few are left.
-        stand_ins: Where a version has one run: with run r of the other version in its place, axes
-            (examples, runs); None otherwise.
+    Leaving out a run gives axes (examples, runs); None where too few runs are left.
     """
 
     whole: FloatArray
     without_old: FloatArray | None
     without_new: FloatArray | None
-    stand_ins: FloatArray | None = None
+    # If a version has one run: the same with run r of the other version in its place.
+    swapped: FloatArray | None = None
 
-    def less(self, other: "Change", stand_ins: FloatArray | None) -> "Change":
-        """This less another one."""
+    def joined(
+        self, join: Callable[[FloatArray, FloatArray], FloatArray], other: "Change"
+    ) -> "Change":
+        """Join each value with that of another change."""
+
+        def both(here: FloatArray | None, there: FloatArray | None) -> FloatArray | None:
+            return None if here is None or there is None else join(here, there)
+
         return Change(
-            self.whole - other.whole,
-            _both(np.subtract, self.without_old, other.without_old),
-            _both(np.subtract, self.without_new, other.without_new),
-            stand_ins,
+            join(self.whole, other.whole),
+            both(self.without_old, other.without_old),
+            both(self.without_new, other.without_new),
         )
 
-
-def _both(
-    join: Callable[[FloatArray, FloatArray], FloatArray],
-    one: FloatArray | None,
-    other: FloatArray | None,
-) -> FloatArray | None:
-    return None if one is None or other is None else join(one, other)
+    def less(self, other: "Change", swapped: FloatArray | None = None) -> "Change":
+        """Subtract another change."""
+        return replace(self.joined(np.subtract, other), swapped=swapped)
 
 
 @dataclass(frozen=True, eq=False)
 class Disagreement:
-    """How many runs disagree with each run, on the examples that some run sees differently.
+    """Number of runs that disagree with each run, axes (examples, runs)."""
 
-    Args:
-        old: Old runs that disagree with an old run, axes (examples, runs).
-        new: New runs that disagree with a new run.
-        old_across: New runs that disagree with an old run.
-        new_across: Old runs that disagree with a new run.
-        disagreements: On how many of the examples two runs differ, axes (runs, runs), old first.
-    """
-
-    old: FloatArray
-    new: FloatArray
-    old_across: FloatArray
-    new_across: FloatArray
-    disagreements: IntArray
+    old: FloatArray  # old runs against an old run
+    new: FloatArray  # new runs against a new run
+    old_across: FloatArray  # new runs against an old run
+    new_across: FloatArray  # old runs against a new run
+    disagreements: IntArray  # examples on which two runs differ, axes (runs, runs), old first
 
     @classmethod
     def count(cls, old: IntArray, new: IntArray) -> "Disagreement":
-        """From predicted classes, axes (runs, examples)."""
+        """Count disagreements of predicted classes, axes (runs, examples)."""
         n_old = len(old)
         pooled = np.concatenate([old, new])
         within = np.zeros(pooled.shape, dtype=np.int32)
@@ -102,8 +73,7 @@ class Disagreement:
             ):
                 counts[run_idx] += part.sum(axis=0, dtype=np.int32)
                 counts[start : start + len(part)] += part
-        by_example = [np.ascontiguousarray(one.T, dtype=np.float64) for one in (within, across)]
-        same, other = by_example
+        same, other = (np.ascontiguousarray(x.T, dtype=np.float64) for x in (within, across))
         return cls(
             old=same[:, :n_old],
             new=same[:, n_old:],
@@ -114,105 +84,95 @@ class Disagreement:
 
     @property
     def agreement(self) -> IntArray:
-        """How many runs of both versions predict what this run predicts: (runs, examples)."""
+        """Runs of both versions that predict what this run predicts, axes (runs, examples)."""
         against = np.concatenate([self.old + self.old_across, self.new + self.new_across], axis=1)
         n_runs = against.shape[1]
         return np.ascontiguousarray((n_runs - against).T, dtype=np.int64)
 
 
-def flips(opponents: Disagreement) -> dict[str, Change]:
-    """Flips between the versions, within each of them, and what is beyond those."""
-    n_old, n_new = opponents.old.shape[1], opponents.new.shape[1]
-    total = opponents.old_across.sum(axis=1)
+def flips(counts: Disagreement) -> dict[str, Change]:
+    """Return flips between the versions, within each of them, and beyond those."""
+    n_old, n_new = counts.old.shape[1], counts.new.shape[1]
+    total = counts.old_across.sum(axis=1)
     between = Change(
         total / (n_old * n_new),
-        _without(total[:, None] - opponents.old_across, (n_old - 1) * n_new),
-        _without(total[:, None] - opponents.new_across, n_old * (n_new - 1)),
+        _divided(total[:, None] - counts.old_across, (n_old - 1) * n_new),
+        _divided(total[:, None] - counts.new_across, n_old * (n_new - 1)),
     )
-    found = {"flip_rate": between}
-    within = []
-    for name, against, other in (("old", opponents.old, n_new), ("new", opponents.new, n_old)):
-        if against.shape[1] > 1:
-            within.append(_within(against, is_old=name == "old", n_other=other))
-            found[f"flip_rate_{name}"] = within[-1]
-    found["flip_rate_no_change"] = baseline = _mean(within)
-    stand_ins = None
+    within = {}
+    if n_old > 1:
+        within["flip_rate_old"] = _within(counts.old, is_old=True, n_other=n_new)
+    if n_new > 1:
+        within["flip_rate_new"] = _within(counts.new, is_old=False, n_other=n_old)
+    baseline = _mean(list(within.values()))
+    swapped = None
     if len(within) == 1:
-        several = opponents.new if n_old == 1 else opponents.old
-        stand_ins = _stood_in(several / (several.shape[1] - 1), within[0])
-    found["flip_rate_beyond"] = between.less(baseline, stand_ins)
-    return found
+        several = counts.new if n_old == 1 else counts.old
+        swapped = _swapped(several / (several.shape[1] - 1), baseline)
+    return {
+        "flip_rate": between,
+        **within,
+        "flip_rate_no_change": baseline,
+        "flip_rate_beyond": between.less(baseline, swapped),
+    }
 
 
-def _without(values: FloatArray, denominator: int) -> FloatArray | None:
+def _divided(values: FloatArray, denominator: int) -> FloatArray | None:
     return values / denominator if denominator > 0 else None
 
 
 def _within(against: FloatArray, *, is_old: bool, n_other: int) -> Change:
-    """The share of the pairs of runs of one version that disagree."""
+    """Share of the pairs of runs of one version that disagree."""
     n_runs = against.shape[1]
     total = against.sum(axis=1)
     whole = total / (n_runs * (n_runs - 1))
-    own = _without(total[:, None] - 2 * against, (n_runs - 1) * (n_runs - 2))
+    own = _divided(total[:, None] - 2 * against, (n_runs - 1) * (n_runs - 2))
     return _of_one_version(whole, own, is_old=is_old, n_other=n_other)
 
 
 def _of_one_version(
     whole: FloatArray, own: FloatArray | None, *, is_old: bool, n_other: int
 ) -> Change:
-    """What no run of the other version matters to."""
+    """Quantity that does not depend on the runs of the other version."""
     same = np.broadcast_to(whole[:, None], (len(whole), n_other))
     return Change(whole, own, same) if is_old else Change(whole, same, own)
 
 
 def _mean(within: list[Change]) -> Change:
-    """The mean of one or two baselines."""
+    """Mean of one or two baselines."""
     if len(within) == 1:
         return within[0]
-    one, other = within
-
-    def mean(mine: FloatArray, theirs: FloatArray) -> FloatArray:
-        return (mine + theirs) / 2
-
-    return Change(
-        mean(one.whole, other.whole),
-        _both(mean, one.without_old, other.without_old),
-        _both(mean, one.without_new, other.without_new),
-    )
+    return within[0].joined(lambda old, new: (old + new) / 2, within[1])
 
 
-def _stood_in(between: FloatArray, within: Change) -> FloatArray | None:
-    """What is beyond, with each run of the other version in the place of a single one."""
+def _swapped(between: FloatArray, within: Change) -> FloatArray | None:
+    """Flips beyond the baseline, with each run of the other version as the single run."""
     candidates = (within.without_old, within.without_new)
     left = next((x for x in candidates if x is not None and x.shape == between.shape), None)
     return None if left is None else between - left
 
 
 def directed_flips(old: BoolArray, new: BoolArray) -> dict[str, Change]:
-    """Flips from right to wrong (negative) and from wrong to right (positive)."""
+    """Return flips from right to wrong (negative) and from wrong to right (positive)."""
     n_old, n_new = old.shape[1], new.shape[1]
-    shares = [_share(old, is_old=True, n_other=n_new), _share(new, is_old=False, n_other=n_old)]
-    negative, positive = _negative(old, new), _negative(~old, ~new)
-    sides = [(old, True, n_new), (new, False, n_old)]
-    within = [_unsure(x, is_old=is_old, n_other=n) for x, is_old, n in sides if x.shape[1] > 1]
-    baseline = _mean(within)
-    beyond = [negative.less(baseline, None), positive.less(baseline, None)]
-    change = shares[1].less(shares[0], None)
+    versions = [(old, True, n_new), (new, False, n_old)]
+    accuracies = [_share(x, is_old=is_old, n_other=n) for x, is_old, n in versions]
+    within = [_unsure(x, is_old=is_old, n_other=n) for x, is_old, n in versions if x.shape[1] > 1]
+    negative, positive, baseline = _negative(old, new), _negative(~old, ~new), _mean(within)
+    change = accuracies[1].less(accuracies[0])
+    swapped: list[FloatArray | None] = [None, None]
     if len(within) == 1:
         several = new if n_old == 1 else ~old  # right → wrong, seen from the version of many runs
-        beyond = [
-            one.less(baseline, _stood_in(_right_before(runs), baseline))
-            for one, runs in ((negative, several), (positive, ~several))
-        ]
-        change = replace(change, stand_ins=_others_less_one(several))
+        swapped = [_swapped(_right_before(runs), baseline) for runs in (several, ~several)]
+        change = replace(change, swapped=_others_less_one(several))
     return {
         "negative_flip_rate": negative,
-        "negative_flip_rate_beyond": beyond[0],
+        "negative_flip_rate_beyond": negative.less(baseline, swapped[0]),
         "positive_flip_rate": positive,
-        "positive_flip_rate_beyond": beyond[1],
+        "positive_flip_rate_beyond": positive.less(baseline, swapped[1]),
         "directed_flip_rate_no_change": baseline,
-        "accuracy_old": shares[0],
-        "accuracy_new": shares[1],
+        "accuracy_old": accuracies[0],
+        "accuracy_new": accuracies[1],
         "accuracy_change": change,
     }
 
@@ -220,39 +180,39 @@ def directed_flips(old: BoolArray, new: BoolArray) -> dict[str, Change]:
 def _share(right: BoolArray, *, is_old: bool, n_other: int) -> Change:
     n_runs = right.shape[1]
     total = right.sum(axis=1, dtype=np.float64)
-    own = _without(total[:, None] - right, n_runs - 1)
+    own = _divided(total[:, None] - right, n_runs - 1)
     return _of_one_version(total / n_runs, own, is_old=is_old, n_other=n_other)
 
 
 def _negative(old: BoolArray, new: BoolArray) -> Change:
-    """The share of the pairs of an old and a new run that are right, then wrong."""
+    """Share of the pairs of an old and a new run that are right, then wrong."""
     n_old, n_new = old.shape[1], new.shape[1]
     right, wrong = old.sum(axis=1, dtype=np.float64), (~new).sum(axis=1, dtype=np.float64)
     return Change(
         right * wrong / (n_old * n_new),
-        _without((right[:, None] - old) * wrong[:, None], (n_old - 1) * n_new),
-        _without((wrong[:, None] - ~new) * right[:, None], n_old * (n_new - 1)),
+        _divided((right[:, None] - old) * wrong[:, None], (n_old - 1) * n_new),
+        _divided((wrong[:, None] - ~new) * right[:, None], n_old * (n_new - 1)),
     )
 
 
 def _unsure(right: BoolArray, *, is_old: bool, n_other: int) -> Change:
-    """The share of the ordered pairs of runs of one version that are right, then wrong."""
+    """Share of the ordered pairs of runs of one version that are right, then wrong."""
     n_runs = right.shape[1]
     total = right.sum(axis=1, dtype=np.float64)
     left = total[:, None] - right
-    own = _without(left * (n_runs - 1 - left), (n_runs - 1) * (n_runs - 2))
+    own = _divided(left * (n_runs - 1 - left), (n_runs - 1) * (n_runs - 2))
     whole = total * (n_runs - total) / (n_runs * (n_runs - 1))
     return _of_one_version(whole, own, is_old=is_old, n_other=n_other)
 
 
 def _others_less_one(right: BoolArray) -> FloatArray | None:
-    """Run r in the place of the single one: what the others are right more often than it."""
+    """Accuracy of the other runs less that of run r, the single run."""
     n_runs = right.shape[1]
     total = right.sum(axis=1, dtype=np.float64)
     return (total[:, None] - n_runs * right) / (n_runs - 1) if n_runs > 2 else None
 
 
 def _right_before(right: BoolArray) -> FloatArray:
-    """Run r in the place of the single one: the others that are wrong where it is right."""
+    """Share of the other runs that are wrong where run r, the single run, is right."""
     wrong = (~right).sum(axis=1, dtype=np.float64)
     return np.asarray(right * wrong[:, None] / (right.shape[1] - 1))

@@ -1,4 +1,4 @@
-"""What comparing two versions gives: figures with intervals, and examples that changed."""
+"""Result of comparing two versions: figures with intervals, and examples that changed."""
 
 import json
 from collections.abc import Mapping
@@ -30,33 +30,25 @@ OWN_COLUMNS = (
     "old_predictions",
     "new_predictions",
 )
-# What is said of an example that is listed; what each run said and the user's columns stay out.
+# Columns of an example in the summary: without predictions per run and the user's columns.
 LISTED = OWN_COLUMNS[:-2]
 
 
 @dataclass(frozen=True)
 class GroupFigures:
-    """The figures of some examples: all, those of a gold class, or those of a slice.
+    """Figures of some examples: all, those of a gold class, or those of a slice."""
 
-    Args:
-        name: `all`, the class, or the value of the column.
-        n_examples: How many they are.
-        n_labeled: How many of them have a gold label.
-        figures: Value and interval by name; those of right and wrong need labels.
-        beyond: Flips beyond the seed, with an interval that holds for all classes or all values of
-            a column together; one example has none.
-        is_beyond: Whether flips beyond the seed are shown: that interval is above 0, and over runs.
-    """
-
-    name: str
+    name: str  # `all`, the class, or the value of the column
     n_examples: int
     n_labeled: int
-    figures: Mapping[str, Estimate]
+    figures: Mapping[str, Estimate]  # those of right and wrong need labels
+    # Flips beyond the seed, with an interval that holds for all classes or all values of a column
+    # together; a single example has none.
     beyond: Estimate
-    is_beyond: bool
+    is_beyond: bool  # that interval is above 0, and over runs
 
     def summary(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return everything as plain data."""
         return {
             "name": self.name,
             "n_examples": self.n_examples,
@@ -69,49 +61,29 @@ class GroupFigures:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """Whether the runs could have been dealt to the versions the other way round.
-
-    Args:
-        p_value: Share of the ways to deal them that show as many flips beyond the seed.
-        least: The smallest such share that so many runs can give.
-    """
+    """Permutation test over runs of whether there are flips beyond the seed."""
 
     p_value: float
-    least: float
+    least: float  # the smallest p-value possible with this number of runs
 
 
 @dataclass(frozen=True, eq=False)
 class VersionComparison:
-    """What a new version changes, beside what another seed changes.
-
-    Args:
-        old_runs: Names of the runs of the old version.
-        new_runs: Names of the runs of the new version.
-        classes: Names of the classes of both.
-        whole: The figures of all examples.
-        by_class: Those of each gold class that has an example.
-        slices: Those of each value of each column that was asked for.
-        exchange: The exact test over runs of whether anything is beyond the seed.
-        discoveries: What the tests of single examples say together.
-        unexplained: The examples whose votes the seed does not explain, the surest first, at most
-            500, with what each run said.
-        examples_file: Parquet file with one row an example.
-        notes: What a person should know about how the input was read.
-        steadiness: Flip rate of the new version as a ratio to the old one's; None if a version has
-            a single run.
-    """
+    """A new version compared with the old one, next to what another seed changes."""
 
     old_runs: tuple[str, ...]
     new_runs: tuple[str, ...]
-    classes: tuple[str, ...]
+    classes: tuple[str, ...]  # of both versions
     whole: GroupFigures
-    by_class: tuple[GroupFigures, ...]
-    slices: Mapping[str, tuple[GroupFigures, ...]]
+    by_class: tuple[GroupFigures, ...]  # gold classes that have an example
+    slices: Mapping[str, tuple[GroupFigures, ...]]  # by column, one per value
     exchange: Exchange
     discoveries: Discoveries
+    # At most 500 examples whose votes the seed does not explain, by p-value, with all predictions.
     unexplained: pa.Table
-    examples_file: Location
+    examples_file: Location  # Parquet file with one row per example
     notes: tuple[Message, ...] = ()
+    # Flip rate of the new version as a ratio to the old one's; None if a version has a single run.
     steadiness: Effect | None = None
 
     def __getitem__(self, name: str) -> Estimate:
@@ -119,36 +91,36 @@ class VersionComparison:
 
     @property
     def n_examples(self) -> int:
-        """How many examples both versions predicted."""
+        """Number of examples."""
         return self.whole.n_examples
 
     @property
     def is_beyond(self) -> bool:
-        """Whether flips beyond the seed are shown: by the exact test, or by the interval.
+        """True if flips beyond the seed are shown, by the permutation test or by the interval.
 
-        Few runs can never give a small p-value, and then the interval decides alone.
+        With few runs no p-value can be small, and the interval decides.
         """
         return self.exchange.p_value <= 2 * TAIL or self.whole.is_beyond
 
     @property
     def baseline_from(self) -> Literal["both", "old", "new"]:
-        """Which version's runs say what another seed changes: a single run cannot."""
+        """Version whose runs show what another seed changes: a single run cannot."""
         if len(self.old_runs) == 1:
             return "new"
         return "old" if len(self.new_runs) == 1 else "both"
 
     def examples(self) -> pa.Table:
-        """One row for each example, in the order of their ids."""
+        """Return one row per example, in the order of their ids."""
         return StoredExamples(self.examples_file).read()
 
     def extras(self) -> tuple[str, ...]:
-        """Columns of the user's own that were carried along."""
+        """Return the names of the user's further columns."""
         return tuple(name for name in self.unexplained.column_names if name not in OWN_COLUMNS)
 
     def summary(self) -> dict[str, Any]:
-        """Everything but the table of all examples, as plain data.
+        """Return everything but the table of all examples, as plain data.
 
-        It holds no path, time, host or version, so equal predictions give equal bytes.
+        It has no path, time, host or version, so equal predictions give equal bytes.
         """
         listed = [name for name in LISTED if name in self.unexplained.column_names]
         return {
@@ -173,5 +145,5 @@ class VersionComparison:
         }
 
     def to_json(self) -> str:
-        """The summary as it stands in `versions.json`."""
+        """Return the text of `versions.json`."""
         return json.dumps(self.summary(), ensure_ascii=False, allow_nan=False) + "\n"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from seedproof.comparison.arms.compare import ArmData, compare_sides
+from seedproof.comparison.arms.compare import ArmData, compare_arms
 from seedproof.errors import OptionError
 from seedproof.measurement.measure import measure_shards
 from seedproof.metrics.flips import flip_rate
@@ -29,7 +29,7 @@ def study():
     return rng, logits, logits.argmax(axis=1)
 
 
-def sides_of(study, *, rows_per_shard=None, n_other=10, seeds=SEEDS):
+def arms_of(study, *, rows_per_shard=None, n_other=10, seeds=SEEDS):
     """A baseline and a steadier arm."""
     rng, logits, labels = study
     sources = [
@@ -42,30 +42,30 @@ def sides_of(study, *, rows_per_shard=None, n_other=10, seeds=SEEDS):
 
 
 def test_each_arm_has_the_figures_of_measuring_it_alone(study, tmp_path):
-    """To the last bit, where all arms have as many runs."""
-    sides = sides_of(study)
+    """To the last bit, if all arms have the same number of runs."""
+    arms = arms_of(study)
 
-    comparison = compare_sides(sides, Location.of(tmp_path))
+    comparison = compare_arms(arms, Location.of(tmp_path))
 
-    for side, arm in zip(sides, (comparison.baseline, *comparison.arms), strict=True):
-        alone = measure_shards(side.source, Location.of(tmp_path / "alone.parquet"))
+    for given, arm in zip(arms, (comparison.baseline, *comparison.arms), strict=True):
+        alone = measure_shards(given.source, Location.of(tmp_path / "alone.parquet"))
         assert arm.measurement.to_json() == alone.to_json()
         assert arm.measurement.examples().equals(alone.examples())
 
 
-def test_the_interval_of_a_ratio_is_the_closed_form(study, tmp_path):
+def test_interval_of_a_ratio_is_the_closed_form(study, tmp_path):
     """Recomputed from dense arrays: seeds left out of both arms, examples as differences."""
-    sides = sides_of(study)
-    found = compare_sides(sides, Location.of(tmp_path)).arms[0].effects["flip_rate"]
+    arms = arms_of(study)
+    result = compare_arms(arms, Location.of(tmp_path)).arms[0].effects["flip_rate"]
 
     whole, without = [], []
-    for side in sides:
-        predictions = side.source.shard(0).probs.argmax(axis=2)
+    for arm in arms:
+        predictions = arm.source.shard(0).probs.argmax(axis=2)
         agreement = (predictions[:, None] == predictions[None]).sum(axis=1)
         values = flip_rate(agreement)
         whole.append(values.values)
         without.append(values.without / values.without_denominator)
-    means = [one.mean() for one in whole]
+    means = [values.mean() for values in whole]
     left_out = np.log(without[1].mean(axis=1)) - np.log(without[0].mean(axis=1))
     runs = 9 * left_out.var()
     n = len(whole[0])
@@ -77,20 +77,20 @@ def test_the_interval_of_a_ratio_is_the_closed_form(study, tmp_path):
     half_width = np.sqrt(2.2621571628**2 * runs + 1.9599639845**2 * max(examples - interaction, 0))
     ratio = means[1] / means[0]
 
-    assert found.value == pytest.approx(ratio, rel=1e-12)
-    assert found.low == pytest.approx(ratio * np.exp(-half_width), rel=1e-9)
-    assert found.high == pytest.approx(ratio * np.exp(half_width), rel=1e-9)
-    assert (found.verdict, found.over) == ("steadier", "runs × examples")
+    assert result.value == pytest.approx(ratio, rel=1e-12)
+    assert result.low == pytest.approx(ratio * np.exp(-half_width), rel=1e-9)
+    assert result.high == pytest.approx(ratio * np.exp(half_width), rel=1e-9)
+    assert (result.verdict, result.over) == ("steadier", "runs × examples")
 
 
 def test_shards_do_not_change_the_result(study, tmp_path):
-    """However the first side is cut; sums of floats may differ in their last digits."""
-    whole = compare_sides(sides_of(study), Location.of(tmp_path))
+    """Sums of floats may differ in their last digits."""
+    whole = compare_arms(arms_of(study), Location.of(tmp_path))
     rng = np.random.default_rng(0)
     logits = 2 * rng.standard_normal((300, 3))
     again = (rng, logits, logits.argmax(axis=1))
 
-    cut = compare_sides(sides_of(again, rows_per_shard=64), Location.of(tmp_path))
+    cut = compare_arms(arms_of(again, rows_per_shard=64), Location.of(tmp_path))
 
     assert np.array_equal(whole.arms[0].votes, cut.arms[0].votes)
     assert whole.arms[0].settled.equals(cut.arms[0].settled)
@@ -105,7 +105,7 @@ def test_shards_do_not_change_the_result(study, tmp_path):
 
 def test_votes_are_counted_by_share_before_and_after(study, tmp_path):
     """Each example is in one cell; rows are the arm, columns the baseline."""
-    comparison = compare_sides(sides_of(study), Location.of(tmp_path))
+    comparison = compare_arms(arms_of(study), Location.of(tmp_path))
     votes = comparison.arms[0].votes
 
     agreed = [
@@ -120,7 +120,7 @@ def test_votes_are_counted_by_share_before_and_after(study, tmp_path):
 
 def test_settled_examples_are_those_whose_flips_fall_most(study, tmp_path):
     """Ten of them, with the votes of both arms."""
-    comparison = compare_sides(sides_of(study), Location.of(tmp_path))
+    comparison = compare_arms(arms_of(study), Location.of(tmp_path))
     rates = [
         arm.measurement.examples()["flip_rate"].to_numpy()
         for arm in (comparison.baseline, comparison.arms[0])
@@ -138,63 +138,62 @@ def test_settled_examples_are_those_whose_flips_fall_most(study, tmp_path):
 def test_unequal_numbers_of_runs_are_not_paired_and_their_entropies_rarefied(study, tmp_path):
     """Fourteen runs show more entropy than ten by their number alone."""
     rng, logits, labels = study
-    sides = [
+    arms = [
         ArmData("ten", ArrayShards(probs_of(rng, logits), labels=labels), SEEDS),
         ArmData("fourteen", ArrayShards(probs_of(rng, logits, n_runs=14), labels=labels)),
     ]
 
-    arm = compare_sides(sides, Location.of(tmp_path)).arms[0]
+    arm = compare_arms(arms, Location.of(tmp_path)).arms[0]
 
-    plain = [side.measurement.metrics["label_entropy"].value for side in (arm,)]
     assert not arm.is_paired
     assert arm.effects["label_entropy"].verdict == "no difference shown"
-    assert plain[0] > 0
+    assert arm.measurement.metrics["label_entropy"].value > 0
     assert abs(arm.effects["label_entropy"].value - 1) < 0.12  # 300 examples, one population
 
 
-def test_the_gold_standard_is_a_hundred_percent_of_itself(study, tmp_path):
-    """And an arm that gains half as much has a half."""
+def test_shares_of_gold_are_ratios_of_gains(study, tmp_path):
+    """The gold standard itself has a share of 1."""
     rng, logits, labels = study
-    sides = sides_of(study)
-    sides.append(
+    arms = arms_of(study)
+    arms.append(
         ArmData("half", ArrayShards(probs_of(rng, logits, noise=0.6), labels=labels), SEEDS)
     )
 
-    comparison = compare_sides(sides, Location.of(tmp_path), gold="calm")
+    comparison = compare_arms(arms, Location.of(tmp_path), gold="calm")
 
     gains = {arm.name: 1 - arm.effects["label_entropy"].value for arm in comparison.arms}
     assert comparison.arm("calm").share_of_gold == 1.0
     assert comparison.arm("half").share_of_gold == pytest.approx(gains["half"] / gains["calm"])
 
 
-def test_a_gold_standard_without_a_gain_is_none(study, tmp_path):
-    """A share of nothing would be noise."""
+def test_a_gold_standard_without_a_gain_gives_no_shares(study, tmp_path):
+    """They would be noise."""
     rng, logits, labels = study
-    sides = [
+    arms = [
         ArmData(name, ArrayShards(probs_of(rng, logits), labels=labels), SEEDS)
         for name in ("none", "gold", "other")
     ]
 
-    comparison = compare_sides(sides, Location.of(tmp_path), gold="gold")
+    comparison = compare_arms(arms, Location.of(tmp_path), gold="gold")
 
     assert [arm.share_of_gold for arm in comparison.arms] == [None, None]
 
 
-@pytest.mark.parametrize("gold", ["none", "nobody"])
+@pytest.mark.parametrize("gold", ["none", "missing"])
 def test_an_unknown_gold_standard_is_refused(study, tmp_path, gold):
-    """The baseline is none either."""
+    """And so is the baseline."""
     with pytest.raises(OptionError, check=WithFields(gold=gold, known=("calm",))):
-        compare_sides(sides_of(study), Location.of(tmp_path), gold=gold)
+        compare_arms(arms_of(study), Location.of(tmp_path), gold=gold)
 
 
 def test_one_arm_alone_is_refused(study, tmp_path):
-    """There is nothing to compare it with."""
+    """A comparison needs two arms."""
     with pytest.raises(OptionError, check=WithFields(n_arms=1)):
-        compare_sides(sides_of(study)[:1], Location.of(tmp_path))
+        compare_arms(arms_of(study)[:1], Location.of(tmp_path))
 
 
-def test_examples_that_move_alike_are_kept_whatever_the_shards(tmp_path):
-    """All of them lose as much: the first ten are listed, in one shard or in two."""
+def test_examples_of_equal_change_are_listed_by_id(tmp_path):
+    """The first ten, in one shard or in two."""
     before = np.tile(np.arange(100) % 2, (4, 1))
     after = before.copy()
     after[0] = 1 - after[0]
@@ -202,6 +201,6 @@ def test_examples_that_move_alike_are_kept_whatever_the_shards(tmp_path):
     for rows_per_shard in (100, 50):
         sources = [ArrayShards(before), ArrayShards(after)]
         sources[0].rows_per_shard = rows_per_shard
-        sides = [ArmData("none", sources[0]), ArmData("shaken", sources[1])]
-        kept = compare_sides(sides, Location.of(tmp_path)).arms[0].unsettled
+        arms = [ArmData("none", sources[0]), ArmData("shaken", sources[1])]
+        kept = compare_arms(arms, Location.of(tmp_path)).arms[0].unsettled
         assert kept["example"].to_pylist() == list(range(10))

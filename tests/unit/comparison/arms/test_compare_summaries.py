@@ -1,4 +1,4 @@
-"""Saved reports against a baseline: figures and intervals, and no predictions."""
+"""Saved reports against a baseline."""
 
 from types import SimpleNamespace
 
@@ -13,7 +13,7 @@ BOTH = "runs × examples"
 
 
 def report(n_runs=10, n_examples=100, **metrics):
-    """What a comparison of reports asks of a measurement."""
+    """Return the attributes of a measurement that a comparison of reports needs."""
     return SimpleNamespace(
         explanations={}, n_runs=n_runs, n_examples=n_examples, n_labeled=n_examples, metrics=metrics
     )
@@ -24,29 +24,32 @@ def test_half_widths_add_as_squares_on_the_log_scale():
     base = report(flip_rate=Estimate(0.01, 0.005, 0.02, BOTH))
     arm = report(flip_rate=Estimate(0.04, 0.02, 0.08, BOTH))
 
-    effect = compare_saved(["base", "arm"], [base, arm]).arms[0].effects["flip_rate"]
+    effect = compare_saved({"base": base, "arm": arm}).arms[0].effects["flip_rate"]
 
     assert effect.value == pytest.approx(4.0)
     assert (effect.low, effect.high) == pytest.approx((4 / 2**2**0.5, 4 * 2**2**0.5))
     assert effect.verdict == "less steady"
 
 
-def test_entropies_of_unlike_numbers_of_runs_are_not_compared():
-    """They grow with the number of runs, which a report cannot undo."""
-    entropy = Estimate(0.2, 0.1, 0.3, BOTH)
-    base, arm = report(label_entropy=entropy), report(n_runs=5, label_entropy=entropy)
+@pytest.mark.parametrize(
+    ("metric", "base", "arm", "n_runs"),
+    [
+        # Entropies grow with the number of runs.
+        ("label_entropy", Estimate(0.2, 0.1, 0.3, BOTH), Estimate(0.2, 0.1, 0.3, BOTH), 5),
+        # Both intervals may reach 0.
+        (
+            "accuracy_sd_excess",
+            Estimate(0.01, 0.0, 0.02, "runs"),
+            Estimate(0.0, 0.0, 0.0, "runs"),
+            10,
+        ),
+    ],
+)
+def test_figures_without_a_meaningful_ratio_are_not_compared(metric, base, arm, n_runs):
+    """Entropies of different numbers of runs, and excess spreads."""
+    reports = {"base": report(**{metric: base}), "arm": report(n_runs, **{metric: arm})}
 
-    effect = compare_saved(["base", "arm"], [base, arm]).arms[0].effects["label_entropy"]
-
-    assert (effect.value, effect.verdict) == (None, "not tested")
-
-
-def test_what_is_left_of_spreads_is_not_compared():
-    """Both intervals may reach 0, and a ratio of 0 to 0 is no number; nor do records compare it."""
-    base = report(accuracy_sd_excess=Estimate(0.01, 0.0, 0.02, "runs"))
-    arm = report(accuracy_sd_excess=Estimate(0.0, 0.0, 0.0, "runs"))
-
-    effect = compare_saved(["base", "arm"], [base, arm]).arms[0].effects["accuracy_sd_excess"]
+    effect = compare_saved(reports).arms[0].effects[metric]
 
     assert (effect.value, effect.verdict) == (None, "not tested")
 
@@ -56,12 +59,12 @@ def test_reports_of_other_examples_are_refused():
     first = {"name": "base", "n_examples": 100, "n_labeled": 100}
     second = {"other_name": "arm", "other_n_examples": 99, "other_n_labeled": 99}
     with pytest.raises(MissingExampleError, check=WithFields(**first, **second)):
-        compare_saved(["base", "arm"], [report(), report(n_examples=99)])
+        compare_saved({"base": report(), "arm": report(n_examples=99)})
 
 
 def test_a_report_alone_and_a_gold_standard_are_refused():
-    """Neither can be computed."""
+    """Both need more data."""
     with pytest.raises(OptionError, check=WithFields(n_reports=1)):
-        compare_saved(["base"], [report()])
+        compare_saved({"base": report()})
     with pytest.raises(OptionError, check=WithFields(option="--gold")):
-        compare_saved(["base", "arm"], [report(), report()], gold="arm")
+        compare_saved({"base": report(), "arm": report()}, gold="arm")

@@ -1,4 +1,4 @@
-"""Arms are compared in the reasons that their runs give."""
+"""Arms are compared by the explanations of their runs."""
 
 from collections import Counter
 
@@ -18,11 +18,11 @@ LENGTHS = np.random.default_rng(0).integers(3, 20, 40)
 
 
 def scores_of(rng, base, *, spread, style=0.2):
-    """Runs around a common weight of each token, each with a spread of its own."""
+    """Draw runs around a common weight of each token, each with its own spread."""
     own = spread * np.exp(rng.normal(0, style, (N_RUNS, 1, 1)))
     return [
-        np.exp(one + own * rng.normal(0, 1, (N_RUNS, 1, len(one)))).astype(np.float32)
-        for one in base
+        np.exp(weights + own * rng.normal(0, 1, (N_RUNS, 1, len(weights)))).astype(np.float32)
+        for weights in base
     ]
 
 
@@ -36,48 +36,48 @@ PROBS = np.tile([[0.4, 0.6]], (N_RUNS, len(LENGTHS), 1)).astype(np.float32)
 
 @pytest.fixture
 def place(tmp_path):
-    """Where the store is."""
+    """Location of the store."""
     return Location.of(tmp_path / "store")
 
 
 def add(place, scores, arm, *, ids=None, method="lime", probs=PROBS):
-    """The runs of one arm."""
+    """Write the runs of one arm."""
     names = range(len(scores)) if ids is None else ids
     return write_explained(place, list(names), scores, arm=arm, method=method, probs=probs, rows=16)
 
 
-def test_a_steadier_arm_is_shown_with_its_ratio(place):
-    """Distances have a ratio, agreements a difference; both are those of the two measurements."""
+def test_a_steadier_arm_has_the_effects_of_both_measurements(place):
+    """Distances have a ratio, agreements a difference."""
     rng = np.random.default_rng(1)
     base = base_of(rng)
     add(place, scores_of(rng, base, spread=0.6), "none")
     add(place, scores_of(rng, base, spread=0.3), "calm")
 
-    found = sp.compare(place).comparison
+    result = sp.compare(place).comparison
 
     alone = [
         sp.measure(place, arm=arm).measurement.explanations["lime"] for arm in ("none", "calm")
     ]
-    assert found.baseline.explanations == {}
+    assert result.baseline.explanations == {}
     assert [
-        arm.measurement.explanations["lime"].summary() for arm in (found.baseline, *found.arms)
-    ] == [one.summary() for one in alone]
-    for name, effect in found.arms[0].explanations["lime"].items():
-        before, after = (one.metrics[name].value for one in alone)
+        arm.measurement.explanations["lime"].summary() for arm in (result.baseline, *result.arms)
+    ] == [explained.summary() for explained in alone]
+    for name, effect in result.arms[0].explanations["lime"].items():
+        before, after = (explained.metrics[name].value for explained in alone)
         is_agreement = name in {"explanation_overlap", "explanation_tau", "explanation_rbo"}
         expected = after - before if is_agreement else after / before
         assert effect.value == pytest.approx(expected)
         assert effect.low < effect.value < effect.high
         assert effect.verdict == "steadier"
-    plain = found.summary()["arms"][0]["explanations"]["lime"]
+    plain = result.summary()["arms"][0]["explanations"]["lime"]
     assert plain["effects"]["explanation_js"]["verdict"] == "steadier"
 
 
 def alike(rng):
-    """Effects between two arms of one kind, as the pass makes them."""
+    """Effects between two arms of one distribution, as the pass computes them."""
     base, families, values = base_of(rng), [], []
     for _ in range(2):
-        flat = np.concatenate([one[:, 0] for one in scores_of(rng, base, spread=0.5)], axis=1)
+        flat = np.concatenate([scores[:, 0] for scores in scores_of(rng, base, spread=0.5)], axis=1)
         families.append(Explanations(N_RUNS))
         values.append(families[-1].update(RaggedScores(flat, LENGTHS, None)))
     shared = crosses(values[0], values[1], is_paired=False)
@@ -90,7 +90,7 @@ def alike(rng):
     }
 
 
-def test_alike_arms_are_hardly_ever_told_apart():
+def test_equal_arms_are_rarely_called_different():
     """Of 60 studies 5 % would be 3; with that rate more than 8 happen once in 250 such tests."""
     rng = np.random.default_rng(2)
     shown = Counter()
@@ -101,12 +101,12 @@ def test_alike_arms_are_hardly_ever_told_apart():
 
 
 def test_runs_of_one_seed_are_paired(place):
-    """Where an arm has nearly the scores of the baseline's runs, a small difference is shown."""
+    """A small difference is shown if an arm has nearly the scores of the baseline's runs."""
     rng = np.random.default_rng(3)
     base = base_of(rng)
     scores = scores_of(rng, base, spread=0.5, style=0.6)
     add(place, scores, "none")
-    add(place, [np.exp(0.97 * np.log(one)) for one in scores], "calm")
+    add(place, [np.exp(0.97 * np.log(of_example)) for of_example in scores], "calm")
 
     effect = sp.compare(place).arms[0].explanations["lime"]["explanation_js"]
 
@@ -115,7 +115,7 @@ def test_runs_of_one_seed_are_paired(place):
 
 
 def test_an_arm_that_explains_other_examples_is_left_out_with_a_note(place):
-    """Predictions are compared all the same, and so are the arms that explain the same."""
+    """Its predictions are compared, and so are arms that explain the same examples."""
     rng = np.random.default_rng(4)
     scores = scores_of(rng, base_of(rng), spread=0.5)
     add(place, scores, "none")
@@ -125,76 +125,72 @@ def test_an_arm_that_explains_other_examples_is_left_out_with_a_note(place):
 
     add(place, scores, "same")
 
-    found = sp.compare(place).comparison
+    result = sp.compare(place).comparison
 
-    few, same = found.arm("few"), found.arm("same")
+    few, same = result.arm("few"), result.arm("same")
     assert few.explanations == {}
     assert few.effects
     assert list(same.explanations) == ["lime"]
-    left_out = [note for note in found.notes if note.code == "explanations-left-out"]
+    left_out = [note for note in result.notes if note.code == "explanations-left-out"]
     assert [note.fields["method"] for note in left_out] == ["lime"]
 
 
-def test_arms_with_other_draws_are_compared_by_their_first(place):
-    """Each keeps what is known of its own floor."""
+def test_arms_with_different_draws_are_compared_by_their_first_draws(place):
+    """Each keeps its own noise floor."""
     rng = np.random.default_rng(7)
     base = base_of(rng)
     once, calm = scores_of(rng, base, spread=0.6), scores_of(rng, base, spread=0.3)
-    twice = [np.concatenate([one, one * 1.5 ** rng.normal(size=one.shape)], axis=1) for one in calm]
+    twice = [np.concatenate([x, x * 1.5 ** rng.normal(size=x.shape)], axis=1) for x in calm]
     add(place, once, "none")
     add(place, twice, "calm")
 
-    found = sp.compare(place).comparison
+    result = sp.compare(place).comparison
 
-    assert "explanations-left-out" not in {note.code for note in found.notes}
-    assert found.baseline.measurement.explanations["lime"].noise is None
+    assert "explanations-left-out" not in {note.code for note in result.notes}
+    assert result.baseline.measurement.explanations["lime"].noise is None
     alone = sp.measure(place, arm="calm").measurement.explanations["lime"]
-    assert found.arms[0].measurement.explanations["lime"].noise == alone.noise
-    before = found.baseline.measurement.explanations["lime"].metrics["explanation_js"].value
-    effect = found.arms[0].explanations["lime"]["explanation_js"]
+    assert result.arms[0].measurement.explanations["lime"].noise == alone.noise
+    before = result.baseline.measurement.explanations["lime"].metrics["explanation_js"].value
+    effect = result.arms[0].explanations["lime"]["explanation_js"]
     assert effect.value == pytest.approx(alone.metrics["explanation_js"].value / before)
 
 
-def test_notes_on_how_explanations_were_read_name_the_arms(place):
-    """Those of all arms need no name."""
+def test_notes_on_explanations_name_the_arms(place):
+    """Unless they apply to all arms."""
     rng = np.random.default_rng(8)
     scores = scores_of(rng, base_of(rng), spread=0.5)
-    few = PROBS[:, :38]
+    options = {"probs": PROBS[:, :38], "predicted": range(38), "rows": 16}
     for arm in ("none", "same"):
-        write_explained(
-            place, list(range(40)), scores, arm=arm, probs=few, predicted=range(38), rows=16
-        )
+        write_explained(place, list(range(40)), scores, arm=arm, **options)
 
     def notes():
-        found = [note for note in sp.compare(place).comparison.notes if "note" in note.fields]
-        return {note.fields["note"].code: note for note in found}
+        result = [note for note in sp.compare(place).comparison.notes if "note" in note.fields]
+        return {note.fields["note"].code: note for note in result}
 
     (note,) = notes().values()
     assert (note.code, note.fields["method"]) == ("explanations-of-arms", "lime")
     assert note.fields["note"].code == "explained-without-prediction"
     assert note.fields["note"].fields["n_examples"] == 2
     assert (note.fields["arms"], note.fields["where"]) == (("none", "same"), "")
-    empty = [one[:, :, :0] if i < 3 else one for i, one in enumerate(scores)]
-    write_explained(
-        place, list(range(40)), empty, arm="empty", probs=few, predicted=range(38), rows=16
-    )
+    empty = [x[:, :, :0] if i < 3 else x for i, x in enumerate(scores)]
+    write_explained(place, list(range(40)), empty, arm="empty", **options)
     note = notes()["examples-without-tokens"]
     assert note.fields["arms"] == ("empty",)
     assert note.fields["note"].fields["n_examples"] == 3
     assert "empty" in str(note)
 
 
-def test_a_method_of_one_arm_alone_is_measured_and_not_compared(place):
-    """There is nothing to compare it with."""
+def test_a_method_of_a_single_arm_is_measured_and_not_compared(place):
+    """The baseline has another method."""
     rng = np.random.default_rng(5)
     scores = scores_of(rng, base_of(rng), spread=0.5)
     add(place, scores, "none")
     add(place, scores, "other", method="gradient")
 
-    found = sp.compare(place).comparison
+    result = sp.compare(place).comparison
 
-    assert found.arms[0].explanations == {}
-    assert list(found.arms[0].measurement.explanations) == ["gradient"]
+    assert result.arms[0].explanations == {}
+    assert list(result.arms[0].measurement.explanations) == ["gradient"]
 
 
 def test_saved_reports_are_compared_by_their_intervals(place, tmp_path):

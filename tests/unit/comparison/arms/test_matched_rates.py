@@ -1,4 +1,4 @@
-"""Thresholds that are moved until all runs of an arm give the second class equally often."""
+"""Thresholds that are moved so that all runs of an arm give the second class equally often."""
 
 import tracemalloc
 from dataclasses import replace
@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seedproof.comparison.arm_alignment import ArmAlignment
-from seedproof.comparison.arms.compare import ArmData, compare_sides
+from seedproof.comparison.arms.compare import ArmData, compare_arms
 from seedproof.comparison.arms.matched_rates import match_thresholds
-from seedproof.errors import ClassesError, DamagedStoreError, OptionError
+from seedproof.errors import DamagedStoreError
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.location import Location
 from seedproof.records.schema import Kind
@@ -28,7 +28,7 @@ def source_of(second, *, labels=None, classes=None, rows_per_shard=None):
 
 
 def matched(*sources, **options):
-    """Return the matched sources of arms that are called by their place."""
+    """Return the matched sources of arms."""
     names = tuple(str(place) for place in range(len(sources)))
     return match_thresholds(ArmAlignment(names, sources), **options)
 
@@ -44,11 +44,11 @@ def slow_answers(second):
     runs = [[Fraction(float(np.float32(value))) for value in run] for run in second]
     mean = Fraction(sum(value > Fraction(1, 2) for run in runs for value in run), len(runs))
     n_second = int(mean + Fraction(1, 2))
-    found = []
+    result = []
     for run in runs:
         order = sorted(range(len(run)), key=lambda place: (-run[place], place))
-        found.append([int(place in order[:n_second]) for place in range(len(run))])
-    return found
+        result.append([int(place in order[:n_second]) for place in range(len(run))])
+    return result
 
 
 @st.composite
@@ -72,7 +72,7 @@ def test_runs_give_the_second_class_to_the_mean_number_of_examples():
 
 @pytest.mark.parametrize("rows_per_shard", [1, 2, 3, 5])
 def test_ties_go_to_the_first_in_the_records(rows_per_shard):
-    """Two places, four examples at 0.75; the same wherever shards end."""
+    """Two places, four examples at 0.75; with any size of shards."""
     second = [[0.75, 0.25, 0.75, 0.75, 0.75], [0.25, 0.25, 0.25, 0.25, 0.25]]
 
     (source,) = matched(source_of(second, rows_per_shard=rows_per_shard))
@@ -113,8 +113,8 @@ def test_a_probability_of_one_half_is_the_first_class():
     assert answers_of(source).sum() == 0
 
 
-def test_second_class_is_the_one_in_canonical_order():
-    """Whatever the order in which classes are named."""
+def test_second_class_follows_the_canonical_order():
+    """In any order of the names of classes."""
     probs = np.array([[0.9, 0.8, 0.7], [0.6, 0.2, 0.1]], dtype=np.float32)
 
     (source,) = matched(ArrayShards(np.stack([probs, 1 - probs], axis=2), classes=["b", "a"]))
@@ -128,7 +128,7 @@ def test_second_class_is_the_one_in_canonical_order():
 
 @given(case=probabilities())
 def test_answers_are_those_of_a_slow_oracle(case):
-    """Sorted lists and fractions give the same, however examples are cut into shards."""
+    """With any size of shards."""
     second, rows_per_shard = case
 
     (source,) = matched(source_of(second, rows_per_shard=rows_per_shard))
@@ -137,8 +137,8 @@ def test_answers_are_those_of_a_slow_oracle(case):
 
 
 @given(case=probabilities())
-def test_runs_answer_equally_often_and_keep_what_has_the_rate(case):
-    """All runs of an arm have one number of the second class; a run that has it stays as it is."""
+def test_all_runs_have_the_same_rate_and_runs_with_this_rate_do_not_change(case):
+    """The rate is between the lowest and the highest before."""
     second, rows_per_shard = case
     before = (second > 0.5).astype(int)
 
@@ -154,8 +154,8 @@ def test_runs_answer_equally_often_and_keep_what_has_the_rate(case):
 
 
 @given(case=probabilities())
-def test_a_moved_threshold_only_adds_or_only_takes(case):
-    """No run exchanges answers: it keeps its ranking."""
+def test_a_moved_threshold_changes_answers_in_one_direction(case):
+    """Because a run keeps its ranking."""
     second, _ = case
 
     (source,) = matched(source_of(second))
@@ -167,8 +167,8 @@ def test_a_moved_threshold_only_adds_or_only_takes(case):
 
 
 @given(case=probabilities(), shift=st.integers(-3, 3))
-def test_gold_labels_play_no_part(case, shift):
-    """Other labels, the same answers."""
+def test_gold_labels_are_not_used(case, shift):
+    """Other labels give the same answers."""
     second, _ = case
     labels = (np.arange(second.shape[1]) + shift) % 2
 
@@ -198,7 +198,7 @@ def test_source_keeps_everything_but_probabilities():
 
 
 def test_memory_does_not_grow_with_the_number_of_arms():
-    """Probabilities of one arm at a time; what stays of an arm are two numbers per run."""
+    """Only the probabilities of one arm are held; of the others, two numbers per run."""
 
     class Lazy:
         """An arm whose shards are drawn when they are read."""
@@ -225,35 +225,6 @@ def test_memory_does_not_grow_with_the_number_of_arms():
 EMPTY = source_of([[0.5], [0.5]]).shard(0)
 
 
-# --------------------------------------------------------------------------------------- refusals
-
-
-PROBS = np.full((2, 4, 2), 0.5, dtype=np.float32)
-TOP = ArrayShards(
-    np.full((2, 4, 2), 0.4, dtype=np.float32),
-    top_classes=np.broadcast_to([0, 1], (2, 4, 2)),
-    classes=["a", "b", "c"],
-)
-
-
-@pytest.mark.parametrize(
-    ("source", "error"),
-    [
-        (ArrayShards(np.array([[0, 1, 1, 0], [0, 0, 1, 1]])), OptionError),
-        (TOP, OptionError),
-        (ArrayShards(np.full((2, 4, 3), 1 / 3, dtype=np.float32)), ClassesError),
-        (ArrayShards(PROBS, classes=["no", "yes"]), ClassesError),
-    ],
-    ids=["answers", "top classes", "three classes", "other classes"],
-)
-def test_what_cannot_be_matched_is_refused(source, error):
-    """Nothing else is raised than what the caller may expect, whichever arm it is."""
-    with pytest.raises(error) as caught:
-        matched(ArrayShards(PROBS), source)
-
-    assert type(caught.value) is error
-
-
 # ------------------------------------------------------------------------------------ what is damaged
 
 
@@ -278,7 +249,7 @@ def damaged(second, lost, rows_per_shard):
 
 
 def test_rates_are_those_of_the_examples_that_are_compared():
-    """An arm's damaged shard takes whole shards of the baseline with it, from all arms."""
+    """A damaged shard of an arm removes whole shards of the baseline, from all arms."""
     rng = np.random.default_rng(1)
     second = rng.random((2, 3, 24))
     base = damaged(second[0], lost={5}, rows_per_shard=4)
@@ -327,7 +298,7 @@ def n_shown(folder, *, n_studies=20, match_rates=False, **truth):
     rng = np.random.default_rng(2)
     count = 0
     for _ in range(n_studies):
-        comparison = compare_sides(
+        comparison = compare_arms(
             planted(rng, **truth), Location.of(folder), match_rates=match_rates
         )
         count += comparison.arms[0].effects["flip_rate"].is_shown
@@ -335,7 +306,7 @@ def n_shown(folder, *, n_studies=20, match_rates=False, **truth):
 
 
 def test_drift_alone_is_a_difference_that_matching_removes(tmp_path):
-    """Arms that differ in nothing but the drift of their thresholds.
+    """Arms that differ only in the drift of their thresholds.
 
     In some studies the ten drifts happen to be alike, so not all 20 show the difference. At the
     nominal 5 % of false alarms, more than 3 in 20 have a probability of 1.6 %.
@@ -345,5 +316,5 @@ def test_drift_alone_is_a_difference_that_matching_removes(tmp_path):
 
 
 def test_a_difference_of_rankings_survives_matching(tmp_path):
-    """Runs that rank examples more alike are steadier, whatever their thresholds do."""
+    """Runs that rank examples more alike are steadier."""
     assert n_shown(tmp_path, n_studies=5, noise=0.4, drift=1.5, match_rates=True) == 5

@@ -1,4 +1,4 @@
-"""Runs in, shares of the flips out; and what is refused, with the command that helps."""
+"""Shares of the flips from runs, and runs that are refused."""
 
 import json
 
@@ -11,13 +11,13 @@ from seedproof.records.arrays import ArrayShards
 from seedproof.seeds import SOURCES, SeedPlan
 from seedproof.testing.errors import WithFields
 
-# The sources that are advised where the runs themselves suggest none.
+# The sources that are advised if the runs suggest none.
 USUAL = ("init", "order", "dropout")
 
 
 def seeds_of(plan):
     """Seeds of each run of a plan."""
-    return [one.seeds for one in plan.assignments()]
+    return [run.seeds for run in plan.assignments()]
 
 
 def drawn(plan, n_examples=60, seed=0):
@@ -45,9 +45,9 @@ def test_distances_are_those_of_all_pairs_of_runs():
     np.testing.assert_array_equal(flips, expected)
     followed = probs[:, np.arange(6000), labels].astype(np.float64)
     logits = np.log(followed / (1 - followed))
-    for one, other in ((0, 1), (3, 4), (17, 40)):
-        apart = np.mean((logits[one] - logits[other]) ** 2)
-        assert squares[one, other] == pytest.approx(apart, rel=1e-12)  # sums in another order
+    for a, b in ((0, 1), (3, 4), (17, 40)):
+        apart = np.mean((logits[a] - logits[b]) ** 2)
+        assert squares[a, b] == pytest.approx(apart, rel=1e-12)  # sums in another order
 
 
 def test_probabilities_of_0_and_1_have_a_finite_logit():
@@ -59,23 +59,23 @@ def test_probabilities_of_0_and_1_have_a_finite_logit():
     assert squares[0, 1] == pytest.approx((2 * np.log(999_999)) ** 2)
 
 
-def test_equal_runs_are_exactly_nothing_apart():
-    """Not a rounding apart: a source that decides nothing has a share of 0."""
+def test_equal_runs_have_a_distance_of_exactly_0():
+    """So that a source without effect has a share of 0."""
     values = np.random.default_rng(2).normal(size=(1, 1000)).repeat(3, axis=0)
 
     assert not squared_differences(values).any()
 
 
-def test_predictions_alone_have_no_logits():
-    """Flips are blamed, and what is beside them is left out."""
+def test_predictions_without_probabilities_have_no_logits():
+    """Only flips are shared out."""
     plan = SeedPlan.blocks(5, ["init", "order"])
     predictions = drawn(plan).argmax(axis=2)
 
-    found = blame_runs(ArrayShards(predictions), seeds_of(plan))
+    result = blame_runs(ArrayShards(predictions), seeds_of(plan))
 
-    assert found.logits is None
-    assert json.loads(found.to_json())["logits"] is None
-    assert (found.n_runs, found.n_blocks, found.n_examples) == (20, 5, 60)
+    assert result.logits is None
+    assert json.loads(result.to_json())["logits"] is None
+    assert (result.n_runs, result.n_blocks, result.n_examples) == (20, 5, 60)
 
 
 def test_additive_logits_interact_only_after_the_class_is_taken():
@@ -84,24 +84,24 @@ def test_additive_logits_interact_only_after_the_class_is_taken():
     δ_∅ = arccos(0)/π = 1/2 and δ_X = arccos(1/2)/π = 1/3, so S = 1/3 and T = 2/3.
     """
     plan = SeedPlan.blocks(10, ["init", "order"])
-    logits = []
-    for run in plan.assignments():
-        effects = [np.random.default_rng(run.seeds[s]).normal(size=4000) for s in ("init", "order")]
-        logits.append(np.sum(effects, axis=0))
+    logits = [
+        np.sum([np.random.default_rng(run.seeds[x]).normal(size=4000) for x in plan.levels], axis=0)
+        for run in plan.assignments()
+    ]
     positive = 1 / (1 + np.exp(-np.array(logits)))
     probs = np.stack([1 - positive, positive], axis=2)
 
-    found = blame_runs(ArrayShards(probs), seeds_of(plan))
+    result = blame_runs(ArrayShards(probs), seeds_of(plan))
 
-    # 40,000 independent pairs a share: four standard errors of about 0.005.
+    # 40,000 independent pairs per share: four standard errors of about 0.005.
     for source in ("init", "order"):
-        assert found.flips.first[source].value == pytest.approx(1 / 3, abs=0.02)
-        assert found.flips.total[source].value == pytest.approx(2 / 3, abs=0.02)
-        assert found.logits.first[source].value == pytest.approx(1 / 2, abs=0.02)
-        assert found.logits.total[source].value == pytest.approx(1 / 2, abs=0.02)
-    assert found.flips.interaction.low > 0.25
+        assert result.flips.first[source].value == pytest.approx(1 / 3, abs=0.02)
+        assert result.flips.total[source].value == pytest.approx(2 / 3, abs=0.02)
+        assert result.logits.first[source].value == pytest.approx(1 / 2, abs=0.02)
+        assert result.logits.total[source].value == pytest.approx(1 / 2, abs=0.02)
+    assert result.flips.interaction.low > 0.25
     # Four runs with additive logits are the corners of a parallelogram: no interaction at all.
-    assert found.logits.interaction.value == pytest.approx(0.0, abs=1e-12)
+    assert result.logits.interaction.value == pytest.approx(0.0, abs=1e-12)
 
 
 def test_the_order_of_the_runs_does_not_matter():
@@ -110,23 +110,23 @@ def test_the_order_of_the_runs_does_not_matter():
     probs, seeds = drawn(plan), seeds_of(plan)
     mixed = np.random.default_rng(7).permutation(len(seeds))
 
-    one = blame_runs(ArrayShards(probs), seeds)
-    other = blame_runs(ArrayShards(probs[mixed]), [seeds[idx] for idx in mixed])
+    flips = blame_runs(ArrayShards(probs), seeds).flips
+    again = blame_runs(ArrayShards(probs[mixed]), [seeds[idx] for idx in mixed]).flips
 
-    for name in one.sources:
-        assert other.flips.first[name].value == pytest.approx(one.flips.first[name].value)
-        assert other.flips.total[name].low == pytest.approx(one.flips.total[name].low)
+    for name in flips.first:
+        assert again.first[name].value == pytest.approx(flips.first[name].value)
+        assert again.total[name].low == pytest.approx(flips.total[name].low)
 
 
 def test_a_grid_gives_values_without_intervals():
-    """All its runs are one block: nothing says how another grid would turn out."""
+    """All its runs are a single block."""
     plan = SeedPlan.factorial({"init": 3, "order": 3})
 
-    found = blame_runs(ArrayShards(drawn(plan)), seeds_of(plan))
+    result = blame_runs(ArrayShards(drawn(plan)), seeds_of(plan))
 
-    assert found.n_blocks == 1
-    assert found.flips.interaction.low is None
-    assert 0.0 < found.flips.first["init"].value < 1.0
+    assert result.n_blocks == 1
+    assert result.flips.interaction.low is None
+    assert 0.0 < result.flips.first["init"].value < 1.0
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_a_grid_gives_values_without_intervals():
     ],
     ids=["all", "one-source", "one-at-a-time"],
 )  # fmt: skip
-def test_runs_that_tell_no_sources_apart_are_refused_with_what_to_run(plan, fields, advised):
+def test_runs_that_cannot_separate_sources_are_refused_with_a_command(plan, fields, advised):
     """The remedy is the command that makes such runs."""
     with pytest.raises(InputError, check=WithFields(**fields)) as refused:
         blame_runs(ArrayShards(drawn(plan)), seeds_of(plan))
@@ -149,13 +149,13 @@ def test_runs_that_tell_no_sources_apart_are_refused_with_what_to_run(plan, fiel
 
 
 def test_runs_without_seeds_are_refused():
-    """As those of a table are: nobody knows what they share."""
+    """As the runs of a table."""
     with pytest.raises(InputError, check=WithFields(sources=())):
         blame_runs(ArrayShards([[0, 1], [1, 1]]), [{}, {}])
 
 
 def test_runs_that_never_flip_are_refused():
-    """Nothing happened, so nothing is to blame."""
+    """There are no flips to explain."""
     plan = SeedPlan.blocks(5)
 
     with pytest.raises(InputError, check=WithFields(n_flips=0)):

@@ -1,4 +1,4 @@
-"""Shares by hand, against a slow loop, and what makes them unresolved."""
+"""Shares by hand and against a slow loop, and when they are resolved."""
 
 import numpy as np
 import pytest
@@ -11,24 +11,24 @@ from seedproof.seeds.seed_design import SeedDesign
 
 def seeds_of(n_blocks, sources=("init", "order")):
     """Seeds of each run of a plan in blocks."""
-    return [one.seeds for one in SeedPlan.blocks(n_blocks, sources).assignments()]
+    return [run.seeds for run in SeedPlan.blocks(n_blocks, sources).assignments()]
 
 
 def between(distances):
     """The matrix of distances of some pairs of runs."""
     size = 1 + max(max(pair) for pair in distances)
     matrix = np.zeros((size, size))
-    for (one, other), value in distances.items():
-        matrix[one, other] = matrix[other, one] = value
+    for (row, column), value in distances.items():
+        matrix[row, column] = matrix[column, row] = value
     return matrix
 
 
 def random_matrix(n_blocks, rng):
-    """Distances of four runs a block, those of runs that share a seed the smaller ones."""
+    """Distances of four runs per block, smaller for runs that share a seed."""
     matrix = rng.uniform(0.1, 0.3, (4 * n_blocks, 4 * n_blocks))
     for start in range(0, 4 * n_blocks, 4):
-        for one, other in ((0, 1), (2, 3)):
-            matrix[start + one, start + other] += 0.2
+        for row in (0, 2):
+            matrix[start + row, start + row + 1] += 0.2
     return np.triu(matrix, 1) + np.triu(matrix, 1).T
 
 
@@ -57,10 +57,10 @@ def test_intervals_are_those_of_deleting_a_block_at_a_time():
     parts = [shares_of(matrix[np.ix_(r, r)], SeedDesign([seeds[i] for i in r])) for r in left]
 
     for pick in (
-        lambda one: one.first["init"],
-        lambda one: one.first["order"],
-        lambda one: one.total["init"],
-        lambda one: one.interaction,
+        lambda shares: shares.first["init"],
+        lambda shares: shares.first["order"],
+        lambda shares: shares.total["init"],
+        lambda shares: shares.interaction,
     ):
         values = np.array([pick(part).value for part in parts])
         error = np.sqrt(5 / 6 * np.sum((values - values.mean()) ** 2))
@@ -71,7 +71,7 @@ def test_intervals_are_those_of_deleting_a_block_at_a_time():
 
 
 def test_fewer_than_five_blocks_have_no_interval_and_resolve_nothing():
-    """Four blocks give values alone; a fifth gives intervals."""
+    """Four blocks give only values; five give intervals."""
     rng = np.random.default_rng(4)
     four = shares_of(random_matrix(4, rng), SeedDesign(seeds_of(4)))
     five = shares_of(random_matrix(5, rng), SeedDesign(seeds_of(5)))
@@ -87,13 +87,13 @@ def test_fewer_than_five_blocks_have_no_interval_and_resolve_nothing():
     [(Share(0.5), False), (Share(0.5, 0.25, 0.75), True), (Share(0.5, 0.2, 0.75), False)],
 )
 def test_a_share_is_resolved_up_to_a_quarter_either_way(share, is_resolved):
-    """±0.25 is the widest interval that says something."""
+    """±0.25 is the widest interval that is useful."""
     assert share.is_resolved is is_resolved
     assert share.summary()["is_resolved"] is is_resolved
 
 
-def test_a_source_that_decides_nothing_has_no_share():
-    """Whatever order is, runs of the same init agree: all flips come with init, exactly."""
+def test_a_source_without_effect_has_a_share_of_0():
+    """Runs of the same init always agree: init causes all flips, exactly."""
     blocks = {(0, 1): 0.4, (2, 3): 0.4, (0, 2): 0.0, (1, 3): 0.0, (0, 3): 0.4, (1, 2): 0.4}
     whole = {(o + 4 * b, p + 4 * b): v for b in range(5) for (o, p), v in blocks.items()}
 
@@ -106,14 +106,14 @@ def test_a_source_that_decides_nothing_has_no_share():
 
 
 def test_equal_sources_have_no_leader():
-    """Neither leaves more flips than the other, so neither is to blame most."""
+    """Neither causes more flips than the other."""
     rng = np.random.default_rng(5)
 
     assert shares_of(random_matrix(10, rng), SeedDesign(seeds_of(10))).most is None
 
 
-def test_estimates_outside_of_what_is_possible_stay_as_they_are():
-    """Runs that share init differ more than strangers: chance, below 0, and not hidden."""
+def test_estimates_below_0_are_not_clipped():
+    """Runs that share init differ more than independent runs, by chance."""
     distances = dict(ONE_BLOCK) | {(0, 2): 0.5, (1, 3): 0.4}
     rng = np.random.default_rng(6)
     whole = {
@@ -130,18 +130,17 @@ def test_estimates_outside_of_what_is_possible_stay_as_they_are():
 
 
 def test_runs_that_never_differ_have_no_shares():
-    """There is nothing that a share could be of."""
+    """There are no flips to share."""
     assert shares_of(np.zeros((20, 20)), SeedDesign(seeds_of(5))) is None
 
 
-def test_a_plan_that_lacks_some_pairs_gives_the_shares_that_it_has():
+def test_a_plan_without_some_pairs_gives_the_other_shares():
     """Without the runs "order of A", and with three sources, no two runs share all but order."""
     plan = SeedPlan.blocks(6, ["init", "order", "data"])
-    runs = [idx for idx, one in enumerate(plan.assignments()) if "order of A" not in one.name]
-    sharing = SeedDesign([plan.assignments()[idx].seeds for idx in runs])
+    runs = [run.seeds for run in plan.assignments() if "order of A" not in run.name]
     matrix = np.full((len(runs), len(runs)), 0.2)
 
-    shares = shares_of(matrix, sharing)
+    shares = shares_of(matrix, SeedDesign(runs))
 
     assert shares.total["order"] is None
     assert shares.total["init"].value == 1.0

@@ -1,4 +1,4 @@
-"""Environments: what a run records, what differs among runs, and what since a baseline."""
+"""Environments of runs, and their differences."""
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,7 +11,7 @@ from seedproof.records.manifest import RunManifest
 
 
 def runs(n_runs=2, **changes):
-    """Runs as the worker records them, with some facts changed."""
+    """Return runs as the worker records them, with some facts changed."""
     facts = {
         "threads": 1,
         "deterministic": True,
@@ -23,16 +23,16 @@ def runs(n_runs=2, **changes):
     return [RunManifest(f"id{i}", str(i), facts=facts) for i in range(n_runs)]
 
 
-def test_runs_of_one_environment_differ_in_nothing():
-    """Neither among each other nor from a baseline like them."""
+def test_runs_of_one_environment_have_no_differences():
+    """Neither among each other nor from an equal baseline."""
     here = Environment.of(runs())
 
     assert here.changes() == ()
     assert here.changes_from(Environment.of(runs())) == ()
 
 
-def test_a_version_that_changes_among_runs_is_named_with_how_many_have_it():
-    """As somebody would say it."""
+def test_versions_that_differ_among_runs_are_named_with_numbers_of_runs():
+    """In one sentence."""
     mixed = [*runs(3), *runs(1, versions={"torch": "2.13.0"})]
 
     assert Environment.of(mixed).changes() == ("torch 2.12.0 (3 runs) v 2.13.0 (1 run)",)
@@ -50,20 +50,20 @@ def test_a_version_that_changes_among_runs_is_named_with_how_many_have_it():
         ({"deterministic": False}, "deterministic True v False"),
     ],
 )
-def test_what_differs_from_the_baseline_is_named(changes, words):
+def test_differences_from_the_baseline_are_named(changes, words):
     """The baseline's value first."""
     assert Environment.of(runs(**changes)).changes_from(Environment.of(runs())) == (words,)
 
 
-def test_cores_and_seconds_are_no_environment():
-    """A run uses the threads that it was given, and takes as long as it takes."""
+def test_cores_and_seconds_are_not_part_of_the_environment():
+    """A run uses the threads that it was given."""
     other = Environment.of(runs(hardware={"cores": 64}, seconds=9.0))
 
     assert other.changes_from(Environment.of(runs())) == ()
 
 
-def test_only_what_both_record_is_compared():
-    """A package that one side did not have, and records of tables, say nothing."""
+def test_only_facts_that_both_record_are_compared():
+    """Not a package that only one has, nor the records of tables."""
     here = Environment.of(runs(versions={"transformers": "5.0"}))
 
     assert here.changes_from(Environment.of(runs())) == ()
@@ -75,7 +75,7 @@ def test_only_what_both_record_is_compared():
     "facts", [{"versions": "2.1"}, {"hardware": None}, {"hardware": {"gpus": 3}}]
 )
 def test_facts_of_another_shape_are_left_out(facts):
-    """Whoever writes a store may record what they like."""
+    """Stores of other programs may record anything."""
     assert Environment.of([RunManifest("a", "a", facts=facts)]).facts == {}
 
 
@@ -83,13 +83,13 @@ def test_facts_of_another_shape_are_left_out(facts):
 
 
 def written(folder, name, ids, labels, **options):
-    """A table of examples."""
+    """Write a table of examples and return its digest."""
     table = pa.table({"example": ids, "label": labels, "flip_rate": [0.5] * len(ids)})
     pq.write_table(table, folder / name, **options)
     return examples_digest(StoredExamples(Location.of(folder / name)))
 
 
-def test_digest_ignores_how_rows_were_cut(tmp_path):
+def test_digest_is_independent_of_row_groups(tmp_path):
     """Equal examples in row groups of one, and in one group."""
     ids, labels = ["a", "b", "ü"], ["x", None, "y"]
 
@@ -107,8 +107,8 @@ def test_digest_ignores_how_rows_were_cut(tmp_path):
         (["a", "bc"], ["x", None]),
     ],
 )
-def test_digest_tells_other_ids_and_other_labels(tmp_path, ids, labels):
-    """Also where the letters together are the same."""
+def test_digest_differs_for_other_ids_and_labels(tmp_path, ids, labels):
+    """Also if the letters together are the same."""
     first = written(tmp_path, "1.parquet", ["a", "bc"], ["x", "y"])
 
     assert first != written(tmp_path, "2.parquet", ids, labels)

@@ -1,4 +1,4 @@
-"""Rules: which side of a limit, what is open and why, and how many more runs would settle it."""
+"""Verdicts on rules, the reasons of open ones, and the number of runs that would settle them."""
 
 from dataclasses import replace
 from typing import get_args
@@ -39,15 +39,15 @@ UNLIKE_NUMBERS = "unlike numbers of runs"
 
 
 def test_reasons_are_those_of_the_gate():
-    """Each of them is one that a check may have."""
+    """All of them are listed here."""
     reasons = {MORE_RUNS, NO_INTERVAL, TOO_FEW_EXAMPLES, TOO_NEAR, UNLIKE_NUMBERS}
 
     assert reasons | {"interval", "value", "too few runs"} == set(get_args(Reason))
 
 
-def one(rule, found, n_runs=10, **further):
-    """The check of a single rule."""
-    return judge({rule.metric: found}, [rule], n_runs=n_runs, **further).checks[0]
+def check_of(rule, value, n_runs=10, **further):
+    """Judge a single rule."""
+    return judge({rule.metric: value}, [rule], n_runs=n_runs, **further).checks[0]
 
 
 # -------------------------------------------------------------------------- limits of the metric
@@ -68,9 +68,9 @@ def one(rule, found, n_runs=10, **further):
         ("min", 0.061, "fail"),
     ],
 )
-def test_verdict_follows_where_the_whole_interval_lies(kind, limit, outcome):
-    """[3, 6] % against a limit: ends that touch it count for the benefit of the rule."""
-    check = one(Rule(kind, "flip_rate", limit), Estimate(0.04, 0.03, 0.06, BOTH))
+def test_verdict_depends_on_the_whole_interval(kind, limit, outcome):
+    """[3, 6] % against a limit: an end on the limit keeps it."""
+    check = check_of(Rule(kind, "flip_rate", limit), Estimate(0.04, 0.03, 0.06, BOTH))
 
     assert check.outcome == outcome
 
@@ -81,10 +81,10 @@ def test_verdict_follows_where_the_whole_interval_lies(kind, limit, outcome):
     kind=st.sampled_from(["max", "min"]),
 )
 def test_pass_and_fail_need_the_whole_interval(ends, limit, kind):
-    """Whatever passes keeps to the limit at both ends, whatever fails breaks it at both."""
+    """A pass keeps the limit at both ends, a fail breaks it at both."""
     low, value, high = ends
 
-    outcome = one(Rule(kind, "flip_rate", limit), Estimate(value, low, high, BOTH)).outcome
+    outcome = check_of(Rule(kind, "flip_rate", limit), Estimate(value, low, high, BOTH)).outcome
 
     kept = [end <= limit if kind == "max" else end >= limit for end in (low, high)]
     expected = "pass" if all(kept) else "investigate" if any(kept) else "fail"
@@ -100,7 +100,7 @@ def test_pass_and_fail_need_the_whole_interval(ends, limit, kind):
         (["pass", "fail"], "fail", 1),
     ],
 )
-def test_one_broken_rule_fails_the_gate_and_one_open_one_holds_it(outcomes, whole, code):
+def test_one_broken_rule_fails_the_gate_and_one_open_rule_leaves_it_open(outcomes, whole, code):
     """Fail goes before investigate, investigate before pass."""
     limits = {"pass": 0.5, "investigate": 0.05, "fail": 0.01}
     metrics = {name: Estimate(0.04, 0.03, 0.06, BOTH) for name in ("flip_rate", "net_flip_rate")}
@@ -118,7 +118,7 @@ def test_one_broken_rule_fails_the_gate_and_one_open_one_holds_it(outcomes, whol
 
 
 def half_width(n_runs, sd):
-    """Student's half width of a mean of so many normal runs."""
+    """Student's half width of a mean of normal runs."""
     return student_t.ppf(0.975, n_runs - 1) * sd / np.sqrt(n_runs)
 
 
@@ -131,14 +131,14 @@ def half_width(n_runs, sd):
         ("ece", lambda x: x, "max", 0.04, 0.044),
     ],
 )
-def test_more_runs_are_those_that_student_needs(metric, scale, kind, value, limit):
-    """With so many the half width is less than the distance to the limit, with one fewer not."""
+def test_more_runs_shrink_students_half_width_below_the_distance(metric, scale, kind, value, limit):
+    """With one run fewer the half width is still larger than the distance to the limit."""
     inverse = {np.log: np.exp, logit: lambda x: 1 / (1 + np.exp(-x))}.get(scale, lambda x: x)
     distance = abs(scale(limit) - scale(value))
     width = 1.6 * distance
-    found = Estimate(value, inverse(scale(value) - width), inverse(scale(value) + width), BOTH)
+    result = Estimate(value, inverse(scale(value) - width), inverse(scale(value) + width), BOTH)
 
-    check = one(Rule(kind, metric, limit), found, n_runs=8)
+    check = check_of(Rule(kind, metric, limit), result, n_runs=8)
 
     sd = width / half_width(8, 1.0)
     assert check.reason == MORE_RUNS
@@ -147,25 +147,25 @@ def test_more_runs_are_those_that_student_needs(metric, scale, kind, value, limi
 
 
 def settled_by(simulation, rule, rng, n_studies):
-    """How many open rules the advised number of runs decides, of how many."""
+    """Number of open rules that the advised runs decide, and number of open rules."""
     n_settled = n_advised = 0
     for _ in range(n_studies):
-        check = one_of(estimates(simulation.draw(rng)), rule, simulation.n_runs)
+        check = judged(estimates(simulation.draw(rng)), rule, simulation.n_runs)
         if check.reason == MORE_RUNS:
             larger = replace(simulation, n_runs=simulation.n_runs + check.more_runs)
-            after = one_of(estimates(larger.draw(rng)), rule, larger.n_runs)
+            after = judged(estimates(larger.draw(rng)), rule, larger.n_runs)
             n_advised += 1
             n_settled += after.outcome != "investigate"
     return n_settled, n_advised
 
 
-def one_of(metrics, rule, n_runs):
-    """The check of a rule on several metrics."""
+def judged(metrics, rule, n_runs):
+    """Judge a rule on several metrics."""
     return judge(metrics, [rule], n_runs=n_runs).checks[0]
 
 
 def test_advised_runs_settle_about_half_of_the_open_rules():
-    """Runs are new ones and the value moves, so that "about" is the word; half is what it means."""
+    """New runs change the value, so that the advice holds in about half of the cases."""
     rng = np.random.default_rng(0)
     counts = []
     for n_examples, kind, metric, shift in (
@@ -184,9 +184,9 @@ def test_advised_runs_settle_about_half_of_the_open_rules():
 
 
 def test_no_advice_beyond_two_hundred_runs():
-    """A value beside its limit is too near; one exactly on it needs infinitely many."""
+    """A value close to its limit is too near; on the limit it needs infinitely many."""
     for limit in (0.0401, 0.04):
-        check = one(Rule("max", "flip_rate", limit), Estimate(0.04, 0.03, 0.06, BOTH))
+        check = check_of(Rule("max", "flip_rate", limit), Estimate(0.04, 0.03, 0.06, BOTH))
 
         assert (check.outcome, check.reason) == ("investigate", TOO_NEAR)
         assert check.more_runs is None
@@ -199,96 +199,87 @@ def test_no_advice_beyond_two_hundred_runs():
     n_runs=st.integers(3, 60),
 )
 def test_more_runs_stay_within_what_is_advised(value, width, share, n_runs):
-    """Never none, never more than 200 in all."""
-    found = Estimate(value, value * np.exp(-width), value * np.exp(width), BOTH)
+    """At least one, and at most 200 in all."""
+    result = Estimate(value, value * np.exp(-width), value * np.exp(width), BOTH)
 
-    more = more_runs(found, value * np.exp(share * width), scale=np.log, n_runs=n_runs)
+    more = more_runs(result, value * np.exp(share * width), scale=np.log, n_runs=n_runs)
 
     assert more is None or 1 <= more <= MOST_RUNS - n_runs
 
 
-def test_limit_of_zero_has_no_logarithm_and_is_judged_all_the_same():
-    """An interval that begins at 0 holds the limit 0; the plain scale takes over."""
-    check = one(Rule("max", "net_flip_rate", 0.0), Estimate(0.01, 0.0, 0.02, "runs"))
+def test_limit_of_zero_is_judged_on_the_plain_scale():
+    """It has no logarithm."""
+    check = check_of(Rule("max", "net_flip_rate", 0.0), Estimate(0.01, 0.0, 0.02, "runs"))
 
-    # The lower end touches the limit: whatever narrows the interval settles it.
+    # The lower end is on the limit: any narrower interval settles it.
     assert (check.outcome, check.reason, check.more_runs) == ("investigate", MORE_RUNS, 1)
 
 
-def test_no_flip_on_few_examples_is_settled_by_no_number_of_runs():
-    """The bound is over examples alone, so that runs do not narrow it."""
-    check = one(Rule("max", "flip_rate", 0.01), Estimate(0.0, 0.0, 0.03, "examples"))
+def test_interval_over_examples_asks_for_examples():
+    """Runs do not narrow the bound of a rate without flips."""
+    check = check_of(Rule("max", "flip_rate", 0.01), Estimate(0.0, 0.0, 0.03, "examples"))
 
-    assert (check.outcome, check.reason, check.more_runs) == (
-        "investigate",
-        TOO_FEW_EXAMPLES,
-        None,
-    )
+    assert (check.reason, check.more_runs) == (TOO_FEW_EXAMPLES, None)
+    assert check.outcome == "investigate"
 
 
 # ------------------------------------------------------------------------------ without interval
 
 
-def test_a_figure_is_judged_by_its_value():
-    """Ambiguity describes these runs: it passes or fails, and the reason says how."""
-    for limit, outcome in ((0.3, "pass"), (0.29, "fail")):
-        check = one(Rule("max", "ambiguity", limit), Estimate(0.3))
+@pytest.mark.parametrize(
+    ("metric", "limit", "value", "n_runs", "expected"),
+    [
+        ("ambiguity", 0.3, Estimate(0.3), 10, ("pass", "value", None)),
+        ("ambiguity", 0.29, Estimate(0.3), 10, ("fail", "value", None)),
+        # A spread has no interval below five runs.
+        ("accuracy_sd", 0.5, Estimate(0.001), 4, ("investigate", "too few runs", 1)),
+        # Over examples: another pair of runs may differ more.
+        (
+            "flip_rate",
+            0.5,
+            Estimate(0.04, 0.03, 0.06, "examples"),
+            2,
+            ("investigate", "too few runs", 1),
+        ),
+        # Runs that do not differ.
+        ("accuracy_sd", 0.01, Estimate(0.0), 10, ("pass", "value", None)),
+        # A spread that is caused by one run.
+        ("accuracy_sd", 0.01, Estimate(0.001), 6, ("investigate", NO_INTERVAL, None)),
+    ],
+)
+def test_metric_without_interval_is_judged_by_its_value_or_open(
+    metric, limit, value, n_runs, expected
+):
+    """Figures that describe these runs are judged by their value, all others need runs."""
+    check = check_of(Rule("max", metric, limit), value, n_runs)
 
-        assert (check.outcome, check.reason) == (outcome, "value")
-
-
-def test_a_spread_of_four_runs_is_open():
-    """It has no interval below five runs, however far it is from its limit."""
-    check = one(Rule("max", "accuracy_sd", 0.5), Estimate(0.001), n_runs=4)
-
-    assert (check.outcome, check.reason, check.more_runs) == ("investigate", "too few runs", 1)
-
-
-def test_two_runs_are_open_although_they_have_an_interval():
-    """It is over examples: another pair of runs may differ more."""
-    check = one(Rule("max", "flip_rate", 0.5), Estimate(0.04, 0.03, 0.06, "examples"), n_runs=2)
-
-    assert (check.outcome, check.reason, check.more_runs) == ("investigate", "too few runs", 1)
-
-
-def test_runs_that_do_not_differ_have_a_spread_of_zero():
-    """With enough runs it is judged by its value."""
-    check = one(Rule("max", "accuracy_sd", 0.01), Estimate(0.0))
-
-    assert (check.outcome, check.reason) == ("pass", "value")
-
-
-def test_a_spread_made_by_one_run_is_open():
-    """Six runs, a value, and no interval."""
-    check = one(Rule("max", "accuracy_sd", 0.01), Estimate(0.001), n_runs=6)
-
-    assert (check.outcome, check.reason) == ("investigate", NO_INTERVAL)
+    assert (check.outcome, check.reason, check.more_runs) == expected
 
 
 def test_names_of_figures_and_spreads_are_those_of_the_metrics():
-    """What gets no interval, and what needs five runs, is what the families say."""
+    """Figures get no interval and spreads need five runs, as in the metric families."""
     rng = np.random.default_rng(0)
     probs = rng.dirichlet([1.0] * 3, (6, 50)).astype(np.float32)
     batch = Batch.from_probs(probs, rng.integers(0, 3, 50))
-    found = {}
+    statistics = {}
     for family in FAMILIES:
         accumulator = family(6, 3)
         accumulator.update(batch)
-        found |= accumulator.result()
+        statistics |= accumulator.result()
 
-    assert {name for name, value in found.items() if isinstance(value, ValueOnly)} == FIGURES
-    spreads = {n for n, value in found.items() if isinstance(value, SpreadOverRuns | ExcessSpread)}
+    assert {name for name, x in statistics.items() if isinstance(x, ValueOnly)} == FIGURES
+    spreads = {n for n, x in statistics.items() if isinstance(x, SpreadOverRuns | ExcessSpread)}
     assert spreads == SPREADS
-    assert {name for name, value in found.items() if estimate(value).low is None} == FIGURES
+    assert {name for name, x in statistics.items() if estimate(x).low is None} == FIGURES
 
 
 # ----------------------------------------------------------------------------- against a baseline
 
 
 def against(metric, effect, *, margin=None, arm=0.044, base=0.04, n_runs=(10, 10)):
-    """The check of `no-worse`."""
+    """Judge `no-worse`."""
     baseline = Baseline({metric: Estimate(base)}, {metric: effect}, n_runs[1])
-    return one(Rule.no_worse(metric, margin), Estimate(arm), n_runs[0], baseline=baseline)
+    return check_of(Rule.no_worse(metric, margin), Estimate(arm), n_runs[0], baseline=baseline)
 
 
 @pytest.mark.parametrize(
@@ -302,7 +293,7 @@ def against(metric, effect, *, margin=None, arm=0.044, base=0.04, n_runs=(10, 10
     ],
 )
 def test_a_ratio_may_exceed_one_by_the_margin(low, high, outcome):
-    """A tenth of the baseline, if nothing else is said."""
+    """By default a tenth of the baseline."""
     check = against("flip_rate", Effect("flip_rate", "ratio", 1.08, low, high, BOTH))
 
     assert check.rule.limit == 0.1
@@ -330,8 +321,8 @@ def test_a_difference_may_go_the_wrong_way_by_the_margin(metric, low, high, outc
     assert check.outcome == outcome
 
 
-def test_a_margin_of_ones_own_counts():
-    """A tenth of it is not enough for an interval up to 1.3, a half is."""
+def test_given_margin_replaces_the_default():
+    """An interval up to 1.3 exceeds a tenth, but not a half."""
     effect = Effect("flip_rate", "ratio", 1.08, 0.9, 1.3, BOTH)
 
     assert against("flip_rate", effect).outcome == "investigate"
@@ -339,7 +330,7 @@ def test_a_margin_of_ones_own_counts():
 
 
 def test_an_open_comparison_says_how_many_more_runs():
-    """On the logarithm, from the smaller side."""
+    """On the log scale, from the arm with fewer runs."""
     effect = Effect("flip_rate", "ratio", 1.0, np.exp(-0.2), np.exp(0.2), BOTH)
 
     check = against("flip_rate", effect, n_runs=(12, 8))
@@ -348,22 +339,15 @@ def test_an_open_comparison_says_how_many_more_runs():
     assert half_width(8 + check.more_runs, sd) <= np.log(1.1) < half_width(7 + check.more_runs, sd)
 
 
-def test_two_sides_without_flips_are_alike():
-    """0 against 0 has no ratio, and is no worse."""
+def test_no_flips_in_target_and_baseline_pass():
+    """0 against 0 has no ratio, and is not worse."""
     check = against("flip_rate", Effect("flip_rate", "ratio", None), arm=0.0, base=0.0)
 
     assert (check.outcome, check.reason) == ("pass", "value")
 
 
-def test_a_baseline_without_flips_can_be_failed():
-    """The ratio has no upper end, but its lower one says enough."""
-    effect = Effect("flip_rate", "ratio", None, 5.0, np.inf, "examples", verdict="too few runs")
-
-    assert against("flip_rate", effect, base=0.0).outcome == "fail"
-
-
-def test_an_effect_over_examples_that_straddles_needs_examples():
-    """Nothing flipped in the target: runs do not narrow what that may mean."""
+def test_open_effect_over_examples_asks_for_examples():
+    """Nothing flipped in the target, and more runs do not narrow its interval."""
     effect = Effect("flip_rate", "ratio", 0.0, 0.0, 3.0, "examples", verdict="too few runs")
 
     assert against("flip_rate", effect, arm=0.0).reason == TOO_FEW_EXAMPLES
@@ -380,8 +364,8 @@ def test_figures_are_compared_at_equal_numbers_of_runs_only():
     assert (unlike.outcome, unlike.reason) == ("investigate", UNLIKE_NUMBERS)
 
 
-def test_few_runs_on_either_side_are_open():
-    """A spread needs five on both."""
+def test_too_few_runs_of_the_baseline_leave_a_rule_open():
+    """A spread needs five runs of both."""
     effect = Effect("accuracy_sd", "ratio", 0.5, verdict="too few runs")
 
     check = against("accuracy_sd", effect, n_runs=(10, 3))
@@ -395,27 +379,27 @@ def test_few_runs_on_either_side_are_open():
 @pytest.mark.parametrize(
     ("metric", "needs"), [("accuracy", {"labels"}), ("ece", {"labels", "confidence"})]
 )
-def test_a_metric_that_was_not_measured_says_what_it_needs(metric, needs):
-    """And what was measured instead."""
+def test_error_of_an_unmeasured_metric_says_what_it_needs(metric, needs):
+    """And which metrics were measured."""
     fields = {"metric": metric, "needs": needs, "metrics": ("flip_rate",)}
     with pytest.raises(OptionError, check=WithFields(**fields)):
         judge({"flip_rate": Estimate(0.1)}, [Rule("max", metric, 0.1)], n_runs=5)
 
 
 def test_no_worse_needs_a_baseline():
-    """It says which option."""
+    """The error names the option."""
     with pytest.raises(OptionError, check=WithFields(metric="flip_rate", option="--baseline")):
         judge({"flip_rate": Estimate(0.1)}, [Rule.no_worse("flip_rate")], n_runs=5)
 
 
 @pytest.mark.parametrize(("low", "outcome"), [(1.2, "fail"), (1.05, "investigate")])
-def test_a_baseline_that_never_flips_can_be_worsened(low, outcome):
+def test_target_can_fail_against_a_baseline_without_flips(low, outcome):
     """The ratio to 0 has no upper end, and its lower end decides."""
     rule = Rule.no_worse("flip_rate", 0.1)
     effect = Effect("flip_rate", "ratio", None, low, None, "examples")
     never = Estimate(0.0, 0.0, 0.01, "examples")
     baseline = Baseline({"flip_rate": never}, {"flip_rate": effect}, n_runs=10)
 
-    check = one(rule, Estimate(0.05, 0.04, 0.06, BOTH), baseline=baseline)
+    check = check_of(rule, Estimate(0.05, 0.04, 0.06, BOTH), baseline=baseline)
 
     assert check.outcome == outcome

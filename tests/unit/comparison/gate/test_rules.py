@@ -1,4 +1,4 @@
-"""Rules: which limits are allowed, and which metrics can be asked."""
+"""Rules: allowed limits and metrics."""
 
 import math
 
@@ -28,8 +28,8 @@ def test_margin_becomes_a_limit_of_the_change(metric, margin, limit):
 
 
 @pytest.mark.parametrize("limit", [-0.1, math.nan, math.inf], ids=["negative", "nan", "infinite"])
-def test_a_limit_is_a_number_that_is_not_negative(limit):
-    """The option is quoted as it was given."""
+def test_limits_that_are_negative_or_not_finite_are_refused(limit):
+    """The error quotes the option."""
     option = f"--max flip_rate={limit:g}"
 
     with pytest.raises(OptionError, check=WithFields(kind="max", metric="flip_rate")) as refused:
@@ -38,8 +38,8 @@ def test_a_limit_is_a_number_that_is_not_negative(limit):
     assert option in str(refused.value)
 
 
-def test_a_share_above_one_is_a_slip():
-    """5 % was meant."""
+def test_limit_of_a_share_above_1_is_refused():
+    """5 was given for 5 %."""
     fields = {"kind": "max", "metric": "flip_rate", "limit": 5.0}
     with pytest.raises(OptionError, check=WithFields(**fields)):
         Rule("max", "flip_rate", 5.0)
@@ -56,7 +56,7 @@ def test_an_unknown_metric_lists_the_known_ones():
 
 @pytest.mark.parametrize("limit", ["0.05", True, None, [0.05]])
 @pytest.mark.parametrize(("kind", "keyword"), [("max", "max"), ("no-worse", "no_worse")])
-def test_a_limit_that_is_no_number_is_told_how_to_write_one(kind, keyword, limit):
+def test_limit_that_is_not_a_number_is_refused_with_an_example(kind, keyword, limit):
     """As an option, and in Python."""
     with pytest.raises(OptionError, check=WithFields(metric="flip_rate")) as caught:
         Rule(kind, "flip_rate", limit)
@@ -65,8 +65,8 @@ def test_a_limit_that_is_no_number_is_told_how_to_write_one(kind, keyword, limit
     assert f"{keyword}={{'flip_rate': 0.05}}" in str(caught.value)
 
 
-def test_numbers_of_numpy_are_limits():
-    """As somebody computes them."""
+def test_numpy_numbers_are_limits():
+    """Floats and integers."""
     assert Rule("max", "flip_rate", np.float32(0.5)).limit == 0.5
     assert Rule("max", "nll", np.int64(2)).limit == 2
 
@@ -74,8 +74,8 @@ def test_numbers_of_numpy_are_limits():
 @pytest.mark.parametrize(
     ("slip", "meant", "metric"), [("max", "min", "accuracy"), ("min", "max", "flip_rate")]
 )
-def test_a_limit_of_the_good_side_is_a_slip_unless_it_closes_a_range(slip, meant, metric):
-    """The most accuracy alone would refuse good runs; between two limits it may be meant."""
+def test_limit_in_the_good_direction_is_refused_unless_it_closes_a_range(slip, meant, metric):
+    """A maximum accuracy alone would refuse good runs."""
     rules = [Rule(slip, metric, 0.9)]
 
     fields = {"slip": slip, "meant": meant, "metric": metric, "limit": 0.9}
@@ -86,16 +86,6 @@ def test_a_limit_of_the_good_side_is_a_slip_unless_it_closes_a_range(slip, meant
 
     check_names([*rules, Rule(meant, metric, 0.1)])
     check_names([Rule(kind, "accuracy_sd_independent", 0.1) for kind in ("max", "min")])
-
-
-def test_no_rule_is_an_error_with_an_example():
-    """A gate without a rule would pass everything."""
-    option = "--max flip_rate=0.05"
-
-    with pytest.raises(OptionError) as refused:
-        check_names([])
-
-    assert option in str(refused.value)
 
 
 def test_what_has_no_better_direction_cannot_be_worse():

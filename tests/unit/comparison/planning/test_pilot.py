@@ -1,4 +1,4 @@
-"""What a first few runs tell a plan."""
+"""Figures of a pilot."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def test_the_pilot_has_the_spreads_of_its_runs():
 @pytest.mark.parametrize("n_classes", [2, 6])
 @pytest.mark.parametrize("effect", ["quality", "threshold"])
 def test_the_example_variance_is_that_of_the_flip_rate(effect, n_classes):
-    """What the interval of the flip rate has of examples, whatever made it."""
+    """As the interval of the flip rate has it."""
     batch = Simulation(8, 300, n_classes, effect=effect).draw(np.random.default_rng(9))
     flips = Flips(batch.n_runs, batch.n_classes)
     flips.update(batch)
@@ -48,8 +48,8 @@ def test_the_example_variance_is_that_of_the_flip_rate(effect, n_classes):
     assert pilot.cv.low < pilot.cv.value < pilot.cv.high
 
 
-def test_runs_that_agree_tell_nothing():
-    """Neither a spread nor a variation, and no division by zero."""
+def test_runs_that_agree_have_no_variation():
+    """And no division by zero."""
     predictions = np.tile(np.array([0, 1, 0, 1]), (4, 1))
 
     pilot = pilot_of(sp.measure(predictions).measurement)
@@ -59,7 +59,7 @@ def test_runs_that_agree_tell_nothing():
     assert pilot.example_variance == 0.0
 
 
-def test_two_runs_are_no_pilot():
-    """They show one difference and no spread."""
+def test_two_runs_are_too_few_for_a_pilot():
+    """They have no spread."""
     with pytest.raises(TooFewRunsError, check=WithFields(n_runs=2)):
         pilot_of(sp.measure(np.array([[0, 1], [0, 0]])).measurement)

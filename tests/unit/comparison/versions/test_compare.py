@@ -1,4 +1,4 @@
-"""Two versions: flips between them, within them, and what is beyond the seed."""
+"""Two versions: flips between them, within them, and beyond the seed."""
 
 import json
 from dataclasses import replace
@@ -12,12 +12,9 @@ from hypothesis import strategies as st
 
 from seedproof.comparison.versions.compare import compare_versions
 from seedproof.comparison.versions.disagreement import Disagreement, flips
-from seedproof.comparison.versions.estimates import GroupSums
-from seedproof.comparison.versions.groups import Groups
+from seedproof.comparison.versions.groups import Groups, GroupSums
 from seedproof.errors import (
     ColumnError,
-    LabelConflictError,
-    MissingExampleError,
     TooFewRunsError,
 )
 from seedproof.measurement.measure import measure_shards
@@ -36,22 +33,22 @@ def _source(values, **options):
 
 @pytest.fixture
 def compare(tmp_path):
-    """Compares predictions of two versions: axes (runs, examples)."""
+    """Compare predictions of two versions, axes (runs, examples)."""
 
     def call(old, new, *, labels=None, slices=(), **options):
         place = Location.of(tmp_path / "examples.parquet")
-        sides = [_source(side, labels=labels, **options) for side in (old, new)]
-        return compare_versions(*sides, place, slices=slices)
+        versions = [_source(runs, labels=labels, **options) for runs in (old, new)]
+        return compare_versions(*versions, place, slices=slices)
 
     return call
 
 
-def test_the_figures_are_the_hand_computed_ones(compare):
+def test_figures_equal_the_hand_computed_values(compare):
     """Two examples. The first: old 0 0 1, new 0 1 1; the second: old 1 1 1, new 1 1 1; gold 0 and 1.
 
     Between: 5 of 9 pairs differ. Within: 2 of 3 pairs of each. Right: 2/3 of the old, 1/3 of the new.
     """
-    found = compare([[0, 1], [0, 1], [1, 1]], [[0, 1], [1, 1], [1, 1]], labels=[0, 1])
+    result = compare([[0, 1], [0, 1], [1, 1]], [[0, 1], [1, 1], [1, 1]], labels=[0, 1])
 
     expected = {
         "flip_rate": 5 / 9 / 2,
@@ -67,24 +64,24 @@ def test_the_figures_are_the_hand_computed_ones(compare):
         "accuracy_change": -1 / 3 / 2,
     }
     for name, value in expected.items():
-        assert found[name].value == pytest.approx(value, rel=1e-12), name
-    assert found.exchange.p_value == 1.0  # no way to deal these six votes is closer together
+        assert result[name].value == pytest.approx(value, rel=1e-12), name
+    assert result.exchange.p_value == 1.0  # no assignment of these six votes is closer together
 
 
 def _pairwise(old, new, gold):
-    """The oracle: every pair of runs, one after the other."""
+    """Slow oracle over every pair of runs."""
 
     def rate(pairs, differ):
-        return np.mean([differ(one, other).mean() for one, other in pairs])
+        return np.mean([differ(*pair).mean() for pair in pairs])
 
-    def flips(one, other):
-        return one != other
+    def flips(first, second):
+        return first != second
 
-    def falls(one, other):
-        return (one == gold) & (other != gold)
+    def falls(first, second):
+        return (first == gold) & (second != gold)
 
     between, back = list(product(old, new)), list(product(new, old))
-    within = [list(permutations(side, 2)) for side in (old, new) if len(side) > 1]
+    within = [list(permutations(runs, 2)) for runs in (old, new) if len(runs) > 1]
     usual = np.mean([rate(pairs, flips) for pairs in within])
     each = np.mean([rate(pairs, falls) for pairs in within])
     return {
@@ -114,23 +111,23 @@ def _versions(draw, min_runs=1):
 
 @given(versions=_versions())
 @settings(max_examples=60, deadline=None)
-def test_the_figures_are_means_over_pairs_of_runs(versions, tmp_path_factory):
-    """A single run on either side has no pair of its own; the other side's pairs are the baseline."""
+def test_figures_are_means_over_pairs_of_runs(versions, tmp_path_factory):
+    """A single run has no pairs, and the pairs of the other version are the baseline."""
     old, new, gold = versions
     place = Location.of(tmp_path_factory.mktemp("pairs") / "examples.parquet")
-    sides = [ArrayShards(one, labels=gold, classes=list("01234"), alone=True) for one in (old, new)]
+    options = {"labels": gold, "classes": list("01234"), "alone": True}
 
-    found = compare_versions(*sides, place)
+    result = compare_versions(ArrayShards(old, **options), ArrayShards(new, **options), place)
 
     for name, value in _pairwise(old, new, gold).items():
         # Sums of fractions round.
-        assert found[name].value == pytest.approx(value, abs=1e-12), name
+        assert result[name].value == pytest.approx(value, abs=1e-12), name
 
 
 @given(versions=_versions(min_runs=3))
 @settings(max_examples=40, deadline=None)
-def test_the_variance_over_runs_is_that_of_leaving_out_each(versions):
-    """The interval's variance over runs, from sums, is the jackknife's, computed run by run."""
+def test_variance_over_runs_is_that_of_the_jackknife(versions):
+    """Computed from sums, and run by run."""
     old, new, gold = versions
     members = Groups((), ()).members(np.zeros((1, len(gold)), dtype=np.int64))
     sums = GroupSums()
@@ -138,11 +135,11 @@ def test_the_variance_over_runs_is_that_of_leaving_out_each(versions):
     mean = sums.group(0, len(gold), {"old": len(old), "new": len(new)})
 
     variance = 0.0
-    for side in (0, 1):
+    for version in (0, 1):
         values = []
-        for run_idx in range(len((old, new)[side])):
+        for run_idx in range(len((old, new)[version])):
             kept = [old, new]
-            kept[side] = np.delete(kept[side], run_idx, axis=0)
+            kept[version] = np.delete(kept[version], run_idx, axis=0)
             values.append(_pairwise(*kept, gold)["flip_rate_beyond"])
         variance += (len(values) - 1) * np.var(values)
 
@@ -150,17 +147,17 @@ def test_the_variance_over_runs_is_that_of_leaving_out_each(versions):
     assert mean._contrast(is_log=False).run_variance == pytest.approx(variance, abs=1e-12)
 
 
-def test_what_two_runs_of_one_version_change_is_what_measuring_it_says(compare, tmp_path):
-    """The flip rate and accuracy of each version, and their intervals, are those of `measure`."""
+def test_figures_within_a_version_are_those_of_measuring_it(compare, tmp_path):
+    """Flip rate and accuracy, with their intervals."""
     rng = np.random.default_rng(0)
     pooled = rng.integers(0, 2, (9, 50)) * (rng.random(50) < 0.6)
     gold = np.zeros(50, dtype=int)
-    found = compare(pooled[:5], pooled[5:], labels=gold)
+    result = compare(pooled[:5], pooled[5:], labels=gold)
 
-    for side, runs in (("old", pooled[:5]), ("new", pooled[5:])):
+    for version, runs in (("old", pooled[:5]), ("new", pooled[5:])):
         alone = measure_shards(_source(runs, labels=gold), Location.of(tmp_path / "alone.parquet"))
-        for mine, theirs in (("flip_rate", "flip_rate"), ("accuracy", "accuracy")):
-            here, there = found[f"{mine}_{side}"], alone.metrics[theirs]
+        for name in ("flip_rate", "accuracy"):
+            here, there = result[f"{name}_{version}"], alone.metrics[name]
             assert here.over == there.over
             for end in ("value", "low", "high"):
                 # One adds fractions, the other whole numbers.
@@ -169,8 +166,8 @@ def test_what_two_runs_of_one_version_change_is_what_measuring_it_says(compare, 
 
 @given(versions=_versions())
 @settings(max_examples=40, deadline=None)
-def test_the_exact_test_counts_every_way_to_deal_the_runs(versions):
-    """The p-value is the share of the choices of old runs that are as far from the others."""
+def test_permutation_test_counts_every_assignment_of_the_runs(versions):
+    """The p-value is the share of assignments that are as far apart."""
     old, new, gold = versions
     pooled = np.concatenate([old, new])
     seen = _pairwise(old, new, gold)["flip_rate_beyond"]
@@ -181,36 +178,36 @@ def test_the_exact_test_counts_every_way_to_deal_the_runs(versions):
         far += _pairwise(pooled[list(chosen)], pooled[rest], gold)["flip_rate_beyond"] > seen - 1e-9
 
     differ = (pooled[:, None] != pooled[None]).sum(axis=2)
-    found = exchange_p_value(differ, len(old), rng=np.random.default_rng(0))
+    result = exchange_p_value(differ, len(old), rng=np.random.default_rng(0))
 
-    assert found == pytest.approx(far / len(choices), rel=1e-12)
+    assert result == pytest.approx(far / len(choices), rel=1e-12)
 
 
-def test_more_runs_than_can_be_dealt_in_all_ways_are_dealt_at_random():
-    """20 and 20 runs: the sampled p-value of equal versions is about uniform, and repeats."""
+def test_permutation_test_of_many_runs_draws_assignments_at_random():
+    """20 and 20 runs: the sampled p-value is the same again with the same generator."""
     rng = np.random.default_rng(5)
     pooled = rng.integers(0, 2, (40, 100))
     differ = (pooled[:, None] != pooled[None]).sum(axis=2)
 
-    found = [exchange_p_value(differ, 20, rng=np.random.default_rng(0)) for _ in range(2)]
+    result = [exchange_p_value(differ, 20, rng=np.random.default_rng(0)) for _ in range(2)]
 
-    assert found[0] == found[1]
-    assert 0.01 < found[0] <= 1.0
+    assert result[0] == result[1]
+    assert 0.01 < result[0] <= 1.0
 
 
-def test_classes_of_another_order_or_number_are_compared_by_name(tmp_path):
-    """The old version knows a and b, the new one c, b and a: only names decide what is a flip."""
+def test_classes_are_compared_by_name(tmp_path):
+    """The old version has a and b, the new one c, b and a."""
     place = Location.of(tmp_path / "examples.parquet")
     old = ArrayShards([["a", "b"], ["a", "b"]], labels=["a", "b"])
     new = ArrayShards(np.array([[[0.1, 0.2, 0.7], [0.8, 0.1, 0.1]]] * 2), classes=["c", "b", "a"])
 
-    found = compare_versions(old, new, place)
+    result = compare_versions(old, new, place)
 
-    assert found.classes == ("a", "b", "c")
-    assert found["flip_rate"].value == 0.5
-    rows = found.examples().to_pylist()
+    assert result.classes == ("a", "b", "c")
+    assert result["flip_rate"].value == 0.5
+    rows = result.examples().to_pylist()
     assert [(row["old"], row["new"]) for row in rows] == [("a", "a"), ("b", "c")]
-    assert found["negative_flip_rate"].value == 0.5
+    assert result["negative_flip_rate"].value == 0.5
 
 
 def test_every_class_has_its_own_figures(compare):
@@ -218,13 +215,13 @@ def test_every_class_has_its_own_figures(compare):
     old = np.tile([0, 0, 1, 1, 1], (4, 1))
     new = np.tile([0, 0, 0, 0, 0], (4, 1))
 
-    found = compare(old, new, labels=[0, 0, 1, 1, 1])
+    result = compare(old, new, labels=[0, 0, 1, 1, 1])
 
-    by_name = {part.name: part for part in found.by_class}
+    by_name = {part.name: part for part in result.by_class}
     assert [by_name[name].n_examples for name in "01"] == [2, 3]
     assert [by_name[name].figures["flip_rate"].value for name in "01"] == [0.0, 1.0]
     assert by_name["1"].figures["negative_flip_rate"].value == 1.0
-    assert found["flip_rate"].value == pytest.approx(0.6)
+    assert result["flip_rate"].value == pytest.approx(0.6)
 
 
 class _WithExtras:
@@ -249,7 +246,7 @@ def _many_shards(monkeypatch):
 
 
 def test_slices_have_their_own_figures_across_shards(tmp_path, monkeypatch):
-    """A value that turns up late, and a missing one, are groups as any other."""
+    """Also a value that occurs in a late shard, and missing values."""
     _many_shards(monkeypatch)
     place = Location.of(tmp_path / "examples.parquet")
     n = 300
@@ -257,26 +254,26 @@ def test_slices_have_their_own_figures_across_shards(tmp_path, monkeypatch):
     new[:, 250:] = 1
     where = ["web"] * 250 + ["app"] * 40 + [None] * 10
     sources = [
-        _WithExtras(ArrayShards(one, classes=["0", "1"]), channel=where) for one in (old, new)
+        _WithExtras(ArrayShards(runs, classes=["0", "1"]), channel=where) for runs in (old, new)
     ]
     assert sources[0].n_shards > 3
 
-    found = compare_versions(*sources, place, slices=["channel"])
+    result = compare_versions(*sources, place, slices=["channel"])
 
-    rates = {part.name: part.figures["flip_rate"].value for part in found.slices["channel"]}
+    rates = {part.name: part.figures["flip_rate"].value for part in result.slices["channel"]}
     assert rates == {"(none)": 1.0, "app": 1.0, "web": 0.0}
-    assert {part.name: part.n_examples for part in found.slices["channel"]} == {
+    assert {part.name: part.n_examples for part in result.slices["channel"]} == {
         "(none)": 10,
         "app": 40,
         "web": 250,
     }
-    assert found.examples().column("channel").to_pylist() == where
+    assert result.examples().column("channel").to_pylist() == where
     with pytest.raises(ColumnError, check=WithFields(column="region", known=("channel",))):
         compare_versions(*sources, place, slices=["region"])
 
 
 def test_a_column_of_texts_is_refused_as_a_slice(tmp_path):
-    """More values than anybody reads are most likely the wrong column."""
+    """So many values are most likely the wrong column."""
     texts = [f"text {i}" for i in range(1001)]
     source = _WithExtras(ArrayShards(np.zeros((2, 1001), dtype=int)), text=texts)
 
@@ -284,99 +281,88 @@ def test_a_column_of_texts_is_refused_as_a_slice(tmp_path):
         compare_versions(source, source, Location.of(tmp_path / "x.parquet"), slices=["text"])
 
 
-def test_shards_do_not_show(tmp_path, monkeypatch):
+def test_shards_do_not_change_the_figures(tmp_path, monkeypatch):
     """Many small shards give the figures of one large one."""
     rng = np.random.default_rng(1)
     pooled, gold = rng.integers(0, 3, (8, 500)), rng.integers(0, 3, 500)
-    sides = pooled[:4], pooled[4:]
+    versions = pooled[:4], pooled[4:]
     summaries = []
     for name in ("one", "many"):
-        sources = [ArrayShards(side, labels=gold) for side in sides]
-        found = compare_versions(*sources, Location.of(tmp_path / f"{name}.parquet"))
-        summaries.append(found.summary())
-        assert json.loads(found.to_json()) == found.summary()
+        sources = [ArrayShards(runs, labels=gold) for runs in versions]
+        result = compare_versions(*sources, Location.of(tmp_path / f"{name}.parquet"))
+        summaries.append(result.summary())
+        assert json.loads(result.to_json()) == result.summary()
         _many_shards(monkeypatch)
 
-    one, many = summaries
+    whole, many = summaries
     assert sources[0].n_shards > 3
-    assert one["discoveries"] == many["discoveries"]
-    assert one["unexplained"] == many["unexplained"]
-    for name, value in one["whole"]["figures"].items():
+    assert whole["discoveries"] == many["discoveries"]
+    assert whole["unexplained"] == many["unexplained"]
+    for name, value in whole["whole"]["figures"].items():
         # Fractions are added in another order.
         for end in ("value", "low", "high"):
             assert many["whole"]["figures"][name][end] == pytest.approx(value[end], abs=1e-12)
 
 
-def test_changed_examples_are_found_and_no_others(compare):
-    """20 of 500 examples change in all of 8 new runs: all are listed, hardly any other is."""
+def test_changed_examples_are_listed_and_no_others(compare):
+    """20 of 500 examples change in all of 8 new runs."""
     rng = np.random.default_rng(2)
     hard = rng.random(500) ** 3
     pooled = (rng.random((16, 500)) < hard / 2).astype(int)
     pooled[8:, :20] = 1 - pooled[:8, :20]
 
-    found = compare(pooled[:8], pooled[8:])
+    result = compare(pooled[:8], pooled[8:])
 
-    listed = found.unexplained.column("example").to_pylist()
+    listed = result.unexplained.column("example").to_pylist()
     changed = {i for i in range(20) if np.ptp(pooled[:8, i]) == 0}
     assert changed <= set(listed)
-    assert len([one for one in listed if one >= 20]) <= 1
-    assert found.discoveries.n_found == len(listed)
-    assert max(found.unexplained.column("q_value").to_pylist()) <= 0.05
-    assert found.is_beyond
+    assert len([example for example in listed if example >= 20]) <= 1
+    assert result.discoveries.n_found == len(listed)
+    assert max(result.unexplained.column("q_value").to_pylist()) <= 0.05
+    assert result.is_beyond
 
 
 def test_one_run_against_one_is_refused(compare):
-    """Nothing tells then what another seed would change."""
+    """The effect of another seed would be unknown."""
     with pytest.raises(TooFewRunsError, check=WithFields(n_runs=1)):
         compare([[0, 1]], [[1, 1]])
 
 
 def test_a_single_run_takes_the_baseline_from_the_other_version(compare):
-    """With one old run the new version's pairs are the baseline, and the result says so."""
-    found = compare([[0, 0, 1, 1]], [[0, 0, 1, 0], [0, 1, 1, 1], [0, 0, 1, 1]])
+    """With one old run, the pairs of the new version are the baseline."""
+    result = compare([[0, 0, 1, 1]], [[0, 0, 1, 0], [0, 1, 1, 1], [0, 0, 1, 1]])
 
-    assert found.baseline_from == "new"
-    assert "flip_rate_old" not in found.whole.figures
-    assert found["flip_rate_no_change"].value == pytest.approx(4 / 12)
-    assert found["flip_rate_beyond"].value == pytest.approx(2 / 12 - 4 / 12)
-    assert found["flip_rate_beyond"].over == "runs × examples"
+    assert result.baseline_from == "new"
+    assert "flip_rate_old" not in result.whole.figures
+    assert result["flip_rate_no_change"].value == pytest.approx(4 / 12)
+    assert result["flip_rate_beyond"].value == pytest.approx(2 / 12 - 4 / 12)
+    assert result["flip_rate_beyond"].over == "runs × examples"
 
 
 def test_two_runs_give_intervals_over_examples_only(compare):
-    """Leaving out one of two runs leaves no pair, so nothing is said about other runs."""
-    found = compare([[0, 0, 1], [0, 1, 1]], [[0, 0, 1], [0, 1, 1], [1, 1, 1]])
+    """Leaving out one of two runs leaves no pair."""
+    result = compare([[0, 0, 1], [0, 1, 1]], [[0, 0, 1], [0, 1, 1], [1, 1, 1]])
 
-    assert found["flip_rate_beyond"].over == "examples"
-    assert not found.whole.is_beyond
-
-
-def test_other_examples_and_other_labels_are_refused(tmp_path):
-    """Versions are compared on the same examples with the same right answers."""
-    place = Location.of(tmp_path / "examples.parquet")
-    old = ArrayShards([[0, 1], [1, 1]], labels=[0, 1], ids=[1, 2])
-
-    with pytest.raises(MissingExampleError, check=WithFields(example=2, other_example=3)):
-        compare_versions(old, ArrayShards([[0, 1], [1, 1]], ids=[1, 3]), place)
-    with pytest.raises(LabelConflictError, check=WithFields(example=1, other_label="1")):
-        compare_versions(old, ArrayShards([[0, 1], [1, 1]], labels=[1, 1], ids=[1, 2]), place)
+    assert result["flip_rate_beyond"].over == "examples"
+    assert not result.whole.is_beyond
 
 
 def test_versions_that_never_differ_have_an_upper_limit(compare):
-    """No flip among 100 examples: up to 1 − .025^(1/100) = 3.6 % would look the same."""
-    found = compare(np.zeros((3, 100), dtype=int), np.zeros((3, 100), dtype=int))
+    """No flip among 100 examples has the exact upper limit 1 − .025^(1/100) = 3.6 %."""
+    result = compare(np.zeros((3, 100), dtype=int), np.zeros((3, 100), dtype=int))
 
-    assert (found["flip_rate"].value, found["flip_rate"].low) == (0.0, 0.0)
-    assert found["flip_rate"].high == pytest.approx(1 - 0.025**0.01)
-    assert found["flip_rate_beyond"].high == pytest.approx(1 - 0.025**0.01)
-    assert found.discoveries.n_tested == 0
-    assert not found.is_beyond
+    assert (result["flip_rate"].value, result["flip_rate"].low) == (0.0, 0.0)
+    assert result["flip_rate"].high == pytest.approx(1 - 0.025**0.01)
+    assert result["flip_rate_beyond"].high == pytest.approx(1 - 0.025**0.01)
+    assert result.discoveries.n_tested == 0
+    assert not result.is_beyond
 
 
 @pytest.mark.parametrize(
     ("n_old", "n_new", "most"),
     [(5, 5, 0.10), (10, 10, 0.10), (1, 6, 0.14)],
 )
-def test_equal_versions_are_seldom_called_different(compare, n_old, n_new, most):
+def test_equal_versions_are_rarely_called_different(compare, n_old, n_new, most):
     """At most 5 % expected of 100 studies, with good and bad runs; 9 % with a single old run.
 
     `most` adds two standard deviations of a share of 100 studies.
@@ -387,51 +373,51 @@ def test_equal_versions_are_seldom_called_different(compare, n_old, n_new, most)
     for _ in range(100):
         batch = simulation.draw(rng)
         old, new = batch.predictions[:n_old], batch.predictions[n_old:]
-        found = compare(old, new, labels=batch.labels, classes=["0", "1"])
-        beyond = found["flip_rate_beyond"]
-        called += found.is_beyond
+        result = compare(old, new, labels=batch.labels, classes=["0", "1"])
+        beyond = result["flip_rate_beyond"]
+        called += result.is_beyond
         covered += beyond.low <= 0.0 <= beyond.high
-        listed += found.discoveries.n_found > 0
+        listed += result.discoveries.n_found > 0
 
     assert called / 100 <= most
     assert covered / 100 >= 1 - most
-    # Nothing changed, so whoever lists an example lists a false one: 5 % of the studies at most.
+    # Nothing changed, so any listed example is a false discovery: in at most 5 % of the studies.
     assert listed / 100 <= 0.10
 
 
-def test_a_slice_of_one_example_is_left_to_its_exact_test(compare):
-    """Three runs of one mind against three of another: one time in ten that is the seed."""
+def test_a_slice_of_one_example_has_no_verdict(compare):
+    """Three runs that agree against three others: one time in ten that is the seed."""
     steady = [[0, 0, 1, 1]] * 3
-    found = compare(steady, [[1, 0, 1, 1]] * 3, labels=[2, 0, 1, 1])
+    result = compare(steady, [[1, 0, 1, 1]] * 3, labels=[2, 0, 1, 1])
 
-    assert [part.n_examples for part in found.by_class] == [1, 2, 1]
-    assert not any(part.is_beyond for part in found.by_class)
+    assert [part.n_examples for part in result.by_class] == [1, 2, 1]
+    assert not any(part.is_beyond for part in result.by_class)
 
 
-def test_intervals_stay_within_what_is_possible(compare):
-    """Three examples and three runs know little: no difference is beyond 100 points."""
+def test_intervals_stay_within_possible_values(compare):
+    """With three examples and three runs they would exceed 100 points."""
     old, new = [[0, 0, 0], [0, 0, 0], [0, 1, 0]], [[1, 1, 1], [1, 1, 1], [1, 0, 1]]
-    found = compare(old, new, labels=[0, 1, 1])
+    result = compare(old, new, labels=[0, 1, 1])
 
-    for part in (found.whole, *found.by_class):
+    for part in (result.whole, *result.by_class):
         for name, value in (*part.figures.items(), ("beyond", part.beyond)):
             least = -1.0 if name.endswith(("beyond", "accuracy_change")) else 0.0
             if value.low is not None:
                 assert least <= value.low <= value.value <= value.high <= 1.0, (part.name, name)
-    assert found["flip_rate_beyond"].high == 1.0  # it is what the bound is for
+    assert result["flip_rate_beyond"].high == 1.0  # the bound is needed
 
 
 def test_the_interval_of_a_class_holds_for_all_classes(compare):
-    """The star's interval is wider than that of the class alone; one example has none."""
+    """It is wider than that of the class alone; a single example has none."""
     rng = np.random.default_rng(4)
     gold = np.array([0] * 30 + [1] * 30 + [2])
     pooled = np.where(rng.random((10, 61)) < 0.3, 1, gold)
-    found = compare(pooled[:5], pooled[5:], labels=gold, classes=list("abc"))
+    result = compare(pooled[:5], pooled[5:], labels=gold, classes=list("abc"))
 
-    part = found.by_class[0]
+    part = result.by_class[0]
     alone, together = part.figures["flip_rate_beyond"], part.beyond
     # Three classes: the normal quantile grows from 1.96 to 2.39, Student's even more.
     assert together.high - together.low > 1.2 * (alone.high - alone.low)
-    assert json.loads(found.to_json())["by_class"][0]["beyond"]["low"] == together.low
-    assert found.by_class[2].beyond.low is None
-    assert found.whole.beyond == found["flip_rate_beyond"]
+    assert json.loads(result.to_json())["by_class"][0]["beyond"]["low"] == together.low
+    assert result.by_class[2].beyond.low is None
+    assert result.whole.beyond == result["flip_rate_beyond"]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from seedproof.comparison.arms.compare import ArmData, compare_sides
+from seedproof.comparison.arms.compare import ArmData, compare_arms
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.location import Location
 from seedproof.report.comparison.report import ComparisonReport
@@ -24,7 +24,7 @@ def compare(tmp_path_factory):
             for name, values in arms.items()
         ]
         folder = Location.of(tmp_path_factory.mktemp("comparison"))
-        return ComparisonReport(compare_sides(sides, folder, gold=gold))
+        return ComparisonReport(compare_arms(sides, folder, gold=gold))
 
     return made
 
