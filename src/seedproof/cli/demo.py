@@ -1,4 +1,4 @@
-"""`seedproof demo`: what all this is about, from real records that come with the package."""
+"""`seedproof demo`: the main results, from real records that come with the package."""
 
 import shlex
 import sys
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from seedproof.report.view import View
 
 BASELINE, ARM = "none", "naswa"
-# Of all that the report says, what a stranger understands first.
+# Sentences of the report that a newcomer understands first.
 TOPICS = ("Accuracy", "Reasons")
 METRICS = {
     "flip_rate": "answers that flip",
@@ -28,23 +28,23 @@ METRICS = {
     "accuracy": "accuracy",
     "accuracy_sd": "sd of accuracy",
 }
-# Places of words and not words, so there is nothing to hide.
+# Positions of words instead of words, so nothing needs to be hidden.
 SHOWN = ("tokens",)
-# All runs agree, a few differ, split: what is steady stays in the background.
-DOTS, DOT_STYLES, DOTS_A_LINE = "·○●", ("dim", "blue", "bold dark_orange"), 50
+# All runs agree, a few differ, split.
+DOTS, DOT_STYLES, DOTS_PER_LINE = "·○●", ("dim", "blue", "bold dark_orange"), 50
 
 
 def demo(
     *,
-    out: Annotated[
-        Path, typer.Option(help="Where records and pages go: a new or empty folder.")
-    ] = Path("seedproof-demo"),
+    out: Annotated[Path, typer.Option(help="A new or empty folder for records and pages.")] = Path(
+        "seedproof-demo"
+    ),
 ) -> None:
-    """Show what a random seed decides, in real runs that come with the package.
+    """Show what a random seed decides, in real runs.
 
-    We trained a small text classifier ten times in each of two ways, which share their ten seeds.
-    You get the findings here, and two pages for your browser. That takes a few seconds, and needs
-    no network, no torch and no data set.
+    We trained a small text classifier ten times in each of two ways, with the same ten seeds. The
+    demo prints the results and writes two pages for your browser. It takes a few seconds, and
+    needs no network, no torch and no data set.
     """
     from rich.console import Console
 
@@ -61,26 +61,26 @@ def demo(
         words = ("measure", store, "--arm", BASELINE, "--show", *SHOWN, "--out", str(pages[0]))
         report.save(pages[0], show=SHOWN, command=_command(*words))
         size = (report.measurement.n_runs, report.measurement.n_examples)
-    _show(_first(report.view(), *size))
+    _show(_luck(report.view(), *size))
     with waiting.status("comparing them with ten others"):
         comparison = compare(store, baseline=BASELINE)
         comparison.save(pages[1], command=_command("compare", store, "--out", str(pages[1])))
         matched = compare(store, baseline=BASELINE, match_rates=True)
-    _show(_second(comparison.view(), matched.view(), bundle))
+    _show(_averaging(comparison.view(), matched.view(), bundle))
     _show(_next(store, *pages))
 
 
-def _first(view: "View", n_runs: int, n_examples: int) -> "Iterator[RenderableType]":
-    """What was trained, and what the seed decided of it."""
+def _luck(view: "View", n_runs: int, n_examples: int) -> "Iterator[RenderableType]":
+    """Describe the training, and what the seed decides."""
     from rich.text import Text
 
     from seedproof.report.text import Prose
 
     yield Prose(
-        f"Real records of our own: a small text classifier, trained {n_runs} times to tell good "
-        "film reviews from bad ones. Data and code are the same each time; only the random seed "
-        f"differs. Then all {n_runs} models judge the same {n_examples:,} sentences (the test set "
-        "of SST)."
+        f"Real records: we trained a small text classifier {n_runs} times to separate good film "
+        "reviews from bad ones. Data and code are the same each time; only the random seed "
+        f"differs. Then all {n_runs} models classify the same {n_examples:,} sentences (the test "
+        "set of SST)."
     )
     yield Text()
     yield Prose(view.headline, style="bold")
@@ -89,8 +89,8 @@ def _first(view: "View", n_runs: int, n_examples: int) -> "Iterator[RenderableTy
     yield Text()
     same, some, split = view.dots
     yield Prose(
-        f"Of 100 sentences, {same} get the same answer from all models ({DOTS[0]}), {some} another "
-        f"one from a few ({DOTS[1]}), and {split} are split more evenly than 3 to 1 ({DOTS[2]})."
+        f"Of 100 sentences, all models agree on {same} ({DOTS[0]}), a few disagree on {some} "
+        f"({DOTS[1]}), and on {split} the models are split more evenly than 3 to 1 ({DOTS[2]})."
     )
     for sentence in view.sentences:
         if sentence.topic in TOPICS:
@@ -103,55 +103,55 @@ def _dots(counts: tuple[int, int, int]) -> "Iterator[Text]":
     from rich.text import Text
 
     groups = [group for group, count in enumerate(counts) for _ in range(count)]
-    for start in range(0, len(groups), DOTS_A_LINE):
+    for start in range(0, len(groups), DOTS_PER_LINE):
         line = Text("  ")
-        for group in groups[start : start + DOTS_A_LINE]:
+        for group in groups[start : start + DOTS_PER_LINE]:
             line.append(DOTS[group], style=DOT_STYLES[group])
         yield line
 
 
 def _epochs(bundle: "Bundle", arm: str) -> str:
-    """The epochs after which dev found the runs of an arm best."""
+    """Return the epochs that were chosen on the dev set for the runs of an arm."""
     chosen = [run.scalars["epoch_chosen"] for run in bundle.runs if run.arm == arm]
     low, high = min(chosen), max(chosen)
     return f"epoch {low:g}" if low == high else f"epochs {low:g} to {high:g}"
 
 
-def _second(
+def _averaging(
     view: "ComparisonView", matched: "ComparisonView", bundle: "Bundle"
 ) -> "Iterator[RenderableType]":
-    """What averaging the weights changes, and what else may have."""
+    """Describe what averaging the weights changes, with two cautions."""
     from rich.text import Text
 
     from seedproof.report.text import Prose
 
     yield Prose(
-        f"Can it be helped? {ARM} is the same training under the same seeds, but the model returns "
-        "to a running average of its weights after each epoch."
+        f"Can this be reduced? {ARM} is the same training with the same seeds, but after each "
+        "epoch the model continues from a running average of its weights."
     )
     yield Text()
     yield Prose(view.headline, style="bold")
     yield Text()
     yield _effects(view)
     yield Prose(
-        "sd: standard deviation over runs, of accuracy in points; the change of accuracy is in "
-        "points, too. A change counts if its interval excludes 0. The results page of our docs "
-        "compares two averages at once, so its intervals are wider.",
+        "sd: standard deviation over runs. Accuracy, its sd and its change are in points. A change "
+        "counts if its interval excludes 0. The results page of our docs compares two averages at "
+        "once, so its intervals are wider.",
         style="dim",
     )
     yield Text()
     before, after = _flips(view), _flips(matched)
     yield Prose(
-        f"Two cautions. The models of {ARM} are those of {_epochs(bundle, ARM)}, the others of "
-        f"{_epochs(bundle, BASELINE)}: averaging and longer training are not told apart. And runs "
-        f"differ in how often they say '{bundle.classes[1]}': where all runs of an arm say it "
-        f"equally often, the flips change by {after} in place of {before}."
+        f"Two cautions. The models of {ARM} come from {_epochs(bundle, ARM)}, those of {BASELINE} "
+        f"from {_epochs(bundle, BASELINE)}: averaging and longer training are not separated. And "
+        f"runs differ in how often they predict '{bundle.classes[1]}': if all runs of an arm "
+        f"predict it equally often, the flips change by {after} instead of {before}."
     )
     yield Text()
 
 
 def _flips(view: "ComparisonView") -> str:
-    """Change of the flip rate, with its interval."""
+    """Return the change of the flip rate, with its interval."""
     cell = dict({block.metric: block for block in view.blocks}["flip_rate"].cells)[ARM]
     return f"{cell.change} {cell.interval}"
 
@@ -173,16 +173,16 @@ def _effects(view: "ComparisonView") -> "Table":
     blocks = {block.metric: block for block in view.blocks}
     for metric, words in METRICS.items():
         cell = dict(blocks[metric].cells)[ARM]
-        # For the unit of points 80 columns have no room.
+        # 80 columns have no room for the unit of points.
         values = (blocks[metric].baseline.value, cell.value, cell.change)
         verdict = Text(cell.verdict, style=STYLES[verdict_kind(cell.verdict)])
-        bare = (value.removesuffix(sign("points")) for value in values)
-        table.add_row(words, *bare, cell.interval, verdict)
+        numbers = (value.removesuffix(sign("points")) for value in values)
+        table.add_row(words, *numbers, cell.interval, verdict)
     return table
 
 
 def _next(store: str, report: Path, comparison: Path) -> "Iterator[RenderableType]":
-    """Where the pages are, and what to try."""
+    """List the pages, and commands to try next."""
     from rich.text import Text
 
     from seedproof.report.text import Prose
@@ -194,32 +194,28 @@ def _next(store: str, report: Path, comparison: Path) -> "Iterator[RenderableTyp
     yield Text("Open the pages in a browser:", style="bold")
     yield from _listed(pages)
     yield Prose(
-        "They load nothing and send nothing. The sentences of SST are not ours to pass on, so "
-        "their words are left out: w3 stands for the third word of a sentence."
+        "The pages work offline. We may not distribute the sentences of SST, so their words are "
+        "left out: w3 is the third word of a sentence."
     )
     yield Text()
     yield Text("Three commands to try next:", style="bold")
-    yield from _listed({_command(*words): what for words, what in commands(store).items()})
+    commands = {
+        ("compare", store): "all metrics of the comparison",
+        ("plan", "--pilot", store, "--arm", BASELINE, "--detect", "0.01"): (
+            "how many seeds detect one point of accuracy?"
+        ),
+        ("gate", store, "--arm", ARM, "--max", "flip_rate=0.1"): (
+            "may it ship? CI reads the exit code"
+        ),
+    }
+    yield from _listed({_command(*words): meaning for words, meaning in commands.items()})
     yield Text()
     yield Text("And with predictions of your own, from any framework:", style="bold")
     yield Text("  seedproof measure predictions.csv --out report")
 
 
-def commands(store: str) -> dict[tuple[str, ...], str]:
-    """Three commands to try with a store of the demo, and what each of them tells."""
-    return {
-        ("compare", store): "every figure of the comparison",
-        ("plan", "--pilot", store, "--arm", BASELINE, "--detect", "0.01"): (
-            "how many seeds show one point of accuracy?"
-        ),
-        ("gate", store, "--arm", ARM, "--max", "flip_rate=0.1"): (
-            "may it ship? The exit code tells CI"
-        ),
-    }
-
-
 def _listed(lines: dict[str, str]) -> "Iterator[Text]":
-    """Something to copy on each line, and below it what it is good for."""
+    """Yield each line to copy, followed by its meaning."""
     from rich.text import Text
 
     for line, meaning in lines.items():

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
+from typing import Any
 
 from seedproof.doctor.checks import (
     check_files,
@@ -15,7 +16,7 @@ from seedproof.doctor.checks import (
     check_when,
 )
 from seedproof.doctor.differences import differences
-from seedproof.doctor.finding import Finding
+from seedproof.doctor.finding import Finding, details
 from seedproof.doctor.id_check import check_ids
 from seedproof.doctor.observation import Observed
 from seedproof.doctor.probe import Probe
@@ -62,6 +63,20 @@ class Diagnosis:
     def is_healthy(self) -> bool:
         """Whether nothing failed; warnings do not count."""
         return self.failure is None and all(finding.verdict != "fail" for finding in self.findings)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the diagnosis for JSON."""
+        failure, during = self.failure, self.during
+        return {
+            "target": self.target,
+            "is_healthy": self.is_healthy,
+            "failure": None if failure is None else str(failure.message),
+            "traceback": None if failure is None else failure.traceback,
+            "during": None if during is None else str(during),
+            "during_code": None if during is None else during.code,
+            "failure_details": None if failure is None else details(failure.message),
+            "findings": [finding.as_json() for finding in self.findings],
+        }
 
 
 def examine(
