@@ -1,4 +1,4 @@
-"""Everything that a run has logged so far, and how it becomes records."""
+"""Log of a run: predictions, explanations, dynamics and scalars, and how they are written."""
 
 import math
 from collections.abc import Sequence
@@ -7,13 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from seedproof.errors import (
-    DtypeError,
-    EmptyInputError,
-    InputError,
-    OptionError,
-    ShapeError,
-)
+from seedproof.errors import DtypeError, EmptyInputError, InputError, OptionError, ShapeError
 from seedproof.records.arrays import RunRows
 from seedproof.records.checks import SUM_TOLERANCE, sum_tolerance
 from seedproof.records.dynamics import DynamicsRecord, write_dynamics
@@ -22,17 +16,14 @@ from seedproof.records.location import Location
 from seedproof.records.manifest import RecordedFile
 from seedproof.records.writer import PredictionsWriter
 
-# More than this is written as it comes, and must come in the order of ids.
+# Larger splits are written batch by batch, so their ids must ascend.
 BUFFER_BYTES = 256 * 2**20
 
 
 class Logbook:
     """Predictions, explanations, dynamics and scalars of one run.
 
-    Args:
-        run: What people call the run, for messages.
-        folder: The run's folder; None if nothing is kept.
-        checks_at_once: Whether each batch is checked when it comes, because nobody will write it.
+    Without a folder, everything is checked and dropped: at once, or in `write`.
     """
 
     def __init__(self, run: str, folder: Location | None, *, checks_at_once: bool = False) -> None:
@@ -46,24 +37,25 @@ class Logbook:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was logged yet."""
+        """Whether nothing has been logged."""
         return not (self.scalars or self._predictions or self._explanations or self._dynamics)
 
     def add_scalar(self, name: str, value: Any) -> None:  # noqa: ANN401 - tensors, too
-        """Keep one number."""
-        number = np.asarray(as_array(value))
-        if number.size != 1 or not np.issubdtype(number.dtype, np.number):
+        """Log a number."""
+        array = np.asarray(as_array(value))
+        if array.size != 1 or not np.issubdtype(array.dtype, np.number):
             raise DtypeError(
                 "The scalar {scalar!r} is {given!r}. Give one number.", scalar=name, given=value
             )
-        if not math.isfinite(float(number.reshape(())[()])):
-            # JSON has no word for it, and a mean over runs would be lost.
+        number = float(array.reshape(())[()])
+        if not math.isfinite(number):
+            # JSON cannot hold it, and it would spoil the mean over runs.
             raise InputError(
                 "The scalar {scalar!r} is {given!r}. Give a finite number.",
                 scalar=name,
                 given=value,
             )
-        self.scalars[name] = float(number.reshape(())[()])
+        self.scalars[name] = number
 
     def add_predictions(
         self,
@@ -77,19 +69,18 @@ class Logbook:
         top_classes: npt.ArrayLike | None = None,
         top_probs: npt.ArrayLike | None = None,
     ) -> None:
-        """Keep predictions of some examples."""
+        """Log predictions for some examples."""
         _check_name(split, "split")
         if (top_classes is None) != (top_probs is None):
             raise OptionError(
                 "top_classes and top_probs go together. Give both.",
                 missing="top_classes" if top_classes is None else "top_probs",
             )
-        choices = {"probs": probs, "predictions": predictions, "top_probs": top_probs}
-        given = {name: values for name, values in choices.items() if values is not None}
+        kinds = {"probs": probs, "predictions": predictions, "top_probs": top_probs}
+        given = {name: values for name, values in kinds.items() if values is not None}
         if len(given) != 1:
             raise OptionError(
-                "Give either probs, or predictions, or top_classes with top_probs, and not "
-                "several.",
+                "Give exactly one of probs, predictions, or top_classes with top_probs.",
                 given=tuple(given),
             )
         if split not in self._predictions:
@@ -118,15 +109,15 @@ class Logbook:
         scores: Sequence[npt.ArrayLike],
         draw: int,
     ) -> None:
-        """Keep explanations of some examples."""
+        """Log explanations of some examples."""
         _check_name(split, "split")
         _check_name(method, "method")
         names = np.asarray(as_array(ids)).tolist()
-        weights = [np.asarray(as_array(one), dtype=np.float32) for one in scores]
+        weights = [np.asarray(as_array(row), dtype=np.float32) for row in scores]
         if not len(names) == len(tokens) == len(weights):
             raise ShapeError(
                 "There are {n_ids} ids, {n_tokens} lists of tokens and {n_scores} "
-                "lists of scores. Give one of each an example.",
+                "lists of scores. Give one of each per example.",
                 n_ids=len(names),
                 n_tokens=len(tokens),
                 n_scores=len(weights),
@@ -136,7 +127,7 @@ class Logbook:
             if weight.shape != (len(words),):
                 raise ShapeError(
                     "Example {example!r} has {n_tokens} tokens and scores of shape "
-                    "{shape!s}. Give one score a token.",
+                    "{shape!s}. Give one score per token.",
                     example=example,
                     n_tokens=len(words),
                     shape=weight.shape,
@@ -144,28 +135,25 @@ class Logbook:
             rows.append({"example": example, "tokens": list(words), "scores": weight, "draw": draw})
 
     def add_dynamics(self, split: str, record: DynamicsRecord) -> None:
-        """Keep what the run predicted over its steps."""
+        """Log the predictions during the training."""
         _check_name(split, "split")
         if split in self._dynamics:
             raise OptionError(
-                "Dynamics of the split {split!r} were logged already. Log them once, after the "
-                "training; those of several recorders with merge(…) before.",
+                "Dynamics of the split {split!r} are already logged. Log them once, after the "
+                "training; combine several recorders with merge(…).",
                 split=split,
             )
         self._dynamics[split] = record
 
     def write(self) -> tuple[RecordedFile, ...]:
-        """Write everything that was kept; the parts, for the manifest."""
-        parts: list[RecordedFile] = []
-        for log in self._predictions.values():
-            parts += log.write()
-        for (split, method), rows in self._explanations.items():
-            if self._folder is not None:
-                parts.append(write_explanations(self._folder, split, method, rows))
-        for split, record in self._dynamics.items():
-            if self._folder is not None:
-                parts.append(write_dynamics(self._folder, split, record))
-        return tuple(parts)
+        """Write everything that was logged; return the files, for the manifest."""
+        files = [file for log in self._predictions.values() for file in log.write()]
+        if self._folder is not None:
+            for (split, method), rows in self._explanations.items():
+                files.append(write_explanations(self._folder, split, method, rows))
+            for split, record in self._dynamics.items():
+                files.append(write_dynamics(self._folder, split, record))
+        return tuple(files)
 
 
 class _Batch(NamedTuple):
@@ -176,7 +164,7 @@ class _Batch(NamedTuple):
 
 
 class _SplitLog:
-    """Predictions on one split: kept until the end if they fit, else written as they come."""
+    """Predictions on one split: buffered until the end if they fit, else written in batches."""
 
     def __init__(
         self, run: str, folder: Location | None, split: str, *, checks_at_once: bool
@@ -203,7 +191,7 @@ class _SplitLog:
         classes: tuple[str, ...] | None,
         tolerance: float,
     ) -> None:
-        """Keep one batch."""
+        """Log one batch."""
         self._check_alike(
             {
                 "axes": values.shape[1:],
@@ -221,14 +209,14 @@ class _SplitLog:
                 shape=top_classes.shape,
                 other_shape=values.shape,
             )
-        for column, given in (("ids", ids), ("labels", labels)):
-            if given is not None and given.shape != (len(values),):
+        for column, array in (("ids", ids), ("labels", labels)):
+            if array is not None and array.shape != (len(values),):
                 raise ShapeError(
                     "{n_examples} examples were logged with {column} of shape {shape!s}. "
-                    "Give one an example, shape ({n_examples},).",
+                    "Give one per example, shape ({n_examples},).",
                     n_examples=len(values),
                     column=column,
-                    shape=given.shape,
+                    shape=array.shape,
                 )
         positions = np.arange(self._n_rows, self._n_rows + len(values))
         # Copies: the caller may fill the same arrays with the next batch.
@@ -252,13 +240,13 @@ class _SplitLog:
             if value != self._shape[aspect]:
                 raise ShapeError(
                     "Batches of the split {split!r} differ in their {aspect}. "
-                    "Log all of them alike.",
+                    "Log all batches alike.",
                     split=self._split,
                     aspect=aspect,
                 )
 
     def write(self) -> tuple[RecordedFile, ...]:
-        """Write what is left."""
+        """Write what is buffered; return the files."""
         if self._n_rows == 0:
             raise EmptyInputError(
                 "No example was logged for the split {split!r}.", split=self._split
@@ -282,13 +270,13 @@ class _SplitLog:
             tolerance=self._tolerance,
         )
         layout = rows.layout
-        if self._has_text_ids not in {None, layout.text_ids}:
+        self._has_text_ids = layout.text_ids if self._has_text_ids is None else self._has_text_ids
+        if self._has_text_ids != layout.text_ids:
             raise InputError(
-                "The ids of the split {split!r} are numbers at first, and text later. "
-                "Log all of them alike.",
+                "The ids of the split {split!r} are numbers in some batches and texts in others. "
+                "Log all batches alike.",
                 split=self._split,
             )
-        self._has_text_ids = layout.text_ids
         if self._writer is None and self._folder is not None:
             self._writer = PredictionsWriter(
                 self._folder,
@@ -304,7 +292,7 @@ class _SplitLog:
 
 
 def as_array(values: Any) -> npt.NDArray[np.generic]:  # noqa: ANN401 - arrays, tensors, lists
-    """An array; tensors of torch are taken off their graph and device."""
+    """Return an array; tensors of torch are detached and moved to the CPU."""
     if hasattr(values, "detach"):
         values = values.detach().cpu()
         if "bfloat16" in str(values.dtype):  # which numpy does not know
@@ -316,17 +304,17 @@ def as_array(values: Any) -> npt.NDArray[np.generic]:  # noqa: ANN401 - arrays, 
         return np.asarray(values)
     except ValueError as error:
         raise ShapeError(
-            "The rows that were logged have different lengths. Give one probability a class."
+            "The logged rows have different lengths. Give one probability per class."
         ) from error
 
 
 def _check_axes(values: npt.NDArray[np.generic], *, n_axes: int) -> None:
     if values.ndim == n_axes:
         return
-    wanted = "probs need two axes, (examples, classes)"
-    if n_axes == 1:
-        wanted = "predictions need one axis, one class an example"
     is_binary = n_axes == 2 and values.ndim == 1
+    wanted = "predictions need one axis, one class per example"
+    if n_axes == 2:
+        wanted = "probs need two axes, (examples, classes)"
     tip = "; for a binary model give both classes: np.stack([1 - p, p], axis=-1)"
     raise ShapeError(
         f"An array of shape {{shape!s}} was logged, but {wanted}{tip if is_binary else ''}.",
@@ -339,7 +327,7 @@ def _check_axes(values: npt.NDArray[np.generic], *, n_axes: int) -> None:
 def _check_name(name: str, noun: str) -> None:
     if not name or not all(sign.isalnum() or sign in "-_.+" for sign in name) or name[0] == ".":
         raise OptionError(
-            "{name!r} cannot be the name of a {noun}, which becomes a folder. "
+            "{name!r} cannot be the name of a {noun}, because it becomes a folder. "
             "Use letters, digits, - and _.",
             name=name,
             noun=noun,

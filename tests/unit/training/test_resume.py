@@ -16,7 +16,7 @@ from seedproof.training.resume import check_code, check_one_code, enter, planned
 from seedproof.training.run import Run
 from seedproof.training.spec import StudySpec
 from seedproof.training.target import FunctionTarget, NamedTarget, ScriptTarget
-from seedproof.training.worker import claimed
+from seedproof.training.worker import locked
 
 STUDY = StudySpec("small", "train.py", SeedPlan.all(3), ("none", "aswa"))
 
@@ -86,7 +86,7 @@ def test_every_status_is_told_apart(store):
     for index, status in enumerate(("failed", "killed", "timeout"), start=1):
         fail(store, index, status)
 
-    with claimed(folder_of(store, 4)):
+    with locked(folder_of(store, 4)):
         found = status_of(store)
 
     assert [run.status for run in found.runs] == [
@@ -120,7 +120,7 @@ def test_a_status_says_what_is_known_of_the_run(store):
 def test_a_claim_that_nobody_holds_is_no_run(store):
     """Its process is gone, however it went: the run is waiting again, or as it last failed."""
     for index in (0, 1):
-        with claimed(folder_of(store, index)):
+        with locked(folder_of(store, index)):
             pass
     fail(store, 1, "killed")
 
@@ -130,7 +130,7 @@ def test_a_claim_that_nobody_holds_is_no_run(store):
 def test_what_happened_last_counts(store):
     """A failed run that is tried again is running, and then finished."""
     fail(store, 0, "failed")
-    with claimed(folder_of(store, 0)):
+    with locked(folder_of(store, 0)):
         assert statuses(store)[0] == "running"
         finish(store, 0)
         assert statuses(store)[0] == "finished"

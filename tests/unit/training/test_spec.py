@@ -8,7 +8,7 @@ import pytest
 from seedproof.errors import OptionError, StudyChangedError
 from seedproof.seeds import SOURCES, SeedPlan
 from seedproof.testing.errors import WithFields
-from seedproof.training.spec import RunSpec, StudySpec, as_names, as_plan
+from seedproof.training.spec import RunSpec, StudySpec, as_plan
 
 STUDY = StudySpec("study", "train.py", SeedPlan.all(2), ("none", "aswa"))
 RUN = STUDY.runs()[0]
@@ -180,9 +180,3 @@ def test_a_number_of_seeds_is_a_plan_in_which_everything_varies():
     assert as_plan(plan) is as_plan(plan, seed=4) is plan
     with pytest.raises(OptionError, check=WithFields(root=4, seed=5)):
         as_plan(plan, seed=5)
-
-
-def test_a_single_arm_may_be_given_as_text():
-    """It is not taken apart into letters."""
-    assert as_names("aswa") == ("aswa",)
-    assert as_names(["none", "aswa"]) == ("none", "aswa")

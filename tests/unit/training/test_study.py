@@ -236,3 +236,10 @@ def test_one_finished_run_is_too_few_and_the_others_are_told_of(tmp_path):
     """They are what is missing."""
     with pytest.raises(TooFewRunsError, check=WithFields(arm="none", study="stumbles", n_runs=1)):
         make(tmp_path, "1", seeds=2).measure()
+
+
+def test_single_arm_may_be_given_as_text(tmp_path):
+    """It is not split into letters."""
+    study = sp.Study("arms", print, seeds=1, arms="aswa", store=tmp_path)
+
+    assert [run.arm for run in study.planned()] == ["aswa"]

@@ -22,7 +22,7 @@ from seedproof.testing.errors import WithFields
 from seedproof.training.run import Run
 from seedproof.training.spec import StudySpec
 from seedproof.training.target import FunctionTarget, ScriptTarget
-from seedproof.training.worker import Trained, TrainRun, claimed, is_claimed, output_to
+from seedproof.training.worker import Trained, TrainRun, is_locked, locked, output_to
 
 SPECS = StudySpec("small", "train.py", SeedPlan.all(3), arguments=("-v",)).runs()
 
@@ -70,10 +70,10 @@ def task_of(store, train, **settings):
 HOLD = """
 import sys
 from seedproof.records.location import Location
-from seedproof.training.worker import claimed
+from seedproof.training.worker import locked
 
-with claimed(Location.of(sys.argv[1])) as is_mine:
-    print(is_mine, flush=True)
+with locked(Location.of(sys.argv[1])) as has_lock:
+    print(has_lock, flush=True)
     sys.stdin.read()
 """
 
@@ -82,14 +82,14 @@ with claimed(Location.of(sys.argv[1])) as is_mine:
 def test_a_claim_excludes_other_processes_and_ends_with_its_own(end, store, program):
     """However the process goes, the run is free again."""
     folder = folder_of(store, SPECS[0])
-    assert not is_claimed(folder)
+    assert not is_locked(folder)
     holder = program(HOLD, folder)
     assert holder.stdout.readline() == "True\n"
 
-    assert is_claimed(folder)
-    with claimed(folder) as is_mine:
-        assert not is_mine
-    assert is_claimed(folder)
+    assert is_locked(folder)
+    with locked(folder) as has_lock:
+        assert not has_lock
+    assert is_locked(folder)
     if end == "leaves":
         holder.stdin.close()
         assert holder.wait(10) == 0
@@ -97,17 +97,17 @@ def test_a_claim_excludes_other_processes_and_ends_with_its_own(end, store, prog
         os.kill(holder.pid, signal.SIGKILL)
         assert holder.wait(10) == -signal.SIGKILL
 
-    assert not is_claimed(folder)
-    with claimed(folder) as is_mine:
-        assert is_mine
+    assert not is_locked(folder)
+    with locked(folder) as has_lock:
+        assert has_lock
 
 
 def test_claims_of_different_runs_do_not_meet(store):
     """Each run has its own."""
-    with claimed(folder_of(store, SPECS[0])), claimed(folder_of(store, SPECS[1])) as is_mine:
-        assert is_mine
-        assert is_claimed(folder_of(store, SPECS[1]))
-        assert not is_claimed(folder_of(store, SPECS[2]))
+    with locked(folder_of(store, SPECS[0])), locked(folder_of(store, SPECS[1])) as has_lock:
+        assert has_lock
+        assert is_locked(folder_of(store, SPECS[1]))
+        assert not is_locked(folder_of(store, SPECS[2]))
 
 
 def test_a_claim_ends_with_an_exception(store):
@@ -117,7 +117,7 @@ def test_a_claim_ends_with_an_exception(store):
     with pytest.raises(ZeroDivisionError):
         task_of(store, lambda _: 1 / 0)(SPECS[0])
 
-    assert not is_claimed(folder)
+    assert not is_locked(folder)
     assert not (folder / "run.json").is_file()
 
 
@@ -187,7 +187,7 @@ def test_a_run_that_somebody_else_is_at_is_left_to_them(store):
     """Nothing is trained, and the coordinator is told to ask again."""
     seen = []
 
-    with claimed(folder_of(store, SPECS[0])):
+    with locked(folder_of(store, SPECS[0])):
         trained = task_of(store, seen.append)(SPECS[0])
 
     assert trained == Trained("elsewhere", {}, 0.0)
@@ -195,7 +195,7 @@ def test_a_run_that_somebody_else_is_at_is_left_to_them(store):
 
 
 def test_the_slower_of_two_gives_way(store):
-    """Where nothing can be claimed, the first to commit stays, and the other reports it."""
+    """Where nothing can be locked, the first to commit stays, and the other reports it."""
 
     def train(run):
         run.log_scalar("loss", 2.0)
@@ -236,15 +236,15 @@ def test_a_run_that_logs_nothing_is_not_finished(store):
 def test_a_claim_ends_although_a_forked_process_lives_on(tmp_path):
     """Workers of a data loader may outlive the run that started them."""
     folder = Location.of(tmp_path / "run")
-    with claimed(folder) as is_mine:
+    with locked(folder) as has_lock:
         child = os.fork()
         if child == 0:
             time.sleep(30)
             os._exit(0)
     try:
-        with claimed(folder) as is_mine_again:
-            assert is_mine
-            assert is_mine_again
+        with locked(folder) as has_lock_again:
+            assert has_lock
+            assert has_lock_again
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
@@ -273,9 +273,9 @@ def test_without_claims_a_run_is_made_all_the_same(tmp_path):
     store = Location(elsewhere, "bucket")
     folder_of(store, SPECS[0]).make_folder()
 
-    with claimed(folder_of(store, SPECS[0])) as is_mine:
-        assert is_mine
-        assert not is_claimed(folder_of(store, SPECS[0]))
+    with locked(folder_of(store, SPECS[0])) as has_lock:
+        assert has_lock
+        assert not is_locked(folder_of(store, SPECS[0]))
         trained = task_of(store, lambda run: run.log_scalar("loss", 1.0))(SPECS[0])
 
     assert trained.scalars == {"loss": 1.0}

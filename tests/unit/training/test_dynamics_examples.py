@@ -15,12 +15,12 @@ from seedproof.errors import (
 )
 from seedproof.records.arrays import ArrayShards
 from seedproof.testing.errors import WithFields
-from seedproof.training.dynamics.examples import DynamicsExamples
+from seedproof.training.dynamics import _Examples
 
 
 def examples(n_classes=3, **given):
     """Examples of three classes."""
-    return DynamicsExamples(n_classes, **({"ids": None, "labels": None, "classes": None} | given))
+    return _Examples(n_classes, **({"ids": None, "labels": None, "classes": None} | given))
 
 
 NAN = float("nan")

@@ -25,9 +25,9 @@ from seedproof.errors import (
 from seedproof.metrics.dynamics import step_entropy
 from seedproof.records.dynamics import dynamics_of
 from seedproof.testing.errors import WithFields
+from seedproof.training import dynamics as module
+from seedproof.training import dynamics_counts as counting
 from seedproof.training.dynamics import Dynamics
-from seedproof.training.dynamics import counts as counting
-from seedproof.training.dynamics import recorder as module
 
 N_EXAMPLES, N_CLASSES = 5, 4
 LABELS = [0, 3, -1, 2, 1]

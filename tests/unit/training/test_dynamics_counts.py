@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seedproof.training.dynamics import counts as module
-from seedproof.training.dynamics.counts import GoldMoments, PairCounts
+from seedproof.training import dynamics_counts as module
+from seedproof.training.dynamics_counts import GoldMoments, PairCounts
 
 STREAM = st.lists(st.lists(st.tuples(st.integers(0, 3), st.floats(0, 1)), max_size=8), max_size=8)
 
