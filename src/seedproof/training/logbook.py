@@ -37,7 +37,7 @@ class Logbook:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing has been logged."""
+        """True if nothing has been logged."""
         return not (self.scalars or self._predictions or self._explanations or self._dynamics)
 
     def add_scalar(self, name: str, value: Any) -> None:  # noqa: ANN401 - tensors, too

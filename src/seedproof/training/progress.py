@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from textwrap import fill
-from typing import Protocol
 
 import numpy as np
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -23,22 +22,6 @@ from seedproof.training.worker import Trained
 
 N_MESSAGES = 5
 LINE_WIDTH = 80
-
-
-class ProgressListener(Protocol):
-    """Gets notified of the state of each run."""
-
-    def started(self, run: RunSpec) -> None:
-        """Note that a run began."""
-
-    def elsewhere(self, run: RunSpec) -> None:
-        """Note that another coordinator is training a run."""
-
-    def finished(self, run: RunSpec, result: Trained) -> None:
-        """Note that a run is in the store."""
-
-    def failed(self, run: RunSpec, failure: Failure) -> None:
-        """Note that a run raised, crashed or took too long."""
 
 
 @dataclass(frozen=True)
@@ -242,7 +225,7 @@ class Lines(Failures):
 @contextmanager
 def watch(
     study: str, runs: Iterable[RunState], *, shown: bool, follow: str | None
-) -> Iterator[ProgressListener]:
+) -> Iterator[Board]:
     """Yield a listener that fits standard error: a live table, lines, or failures only."""
     console = Console(stderr=True)
     if not shown:

@@ -66,7 +66,7 @@ class Status:
 
     @property
     def is_done(self) -> bool:
-        """Whether every run is finished."""
+        """True if every run is finished."""
         return all(run.status == FINISHED for run in self.runs)
 
     @property

@@ -275,7 +275,7 @@ class Run:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was logged yet."""
+        """True if nothing has been logged."""
         return self._log.is_empty
 
     def commit(self, facts: Mapping[str, Any]) -> RunManifest:

@@ -13,7 +13,7 @@ from seedproof.errors import OptionError, RunExistsError
 from seedproof.records.location import Location
 from seedproof.records.manifest import FailureManifest
 from seedproof.seeds import SeedPlan
-from seedproof.training.progress import ProgressListener, watch
+from seedproof.training.progress import Board, watch
 from seedproof.training.resume import (
     FINISHED,
     WAITING,
@@ -182,9 +182,7 @@ class Study:
             )
         return [runs[only]]
 
-    def _train(
-        self, pending: Sequence[RunSpec], engine: Engine, listener: ProgressListener
-    ) -> None:
+    def _train(self, pending: Sequence[RunSpec], engine: Engine, listener: Board) -> None:
         task = TrainRun(
             self._store,
             self._target,

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from seedproof.doctor.checks import check_ids
 from seedproof.doctor.finding import details
-from seedproof.doctor.id_check import check_ids
 from seedproof.doctor.observation import Observed, SplitSeen
 
 

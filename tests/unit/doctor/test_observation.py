@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from seedproof.doctor.differences import compared, differences
 from seedproof.doctor.finding import details
-from seedproof.doctor.observation import Observed, SplitSeen
+from seedproof.doctor.observation import Observed, SplitSeen, compared, differences
 
 
 def trained(*digests, **facts):
