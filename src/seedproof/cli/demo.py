@@ -145,7 +145,7 @@ def _averaging(
         f"Two cautions. The models of {ARM} come from {_epochs(bundle, ARM)}, those of {BASELINE} "
         f"from {_epochs(bundle, BASELINE)}: averaging and longer training are not separated. And "
         f"runs differ in how often they predict '{bundle.classes[1]}': if all runs of an arm "
-        f"predict it equally often, the flips change by {after} instead of {before}."
+        f"predict it equally often, the flips change by {after} in place of {before}."
     )
     yield Text()
 

@@ -125,7 +125,7 @@ def main() -> None:
     except SeedproofError as error:
         from seedproof.messages import printable
 
-        error.fields |= _as_typed(error, verb)
+        _name_as_typed(error, verb)
         typer.echo(f"error {error.code}: {printable(str(error))}", err=True)
         sys.exit(2)
     except OSError as error:  # a full disk, a lost network, a folder without permission
@@ -135,16 +135,16 @@ def main() -> None:
         sys.exit(130)
 
 
-def _as_typed(error: SeedproofError, verb: str | None) -> dict[str, object]:
-    """Return fields that name options as they are typed, and suggest the whole command."""
+def _name_as_typed(error: SeedproofError, verb: str | None) -> None:
+    """Make an error name options as they are typed, and suggest the whole command."""
     from seedproof.cli.options import as_typed, command_with
     from seedproof.messages import Message
 
-    fields: dict[str, object] = {}
     suggestion, option = error.fields.get("suggestion"), error.fields.get("option")
     if isinstance(suggestion, dict):
-        fields["advice"] = Message("try", "Try: {command}", command=command_with(suggestion))
+        command = command_with(suggestion)
+        error.fields["advice"] = Message("try", "Try: {command}", command=command)
     if isinstance(option, str) and verb is not None:
         flags = {param.name: param.opts[0] for param in _command(verb).commands[verb].params}
-        fields["option"] = as_typed(option, flags)
-    return fields
+        error.fields["typed_option"] = as_typed(option, flags)
+        error.template = error.template.replace("{option}", "{typed_option}")

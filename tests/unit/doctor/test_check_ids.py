@@ -1,4 +1,4 @@
-"""The doctor's check of ids, on trainings that are made by hand."""
+"""Check of ids, on constructed observations."""
 
 from dataclasses import replace
 
@@ -13,12 +13,12 @@ def trained(*digests, **facts):
 
 
 def logged(values="aab", *, ids="012", labels="xyx", split="test", has_ids=True, **facts):
-    """Return a training that predicts this for three examples."""
+    """Return a training with these predictions for three examples."""
     split_seen = SplitSeen(list(ids), list(labels), [v.encode() for v in values], has_ids=has_ids)
     return Observed(splits={split: split_seen}, **facts)
 
 
-ONE = logged("aab")
+FIRST = logged("aab")
 SAME, OTHER = logged("aab"), logged("abb")
 
 
@@ -26,20 +26,20 @@ def test_ids_pass_in_any_order():
     """Another order is reported, and does no harm."""
     moved = logged("baa", ids="210", labels="xyx")
 
-    assert (check_ids(ONE, OTHER).code, check_ids(ONE, OTHER).verdict) == ("stable-ids", "pass")
-    assert check_ids(ONE, OTHER).observed.code == "same-order"
-    assert check_ids(ONE, moved).verdict == "pass"
-    assert check_ids(ONE, moved).observed.code == "other-order"
+    assert (check_ids(FIRST, OTHER).code, check_ids(FIRST, OTHER).verdict) == ("stable-ids", "pass")
+    assert check_ids(FIRST, OTHER).observed.code == "same-order"
+    assert check_ids(FIRST, moved).verdict == "pass"
+    assert check_ids(FIRST, moved).observed.code == "other-order"
 
 
 def test_ids_are_skipped_without_predictions():
-    """There are none."""
+    """There are no ids."""
     assert check_ids(trained("s", "a"), trained("s", "b")).verdict == "skip"
 
 
 def test_ids_fail_if_other_examples_are_held_out():
-    """One of three is another."""
-    finding = check_ids(ONE, logged(ids="013"))
+    """One of three examples differs."""
+    finding = check_ids(FIRST, logged(ids="013"))
 
     assert finding.verdict == "fail"
     assert details(finding.observed) == {
@@ -52,20 +52,20 @@ def test_ids_fail_if_other_examples_are_held_out():
 
 
 def test_ids_may_follow_the_source_data():
-    """Which is what that source is for; held, runs can be laid side by side."""
-    one, other = replace(ONE, sources={"data", "init"}), logged(ids="013")
+    """This is what that source is for; with a fixed source, runs can be compared."""
+    first, other = replace(FIRST, sources={"data", "init"}), logged(ids="013")
 
-    allowed = check_ids(one, other, [SAME, OTHER])
+    allowed = check_ids(first, other, [SAME, OTHER])
 
     assert (allowed.verdict, allowed.cause.code) == ("warn", "split-by-source")
-    assert check_ids(one, other, [SAME, other]).verdict == "fail"
-    assert check_ids(one, other, []).verdict == "fail"
-    assert check_ids(ONE, other, [SAME]).verdict == "fail"
+    assert check_ids(first, other, [SAME, other]).verdict == "fail"
+    assert check_ids(first, other, []).verdict == "fail"
+    assert check_ids(FIRST, other, [SAME]).verdict == "fail"
 
 
-def test_ids_fail_if_they_stand_for_other_examples():
-    """The labels of two have changed places, which no example does."""
-    finding = check_ids(ONE, logged(labels="yxx"))
+def test_ids_fail_if_their_labels_change():
+    """Two examples have swapped labels, so they are different examples."""
+    finding = check_ids(FIRST, logged(labels="yxx"))
 
     assert finding.verdict == "fail"
     assert details(finding.observed) == {
@@ -82,8 +82,8 @@ def test_ids_fail_if_they_stand_for_other_examples():
     assert len(str(positions)) > len(str(finding.observed))
 
 
-def test_ids_fail_if_the_splits_are_others():
-    """A name with the seed in it."""
+def test_ids_fail_if_the_splits_differ():
+    """The name of a split has the seed in it."""
     finding = check_ids(logged(split="test-1"), logged(split="test-2"))
 
     assert finding.verdict == "fail"
@@ -95,17 +95,17 @@ def test_ids_fail_if_the_splits_are_others():
     assert finding.cause.code == "split-by-seed"
 
 
-def test_ids_that_were_cut_off_are_no_fault():
+def test_ids_are_not_faulty_after_a_cut():
     """The budget ended one of the trainings while it logged."""
     half = logged("a", ids="01", labels="x", is_cut=True)
-    both = Observed(splits={**ONE.splits, "other": SplitSeen(["7"], ["x"], [b"a"])})
+    both = Observed(splits={**FIRST.splits, "other": SplitSeen(["7"], ["x"], [b"a"])})
 
-    assert check_ids(ONE, half).verdict == "pass"
-    assert check_ids(both, replace(ONE, is_cut=True)).verdict == "pass"
+    assert check_ids(FIRST, half).verdict == "pass"
+    assert check_ids(both, replace(FIRST, is_cut=True)).verdict == "pass"
 
 
-def test_ids_without_labels_are_believed_and_positions_are_not():
-    """Nothing shows whether an example is the same one."""
+def test_ids_without_labels_pass_and_positions_warn():
+    """Nothing shows if an example is the same."""
     blank = ["", "", ""]
 
     believed = check_ids(logged(labels=blank), logged(labels=blank))

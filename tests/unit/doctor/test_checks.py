@@ -1,4 +1,4 @@
-"""Findings of the doctor on trainings that are made by hand."""
+"""Findings of the doctor, on constructed observations."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ from seedproof.doctor.observation import Observed, SeedCall, SplitSeen
 
 
 def trained(*digests, **facts):
-    """A training with these weights: at the start, after step 1, and so on."""
+    """Return a training with these weights: at the start, after step 1, and so on."""
     return Observed(
         weights=dict(enumerate(digests)),
         starts=list(digests[:1]),
@@ -29,13 +29,13 @@ def trained(*digests, **facts):
 
 
 def logged(values="aab", *, ids="012", labels="xyx", split="test", has_ids=True, **facts):
-    """A training that says this of three examples."""
+    """Return a training with these predictions for three examples."""
     split_seen = SplitSeen(list(ids), list(labels), [v.encode() for v in values], has_ids=has_ids)
     return Observed(splits={split: split_seen}, **facts)
 
 
 def seeding(function="torch.manual_seed", value="42", where="train.py:3", **facts):
-    """A call that seeds a generator."""
+    """Return a call that seeds a generator."""
     return SeedCall(function, value, where, **facts)
 
 
@@ -54,7 +54,7 @@ def codes(finding):
     return finding.observed.code, finding.cause.code, finding.fix.code
 
 
-ONE = logged("aab")
+FIRST = logged("aab")
 SAME, OTHER, THIRD = logged("aab"), logged("abb"), logged("bbb")
 ONE_CHANGED = {"code": "different", "differences": [changed(1)]}
 
@@ -64,7 +64,7 @@ ONE_CHANGED = {"code": "different", "differences": [changed(1)]}
 
 def test_logged_passes_and_counts():
     """Three examples of one split."""
-    finding = check_logged(ONE)
+    finding = check_logged(FIRST)
 
     assert (finding.code, finding.verdict) == ("logs-predictions", "pass")
     assert details(finding.observed)["logged"] == [
@@ -72,7 +72,7 @@ def test_logged_passes_and_counts():
     ]
 
 
-def test_logged_fails_where_a_training_ends_without():
+def test_logged_fails_without_predictions():
     """The fix is the line to add."""
     finding = check_logged(trained("s", "a"))
 
@@ -81,16 +81,16 @@ def test_logged_fails_where_a_training_ends_without():
     assert "log_predictions(" in str(finding.fix)
 
 
-def test_logged_is_skipped_where_the_budget_ended_it():
-    """Weights are there to compare."""
+def test_logged_is_skipped_after_a_cut():
+    """Weights can be compared."""
     finding = check_logged(trained("s", "a", is_cut=True))
 
     assert finding.verdict == "skip"
     assert details(finding.observed) == {"code": "cut-with-weights", "n_steps": 1}
 
 
-def test_logged_fails_where_the_budget_left_nothing_to_compare():
-    """Else a doctor that saw nothing would call a training healthy."""
+def test_logged_fails_if_the_budget_leaves_nothing_to_compare():
+    """Otherwise a training without observations would look healthy."""
     finding = check_logged(Observed(is_cut=True))
 
     assert finding.verdict == "fail"
@@ -101,7 +101,7 @@ def test_logged_fails_where_the_budget_left_nothing_to_compare():
 # ------------------------------------------------------------------------------ the same seed
 
 
-def test_same_passes_and_says_what_was_compared():
+def test_same_passes_and_reports_what_was_compared():
     """Only what both trainings have."""
     finding = check_same(trained("s", "a", "b"), trained("s", "a"))
 
@@ -110,13 +110,13 @@ def test_same_passes_and_says_what_was_compared():
         "code": "identical",
         "compared": [{"code": "weights", "n_steps": 1}],
     }
-    assert details(check_same(ONE, SAME).observed)["compared"] == [
+    assert details(check_same(FIRST, SAME).observed)["compared"] == [
         {"code": "predictions", "n_examples": 3, "split": "test"}
     ]
 
 
 def test_same_is_skipped_without_anything_to_compare():
-    """Two trainings that show nothing are not called identical."""
+    """Two trainings without observations are not identical."""
     assert check_same(Observed(), Observed()).verdict == "skip"
     assert check_same(trained("s", "a"), Observed(is_cut=True)).verdict == "skip"
 
@@ -147,10 +147,10 @@ SUSPECTS = {
 }
 
 
-@pytest.mark.parametrize(("mine", "theirs", "cause"), SUSPECTS.values(), ids=SUSPECTS)
-def test_same_names_the_most_telling_suspect(mine, theirs, cause):
-    """Three trainings of one seed, three results: what was seen decides."""
-    finding = check_same(replace(ONE, **mine), replace(OTHER, **theirs), [THIRD])
+@pytest.mark.parametrize(("first", "second", "cause"), SUSPECTS.values(), ids=SUSPECTS)
+def test_same_names_the_likeliest_cause(first, second, cause):
+    """Three trainings of one seed have three results: observations decide."""
+    finding = check_same(replace(FIRST, **first), replace(OTHER, **second), [THIRD])
 
     assert finding.verdict == "fail"
     assert details(finding.observed) == ONE_CHANGED
@@ -158,60 +158,60 @@ def test_same_names_the_most_telling_suspect(mine, theirs, cause):
     assert finding.fix is not None
 
 
-def test_same_finds_hashing_by_its_secret():
-    """First and third have one secret, second and fourth another; what was seen is secondary."""
-    one = replace(ONE, unseeded=["a.py:1"], files=["m.pt"])
+def test_same_detects_the_order_of_hashes():
+    """The first and third share a hash seed, as do the second and fourth."""
+    first = replace(FIRST, unseeded=["a.py:1"], files=["m.pt"])
 
-    finding = check_same(one, OTHER, [SAME, OTHER])
+    finding = check_same(first, OTHER, [SAME, OTHER])
 
     assert details(finding.cause) == {"code": "order-of-hashes", "place": None}
     assert finding.fix.code == "sort-sets"
 
 
 def test_same_names_the_line_that_seeds_with_a_hash():
-    """A seed that follows the secret is where it comes in."""
-    one = replace(ONE, seed_calls=[seeding(value="1")])
-    two = replace(OTHER, seed_calls=[seeding(value="2")])
+    """Its seed follows the hash seed."""
+    first = replace(FIRST, seed_calls=[seeding(value="1")])
+    second = replace(OTHER, seed_calls=[seeding(value="2")])
 
-    assert details(check_same(one, two, [one, two]).cause) == {
+    assert details(check_same(first, second, [first, second]).cause) == {
         "code": "order-of-hashes",
         "place": "train.py:3",
     }
 
 
-def test_same_finds_what_the_first_training_left_behind():
-    """All later ones agree, with either secret."""
-    one = replace(ONE, files=["best.pt"], workers=["c.py:3"])
+def test_same_detects_leftovers_of_the_first_training():
+    """All later trainings agree, with either hash seed."""
+    first = replace(FIRST, files=["best.pt"], workers=["c.py:3"])
 
-    finding = check_same(one, OTHER, [OTHER, OTHER])
+    finding = check_same(first, OTHER, [OTHER, OTHER])
 
     assert details(finding.cause) == {"code": "left-behind", "files": ["best.pt"]}
     assert finding.fix.code == "own-folder"
     assert "run.checkpoint_dir" in str(finding.fix)
 
 
-@pytest.mark.parametrize("third", [ONE, OTHER], ids=["like-first", "like-second"])
-def test_same_does_not_take_chance_for_a_reason(third):
-    """A race may repeat a result once; the fourth training shows that it does not follow."""
-    one = replace(ONE, workers=["c.py:3"])
+@pytest.mark.parametrize("third", [FIRST, OTHER], ids=["like-first", "like-second"])
+def test_same_is_not_misled_by_chance(third):
+    """A race may repeat a result once, but not twice."""
+    first = replace(FIRST, workers=["c.py:3"])
 
-    assert check_same(one, OTHER, [third, THIRD]).cause.code == "order-of-workers"
+    assert check_same(first, OTHER, [third, THIRD]).cause.code == "order-of-workers"
 
 
 # ------------------------------------------------------------------------------ another seed
 
 
 def test_other_passes_if_any_seed_changes_something():
-    """Classes may agree by chance under the first of them."""
-    finding = check_other(ONE, [SAME, OTHER], is_repeatable=True)
+    """With the first seed, classes may agree by chance."""
+    finding = check_other(FIRST, [SAME, OTHER], is_repeatable=True)
 
     assert (finding.code, finding.verdict) == ("other-seed-changes-something", "pass")
     assert details(finding.observed) == ONE_CHANGED
 
 
-def test_other_is_skipped_where_nothing_follows():
-    """A difference means nothing if the same seed differs, too; and nothing is no difference."""
-    differs = check_other(ONE, [OTHER], is_repeatable=False)
+def test_other_is_skipped_without_evidence():
+    """If the same seed differs, or there is nothing to compare."""
+    differs = check_other(FIRST, [OTHER], is_repeatable=False)
     empty = check_other(Observed(), [Observed()], is_repeatable=True)
 
     assert (differs.verdict, differs.observed.code) == ("skip", "not-repeatable")
@@ -219,14 +219,14 @@ def test_other_is_skipped_where_nothing_follows():
 
 
 def test_other_names_the_constant_seed():
-    """The call on a global generator comes before generators that are made, often for data."""
-    one = replace(
-        ONE,
+    """Calls on a global generator come before generators, which are often for data."""
+    first = replace(
+        FIRST,
         seed_calls=[seeding()],
         generators=[seeding("numpy.random.default_rng", "7", "train.py:2")],
     )
 
-    finding = check_other(one, [one, one], is_repeatable=True)
+    finding = check_other(first, [first, first], is_repeatable=True)
 
     assert (finding.verdict, finding.observed.code) == ("fail", "identical")
     assert details(finding.cause) == {
@@ -238,22 +238,22 @@ def test_other_names_the_constant_seed():
 
 
 def test_other_names_the_generator_with_a_constant_seed():
-    """Where no global generator is seeded."""
-    one = replace(ONE, generators=[seeding("numpy.random.default_rng", "7")])
+    """If no global generator is seeded."""
+    first = replace(FIRST, generators=[seeding("numpy.random.default_rng", "7")])
 
-    finding = check_other(one, [one], is_repeatable=True)
+    finding = check_other(first, [first], is_repeatable=True)
 
     assert details(finding.cause)["call"] == seed_call(
         "train.py:3", "numpy.random.default_rng", "7"
     )
 
 
-def test_other_fails_without_a_suspect_too():
-    """A seed that moves is no suspect."""
-    one = replace(ONE, seed_calls=[seeding(value="1")])
+def test_other_fails_without_a_known_cause():
+    """A seed that varies is not the cause."""
+    first = replace(FIRST, seed_calls=[seeding(value="1")])
     other = replace(SAME, seed_calls=[seeding(value="2")])
 
-    finding = check_other(one, [other], is_repeatable=True)
+    finding = check_other(first, [other], is_repeatable=True)
 
     assert codes(finding) == ("identical", "draws-unused", "use-sources")
     assert finding.verdict == "fail"
@@ -262,17 +262,17 @@ def test_other_fails_without_a_suspect_too():
 # ------------------------------------------------------------------------------ the start
 
 
-def test_start_passes_if_one_optimizer_begins_elsewhere():
-    """Others may begin with zeros, as a temperature does."""
-    one, other = trained("s", "a"), trained("s", "b")
+def test_start_passes_if_one_optimizer_starts_elsewhere():
+    """Others may start with zeros."""
+    first, other = trained("s", "a"), trained("s", "b")
 
-    finding = check_start(replace(one, starts=["0", "s"]), replace(other, starts=["0", "t"]))
+    finding = check_start(replace(first, starts=["0", "s"]), replace(other, starts=["0", "t"]))
 
     assert (finding.code, finding.verdict) == ("other-seed-other-start", "pass")
 
 
 def test_start_warns_of_weights_that_never_vary():
-    """The order varies, and the model begins the same."""
+    """The order varies, but the initial model does not."""
     finding = check_start(trained("s", "a"), trained("s", "b"))
 
     assert finding.verdict == "warn"
@@ -281,8 +281,11 @@ def test_start_warns_of_weights_that_never_vary():
 
 
 def test_start_is_skipped_without_steps_and_without_any_difference():
-    """The second case is a fault already, and one is enough."""
-    no_steps, no_change = check_start(ONE, OTHER), check_start(trained("s", "a"), trained("s", "a"))
+    """The second case is reported as a fault elsewhere."""
+    no_steps, no_change = (
+        check_start(FIRST, OTHER),
+        check_start(trained("s", "a"), trained("s", "a")),
+    )
 
     assert (no_steps.verdict, no_steps.observed.code) == ("skip", "no-steps")
     assert (no_change.verdict, no_change.observed.code) == ("skip", "no-change")
@@ -291,14 +294,14 @@ def test_start_is_skipped_without_steps_and_without_any_difference():
 # ------------------------------------------------------------------------------ sources
 
 
-ASKED = replace(ONE, sources={"init", "order"})
+REQUESTED = replace(FIRST, sources={"init", "order"})
 
 
-def test_sources_pass_and_say_what_each_does():
-    """And what is not asked for changes nothing."""
+def test_sources_pass_and_report_their_effects():
+    """And a source that is not requested has none."""
     alone = {"init": OTHER, "order": THIRD}
 
-    finding = check_sources(ASKED, alone, SAME, is_repeatable=True)
+    finding = check_sources(REQUESTED, alone, SAME, is_repeatable=True)
 
     assert (finding.code, finding.verdict) == ("sources-change-something", "pass")
     assert details(finding.observed)["effects"] == [
@@ -307,30 +310,30 @@ def test_sources_pass_and_say_what_each_does():
     ]
 
 
-def test_sources_warn_of_one_that_does_nothing():
-    """It is asked for, and what it gives is not used."""
-    finding = check_sources(ASKED, {"init": OTHER, "order": SAME}, SAME, is_repeatable=True)
+def test_sources_warn_of_a_source_without_effect():
+    """It is requested, but not used."""
+    finding = check_sources(REQUESTED, {"init": OTHER, "order": SAME}, SAME, is_repeatable=True)
 
     assert finding.verdict == "warn"
     assert details(finding.observed)["effects"][1] == {"code": "no-effect", "source": "order"}
     assert details(finding.cause) == {"code": "idle-sources", "sources": ["order"], "n_steps": None}
 
 
-def test_sources_say_how_far_a_cut_training_went():
-    """A source may come in later."""
-    one = trained("s", "a", sources={"data"}, is_cut=True)
+def test_sources_report_the_steps_of_a_cut_training():
+    """A source may have an effect later."""
+    first = trained("s", "a", sources={"data"}, is_cut=True)
 
-    finding = check_sources(one, {"data": one}, one, is_repeatable=True)
+    finding = check_sources(first, {"data": first}, first, is_repeatable=True)
 
     assert finding.verdict == "warn"
     assert details(finding.cause) == {"code": "idle-sources", "sources": ["data"], "n_steps": 1}
 
 
-def test_sources_warn_of_draws_outside_of_them():
-    """They change with every source, so that nothing can be said of any."""
+def test_sources_warn_of_draws_outside():
+    """These change with every source, so single effects are unknown."""
     alone = {"init": OTHER, "order": OTHER}
 
-    finding = check_sources(ASKED, alone, THIRD, is_repeatable=True)
+    finding = check_sources(REQUESTED, alone, THIRD, is_repeatable=True)
 
     assert finding.verdict == "warn"
     assert codes(finding) == ("draws-outside", "global-generators", "draw-in-source")
@@ -339,17 +342,17 @@ def test_sources_warn_of_draws_outside_of_them():
 
 
 @pytest.mark.parametrize(
-    ("one", "alone", "is_repeatable", "reason"),
+    ("first", "alone", "is_repeatable", "reason"),
     [
-        (ASKED, {"init": OTHER}, False, "not-repeatable"),
+        (REQUESTED, {"init": OTHER}, False, "not-repeatable"),
         (Observed(), {}, True, "nothing-to-compare"),
-        (ONE, {}, True, "no-sources"),
+        (FIRST, {}, True, "no-sources"),
     ],
     ids=["not-repeatable", "nothing-logged", "no-sources"],
 )
-def test_sources_are_skipped_where_nothing_follows(one, alone, is_repeatable, reason):
-    """Each time for its own reason."""
-    finding = check_sources(one, alone, None, is_repeatable=is_repeatable)
+def test_sources_are_skipped_without_evidence(first, alone, is_repeatable, reason):
+    """Each time for another reason."""
+    finding = check_sources(first, alone, None, is_repeatable=is_repeatable)
 
     assert (finding.verdict, finding.observed.code) == ("skip", reason)
 
@@ -358,14 +361,14 @@ def test_sources_are_skipped_where_nothing_follows(one, alone, is_repeatable, re
 
 
 def when(*pairs):
-    """The finding for calls with these values under the first and under another seed."""
-    one = [replace(call, value=value) for call, value, _ in pairs]
+    """Return the finding for calls with these values under two seeds."""
+    first = [replace(call, value=value) for call, value, _ in pairs]
     other = [replace(call, value=value) for call, _, value in pairs]
-    return check_when(Observed(seed_calls=one), Observed(seed_calls=other))
+    return check_when(Observed(seed_calls=first), Observed(seed_calls=other))
 
 
 def test_when_passes_if_seeds_are_set_in_time_or_not_at_all():
-    """And says how many."""
+    """And reports their number."""
     assert (when().code, when().observed.code) == ("seeds-before-draws", "no-seed-calls")
     finding = when((seeding(), "1", "2"), (seeding("random.seed"), "1", "2"))
     assert finding.verdict == "pass"
@@ -373,7 +376,7 @@ def test_when_passes_if_seeds_are_set_in_time_or_not_at_all():
 
 
 def test_when_fails_if_something_was_drawn_before():
-    """The line is named."""
+    """The finding names the line."""
     finding = when((seeding(is_late=True), "1", "2"))
 
     assert finding.verdict == "fail"
@@ -385,8 +388,8 @@ def test_when_fails_if_something_was_drawn_before():
     assert details(finding.cause) == {"code": "drawn-before-seed", "place": "train.py:3"}
 
 
-def test_when_only_warns_if_that_was_pythons_generator():
-    """A library may have drawn a name; but a late seed of torch is worse, and comes first."""
+def test_when_warns_if_only_pythons_generator_is_late():
+    """Libraries use it; a late seed of torch is worse, and comes first."""
     python = seeding("random.seed", where="train.py:9", is_late=True)
 
     assert when((python, "1", "2")).verdict == "warn"
@@ -410,8 +413,8 @@ def test_when_warns_of_constants_and_names_them():
     assert details(finding.cause) == {"code": "constant-draws", "place": "train.py:3"}
 
 
-def test_when_forgives_a_constant_that_a_moving_seed_follows():
-    """The data are fixed, and then the same generator obeys; another's seed does not help."""
+def test_when_accepts_a_constant_before_a_varying_seed():
+    """The data are fixed, then the same generator follows the seed."""
     fixed, moving = seeding("numpy.random.seed"), seeding("numpy.random.seed", where="train.py:9")
 
     assert when((fixed, "0", "0"), (moving, "1", "2")).verdict == "pass"
@@ -419,16 +422,16 @@ def test_when_forgives_a_constant_that_a_moving_seed_follows():
     assert when((fixed, "0", "0"), (seeding(), "1", "2")).verdict == "warn"
 
 
-def test_when_compares_each_time_that_a_line_is_reached():
-    """A loop that seeds with 0 and 1 in every run is constant; with run.seed + i it is not."""
+def test_when_compares_every_call_of_a_line():
+    """A loop over the seeds 0 and 1 is constant; run.seed + i is not."""
     loop = seeding("numpy.random.seed")
 
     assert when((loop, "0", "0"), (loop, "1", "1")).verdict == "warn"
     assert when((loop, "5", "6"), (loop, "6", "7")).verdict == "pass"
 
 
-def test_when_ignores_what_was_undone():
-    """Fixed noise to look at, after which the generator goes on where it was."""
+def test_when_ignores_undone_calls():
+    """Such as fixed noise, after which the generator is restored."""
     noise = seeding(is_late=True, is_undone=True)
 
     finding = when((noise, "0", "0"))
@@ -439,8 +442,8 @@ def test_when_ignores_what_was_undone():
 # ------------------------------------------------------------------------------ files, threads
 
 
-def test_files_warn_of_those_that_are_written_under_both_seeds():
-    """What only the first has written is a cache, or the run's own."""
+def test_files_warn_of_files_of_both_seeds():
+    """A file of the first only is a cache, or the run's own."""
     finding = check_files(Observed(files=["cache", "best.pt"]), Observed(files=["best.pt"]))
 
     assert (finding.code, finding.verdict) == ("separate-files", "warn")
@@ -448,8 +451,8 @@ def test_files_warn_of_those_that_are_written_under_both_seeds():
     assert check_files(Observed(files=["cache"]), Observed()).verdict == "pass"
 
 
-def test_threads_are_compared_with_what_was_given():
-    """And the line that takes more is named, where it is known."""
+def test_threads_are_compared_with_the_limit():
+    """The finding names the line that exceeds it."""
     assert check_threads(Observed(n_threads=None), 1).verdict == "skip"
     assert check_threads(Observed(n_threads=2), 2).verdict == "pass"
     finding = check_threads(Observed(n_threads=2, thread_calls=["train.py:5"]), 1)

@@ -1,4 +1,4 @@
-"""What is seen of a training from outside."""
+"""Observation of a training from outside."""
 
 import random  # noqa: TID251 - whether it is left as it was found
 import runpy
@@ -18,7 +18,7 @@ from seedproof.training.rng import untouched
 
 @pytest.fixture
 def code(tmp_path):
-    """A folder for the user's code."""
+    """Create a folder for the user's code."""
     folder = tmp_path / "code"
     folder.mkdir()
     return folder
@@ -26,7 +26,7 @@ def code(tmp_path):
 
 @pytest.fixture
 def watched(code, tmp_path):
-    """Runs a script under a watch: what was seen."""
+    """Run a script under observation; return the observations."""
 
     def run(script, *, folder=code, root=None):
         (code / "train.py").write_text(dedent(script).strip(), encoding="utf-8")
@@ -42,8 +42,8 @@ def watched(code, tmp_path):
 # ------------------------------------------------------------------------------ seeds
 
 
-def test_seed_calls_are_noted_with_line_and_value(watched):
-    """Those of all three libraries, by every name and way to call them."""
+def test_seed_calls_are_recorded_with_line_and_value(watched):
+    """Those of all three libraries, in every form."""
     seen = watched(
         """
         import random
@@ -73,8 +73,8 @@ def test_seed_calls_are_noted_with_line_and_value(watched):
         ("torch.zeros(3)", None),
     ],
 )
-def test_a_seed_is_late_if_something_was_drawn_from_its_own_generator(watched, draw, late):
-    """Draws from the others do not make it late."""
+def test_seed_is_late_after_a_draw_from_its_own_generator(watched, draw, late):
+    """Draws from other generators do not matter."""
     seen = watched(
         f"""
         import random
@@ -89,8 +89,8 @@ def test_a_seed_is_late_if_something_was_drawn_from_its_own_generator(watched, d
     assert [call.function for call in seen.seed_calls if call.is_late] == ([late] if late else [])
 
 
-def test_a_generator_that_was_seeded_once_is_never_late_again(watched):
-    """To seed each fold or epoch anew is no fault."""
+def test_repeated_seed_of_a_generator_is_not_late(watched):
+    """Seeding each fold or epoch is not a fault."""
     seen = watched(
         """
         import torch
@@ -105,8 +105,8 @@ def test_a_generator_that_was_seeded_once_is_never_late_again(watched):
     ]  # fmt: skip
 
 
-def test_streams_apart_have_a_beginning_of_their_own(watched):
-    """Inside, earlier draws do not count; afterwards, they do."""
+def test_draws_outside_of_a_source_do_not_count_inside(watched):
+    """Afterwards they count again."""
     seen = watched(
         """
         import torch
@@ -133,8 +133,8 @@ PUT_BACK = {
 
 
 @pytest.mark.parametrize(("save", "seed", "restore"), PUT_BACK.values(), ids=PUT_BACK)
-def test_a_seed_is_undone_if_its_generator_is_put_back(watched, save, seed, restore):
-    """What is drawn in between disturbs nothing; a later seed is as late as before."""
+def test_seed_is_undone_if_its_generator_is_restored(watched, save, seed, restore):
+    """A later seed is as late as before."""
     draw = "random.random(), np.random.rand(), torch.rand(1)"
     seen = watched(
         f"""
@@ -154,8 +154,8 @@ def test_a_seed_is_undone_if_its_generator_is_put_back(watched, save, seed, rest
     assert seen.seed_calls[2].is_late
 
 
-def test_a_seed_from_before_the_state_was_saved_stays(watched):
-    """Only what came in between is undone."""
+def test_seed_before_the_saved_state_is_not_undone(watched):
+    """Only later calls are undone."""
     seen = watched(
         """
         import torch
@@ -169,7 +169,7 @@ def test_a_seed_from_before_the_state_was_saved_stays(watched):
     assert [call.is_undone for call in seen.seed_calls] == [False, True]
 
 
-def test_a_seed_under_fork_rng_is_undone(watched):
+def test_seed_under_fork_rng_is_undone(watched):
     """The usual way to draw fixed noise."""
     seen = watched(
         """
@@ -184,8 +184,8 @@ def test_a_seed_under_fork_rng_is_undone(watched):
     assert [call.is_undone for call in seen.seed_calls] == [True]
 
 
-def test_a_state_from_elsewhere_undoes_nothing(watched):
-    """A checkpoint's, say."""
+def test_unknown_state_undoes_nothing(watched):
+    """Such as the state of a checkpoint."""
     seen = watched(
         """
         import torch
@@ -197,7 +197,7 @@ def test_a_state_from_elsewhere_undoes_nothing(watched):
     assert [call.is_undone for call in seen.seed_calls] == [False]
 
 
-def test_no_more_calls_are_kept_than_say_something(watched, monkeypatch):
+def test_number_of_recorded_calls_is_limited(watched, monkeypatch):
     """A training that seeds at every step does not fill the memory."""
     monkeypatch.setattr(module, "MOST_CALLS", 3)
 
@@ -218,8 +218,8 @@ def test_no_more_calls_are_kept_than_say_something(watched, monkeypatch):
 # ------------------------------------------------------------------------------ generators
 
 
-def test_generators_without_a_seed_are_noted(watched):
-    """However that is said."""
+def test_generators_without_a_seed_are_recorded(watched):
+    """In every form."""
     seen = watched(
         """
         import random
@@ -236,7 +236,7 @@ def test_generators_without_a_seed_are_noted(watched):
     assert seen.seed_calls == seen.generators == []
 
 
-def test_generators_from_a_number_are_noted_and_from_a_sequence_not(watched):
+def test_generators_from_a_number_are_recorded(watched):
     """A sequence has no value that could be compared between runs."""
     seen = watched(
         """
@@ -255,8 +255,8 @@ def test_generators_from_a_number_are_noted_and_from_a_sequence_not(watched):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
-def test_generators_without_a_seed_are_noted_in_forked_processes(watched):
-    """As in the workers of a data loader."""
+def test_generators_without_a_seed_are_recorded_in_forked_processes(watched):
+    """Such as the workers of a data loader."""
     seen = watched(
         """
         from multiprocessing import get_context
@@ -275,8 +275,8 @@ def test_generators_without_a_seed_are_noted_in_forked_processes(watched):
 # ------------------------------------------------------------------------------ lines
 
 
-def test_a_call_is_laid_to_the_users_innermost_line(watched, code):
-    """A module of the user's own is named by its path below the root."""
+def test_call_is_attributed_to_the_users_innermost_line(watched, code):
+    """A module of the user is named by its path below the root."""
     (code / "tools").mkdir()
     (code / "tools" / "seeding.py").write_text(
         "import numpy as np\n\ndef seed(n):\n    np.random.seed(n)\n", encoding="utf-8"
@@ -295,8 +295,8 @@ def test_a_call_is_laid_to_the_users_innermost_line(watched, code):
     assert [call.where for call in seen.seed_calls] == ["tools/seeding.py:4"]
 
 
-def test_a_call_in_a_library_is_laid_to_the_line_that_led_there(watched, tmp_path, monkeypatch):
-    """Also if the library's folder is named like the user's, and longer."""
+def test_call_in_a_library_is_attributed_to_its_caller(watched, tmp_path, monkeypatch):
+    """Also if the library's folder starts with the name of the user's."""
     library = tmp_path / "code-library"
     library.mkdir()
     (library / "some_library.py").write_text(
@@ -315,8 +315,8 @@ def test_a_call_in_a_library_is_laid_to_the_line_that_led_there(watched, tmp_pat
     assert [call.where for call in seen.seed_calls] == ["train.py:3"]
 
 
-def test_a_library_below_the_root_is_not_the_users(watched, code):
-    """As where the interpreter is in the same folder as the code."""
+def test_library_below_the_root_is_not_user_code(watched, code):
+    """As if the interpreter is in the same folder as the code."""
     root = Path(code.anchor)
     seen = watched(
         """
@@ -334,8 +334,8 @@ def test_a_library_below_the_root_is_not_the_users(watched, code):
     ]
 
 
-def test_code_behind_a_link_is_the_users(watched, code, tmp_path):
-    """Where the folder is reached by another name."""
+def test_code_behind_a_link_is_user_code(watched, code, tmp_path):
+    """The folder is reached by another name."""
     (tmp_path / "link").symlink_to(code)
 
     seen = watched(
@@ -349,8 +349,8 @@ def test_code_behind_a_link_is_the_users(watched, code, tmp_path):
     assert [call.where for call in seen.seed_calls] == ["train.py:2"]
 
 
-def test_threads_and_processes_are_noted_where_they_are_started(watched):
-    """Each line once, whoever starts them on its behalf."""
+def test_lines_that_start_threads_and_processes_are_recorded(watched):
+    """Each line once."""
     seen = watched(
         """
         import threading
@@ -365,8 +365,8 @@ def test_threads_and_processes_are_noted_where_they_are_started(watched):
     assert seen.workers == ["train.py:4", "train.py:6"]
 
 
-def test_the_number_of_threads_is_noted_where_it_is_set(watched):
-    """Whatever it is set to."""
+def test_line_that_sets_the_number_of_threads_is_recorded(watched):
+    """Whatever the number."""
     seen = watched(
         """
         import torch
@@ -377,8 +377,8 @@ def test_the_number_of_threads_is_noted_where_it_is_set(watched):
     assert seen.thread_calls == ["train.py:2"]
 
 
-def test_afterwards_everything_is_as_it_was(watched):
-    """Functions are followed for a while, also if the training raises."""
+def test_functions_are_restored_afterwards(watched):
+    """Also if the training raises."""
     names = (
         (random, "seed"), (random, "setstate"), (np.random, "seed"), (np.random, "default_rng"),
         (torch, "manual_seed"), (torch, "set_rng_state"), (torch, "set_num_threads"),
@@ -394,22 +394,22 @@ def test_afterwards_everything_is_as_it_was(watched):
 # ------------------------------------------------------------------------------ files
 
 
-def test_files_are_found_a_few_levels_down(tmp_path, monkeypatch):
-    """Not the hidden and the compiled ones, and not a whole data set."""
+def test_files_are_searched_a_few_levels_deep(tmp_path, monkeypatch):
+    """Except hidden and compiled ones, and not a whole data set."""
     monkeypatch.setattr(module, "MOST_LEVELS", 2)
     for name in ("a", "b/c", "b/d/e", ".hidden", ".git/f", "b/__pycache__/g"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name, encoding="utf-8")
     (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
 
-    found = files_below([tmp_path, tmp_path])
+    stamps = files_below([tmp_path, tmp_path])
 
-    assert list(found) == [str(tmp_path / "a"), str(tmp_path / "b" / "c")]
-    assert found[str(tmp_path / "b" / "c")][1] == 3
+    assert list(stamps) == [str(tmp_path / "a"), str(tmp_path / "b" / "c")]
+    assert stamps[str(tmp_path / "b" / "c")][1] == 3
 
 
-def test_no_more_files_are_looked_at_than_say_something(tmp_path, monkeypatch):
-    """A folder with a million of them does not hold up a training."""
+def test_number_of_searched_files_is_limited(tmp_path, monkeypatch):
+    """A folder with a million files does not delay a training."""
     monkeypatch.setattr(module, "MOST_FILES", 2)
     for name in "abc":
         (tmp_path / name).touch()

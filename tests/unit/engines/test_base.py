@@ -1,4 +1,4 @@
-"""What engines share: outcomes, settings, and how many cores there are."""
+"""Outcomes, settings and the number of cores."""
 
 import math
 import os
@@ -17,14 +17,14 @@ from seedproof.messages import Message
 from seedproof.testing.errors import WithFields
 
 
-def test_the_value_of_an_outcome_is_its_result():
-    """Also a result that is None."""
+def test_value_of_an_outcome_is_its_result():
+    """Also if it is None."""
     assert Outcome(3, "result").value() == "result"
     assert Outcome(3).value() is None
 
 
-def test_the_value_of_a_failure_is_the_error_that_was_raised_here():
-    """The very same object, so that a debugger finds its frames."""
+def test_value_of_a_failure_raises_the_local_error():
+    """The same object, so that a debugger finds its frames."""
     error = ValueError("no such luck")
 
     with pytest.raises(ValueError) as caught:
@@ -33,7 +33,7 @@ def test_the_value_of_a_failure_is_the_error_that_was_raised_here():
     assert caught.value is error
 
 
-def test_the_value_of_a_failure_elsewhere_is_a_task_error():
+def test_value_of_a_remote_failure_raises_a_task_error():
     """It names the item and the reason."""
     reason = Message("process-signal", "Its process ended by {signal}.", signal="SIGKILL")
 
@@ -53,8 +53,8 @@ def test_the_value_of_a_failure_elsewhere_is_a_task_error():
         ("timeout", math.nan, {"timeout": math.nan}),
     ],
 )
-def test_settings_that_no_engine_can_keep_to_are_refused(engine, setting, value, fields):
-    """When the engine is made, and not when the first run is lost."""
+def test_settings_out_of_range_are_refused(engine, setting, value, fields):
+    """When the engine is created, not when the first run is lost."""
     with pytest.raises(OptionError, check=WithFields(**fields)):
         engine(**{setting: value})
 
@@ -65,8 +65,8 @@ def test_settings_at_their_limits_are_fine():
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system pins no process")
-def test_the_cores_are_those_that_this_process_may_use():
-    """A container or a batch system may give fewer than there are."""
+def test_cores_are_those_that_this_process_may_use():
+    """A container or a batch system may restrict them."""
     code = (
         "import os; from seedproof.engines import n_cores; "
         "os.sched_setaffinity(0, [min(os.sched_getaffinity(0))]); print(n_cores())"

@@ -1,4 +1,4 @@
-"""Engines are found by name, and refuse settings that they could not keep to."""
+"""Engines by name, and their settings."""
 
 import math
 from importlib.metadata import EntryPoint
@@ -23,12 +23,12 @@ from seedproof.testing.errors import WithFields
     ],
 )
 def test_engines_are_found_by_name(name, kind):
-    """With what every study asks of them, and nothing else."""
+    """With the settings of every study."""
     assert isinstance(build_engine(name, retries=None, threads=1), kind)
 
 
-def test_an_engine_gets_its_settings():
-    """What is None was not given, and the engine's own default holds."""
+def test_engine_gets_its_settings():
+    """None means the engine's own default."""
     built = build_engine("processes", workers=3, timeout=1.5, retries=0, threads=2)
 
     assert built == ProcessEngine(workers=3, timeout=1.5, retries=0, threads=2)
@@ -38,7 +38,7 @@ def test_an_engine_gets_its_settings():
     assert build_engine("slurm", partition="long").partition == "long"
 
 
-def test_an_unknown_engine_is_refused_with_the_known_ones():
+def test_unknown_engine_is_refused_with_the_known_ones():
     """A typo, or another spelling."""
     with pytest.raises(
         UnknownNameError,
@@ -60,8 +60,8 @@ def test_an_unknown_engine_is_refused_with_the_known_ones():
         ("slurm", "no_such_setting"),
     ],
 )
-def test_a_setting_that_an_engine_has_not_is_refused(name, setting):
-    """Ignoring it would look as if it were kept to."""
+def test_unknown_setting_is_refused(name, setting):
+    """Otherwise it would be ignored silently."""
     with pytest.raises(OptionError, check=WithFields(name=name, setting=setting)):
         build_engine(name, **{setting: 1})
 
@@ -85,14 +85,14 @@ def test_impossible_settings_are_refused(name, setting, fields):
 
 
 class Demanding:
-    """An engine of another package, which cannot do without a setting."""
+    """An engine of another package with a required setting."""
 
     def __init__(self, queue, **others):
         self.queue, self.others = queue, others
 
 
-def test_a_setting_that_an_engine_needs_is_asked_for(monkeypatch):
-    """One that takes any setting gets all that are given."""
+def test_missing_setting_is_refused(monkeypatch):
+    """An engine that takes any setting gets all of them."""
     points = [EntryPoint("demanding", f"{__name__}:Demanding", GROUP)]
     monkeypatch.setattr(named, "entry_points", lambda group: points if group == GROUP else [])
 
@@ -103,8 +103,8 @@ def test_a_setting_that_an_engine_needs_is_asked_for(monkeypatch):
     assert (built.queue, built.others) == ("long", {"speed": 3})
 
 
-def test_an_error_of_an_engine_is_not_taken_for_an_unknown_setting(monkeypatch):
-    """A TypeError that its own code raises stays what it is."""
+def test_type_error_of_an_engine_is_raised(monkeypatch):
+    """It is not mistaken for an unknown setting."""
 
     def broken(workers=1):
         return len(workers)
@@ -118,7 +118,7 @@ def test_an_error_of_an_engine_is_not_taken_for_an_unknown_setting(monkeypatch):
 
 
 def test_other_packages_add_engines(monkeypatch):
-    """By an entry point; they cannot take the name of one of ours."""
+    """By an entry point; they cannot replace one of ours."""
     points = [
         EntryPoint("theirs", "seedproof.engines:ProcessEngine", GROUP),
         EntryPoint("serial", "seedproof.engines:ProcessEngine", GROUP),
@@ -133,8 +133,8 @@ def test_other_packages_add_engines(monkeypatch):
         build_engine("nobodys")
 
 
-def test_a_broken_package_harms_only_its_own_engine(monkeypatch):
-    """Who asks for another engine never loads it."""
+def test_broken_package_breaks_only_its_own_engine(monkeypatch):
+    """Other engines do not load it."""
     points = [EntryPoint("broken", "no_such_module:Engine", GROUP)]
     monkeypatch.setattr(named, "entry_points", lambda group: points if group == GROUP else [])
 

@@ -1,4 +1,4 @@
-"""A run is made once, by one process at a time, and what it prints is kept beside it."""
+"""A run is trained once, by one process at a time, and its output is logged."""
 
 import os
 import signal
@@ -29,13 +29,13 @@ SPECS = StudySpec("small", "train.py", SeedPlan.all(3), arguments=("-v",)).runs(
 
 @pytest.fixture
 def store(tmp_path):
-    """Where records go."""
+    """Return an empty store."""
     return Location.of(tmp_path / "store")
 
 
 @pytest.fixture
 def program():
-    """Runs a program in a process of its own."""
+    """Run a program in its own process."""
     started = []
 
     def program(text, *arguments):
@@ -58,12 +58,12 @@ def program():
 
 
 def folder_of(store, spec):
-    """The folder of a run."""
+    """Return the folder of a run."""
     return store / "runs" / spec.run_id
 
 
 def task_of(store, train, **settings):
-    """What makes a run by a function."""
+    """Return a task that trains a function."""
     return TrainRun(store, FunctionTarget(train), {}, is_alone=False, **settings)
 
 
@@ -79,8 +79,8 @@ with locked(Location.of(sys.argv[1])) as has_lock:
 
 
 @pytest.mark.parametrize("end", ["leaves", "is killed"])
-def test_a_claim_excludes_other_processes_and_ends_with_its_own(end, store, program):
-    """However the process goes, the run is free again."""
+def test_lock_excludes_other_processes_and_ends_with_its_own(end, store, program):
+    """However the process ends."""
     folder = folder_of(store, SPECS[0])
     assert not is_locked(folder)
     holder = program(HOLD, folder)
@@ -102,7 +102,7 @@ def test_a_claim_excludes_other_processes_and_ends_with_its_own(end, store, prog
         assert has_lock
 
 
-def test_claims_of_different_runs_do_not_meet(store):
+def test_locks_of_different_runs_are_independent(store):
     """Each run has its own."""
     with locked(folder_of(store, SPECS[0])), locked(folder_of(store, SPECS[1])) as has_lock:
         assert has_lock
@@ -110,8 +110,8 @@ def test_claims_of_different_runs_do_not_meet(store):
         assert not is_locked(folder_of(store, SPECS[2]))
 
 
-def test_a_claim_ends_with_an_exception(store):
-    """A run that failed may be tried again by anybody."""
+def test_lock_ends_with_an_exception(store):
+    """A failed run may be retried by any process."""
     folder = folder_of(store, SPECS[0])
 
     with pytest.raises(ZeroDivisionError):
@@ -121,8 +121,8 @@ def test_a_claim_ends_with_an_exception(store):
     assert not (folder / "run.json").is_file()
 
 
-def test_a_run_is_made_and_committed(store):
-    """The coordinator learns its scalars; the store has the rest."""
+def test_run_is_trained_and_committed(store):
+    """The coordinator gets its scalars; the store has the rest."""
     began = datetime.now(UTC)
     seen = []
 
@@ -148,8 +148,8 @@ def test_a_run_is_made_and_committed(store):
     assert 0 <= facts["seconds"] < 60
 
 
-def test_the_files_that_a_run_loaded_are_recorded(store, tmp_path):
-    """The script, and modules beside it, by their digests."""
+def test_loaded_files_of_a_run_are_recorded(store, tmp_path):
+    """The script and its modules, by their digests."""
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "sp_worker_lib.py").write_text("x = 1\n")
     script = "import sp_worker_lib, seedproof as sp\nsp.current_run().log_scalar('loss', 1)\n"
@@ -168,8 +168,8 @@ def test_the_files_that_a_run_loaded_are_recorded(store, tmp_path):
     }
 
 
-def test_a_finished_run_is_not_trained_again(store):
-    """Whoever asks for it gets what is there."""
+def test_finished_run_is_not_trained_again(store):
+    """Its result is returned."""
     seen = []
 
     def train(run):
@@ -183,8 +183,8 @@ def test_a_finished_run_is_not_trained_again(store):
     assert second.scalars == {"loss": 1.0}
 
 
-def test_a_run_that_somebody_else_is_at_is_left_to_them(store):
-    """Nothing is trained, and the coordinator is told to ask again."""
+def test_run_of_another_process_is_not_trained(store):
+    """The coordinator tries again later."""
     seen = []
 
     with locked(folder_of(store, SPECS[0])):
@@ -194,8 +194,8 @@ def test_a_run_that_somebody_else_is_at_is_left_to_them(store):
     assert seen == []
 
 
-def test_the_slower_of_two_gives_way(store):
-    """Where nothing can be locked, the first to commit stays, and the other reports it."""
+def test_first_commit_is_kept_without_locks(store):
+    """The other process returns its result."""
 
     def train(run):
         run.log_scalar("loss", 2.0)
@@ -209,8 +209,8 @@ def test_the_slower_of_two_gives_way(store):
     assert RunManifest.load(folder_of(store, SPECS[0])).scalars == {"loss": 1.0}
 
 
-def test_a_script_that_was_saved_since_the_study_began_is_not_run(store, tmp_path):
-    """Half of the runs would be made by other code than the rest."""
+def test_script_that_was_saved_during_the_study_is_refused(store, tmp_path):
+    """Otherwise runs of different code would be mixed."""
     script = tmp_path / "train.py"
     script.write_text("import seedproof as sp\nsp.current_run().log_scalar('loss', 1)\n")
     target = ScriptTarget(str(script))
@@ -224,8 +224,8 @@ def test_a_script_that_was_saved_since_the_study_began_is_not_run(store, tmp_pat
     assert not (folder_of(store, SPECS[1]) / "run.json").is_file()
 
 
-def test_a_run_that_logs_nothing_is_not_finished(store):
-    """It would never be repeated, and there would be nothing to measure."""
+def test_run_without_logs_is_not_finished(store):
+    """There would be nothing to measure, and it would never be repeated."""
     target = FunctionTarget(lambda _: None)
 
     with pytest.raises(RunError):
@@ -233,8 +233,8 @@ def test_a_run_that_logs_nothing_is_not_finished(store):
     assert not (folder_of(store, SPECS[0]) / "run.json").is_file()
 
 
-def test_a_claim_ends_although_a_forked_process_lives_on(tmp_path):
-    """Workers of a data loader may outlive the run that started them."""
+def test_lock_ends_even_if_a_forked_process_survives(tmp_path):
+    """Workers of a data loader may outlive their run."""
     folder = Location.of(tmp_path / "run")
     with locked(folder) as has_lock:
         child = os.fork()
@@ -250,8 +250,8 @@ def test_a_claim_ends_although_a_forked_process_lives_on(tmp_path):
         os.waitpid(child, 0)
 
 
-def test_a_function_is_not_mistaken_for_a_file_of_its_name(store, tmp_path, monkeypatch):
-    """A folder may hold a program called `train` beside the one that defines a function of it."""
+def test_function_is_not_mistaken_for_a_file_of_its_name(store, tmp_path, monkeypatch):
+    """The folder may have a program called `train`."""
     (tmp_path / "train").write_text("#!/bin/sh\n")
     monkeypatch.chdir(tmp_path)
 
@@ -266,8 +266,8 @@ def test_a_function_is_not_mistaken_for_a_file_of_its_name(store, tmp_path, monk
     assert trained.status == "finished"
 
 
-def test_without_claims_a_run_is_made_all_the_same(tmp_path):
-    """An object store has none: there, two equal results may be made, and one of them stays."""
+def test_run_is_trained_without_locks(tmp_path):
+    """An object store has none: two equal results may be produced, and one is kept."""
     # As far as we can tell, such a filesystem is as far away as an object store.
     elsewhere = pyarrow.fs.SubTreeFileSystem(str(tmp_path), pyarrow.fs.LocalFileSystem())
     store = Location(elsewhere, "bucket")
@@ -311,7 +311,7 @@ RAISED = "ValueError: no data"
 
 
 def test_output_of_a_run_goes_to_its_log(program, tmp_path):
-    """Whatever the process, native code and its children print; afterwards it is as before."""
+    """Including native code and child processes; afterwards the output is restored."""
     log = tmp_path / "runs" / "log.txt"
 
     out, err = program(PRINT, tmp_path, "local", log, "wanted", "ends").communicate(timeout=30)
@@ -322,8 +322,8 @@ def test_output_of_a_run_goes_to_its_log(program, tmp_path):
     assert sorted(lines) == PRINTED
 
 
-def test_a_log_ends_in_the_traceback(program, tmp_path):
-    """Of a run that raised, the last line says what; another attempt goes on below."""
+def test_log_ends_with_the_traceback(program, tmp_path):
+    """A second attempt continues the same file."""
     log = tmp_path / "log.txt"
     earlier = "first attempt"
     log.write_text(f"{earlier}\n")
@@ -337,8 +337,8 @@ def test_a_log_ends_in_the_traceback(program, tmp_path):
     assert lines[-1] == RAISED
 
 
-def test_a_log_is_copied_to_a_store_elsewhere(program, tmp_path):
-    """It is written on this machine first, and is there also if the run fails."""
+def test_log_is_copied_to_a_remote_store(program, tmp_path):
+    """Also if the run fails."""
     process = program(PRINT, tmp_path, "elsewhere", "log.txt", "wanted", "fails")
 
     out, _ = process.communicate(timeout=30)
@@ -347,8 +347,8 @@ def test_a_log_is_copied_to_a_store_elsewhere(program, tmp_path):
     assert (tmp_path / "log.txt").read_text().splitlines()[-1] == RAISED
 
 
-def test_output_stays_where_it_is_in_a_shared_process(tmp_path):
-    """With breakpoints in mind: the serial engine redirects nothing."""
+def test_output_is_not_redirected_in_a_shared_process(tmp_path):
+    """The serial engine supports breakpoints."""
     before = os.fstat(1)
 
     with output_to(Location.of(tmp_path / "log.txt"), is_wanted=False):
@@ -357,8 +357,8 @@ def test_output_stays_where_it_is_in_a_shared_process(tmp_path):
     assert not (tmp_path / "log.txt").exists()
 
 
-def test_a_run_in_a_process_of_its_own_keeps_its_output(store, tmp_path, capfd):
-    """One that finishes and one that raises: each has its own log, and nobody else's."""
+def test_run_in_its_own_process_logs_its_output(store, tmp_path, capfd):
+    """One run finishes and one raises, each with its own log."""
     script = tmp_path / "train.py"
     printed, reason = "this is run", "no data"
     script.write_text(
