@@ -13,7 +13,6 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from seedproof.doctor.instrumentation import TrainingMonitor, files_below
 from seedproof.doctor.observation import Observed, SplitSeen
@@ -168,31 +167,12 @@ class _ProbedRun(Run):
         self._observed.sources.add(source)
         return super().torch_generator(source, device=device)
 
-    def log_predictions(
-        self,
-        split: str,
-        *,
-        ids: npt.ArrayLike | None = None,
-        probs: npt.ArrayLike | None = None,
-        predictions: npt.ArrayLike | None = None,
-        top_classes: npt.ArrayLike | None = None,
-        top_probs: npt.ArrayLike | None = None,
-        labels: npt.ArrayLike | None = None,
-        classes: Sequence[str] | None = None,
-    ) -> None:
+    def log_predictions(self, split: str, **columns: Any) -> None:  # noqa: ANN401 - as in the base
         """Log predictions for some examples."""
-        super().log_predictions(
-            split,
-            ids=ids,
-            probs=probs,
-            predictions=predictions,
-            top_classes=top_classes,
-            top_probs=top_probs,
-            labels=labels,
-            classes=classes,
-        )
-        given = next(v for v in (probs, predictions, top_probs) if v is not None)
-        values = as_array(given)
+        super().log_predictions(split, **columns)
+        ids, labels = columns.get("ids"), columns.get("labels")
+        names = ("probs", "predictions", "top_probs")
+        values = as_array(next(columns[name] for name in names if columns.get(name) is not None))
         log = self._observed.splits.setdefault(split, SplitSeen(has_ids=ids is not None))
         first = len(log.ids)
         names = range(first, first + len(values)) if ids is None else as_array(ids).tolist()

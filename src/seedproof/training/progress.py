@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from textwrap import fill
 
 import numpy as np
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -70,9 +70,9 @@ class Board:
         self.start = time.monotonic()
         self.n_before = self.n_done
         for run in states:
-            self._note(run.spec.arm, run.scalars)
+            self._follow(run.spec.arm, run.scalars)
 
-    def _note(self, arm: str, scalars: Mapping[str, float]) -> None:
+    def _follow(self, arm: str, scalars: Mapping[str, float]) -> None:
         if self.follow is not None and self.follow in scalars:
             self.values[arm].append(scalars[self.follow])
 
@@ -87,7 +87,7 @@ class Board:
     def finished(self, run: RunSpec, result: Trained) -> None:
         """Note that a run is in the store."""
         self.status[run.run_id] = FINISHED
-        self._note(run.arm, result.scalars)
+        self._follow(run.arm, result.scalars)
 
     def failed(self, run: RunSpec, failure: Failure) -> None:
         """Note that a run raised, crashed or took too long."""
@@ -110,25 +110,21 @@ class Board:
 
     def seconds_left(self) -> float | None:
         """Return the expected time left; None before the first run ends."""
-        over = sum(status == FINISHED or status in FAILED for status in self.status.values())
-        made = over - self.n_before
-        if made == 0:
+        n_ended = sum(status in {FINISHED, *FAILED} for status in self.status.values())
+        if n_ended == self.n_before:
             return None
-        return (time.monotonic() - self.start) / made * (len(self.status) - over)
+        per_run = (time.monotonic() - self.start) / (n_ended - self.n_before)
+        return per_run * (len(self.status) - n_ended)
 
     def spread(self, arm: str) -> Spread | None:
         """Return mean and sd of the followed scalar over the finished runs of an arm."""
         values = self.values[arm]
         if not values:
             return None
-        return Spread(
-            float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None
-        )
+        sd = float(np.std(values, ddof=1)) if len(values) > 1 else None
+        return Spread(float(np.mean(values)), sd)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield from self._draw()
-
-    def _draw(self) -> Iterator[RenderableType]:
         head = Table.grid(padding=(0, 2))
         left = self.seconds_left()
         head.add_row(
@@ -139,23 +135,21 @@ class Board:
         )
         yield head
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-        for column in ("arm", "finished", "running", "failed", "waiting"):
-            table.add_column(column, justify="left" if column == "arm" else "right")
-        if self.follow is not None:
-            table.add_column(Text(printable(self.follow)), justify="right")
+        table.add_column("arm")
+        for column in ("finished", "running", "failed", "waiting", self.follow):
+            if column is not None:
+                table.add_column(Text(printable(column)), justify="right")
         for arm in self.values:
             counts = Counter(s for i, s in self.status.items() if self.arm_of[i] == arm)
             n_failed = sum(counts[status] for status in FAILED)
-            cells: list[RenderableType] = [
+            table.add_row(
                 Text(printable(arm)),
                 str(counts[FINISHED]),
                 str(counts[RUNNING]),
                 Text(str(n_failed), style="bold red" if n_failed else ""),
                 str(counts[WAITING]),
-            ]
-            if self.follow is not None:
-                cells.append(str(self.spread(arm) or ""))
-            table.add_row(*cells)
+                *([] if self.follow is None else [str(self.spread(arm) or "")]),
+            )
         yield table
         for message in self.failures[-N_MESSAGES:]:
             yield Text(printable(str(message)), style="red", overflow="ellipsis", no_wrap=True)
@@ -190,15 +184,9 @@ class Lines(Failures):
     ) -> None:
         super().__init__(study, runs, follow, console)
         if self.n_before:
-            self._print(
-                Message(
-                    "study-resumed",
-                    "{study}: {n_finished} of {n_runs} are finished",
-                    study=study,
-                    n_finished=self.n_before,
-                    n_runs=len(self.status),
-                )
-            )
+            template = "{study}: {n_finished} of {n_runs} are finished"
+            sizes = {"n_finished": self.n_before, "n_runs": len(self.status)}
+            self._print(Message("study-resumed", template, study=study, **sizes))
 
     def finished(self, run: RunSpec, result: Trained) -> None:
         """Note that a run is in the store."""

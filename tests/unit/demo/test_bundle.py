@@ -13,7 +13,7 @@ PACKAGED = [files("seedproof.demo") / name for name in ("records.npz", "records.
 
 @pytest.fixture(scope="module")
 def packaged():
-    """What the package holds."""
+    """Return the bundle of the package."""
     return Bundle.load()
 
 

@@ -219,7 +219,7 @@ def test_missing_store_has_no_status(tmp_path):
 
 @pytest.fixture
 def script(tmp_path):
-    """A script and a module beside it."""
+    """Create a script with a module next to it."""
     (tmp_path / "train.py").write_text("import lib\n")
     (tmp_path / "lib.py").write_text("x = 1\n")
     return ScriptTarget(str(tmp_path / "train.py"))

@@ -177,7 +177,7 @@ def test_stream_inside_itself_continues(draw):
 
 
 def test_torch_is_optional(monkeypatch, draw):
-    """Without it, the other generators are seeded and restored."""
+    """If it is not installed, the other generators are seeded and restored."""
     monkeypatch.delitem(sys.modules, "torch")
     before = torch.get_rng_state()
 

@@ -302,7 +302,7 @@ def test_checkpoints_of_a_remote_store_are_local(make_run, tmp_path, monkeypatch
     """Training libraries need a path, which an object store does not have."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     spec = make_run().spec
-    # As far as we can tell, such a filesystem is as far away as an object store.
+    # For us, such a filesystem is remote like an object store.
     elsewhere = pyarrow.fs.SubTreeFileSystem(str(tmp_path), pyarrow.fs.LocalFileSystem())
     run = Run(spec, Location(elsewhere, "bucket/runs/1"))
 

@@ -165,14 +165,14 @@ pathlib.Path(sys.argv[1]).write_text(json.dumps(facts))
 
 def test_script_runs_as_the_main_program(script, run, tmp_path):
     """With its own arguments and its folder first; both are restored."""
-    target = script(REPORT, str(tmp_path / "told.json"), "--lr", "0.1")
+    target = script(REPORT, str(tmp_path / "record.json"), "--lr", "0.1")
     (tmp_path / "code" / "sp_beside_the_script.py").write_text("")
     argv, path = list(sys.argv), list(sys.path)
 
     target(run)
 
-    record = json.loads((tmp_path / "told.json").read_text())
-    assert record["argv"] == [target.path, str(tmp_path / "told.json"), "--lr", "0.1"]
+    record = json.loads((tmp_path / "record.json").read_text())
+    assert record["argv"] == [target.path, str(tmp_path / "record.json"), "--lr", "0.1"]
     assert record["name"] == "__main__"
     assert record["path"] == str(tmp_path / "code")
     assert record["file"] == target.path
@@ -181,7 +181,7 @@ def test_script_runs_as_the_main_program(script, run, tmp_path):
 
 def test_placeholders_are_filled_in(script, run, tmp_path):
     """`{seed}`, `{run}` and `{arm}` anywhere; other braces are kept."""
-    record = tmp_path / "told.json"
+    record = tmp_path / "record.json"
     arguments = ("--seed={seed}", "{run}-{arm}", "{other} {}", "{seed")
     target = script(
         "import json, pathlib, sys; pathlib.Path(sys.argv[1]).write_text(json.dumps(sys.argv[2:]))",

@@ -36,7 +36,7 @@ if when != "first":
     sys.meta_path[:0] = [Old(), Hook()]
     once_loaded(n_loaded.append)
 with limited_to(1), repeatable(), outer.followed():
-    find_spec("torch")  # whoever only asks for it does not load it
+    find_spec("torch")  # this does not load it
     found["asked"] = "torch" in sys.modules
     with inner.followed():
         if when == "inside a stream":

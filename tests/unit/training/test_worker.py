@@ -268,7 +268,7 @@ def test_function_is_not_mistaken_for_a_file_of_its_name(store, tmp_path, monkey
 
 def test_run_is_trained_without_locks(tmp_path):
     """An object store has none: two equal results may be produced, and one is kept."""
-    # As far as we can tell, such a filesystem is as far away as an object store.
+    # For us, such a filesystem is remote like an object store.
     elsewhere = pyarrow.fs.SubTreeFileSystem(str(tmp_path), pyarrow.fs.LocalFileSystem())
     store = Location(elsewhere, "bucket")
     folder_of(store, SPECS[0]).make_folder()
