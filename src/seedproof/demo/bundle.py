@@ -34,7 +34,7 @@ class Bundle:
 
     Args:
         study: The study of the runs.
-        runs: Names, arms, seeds and facts of the runs, without the files of a store.
+        runs: The runs, without the files of a store.
         split: Name of the data split.
         method: Name of the explanation.
         classes: Names of the two classes.

@@ -37,14 +37,9 @@ class Phrases:
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one check.
+    """Result of one check: what was observed, its likely cause, and the fix.
 
-    Args:
-        code: Name of the check, one of `CHECKS`.
-        verdict: `pass`, `fail`, `warn` (look at it) or `skip` (could not be checked).
-        observed: The observation.
-        cause: The likely cause of a fault.
-        fix: What to do about it.
+    The verdict `warn` means look at it, `skip` that it could not be checked.
     """
 
     code: str

@@ -56,12 +56,9 @@ class _Before(NamedTuple):
 
 
 class TrainingMonitor:
-    """Observer of one training, in this process and in those that it forks.
+    """Observer of one training, in this process and in those that it forks, which write notes.
 
-    Args:
-        observed: Filled in by this object.
-        root: Folder of the user's code; calls from elsewhere are ignored.
-        notes: File for the observations in forked processes.
+    Only calls from code below the root count.
     """
 
     def __init__(self, observed: Observed, *, root: Path, notes: Path) -> None:

@@ -10,37 +10,22 @@ from seedproof.messages import Message
 
 @dataclass(frozen=True)
 class SeedCall:
-    """A call that seeds a generator.
-
-    Args:
-        function: Such as "torch.manual_seed".
-        value: The seed, as text.
-        where: File and line of the user's code.
-        is_late: Whether the generator had been used before.
-        is_undone: Whether the generator was restored to its state before the call.
-    """
+    """A call that seeds a generator, with its value as text and the user's line."""
 
     function: str
     value: str
     where: str
-    is_late: bool = False
-    is_undone: bool = False
+    is_late: bool = False  # the generator had been used before
+    is_undone: bool = False  # the generator was restored to its state before the call
 
 
 @dataclass
 class SplitSeen:
-    """Predictions that were logged for one split, in their order.
+    """Predictions that were logged for one split, in their order."""
 
-    Args:
-        ids: Id of each example; its position if none was given.
-        labels: Gold class of each example; empty if none was given.
-        values: Prediction for each example: its bytes, or a digest of them.
-        has_ids: Whether ids were given.
-    """
-
-    ids: list[str] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)
-    values: list[bytes] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)  # or positions
+    labels: list[str] = field(default_factory=list)  # or empty texts
+    values: list[bytes] = field(default_factory=list)  # or their digests
     has_ids: bool = True
 
     def by_id(self, column: Sequence[Any]) -> dict[str, Any]:
@@ -51,37 +36,21 @@ class SplitSeen:
 
 @dataclass
 class Observed:
-    """Observations of one training.
-
-    Args:
-        splits: Logged predictions.
-        weights: Digest of the weights at some steps; 0 is before the first.
-        starts: Digest of the initial weights of each optimizer.
-        n_steps: Number of optimizer steps.
-        seed_calls: Calls that seeded a global generator.
-        generators: Calls that created a generator from a number.
-        unseeded: Lines that created a generator without a seed.
-        workers: Lines that started threads or processes.
-        sources: Sources that were requested from the run.
-        thread_calls: Lines that set the number of torch's threads.
-        n_threads: Threads of torch at the end; None without torch.
-        files: Files that it wrote in the folder of the code or in the current folder.
-        is_cut: Whether the budget ended it.
-    """
+    """Observations of one training; places are lines of the user's code."""
 
     splits: dict[str, SplitSeen] = field(default_factory=dict)
-    weights: dict[int, str] = field(default_factory=dict)
-    starts: list[str] = field(default_factory=list)
+    weights: dict[int, str] = field(default_factory=dict)  # digests by step; 0 is the start
+    starts: list[str] = field(default_factory=list)  # digest of each optimizer's initial weights
     n_steps: int = 0
-    seed_calls: list[SeedCall] = field(default_factory=list)
-    generators: list[SeedCall] = field(default_factory=list)
-    unseeded: list[str] = field(default_factory=list)
-    workers: list[str] = field(default_factory=list)
-    sources: set[str] = field(default_factory=set)
-    thread_calls: list[str] = field(default_factory=list)
-    n_threads: int | None = None
-    files: list[str] = field(default_factory=list)
-    is_cut: bool = False
+    seed_calls: list[SeedCall] = field(default_factory=list)  # of global generators
+    generators: list[SeedCall] = field(default_factory=list)  # created from a number
+    unseeded: list[str] = field(default_factory=list)  # places that create them without a seed
+    workers: list[str] = field(default_factory=list)  # places that start threads or processes
+    sources: set[str] = field(default_factory=set)  # requested from the run
+    thread_calls: list[str] = field(default_factory=list)  # places that set torch's threads
+    n_threads: int | None = None  # of torch at the end
+    files: list[str] = field(default_factory=list)  # written near the code or in this folder
+    is_cut: bool = False  # by the budget
 
     def predictions(self) -> dict[str, dict[str, bytes]]:
         """Return the prediction for each example, by split and id."""

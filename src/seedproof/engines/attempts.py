@@ -11,21 +11,13 @@ from seedproof.engines.base import Item, Outcome, Result
 
 @dataclass(frozen=True)
 class Request:
-    """Work for a fresh process, with the folders and arguments of the coordinator.
-
-    Args:
-        task: The task, by cloudpickle.
-        item: The item, by cloudpickle.
-        path: Value of `sys.path`; an empty entry is the current folder, which is shared.
-        argv: Value of `sys.argv`.
-        folder: The current folder, which is entered if it exists there.
-    """
+    """Pickled work for a fresh process, with the paths and arguments of the coordinator."""
 
     task: bytes
     item: bytes
-    path: tuple[str, ...]
+    path: tuple[str, ...]  # an empty entry is the current folder
     argv: tuple[str, ...]
-    folder: str
+    folder: str  # entered if it exists there
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,9 @@ from seedproof.records.writer import PredictionsWriter
 
 # Larger splits are written batch by batch, so their ids must ascend.
 BUFFER_BYTES = 256 * 2**20
+
+# Predictions of a batch: `values`, and if given `ids`, `labels` and `top_classes`.
+_Columns: TypeAlias = dict[str, npt.NDArray[np.generic]]
 
 
 class Logbook:
@@ -61,43 +64,33 @@ class Logbook:
         self,
         split: str,
         *,
-        ids: npt.ArrayLike | None,
-        probs: npt.ArrayLike | None,
-        predictions: npt.ArrayLike | None,
-        labels: npt.ArrayLike | None,
-        classes: Sequence[str] | None,
-        top_classes: npt.ArrayLike | None = None,
-        top_probs: npt.ArrayLike | None = None,
+        classes: Sequence[str] | None = None,
+        **given: npt.ArrayLike | None,
     ) -> None:
-        """Log predictions for some examples."""
+        """Log predictions for some examples, with the columns of `Run.log_predictions`."""
         _check_name(split, "split")
-        if (top_classes is None) != (top_probs is None):
-            raise OptionError(
-                "top_classes and top_probs go together. Give both.",
-                missing="top_classes" if top_classes is None else "top_probs",
-            )
-        kinds = {"probs": probs, "predictions": predictions, "top_probs": top_probs}
-        given = {name: values for name, values in kinds.items() if values is not None}
-        if len(given) != 1:
+        columns = {name: values for name, values in given.items() if values is not None}
+        for name, other in (("top_classes", "top_probs"), ("top_probs", "top_classes")):
+            if name in columns and other not in columns:
+                raise OptionError(
+                    "top_classes and top_probs go together. Give both.", missing=other
+                )
+        kinds = [name for name in ("probs", "predictions", "top_probs") if name in columns]
+        if len(kinds) != 1:
             raise OptionError(
                 "Give exactly one of probs, predictions, or top_classes with top_probs.",
-                given=tuple(given),
+                given=tuple(kinds),
             )
+        values = columns.pop(kinds[0])
+        arrays = {"values": as_array(values)}
+        _check_axes(arrays["values"], n_axes=1 if kinds == ["predictions"] else 2)
+        arrays |= {name: as_array(column) for name, column in columns.items()}
         if split not in self._predictions:
             self._predictions[split] = _SplitLog(
                 self._run, self._folder, split, checks_at_once=self._checks_at_once
             )
-        (chosen,) = given.values()
-        values = as_array(chosen)
-        _check_axes(values, n_axes=2 if predictions is None else 1)
-        self._predictions[split].add(
-            values,
-            top_classes=None if top_classes is None else as_array(top_classes),
-            ids=None if ids is None else as_array(ids),
-            labels=None if labels is None else as_array(labels),
-            classes=None if classes is None else tuple(map(str, classes)),
-            tolerance=sum_tolerance(chosen),
-        )
+        names = None if classes is None else tuple(map(str, classes))
+        self._predictions[split].add(arrays, names, sum_tolerance(values))
 
     def add_explanations(
         self,
@@ -156,13 +149,6 @@ class Logbook:
         return tuple(files)
 
 
-class _Batch(NamedTuple):
-    values: npt.NDArray[np.generic]
-    top_classes: npt.NDArray[np.generic] | None
-    ids: npt.NDArray[np.generic]
-    labels: npt.NDArray[np.generic] | None
-
-
 class _SplitLog:
     """Predictions on one split: buffered until the end if they fit, else written in batches."""
 
@@ -175,30 +161,22 @@ class _SplitLog:
         self._split = split
         self._shape: dict[str, Any] = {}
         self._tolerance = SUM_TOLERANCE
-        self._batches: list[_Batch] = []
+        self._batches: list[_Columns] = []
         self._n_bytes = 0
         self._n_rows = 0
         self._writer: PredictionsWriter | None = None
         self._has_text_ids: bool | None = None
 
-    def add(
-        self,
-        values: npt.NDArray[np.generic],
-        *,
-        top_classes: npt.NDArray[np.generic] | None,
-        ids: npt.NDArray[np.generic] | None,
-        labels: npt.NDArray[np.generic] | None,
-        classes: tuple[str, ...] | None,
-        tolerance: float,
-    ) -> None:
+    def add(self, columns: _Columns, classes: tuple[str, ...] | None, tolerance: float) -> None:
         """Log one batch."""
+        values, top_classes = columns["values"], columns.get("top_classes")
         self._check_alike(
             {
                 "axes": values.shape[1:],
                 "kind": top_classes is None,
                 "classes": classes,
-                "labels": labels is None,
-                "ids": ids is None,
+                "labels": "labels" in columns,
+                "ids": "ids" in columns,
                 "precision": values.dtype == np.float16,
             }
         )
@@ -209,25 +187,19 @@ class _SplitLog:
                 shape=top_classes.shape,
                 other_shape=values.shape,
             )
-        for column, array in (("ids", ids), ("labels", labels)):
-            if array is not None and array.shape != (len(values),):
+        for name in columns.keys() & {"ids", "labels"}:
+            if columns[name].shape != (len(values),):
                 raise ShapeError(
                     "{n_examples} examples were logged with {column} of shape {shape!s}. "
                     "Give one per example, shape ({n_examples},).",
                     n_examples=len(values),
-                    column=column,
-                    shape=array.shape,
+                    column=name,
+                    shape=columns[name].shape,
                 )
         positions = np.arange(self._n_rows, self._n_rows + len(values))
         # Copies: the caller may fill the same arrays with the next batch.
-        self._batches.append(
-            _Batch(
-                values.copy(),
-                None if top_classes is None else top_classes.copy(),
-                positions if ids is None else ids.copy(),
-                None if labels is None else labels.copy(),
-            )
-        )
+        copies = {name: column.copy() for name, column in columns.items()}
+        self._batches.append({"ids": positions} | copies)
         self._n_rows += len(values)
         self._n_bytes += values.nbytes
         self._tolerance = max(self._tolerance, tolerance)
@@ -258,15 +230,14 @@ class _SplitLog:
         batches, self._batches, self._n_bytes = self._batches, [], 0
         if not batches:
             return
-        labels = [batch.labels for batch in batches if batch.labels is not None]
-        tops = [batch.top_classes for batch in batches if batch.top_classes is not None]
+        columns = {name: np.concatenate([b[name] for b in batches]) for name in batches[0]}
         rows = RunRows(
-            np.concatenate([batch.values for batch in batches]),
+            columns["values"],
             run=self._run,
-            ids=np.concatenate([batch.ids for batch in batches]),
-            labels=np.concatenate(labels) if labels else None,
+            ids=columns["ids"],
+            labels=columns.get("labels"),
             classes=self._shape["classes"],
-            top_classes=np.concatenate(tops) if tops else None,
+            top_classes=columns.get("top_classes"),
             tolerance=self._tolerance,
         )
         layout = rows.layout

@@ -14,18 +14,7 @@ from seedproof.typing import is_count
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One training under one assignment of seeds.
-
-    Args:
-        study: Name of the study.
-        target: Name of what is trained.
-        arguments: Arguments of the target.
-        arm: The group of runs that differ only in seeds.
-        threads: Number of threads; the results depend on it.
-        deterministic: Whether torch uses deterministic algorithms.
-        name: Short name of the run.
-        seeds: Seed of each source.
-    """
+    """Everything that decides the outcome of a run, except the code; and its short name."""
 
     study: str
     target: str
@@ -47,17 +36,7 @@ class RunSpec:
 
 @dataclass(frozen=True)
 class StudySpec:
-    """All runs of a study: every arm under every assignment of seeds.
-
-    Args:
-        name: Name of the study.
-        target: Name of what is trained.
-        seeds: The seed plan, which all arms share.
-        arms: Names of the arms.
-        arguments: Arguments of the target.
-        threads: Threads per run.
-        deterministic: Whether torch uses deterministic algorithms.
-    """
+    """All runs of a study: every arm under every assignment of seeds."""
 
     name: str
     target: str

@@ -43,19 +43,12 @@ class Trained:
 
 @dataclass(frozen=True)
 class TrainRun:
-    """Task that trains a run in any process; frozen, so that it can be pickled.
-
-    Args:
-        store: Where to write records.
-        target: What to train.
-        code: Digests of the code that are known beforehand.
-        is_alone: Whether the process trains this run only, so that its output goes to `log.txt`.
-    """
+    """Task that trains a run in any process; frozen, so that it can be pickled."""
 
     store: Location
     target: Target
-    code: Mapping[str, str]
-    is_alone: bool
+    code: Mapping[str, str]  # digests that are known beforehand
+    is_alone: bool  # in its process, so that its output goes to `log.txt`
 
     def __call__(self, spec: RunSpec) -> Trained:
         """Train the run, unless it is finished or another process is training it."""

@@ -431,7 +431,7 @@ def test_full_buffer_is_emptied(log, monkeypatch):
         add(log, ids=np.arange(start, start + 6), probs=PROBS)
         (split,) = log._predictions.values()
         assert split._n_bytes <= 100
-        assert sum(batch.values.nbytes for batch in split._batches) <= 100
+        assert sum(batch["values"].nbytes for batch in split._batches) <= 100
 
 
 @pytest.mark.usefixtures("_small_groups")

@@ -117,34 +117,26 @@ def test_status_has_the_facts_of_the_run(store):
     assert (waiting.seconds, waiting.message) == (None, "")
 
 
-def test_lock_of_a_crashed_process_is_released(store):
-    """The run is waiting again, or has its last failure."""
+def test_last_event_decides_the_status(store):
+    """A released lock counts for nothing; a failed run that is retried is running, then finished."""
     for index in (0, 1):
         with locked(folder_of(store, index)):
             pass
     fail(store, 1, "killed")
-
     assert statuses(store)[:2] == ["waiting", "killed"]
 
-
-def test_last_event_decides_the_status(store):
-    """A failed run that is retried is running, and then finished."""
-    fail(store, 0, "failed")
-    with locked(folder_of(store, 0)):
-        assert statuses(store)[0] == "running"
-        finish(store, 0)
-        assert statuses(store)[0] == "finished"
-
-    assert statuses(store)[0] == "finished"
+    with locked(folder_of(store, 1)):
+        assert statuses(store)[1] == "running"
+        finish(store, 1)
+        assert statuses(store)[1] == "finished"
+    assert statuses(store)[1] == "finished"
 
 
 def test_study_is_done_when_every_run_is_finished(store):
     """Not before."""
-    for index in range(5):
+    for index in range(6):
+        assert not status_of(store).is_done
         finish(store, index)
-    assert not status_of(store).is_done
-
-    finish(store, 5)
 
     assert status_of(store).is_done
     assert status_of(store).failed == ()
@@ -230,20 +222,18 @@ def code_of(script):
     return {"lib.py": digest(b"x = 1\n"), **script.code()}
 
 
-def test_same_code_is_accepted(store, script):
-    """A store without runs accepts any code."""
-    check_code(Store(store).runs, script)
-    check_one_code(Store(store).runs)
-    for index in range(2):
-        finish(store, index, code=code_of(script))
-
-    check_code(Store(store).runs, script)
-    check_one_code(Store(store).runs)
-
-
-def test_runs_without_recorded_code_are_accepted(store, script):
-    """There is nothing to compare."""
-    finish(store, 0)
+@pytest.mark.parametrize(
+    "has_further",
+    [[], [None], [False, False], [False, True]],
+    ids=["no-runs", "no-code", "same", "further-file"],
+)
+def test_same_code_is_accepted(has_further, store, script, tmp_path):
+    """Also runs without recorded code, and an arm that needs another module."""
+    (tmp_path / "aswa.py").write_text("y = 1\n")
+    further = {"aswa.py": digest(b"y = 1\n")}
+    for index, has_file in enumerate(has_further):
+        code = None if has_file is None else code_of(script) | (further if has_file else {})
+        finish(store, index, **({} if code is None else {"code": code}))
 
     check_code(Store(store).runs, script)
     check_one_code(Store(store).runs)
@@ -320,11 +310,3 @@ def test_runs_of_different_code_are_detected(store):
 
     with pytest.raises(CodeChangedError, check=WithFields(name="lib.py", other_run="0", run="1")):
         check_one_code(Store(store).runs)
-
-
-def test_runs_that_loaded_different_files_are_accepted(store):
-    """An arm that needs another module is not a change of code."""
-    finish(store, 0, code={"train.py": "aa"})
-    finish(store, 1, code={"train.py": "aa", "aswa.py": "bb"})
-
-    check_one_code(Store(store).runs)

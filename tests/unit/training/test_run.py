@@ -54,15 +54,10 @@ def test_run_has_the_facts_of_its_specification(make_run):
 
     assert (run.name, run.arm, run.arguments) == ("1", "aswa", ("--lr", "0.1"))
     assert run.seeds == SeedPlan.all(2).assignments()[1].seeds
-    assert run.seed == make_run(2, arms=("none", "aswa")).seed  # arms share their seeds
+    paired = make_run(2, arms=("none", "aswa"))
+    assert run.seed == paired.seed
+    assert run.rng("init").random(5).tolist() == paired.rng("init").random(5).tolist()
     assert run.seed != make_run(0).seed
-
-
-def test_arms_draw_the_same_numbers(make_run):
-    """Arms are paired."""
-    none, aswa = (make_run(index, arms=("none", "aswa")) for index in (0, 1))
-
-    assert none.rng("init").random(5).tolist() == aswa.rng("init").random(5).tolist()
 
 
 def test_generators_of_a_source_continue(make_run):
@@ -91,25 +86,18 @@ def test_streams_of_a_run_never_change(make_run):
         assert random.getrandbits(32) == 3813739939
 
 
-def test_generators_of_different_sources_differ(make_run):
-    """Five sources, five streams, of numpy and of torch."""
-    run = make_run()
-
-    of_numpy = {tuple(run.rng(source).random(3)) for source in SOURCES}
-    of_torch = {run.torch_generator(source).initial_seed() for source in SOURCES}
-
-    assert len(of_numpy) == len(of_torch) == len(SOURCES)
-
-
-def test_draw_from_one_source_moves_no_other(make_run):
-    """Nor does a draw from numpy move torch."""
+def test_sources_have_independent_generators(make_run):
+    """Five streams of numpy and of torch; a draw from one moves no other."""
     run, fresh = make_run(), make_run()
 
     run.rng("order").random(100)
 
     assert run.rng("init").random() == fresh.rng("init").random()
-    first, second = (each.torch_generator("order").get_state() for each in (run, fresh))
-    assert torch.equal(first, second)
+    states = [each.torch_generator("order").get_state() for each in (run, fresh)]
+    assert torch.equal(*states)
+    of_numpy = {tuple(run.rng(source).random(3)) for source in SOURCES}
+    of_torch = {run.torch_generator(source).initial_seed() for source in SOURCES}
+    assert len(of_numpy) == len(of_torch) == len(SOURCES)
 
 
 def test_only_the_varied_source_changes(base_and_order, draw):
@@ -251,6 +239,9 @@ def test_program_without_seedproof_run_gets_a_run_that_is_not_stored(tmp_path, m
     assert manifest.parts == ()
     assert manifest.scalars == {"loss": 0.5}
     assert list(tmp_path.iterdir()) == []
+    # Its run is usually not committed, so logs are checked at once.
+    with pytest.raises(ProbabilityError, check=WithFields(example=0, probability=-1.0)):
+        run.log_predictions("dev", probs=[[2.0, -1.0]])
 
 
 def test_invalid_records_are_refused_without_a_store(make_run):
@@ -263,16 +254,6 @@ def test_invalid_records_are_refused_without_a_store(make_run):
         logits.commit({})
     with pytest.raises(DuplicateExampleError, check=WithFields(twice=3)):
         twice.commit({})
-
-
-def test_logs_of_a_program_without_seedproof_run_are_checked_at_once():
-    """Its run is never committed."""
-    with pytest.warns(RunWarning) as caught:
-        run = current_run()
-    assert warning_codes(caught) == ["no-run"]
-
-    with pytest.raises(ProbabilityError, check=WithFields(example=0, probability=-1.0)):
-        run.log_predictions("test", probs=[[2.0, -1.0]])
 
 
 def test_last_value_of_a_scalar_is_kept(make_run):
@@ -472,17 +453,3 @@ def test_run_is_committed_once(make_run):
 
     assert RunManifest.load(first.folder).scalars == {"loss": 1.0}
     assert [path.name for path in Path(first.folder.path).iterdir()] == ["run.json"]
-
-
-def test_committed_runs_are_measured_together(make_run, tmp_path):
-    """Two runs that differ in one of three predictions have a flip rate of a third."""
-    StudyManifest("small").write(Location.of(tmp_path / "store"))
-    for index, probs in enumerate((PROBS, [[0.25, 0.75], *PROBS[1:]])):
-        run = make_run(index)
-        run.log_predictions("test", probs=probs, labels=[0, 0, 1])
-        run.commit({})
-
-    report = sp.measure(tmp_path / "store")
-
-    assert report["flip_rate"].value == pytest.approx(1 / 3, rel=1e-12)
-    assert report["accuracy"].value == pytest.approx((1.0 + 2 / 3) / 2, rel=1e-12)

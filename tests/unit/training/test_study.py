@@ -1,3 +1,5 @@
+"""Studies: engines, loops with `ask` and `tell`, and runs that fail."""
+
 import numpy as np
 import pytest
 
@@ -11,16 +13,21 @@ N_EXAMPLES = 30
 
 
 def train(run):
-    """Draws from a source and from the global stream, as trainings do."""
+    """Draw from a source and from the global stream, as trainings do."""
     answers = run.rng("init").dirichlet([2, 2], size=N_EXAMPLES)
     run.log_scalar("loss", float(np.random.rand()))  # noqa: NPY002, TID251 - the run's own stream
     run.log_predictions("test", probs=answers)
 
 
+def study_in(store, function=train, seeds=3, **settings):
+    """Return a study in two arms."""
+    return sp.Study("small", function, seeds=seeds, arms=["none", "aswa"], store=store, **settings)
+
+
 @pytest.fixture
 def study(tmp_path):
     """Return a study with three seeds in two arms."""
-    return sp.Study("asked", train, seeds=3, arms=["none", "aswa"], store=tmp_path / "runs")
+    return study_in(tmp_path / "runs")
 
 
 def finish(study):
@@ -45,7 +52,7 @@ def test_ask_returns_every_run_once(study):
 def test_runs_of_ask_equal_those_of_an_engine(study, tmp_path):
     """The same predictions and scalars, bit by bit."""
     finish(study)
-    other = sp.Study("asked", train, seeds=3, arms=["none", "aswa"], store=tmp_path / "other")
+    other = study_in(tmp_path / "other")
 
     status = other.run("serial", progress=False)
 
@@ -53,15 +60,15 @@ def test_runs_of_ask_equal_those_of_an_engine(study, tmp_path):
     assert [r.scalars for r in study.status().runs] == [r.scalars for r in status.runs]
 
 
-def test_second_program_gets_only_unfinished_runs(study, tmp_path):
+def test_second_program_gets_only_unfinished_runs(study):
     """The store decides."""
     study.run("serial", only=0, progress=False)
-    again = sp.Study("asked", train, seeds=3, arms=["none", "aswa"], store=tmp_path / "runs")
+    again = study_in(study.store)
 
     assert (again.ask().arm, again.ask().name) == ("aswa", "1")
 
 
-def test_failed_run_is_recorded_and_retried(study, tmp_path):
+def test_failed_run_is_recorded_and_retried(study):
     """With its message; another program gets it again."""
     reason = "no such luck"
     study.tell(study.ask(), error=ValueError(reason))
@@ -69,7 +76,7 @@ def test_failed_run_is_recorded_and_retried(study, tmp_path):
     state = study.status().runs[0]
 
     assert (state.status, state.message) == ("failed", f"ValueError: {reason}")
-    again = sp.Study("asked", train, seeds=3, arms=["none", "aswa"], store=tmp_path / "runs")
+    again = study_in(study.store)
     assert again.ask().spec == state.spec
 
 
@@ -85,7 +92,7 @@ def test_commit_of_a_finished_run_changes_nothing(study):
     assert Store(Location.of(study.store)).runs == before
 
 
-def test_ask_with_different_code_is_refused(study, tmp_path):
+def test_ask_with_different_code_is_refused(study):
     """Like `run`."""
     finish(study)
 
@@ -93,7 +100,7 @@ def test_ask_with_different_code_is_refused(study, tmp_path):
         run.log_scalar("loss", 1.0)
 
     other.__module__, other.__qualname__ = train.__module__, train.__qualname__
-    changed = sp.Study("asked", other, seeds=4, arms=["none", "aswa"], store=tmp_path / "runs")
+    changed = study_in(study.store, other, seeds=4)
     refused = WithFields(run="0", arm="aswa", name="train", change="changed")
     with pytest.raises(CodeChangedError, check=refused):
         changed.ask()
@@ -105,16 +112,16 @@ def test_status_writes_nothing(study, tmp_path):
     assert not (tmp_path / "runs").exists()
 
     study.run("serial", only=0, progress=False)
-    larger = sp.Study("asked", train, seeds=9, arms=["none", "aswa"], store=tmp_path / "runs")
+    larger = study_in(study.store, seeds=9)
 
     assert larger.status().counts == {"finished": 1, "waiting": 17}
     assert study.status().counts == {"finished": 1, "waiting": 5}
 
 
-def test_refused_study_does_not_change_the_plan(study, tmp_path):
+def test_refused_study_does_not_change_the_plan(study):
     """Other arguments could not be measured together with it."""
     study.run("serial", progress=False)
-    other = sp.Study("asked", train, seeds=9, arguments=["--lr", "1"], store=tmp_path / "runs")
+    other = study_in(study.store, seeds=9, arguments=["--lr", "1"])
 
     with pytest.raises(
         StudyChangedError, check=WithFields(setting="arguments", stored=[], requested=["--lr", "1"])
@@ -181,8 +188,8 @@ def make(tmp_path, *failing, seeds=4, arms=("none",)):
     return study
 
 
-def test_failures_are_reported_even_without_progress(tmp_path, capsys):
-    """In one line, as fewer runs are measured."""
+def test_only_failures_are_printed_without_progress(tmp_path, capsys):
+    """In one line per run."""
     study = make(tmp_path, "1")
 
     (line,) = capsys.readouterr().err.splitlines()
@@ -191,26 +198,16 @@ def test_failures_are_reported_even_without_progress(tmp_path, capsys):
     assert line.endswith(state.message)
 
 
-def test_finished_runs_print_nothing_without_progress(tmp_path, capsys):
-    """Standard error is empty."""
-    make(tmp_path)
-
-    assert capsys.readouterr().err == ""
-
-
 def test_measure_notes_unfinished_runs(tmp_path):
-    """Fewer runs than planned are measured."""
+    """Fewer runs than planned are measured; a finished study has no note."""
+    assert make(tmp_path / "finished").measure().measurement.notes == ()
+
     measurement = make(tmp_path, "1", "3").measure().measurement
 
     assert measurement.runs == ("0", "2")
     (note,) = measurement.notes
     assert note.code == "planned-runs-missing"
     assert (note.fields["runs"], note.fields["n_planned"]) == (("1", "3"), 4)
-
-
-def test_finished_study_has_no_such_note(tmp_path):
-    """Nothing is missing."""
-    assert make(tmp_path).measure().measurement.notes == ()
 
 
 def test_compare_notes_unfinished_runs_per_arm(tmp_path):
@@ -223,19 +220,15 @@ def test_compare_notes_unfinished_runs_per_arm(tmp_path):
     assert [(note.fields["runs"], note.fields["n_planned"]) for note in notes] == [(names, 9)] * 2
 
 
-def test_study_without_a_finished_run_is_refused(tmp_path):
-    """The error has the number of failed runs."""
-    study = make(tmp_path, "0", "1", seeds=2, arms=("none", "aswa"))
+def test_study_with_too_few_finished_runs_is_refused(tmp_path):
+    """None, or a single one."""
+    study = make(tmp_path / "none", "0", "1", seeds=2, arms=("none", "aswa"))
 
     for method in (study.measure, study.measure_arms):
         with pytest.raises(TooFewRunsError, check=WithFields(location=Location.of(study.store))):
             method()
-
-
-def test_single_finished_run_is_refused_with_the_unfinished_ones(tmp_path):
-    """They are what is missing."""
     with pytest.raises(TooFewRunsError, check=WithFields(arm="none", study="stumbles", n_runs=1)):
-        make(tmp_path, "1", seeds=2).measure()
+        make(tmp_path / "single", "1", seeds=2).measure()
 
 
 def test_single_arm_may_be_given_as_text(tmp_path):
