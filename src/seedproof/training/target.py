@@ -9,31 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from seedproof.errors import TargetError
 from seedproof.training.code import definitions, file_digest, own_modules
 from seedproof.training.run import Run
 
 Train: TypeAlias = Callable[[Run], object]
-
-
-class Target(Protocol):
-    """Something to train that can be sent to another process."""
-
-    @property
-    def name(self) -> str:
-        """Name in records."""
-
-    @property
-    def root(self) -> Path:
-        """Folder of its code."""
-
-    def code(self) -> Mapping[str, str]:
-        """Return digests of the code that is known before it runs."""
-
-    def __call__(self, run: Run) -> None:
-        """Train under the seeds of a run."""
 
 
 @dataclass(frozen=True)
@@ -170,11 +152,14 @@ class ScriptTarget:
             sys.argv = before
 
 
+# Something to train, which can be sent to another process: it has a name for records, the folder
+# of its code, and digests of the code that is known before it runs.
+Target: TypeAlias = FunctionTarget | NamedTarget | ScriptTarget
+
+
 def as_target(train: Train | Target) -> Target:
     """Return a function as a target, and a target unchanged."""
-    if isinstance(train, ScriptTarget | NamedTarget | FunctionTarget):
-        return train
-    return FunctionTarget(train)
+    return train if isinstance(train, Target) else FunctionTarget(train)
 
 
 def find_target(text: str, arguments: tuple[str, ...] = ()) -> Target:

@@ -1,18 +1,15 @@
 """Outcomes, settings and the number of cores."""
 
-import math
 import os
 import subprocess
 import sys
 
 import pytest
 
-from seedproof.engines import Failure, Outcome, ProcessEngine
+from seedproof.engines import Failure, Outcome
 from seedproof.engines.base import check_settings
-from seedproof.engines.ray import RayEngine
 from seedproof.engines.serial import as_failure
-from seedproof.engines.slurm import SlurmEngine
-from seedproof.errors import OptionError, TaskError
+from seedproof.errors import TaskError
 from seedproof.messages import Message
 from seedproof.testing.errors import WithFields
 
@@ -39,24 +36,6 @@ def test_value_of_a_remote_failure_raises_a_task_error():
 
     with pytest.raises(TaskError, check=WithFields(index=3, message=reason)):
         Outcome(3, failure=Failure("killed", reason)).value()
-
-
-@pytest.mark.parametrize("engine", [ProcessEngine, RayEngine, SlurmEngine])
-@pytest.mark.parametrize(
-    ("setting", "value", "fields"),
-    [
-        ("workers", 0, {"option": "workers", "number": 0, "least": 1}),
-        ("workers", 1.5, {"option": "workers", "number": 1.5, "least": 1}),
-        ("retries", -1, {"option": "retries", "number": -1, "least": 0}),
-        ("threads", 0, {"option": "threads", "number": 0, "least": 1}),
-        ("timeout", 0, {"timeout": 0}),
-        ("timeout", math.nan, {"timeout": math.nan}),
-    ],
-)
-def test_settings_out_of_range_are_refused(engine, setting, value, fields):
-    """When the engine is created, not when the first run is lost."""
-    with pytest.raises(OptionError, check=WithFields(**fields)):
-        engine(**{setting: value})
 
 
 def test_settings_at_their_limits_are_fine():

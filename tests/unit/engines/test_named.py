@@ -71,15 +71,16 @@ def test_unknown_setting_is_refused(name, setting):
     ("setting", "fields"),
     [
         ({"workers": 0}, {"option": "workers", "number": 0, "least": 1}),
+        ({"workers": 1.5}, {"option": "workers", "number": 1.5, "least": 1}),
         ({"retries": -1}, {"option": "retries", "number": -1, "least": 0}),
         ({"threads": 0}, {"option": "threads", "number": 0, "least": 1}),
         ({"timeout": 0}, {"timeout": 0}),
         ({"timeout": math.nan}, {"timeout": math.nan}),
     ],
-    ids=["workers", "retries", "threads", "timeout", "timeout-nan"],
+    ids=["workers", "fraction", "retries", "threads", "timeout", "timeout-nan"],
 )
-def test_impossible_settings_are_refused(name, setting, fields):
-    """By every engine that has them, before anything is started."""
+def test_settings_out_of_range_are_refused(name, setting, fields):
+    """When the engine is created, not when the first run is lost."""
     with pytest.raises(OptionError, check=WithFields(**fields)):
         build_engine(name, **setting)
 
@@ -91,10 +92,20 @@ class Demanding:
         self.queue, self.others = queue, others
 
 
-def test_missing_setting_is_refused(monkeypatch):
+@pytest.fixture
+def add_engines(monkeypatch):
+    """Add engines of other packages."""
+
+    def add(**values):
+        points = [EntryPoint(name, value, GROUP) for name, value in values.items()]
+        monkeypatch.setattr(named, "entry_points", lambda group: points if group == GROUP else [])
+
+    return add
+
+
+def test_missing_setting_is_refused(add_engines):
     """An engine that takes any setting gets all of them."""
-    points = [EntryPoint("demanding", f"{__name__}:Demanding", GROUP)]
-    monkeypatch.setattr(named, "entry_points", lambda group: points if group == GROUP else [])
+    add_engines(demanding=f"{__name__}:Demanding")
 
     with pytest.raises(OptionError, check=WithFields(name="demanding", setting="queue")):
         build_engine("demanding", speed=3)
@@ -117,25 +128,12 @@ def test_type_error_of_an_engine_is_raised(monkeypatch):
     assert not isinstance(caught.value, OptionError)
 
 
-def test_other_packages_add_engines(monkeypatch):
-    """By an entry point; they cannot replace one of ours."""
-    points = [
-        EntryPoint("theirs", "seedproof.engines:ProcessEngine", GROUP),
-        EntryPoint("serial", "seedproof.engines:ProcessEngine", GROUP),
-    ]
-    monkeypatch.setattr(
-        named, "entry_points", lambda group: [p for p in points if p.group == group]
-    )
+def test_other_packages_add_engines(add_engines):
+    """They cannot replace one of ours, and a broken one breaks only itself."""
+    engine = "seedproof.engines:ProcessEngine"
+    add_engines(other=engine, serial=engine, broken="no_such_module:Engine")
 
-    assert build_engine("theirs", workers=2) == ProcessEngine(workers=2)
+    assert build_engine("other", workers=2) == ProcessEngine(workers=2)
     assert isinstance(build_engine("serial"), SerialEngine)
-    with pytest.raises(UnknownNameError, check=WithFields(name="nobodys")):
-        build_engine("nobodys")
-
-
-def test_broken_package_breaks_only_its_own_engine(monkeypatch):
-    """Other engines do not load it."""
-    points = [EntryPoint("broken", "no_such_module:Engine", GROUP)]
-    monkeypatch.setattr(named, "entry_points", lambda group: points if group == GROUP else [])
-
-    assert isinstance(build_engine("serial"), SerialEngine)
+    with pytest.raises(UnknownNameError, check=WithFields(name="unknown")):
+        build_engine("unknown")

@@ -65,31 +65,24 @@ def test_message_of_a_failure_names_the_error(error):
     assert kind in failure.traceback
 
 
-def test_note_on_an_error_is_not_in_its_message():
-    """It is in the traceback."""
-    error = ValueError("no such luck")
+class SpeechlessError(Exception):
+    """An error whose text raises."""
+
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+def test_reason_of_a_failure_is_the_first_line_of_its_text():
+    """Further lines and notes are in the traceback; a broken text is empty."""
+    first, second = "no such luck", "size mismatch for layer 1"
+    error = ValueError(f"{first}\n{second}")
     error.add_note("Try again tomorrow.")
 
-    assert as_failure(error).message.fields["reason"] == str(error)
-
-
-def test_message_of_a_failure_is_one_line():
-    """The rest is in the traceback."""
-    first, second = "no such luck", "size mismatch for layer 1"
-
-    failure = as_failure(ValueError(f"{first}\n{second}"))
+    failure = as_failure(error)
 
     assert failure.message.fields["reason"] == first
     assert second in failure.traceback
-
-
-def test_error_with_a_broken_text_is_a_failure():
-    """Its class is known."""
-
-    class SpeechlessError(Exception):
-        def __str__(self):
-            raise RuntimeError("no words")
-
-    failure = as_failure(SpeechlessError())
-
-    assert failure.message.fields == {"error_type": "SpeechlessError", "reason": ""}
+    assert as_failure(SpeechlessError()).message.fields == {
+        "error_type": "SpeechlessError",
+        "reason": "",
+    }

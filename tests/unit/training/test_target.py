@@ -64,10 +64,11 @@ def script(tmp_path):
 
 
 def test_function_is_called_with_the_run(run):
-    """It gets nothing else."""
+    """Its code is known before."""
     FunctionTarget(train)(run)
 
     assert run.scalars == {"loss": 0.5}
+    assert FunctionTarget(train).code().keys() == {"train"}
 
 
 def test_function_is_named_with_its_module():
@@ -98,11 +99,6 @@ def test_code_of_a_function_is_below_the_folder_of_its_outermost_package(tmp_pat
     module.train.__module__ = "__main__"
     monkeypatch.chdir(package)
     assert FunctionTarget(module.train).root == package
-
-
-def test_code_of_a_function_is_known_before_it_runs():
-    """Its own definition, by name."""
-    assert FunctionTarget(train).code().keys() == {"train"}
 
 
 @pytest.mark.parametrize("thing", [None, 3, "train.py", Path("train.py")])
@@ -218,16 +214,6 @@ def test_exception_of_a_script_is_raised(end, error, script, run):
         script(end)(run)
 
     assert (sys.argv, sys.path) == (argv, path)
-
-
-def test_script_gets_its_run(script, run):
-    """With one line."""
-    target = script("import seedproof as sp\nsp.current_run().log_scalar('loss', 0.125)\n")
-
-    with run.active():
-        target(run)
-
-    assert run.scalars == {"loss": 0.125}
 
 
 def test_every_run_of_a_script_starts_fresh(script, run):
