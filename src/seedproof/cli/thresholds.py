@@ -19,7 +19,7 @@ def thresholds(
     no_worse: Iterable[str],
     *,
     config: Path | None = None,
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, Any]:
     """Return all limits as keywords of `sp.gate`; the command line overrides the file."""
     section = _section(config)
     for key in section.content:

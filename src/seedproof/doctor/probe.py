@@ -171,8 +171,8 @@ class _ProbedRun(Run):
         """Log predictions for some examples."""
         super().log_predictions(split, **columns)
         ids, labels = columns.get("ids"), columns.get("labels")
-        names = ("probs", "predictions", "top_probs")
-        values = as_array(next(columns[name] for name in names if columns.get(name) is not None))
+        given = (columns.get(name) for name in ("probs", "predictions", "top_probs"))
+        values = as_array(next(column for column in given if column is not None))
         log = self._observed.splits.setdefault(split, SplitSeen(has_ids=ids is not None))
         first = len(log.ids)
         names = range(first, first + len(values)) if ids is None else as_array(ids).tolist()

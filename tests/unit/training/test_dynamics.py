@@ -169,24 +169,15 @@ def test_merge_of_two_halves_equals_the_whole(first, second):
 
 
 def test_empty_recorder_changes_no_bit_of_a_merge():
-    """On either side."""
+    """On either side; merged recorders share no memory."""
     stream = stream_of(3, 12)
-    taken, kept = recorder(), recorded(stream)
+    other, dynamics, full = recorded(stream), recorder(), recorded(stream)
 
-    taken.merge(recorded(stream))
-    kept.merge(recorder())
-
-    assert plain(taken) == plain(kept) == plain(recorded(stream))
-
-
-def test_merged_recorders_share_no_memory():
-    """Later updates of one do not change the other."""
-    stream = stream_of(3, 12)
-    other, dynamics = recorded(stream), recorder()
     dynamics.merge(other)
+    full.merge(recorder())
 
+    assert plain(dynamics) == plain(full) == plain(recorded(stream))
     dynamics.update(np.full((N_EXAMPLES, N_CLASSES), 0.25))
-
     assert plain(other) == plain(recorded(stream))
 
 

@@ -310,41 +310,24 @@ PRINTED = ["complained", "from a child", "from native code", "printed"]
 RAISED = "ValueError: no data"
 
 
-def test_output_of_a_run_goes_to_its_log(program, tmp_path):
-    """Including native code and child processes; afterwards the output is restored."""
+@pytest.mark.parametrize("end", ["ends", "fails"])
+@pytest.mark.parametrize("place", ["local", "elsewhere"])
+def test_output_of_a_run_goes_to_its_log(place, end, program, tmp_path):
+    """Including native code and child processes; a second attempt continues the same file."""
     log = tmp_path / "runs" / "log.txt"
+    if place == "elsewhere":
+        log.parent.mkdir()
+    path = log if place == "local" else "runs/log.txt"
 
-    out, err = program(PRINT, tmp_path, "local", log, "wanted", "ends").communicate(timeout=30)
+    for n_attempts in (1, 2):
+        process = program(PRINT, tmp_path, place, path, "wanted", end)
+        assert process.communicate(timeout=30) == ("before\nafter\n", "")
 
-    assert out == "before\nafter\n"
-    assert err == ""
-    lines = log.read_text().splitlines()
-    assert sorted(lines) == PRINTED
-
-
-def test_log_ends_with_the_traceback(program, tmp_path):
-    """A second attempt continues the same file."""
-    log = tmp_path / "log.txt"
-    earlier = "first attempt"
-    log.write_text(f"{earlier}\n")
-
-    out, _ = program(PRINT, tmp_path, "local", log, "wanted", "fails").communicate(timeout=30)
-
-    assert out == "before\nafter\n"
-    lines = log.read_text().splitlines()
-    assert lines[0] == earlier
-    assert any(line.startswith("Traceback") for line in lines)
-    assert lines[-1] == RAISED
-
-
-def test_log_is_copied_to_a_remote_store(program, tmp_path):
-    """Also if the run fails."""
-    process = program(PRINT, tmp_path, "elsewhere", "log.txt", "wanted", "fails")
-
-    out, _ = process.communicate(timeout=30)
-
-    assert out == "before\nafter\n"
-    assert (tmp_path / "log.txt").read_text().splitlines()[-1] == RAISED
+        lines = log.read_text().splitlines()
+        assert sorted(line for line in lines if line in PRINTED) == sorted(PRINTED * n_attempts)
+        n_tracebacks = sum(line.startswith("Traceback") for line in lines)
+        assert n_tracebacks == (n_attempts if end == "fails" else 0)
+        assert (lines[-1] == RAISED) is (end == "fails")
 
 
 def test_output_is_not_redirected_in_a_shared_process(tmp_path):
