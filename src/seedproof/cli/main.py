@@ -32,7 +32,7 @@ class _Converter:
     """Converter of an option's value that leaves texts alone: typer would load pydantic."""
 
     def __init__(self, param: Any) -> None:  # noqa: ANN401 - of a private class of typer's
-        self._kind = param.type_descriptor.annotation
+        self.kind = param.type_descriptor.annotation
         self._of_typer = param.get_runtime_param
 
     def __call__(self) -> "_Converter":
@@ -42,9 +42,9 @@ class _Converter:
         """Return a value of the right type."""
         if value is None:
             return () if param.multiple or param.nargs == -1 else None
-        if type(value) is self._kind:
+        if type(value) is self.kind:
             return value
-        if self._kind == list[str] and all(type(word) is str for word in value):
+        if self.kind == list[str] and all(type(word) is str for word in value):
             return list(value)
         return self._of_typer().coerce(value, param=param, ctx=ctx)
 
@@ -55,9 +55,10 @@ def _adapted(params: list[Any]) -> list[Any]:
         # Older versions of typer have none, and need no pydantic.
         if of_typer is not None and not isinstance(of_typer, _Converter):
             param.get_runtime_param = converter = _Converter(param)
-            is_option = param.param_type_name == "option" and not param.is_flag
-            if is_option and param.metavar is None:
-                param.metavar = PLACEHOLDERS.get(converter._kind, "TEXT")  # noqa: SLF001 - ours
+            if param.param_type_name == "argument":
+                param.display_type_rich = lambda ctx: ""  # noqa: ARG005 - as typer has it
+            elif param.metavar is None and not param.is_flag:
+                param.metavar = PLACEHOLDERS.get(converter.kind, "TEXT")
     return params
 
 

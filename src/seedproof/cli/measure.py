@@ -27,7 +27,13 @@ def measure(
         ),
     ] = False,
     as_json: options.Json = False,
-    show: options.Show = None,
+    show: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Also show this column, such as text, for the least stable examples; tokens for "
+            "the words of explained examples."
+        ),
+    ] = None,
     metrics: options.Metrics = None,
     reading: dict[str, Any],
 ) -> None:

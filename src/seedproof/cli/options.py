@@ -44,10 +44,7 @@ StudyStore: TypeAlias = Annotated[
 ]
 Show: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
-        help="Also show this column, such as text, for the least stable examples. Use tokens for "
-        "the words of explained examples."
-    ),
+    typer.Option(help="Also show this column, such as text, for the least stable examples."),
 ]
 Metrics: TypeAlias = Annotated[
     list[str] | None,
