@@ -1,12 +1,12 @@
 """Attempts at each item of a map, with retries after a crash."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from seedproof.engines.base import Item, Outcome, Result
+from seedproof.engines.base import Item, Outcome, Result, Task
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Attempt:
 class Attempts:
     """Queue of attempts; items are read as needed, and repeated after a crash of their process."""
 
-    def __init__(self, task: Callable[[Item], Result], items: Iterable[Item], retries: int) -> None:
+    def __init__(self, task: Task[Item, Result], items: Iterable[Item], retries: int) -> None:
         import cloudpickle
 
         path, argv, folder = tuple(sys.path), tuple(sys.argv), str(Path.cwd())

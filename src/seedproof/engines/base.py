@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Generic, Literal, Protocol, TypeVar, cast
+from typing import Generic, Literal, Protocol, TypeAlias, TypeVar, cast
 
 from seedproof.errors import OptionError, TaskError
 from seedproof.messages import Message
@@ -12,7 +12,8 @@ from seedproof.typing import is_count
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-OnStart = Callable[[int], None]
+Task: TypeAlias = Callable[[Item], Result]
+OnStart: TypeAlias = Callable[[int], None]
 
 # Libraries read these when they are loaded.
 THREAD_VARIABLES = (
@@ -78,11 +79,7 @@ class Engine(Protocol):
     """Maps a task over items; outcomes come in any order, each with its index."""
 
     def map(
-        self,
-        task: Callable[[Item], Result],
-        items: Iterable[Item],
-        *,
-        on_start: OnStart | None = None,
+        self, task: Task[Item, Result], items: Iterable[Item], *, on_start: OnStart | None = None
     ) -> Iterator[Outcome[Result]]:
         """Call the task with every item; closing the iterator stops the work.
 

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,6 +22,7 @@ from seedproof.engines.base import (
     OnStart,
     Outcome,
     Result,
+    Task,
     check_settings,
     n_cores,
 )
@@ -73,11 +74,7 @@ class ProcessEngine:
         )
 
     def map(
-        self,
-        task: Callable[[Item], Result],
-        items: Iterable[Item],
-        *,
-        on_start: OnStart | None = None,
+        self, task: Task[Item, Result], items: Iterable[Item], *, on_start: OnStart | None = None
     ) -> Iterator[Outcome[Result]]:
         """Call the task with every item, `workers` at a time."""
         attempts = Attempts(task, items, self.retries)

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from seedproof._optional import require
 from seedproof.engines.attempts import Attempt, Attempts
-from seedproof.engines.base import Failure, Item, OnStart, Outcome, Result, check_settings
+from seedproof.engines.base import Failure, Item, OnStart, Outcome, Result, Task, check_settings
 from seedproof.engines.child import PackedTask
 from seedproof.engines.processes import ProcessEngine, do_alone
 from seedproof.engines.serial import for_travel
@@ -70,11 +70,7 @@ class RayEngine:
                 )
 
     def map(
-        self,
-        task: Callable[[Item], Result],
-        items: Iterable[Item],
-        *,
-        on_start: OnStart | None = None,
+        self, task: Task[Item, Result], items: Iterable[Item], *, on_start: OnStart | None = None
     ) -> Iterator[Outcome[Result]]:
         """Call the task with every item, as the cluster has room."""
         require("ray", extra="ray", feature="The ray engine")
@@ -111,7 +107,7 @@ class RayEngine:
         shell = self._remote(do_alone)
         return lambda attempt: shell.remote(attempt, alone)
 
-    def _submit(self, task: Callable[[Item], Result]) -> Callable[[Attempt], Any]:
+    def _submit(self, task: Task[Item, Result]) -> Callable[[Attempt], Any]:
         """Return a function that submits an attempt to Ray's workers; a node gets the task once."""
         import cloudpickle
         import ray

@@ -1,10 +1,10 @@
 """Serial engine: one item after the other in this process, so that breakpoints work."""
 
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from seedproof.engines.base import Failure, Item, OnStart, Outcome, Result
+from seedproof.engines.base import Failure, Item, OnStart, Outcome, Result, Task
 from seedproof.errors import SeedproofError
 from seedproof.messages import Message
 
@@ -13,11 +13,7 @@ class SerialEngine:
     """Runs the items one after the other, in this process."""
 
     def map(
-        self,
-        task: Callable[[Item], Result],
-        items: Iterable[Item],
-        *,
-        on_start: OnStart | None = None,
+        self, task: Task[Item, Result], items: Iterable[Item], *, on_start: OnStart | None = None
     ) -> Iterator[Outcome[Result]]:
         """Call the task with every item, in order."""
         for index, item in enumerate(items):
@@ -26,7 +22,7 @@ class SerialEngine:
             yield attempt(task, item, index)
 
 
-def attempt(task: Callable[[Item], Result], item: Item, index: int = 0) -> Outcome[Result]:
+def attempt(task: Task[Item, Result], item: Item, index: int = 0) -> Outcome[Result]:
     """Return the outcome of a task in this process."""
     try:
         return Outcome(index, task(item))

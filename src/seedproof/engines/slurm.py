@@ -1,13 +1,13 @@
 """SLURM engine, through submitit: one array of jobs, without a daemon."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from seedproof._optional import require
 from seedproof.engines.attempts import Attempt, Attempts
-from seedproof.engines.base import Failure, Item, OnStart, Outcome, Result, check_settings
+from seedproof.engines.base import Failure, Item, OnStart, Outcome, Result, Task, check_settings
 from seedproof.engines.processes import ProcessEngine, do_alone
 from seedproof.errors import RunError, first_line
 from seedproof.messages import Message
@@ -57,11 +57,7 @@ class SlurmEngine:
         )
 
     def map(
-        self,
-        task: Callable[[Item], Result],
-        items: Iterable[Item],
-        *,
-        on_start: OnStart | None = None,
+        self, task: Task[Item, Result], items: Iterable[Item], *, on_start: OnStart | None = None
     ) -> Iterator[Outcome[Result]]:
         """Call the task with every item, in one array of jobs."""
         require("submitit", extra="slurm", feature="The slurm engine")
