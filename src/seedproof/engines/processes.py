@@ -161,13 +161,12 @@ class _Child:
         """Pipe of the answer; None once it is read."""
         return None if self._answered is not None else self._stdout
 
-    def read(self) -> bool:
-        """Read a part of the answer; return whether there was any."""
+    def read(self) -> None:
+        """Read a part of the answer."""
         more = os.read(self._stdout.fileno(), 2**20)
         self._answer += more
         if not more or self._is_answered():
             self._answered = time.monotonic()
-        return bool(more)
 
     def _is_answered(self) -> bool:
         if len(self._answer) < LENGTH.size:
