@@ -17,7 +17,7 @@ from seedproof.training.spec import StudySpec
 from seedproof.training.target import FunctionTarget, ScriptTarget
 
 TWO_SEEDS = StudySpec("small", "train.py", SeedPlan.all(2)).runs()
-# Steps of a model with one weight, which begins at 1 and loses 0.1 each time.
+# Steps of a model with one weight, which starts at 1 and loses 0.1 each time.
 STEPS = """
 import torch
 weight = torch.ones(1, requires_grad=True)
@@ -52,7 +52,7 @@ def observe(tmp_path, monkeypatch):
 
 def test_predictions_keep_their_order(observe):
     """In batches, with ids and labels as text and the bytes of each row."""
-    seen = observe(
+    observed = observe(
         """
         import numpy as np
         run.log_predictions("test", ids=[7, 3], probs=np.eye(2), labels=[0, 1])
@@ -60,28 +60,28 @@ def test_predictions_keep_their_order(observe):
         """
     )
 
-    split = seen.splits["test"]
+    split = observed.splits["test"]
     assert (split.ids, split.labels, split.has_ids) == (["7", "3", "5"], ["0", "1", "1"], True)
-    assert seen.predictions()["test"]["5"] == bytes.fromhex("000000000000e03f" * 2)
+    assert observed.predictions()["test"]["5"] == bytes.fromhex("000000000000e03f" * 2)
 
 
 def test_predictions_without_ids_have_positions(observe):
     """Over all batches; missing labels are empty."""
-    seen = observe(
+    observed = observe(
         """
         run.log_predictions("test", predictions=["cat", "dog"])
         run.log_predictions("test", predictions=["fox"])
         """
     )
 
-    split = seen.splits["test"]
+    split = observed.splits["test"]
     assert (split.ids, split.labels, split.has_ids) == (["0", "1", "2"], [""] * 3, False)
     assert split.values == [b"cat", b"dog", b"fox"]
 
 
 def test_long_predictions_are_kept_as_digests(observe):
     """Rows that differ in one bit have different digests."""
-    seen = observe(
+    observed = observe(
         """
         import numpy as np
         row = np.full(1000, 0.001)
@@ -91,7 +91,7 @@ def test_long_predictions_are_kept_as_digests(observe):
         """
     )
 
-    first, same, moved = seen.splits["test"].values
+    first, same, moved = observed.splits["test"].values
     assert first == same != moved
     assert len(first) == len(moved) == 16
 
@@ -104,13 +104,13 @@ def test_probe_refuses_what_a_real_run_refuses(observe):
 
 def test_incomplete_log_of_a_cut_training_is_accepted(observe):
     """It is not a fault of the training."""
-    seen = observe(
+    observed = observe(
         'run.log_predictions("test", ids=[7, 7], predictions=[0, 1])\n' + STEPS.format(steps=1),
         steps=1,
     )
 
-    assert seen.is_cut
-    assert seen.splits["test"].ids == ["7", "7"]
+    assert observed.is_cut
+    assert observed.splits["test"].ids == ["7", "7"]
 
 
 # ------------------------------------------------------------------------------ steps
@@ -118,18 +118,22 @@ def test_incomplete_log_of_a_cut_training_is_accepted(observe):
 
 def test_weights_are_compared_at_early_steps_and_every_tenth(observe):
     """The start, steps 1 to 20, and every tenth."""
-    seen = observe(STEPS.format(steps=45))
+    observed = observe(STEPS.format(steps=45))
 
-    assert list(seen.weights) == [*range(21), 30, 40]
-    assert len(set(seen.weights.values())) == 23  # it moves at every step
-    assert (seen.n_steps, seen.starts, seen.is_cut) == (45, [seen.weights[0]], False)
+    assert list(observed.weights) == [*range(21), 30, 40]
+    assert len(set(observed.weights.values())) == 23  # it moves at every step
+    assert (observed.n_steps, observed.starts, observed.is_cut) == (
+        45,
+        [observed.weights[0]],
+        False,
+    )
 
 
 def test_training_ends_after_its_budget_of_steps(observe):
     """Whatever exceptions it catches."""
-    seen = observe(STEPS.format(steps=45).replace("optimizer.step()", SWALLOWED), steps=5)
+    observed = observe(STEPS.format(steps=45).replace("optimizer.step()", SWALLOWED), steps=5)
 
-    assert (seen.n_steps, seen.is_cut) == (5, True)
+    assert (observed.n_steps, observed.is_cut) == (5, True)
 
 
 SWALLOWED = """
@@ -159,7 +163,7 @@ def test_digest_depends_on_the_weights(observe):
 
 def test_each_optimizer_has_a_start(observe):
     """In the order of their first steps; step 0 has the weights of the first."""
-    seen = observe(
+    observed = observe(
         """
         import torch
         ones, twos = torch.ones(1, requires_grad=True), torch.full((1,), 2.0, requires_grad=True)
@@ -170,9 +174,9 @@ def test_each_optimizer_has_a_start(observe):
         """
     )
 
-    assert len(seen.starts) == len(set(seen.starts)) == 2
-    assert seen.weights[0] == seen.starts[0]
-    assert seen.n_steps == 3
+    assert len(observed.starts) == len(set(observed.starts)) == 2
+    assert observed.weights[0] == observed.starts[0]
+    assert observed.n_steps == 3
 
 
 # ------------------------------------------------------------------------------ seconds
@@ -182,7 +186,7 @@ def test_training_ends_after_its_budget_of_seconds(observe):
     """Its log until then is kept, and the clock is stopped."""
     before = signal.getsignal(signal.SIGALRM)
 
-    seen = observe(
+    observed = observe(
         """
         run.log_predictions("test", predictions=[1])
         while True:
@@ -191,8 +195,8 @@ def test_training_ends_after_its_budget_of_seconds(observe):
         seconds=0.2,
     )
 
-    assert seen.is_cut
-    assert seen.splits["test"].values == [b"1"]
+    assert observed.is_cut
+    assert observed.splits["test"].values == [b"1"]
     assert signal.getsignal(signal.SIGALRM) == before
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
@@ -201,7 +205,7 @@ def test_alarm_is_repeated_if_a_training_swallows_it(observe, monkeypatch):
     """A bare except does not make it endless."""
     monkeypatch.setattr(module, "ALARM_SECONDS", 0.2)
 
-    seen = observe(
+    observed = observe(
         """
         alarms = 0
         while True:
@@ -216,14 +220,14 @@ def test_alarm_is_repeated_if_a_training_swallows_it(observe, monkeypatch):
         seconds=0.2,
     )
 
-    assert seen.is_cut
+    assert observed.is_cut
 
 
 def test_training_within_its_budget_is_not_cut(observe):
     """And no alarm comes afterwards."""
-    seen = observe('run.log_predictions("test", predictions=[1])', seconds=60)
+    observed = observe('run.log_predictions("test", predictions=[1])', seconds=60)
 
-    assert not seen.is_cut
+    assert not observed.is_cut
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
@@ -232,7 +236,7 @@ def test_training_within_its_budget_is_not_cut(observe):
 
 def test_requested_sources_are_recorded(observe):
     """In every form; printing all seeds requests none."""
-    seen = observe(
+    observed = observe(
         """
         print(run.seeds, dict(run.seeds), run.seed)
         run.rng("order")
@@ -242,7 +246,7 @@ def test_requested_sources_are_recorded(observe):
         """
     )
 
-    assert seen.sources == {"order", "dropout", "init"}
+    assert observed.sources == {"order", "dropout", "init"}
     assert observe('run.seeds["data"]').sources == {"data"}
 
 
@@ -260,14 +264,14 @@ def test_run_under_observation_draws_the_same_numbers(observe, make_run):
         drawn = {"run": run}
         exec(dedent(script), drawn)  # noqa: S102 - our own lines, without a probe around them
 
-    seen = observe(script)
+    observed = observe(script)
 
-    assert seen.splits["draws"].values == [f"{draw:.10g}".encode() for draw in drawn["draws"]]
+    assert observed.splits["draws"].values == [f"{draw:.10g}".encode() for draw in drawn["draws"]]
 
 
 def test_seed_inside_of_a_source_is_not_late(observe):
     """Draws outside belong to another stream."""
-    seen = observe(
+    observed = observe(
         """
         import torch
         torch.rand(1)
@@ -276,12 +280,12 @@ def test_seed_inside_of_a_source_is_not_late(observe):
         """
     )
 
-    assert [(call.where, call.is_late) for call in seen.seed_calls] == [("train.py:6", False)]
+    assert [(call.where, call.is_late) for call in observed.seed_calls] == [("train.py:6", False)]
 
 
 def test_generators_of_the_run_are_not_user_code(observe):
     """We seed and create them."""
-    seen = observe(
+    observed = observe(
         """
         run.rng("order").permutation(3)
         with run.seeded("init"):
@@ -289,8 +293,8 @@ def test_generators_of_the_run_are_not_user_code(observe):
         """
     )
 
-    assert seen.seed_calls == seen.generators == []
-    assert seen.unseeded == []
+    assert observed.seed_calls == observed.generators == []
+    assert observed.unseeded == []
 
 
 # ------------------------------------------------------------------------------ what is left
@@ -301,7 +305,7 @@ def test_files_of_a_training_are_recorded(observe, tmp_path):
     (tmp_path / "here" / "old.txt").touch()
     (tmp_path / "code" / "kept.txt").touch()
 
-    seen = observe(
+    observed = observe(
         """
         from pathlib import Path
         Path("out").mkdir()
@@ -311,7 +315,7 @@ def test_files_of_a_training_are_recorded(observe, tmp_path):
         """
     )
 
-    assert seen.files == ["new.txt", "new.txt", "old.txt", str(Path("out") / "new.txt")]
+    assert observed.files == ["new.txt", "new.txt", "old.txt", str(Path("out") / "new.txt")]
 
 
 def test_folder_for_checkpoints_is_fresh(observe):
@@ -328,8 +332,8 @@ def test_folder_for_checkpoints_is_fresh(observe):
 def test_threads_are_those_at_the_end(observe):
     """The run may use one thread."""
     assert observe("pass").n_threads == 1
-    seen = observe("import torch; torch.set_num_threads(2)")
-    assert (seen.n_threads, seen.thread_calls) == (2, ["train.py:3"])
+    observed = observe("import torch; torch.set_num_threads(2)")
+    assert (observed.n_threads, observed.thread_calls) == (2, ["train.py:3"])
 
 
 def test_probes_and_observations_can_be_pickled():
@@ -340,9 +344,9 @@ def test_probes_and_observations_can_be_pickled():
 
     probe = pickle.loads(cloudpickle.dumps(Probe(FunctionTarget(train), steps=3)))  # noqa: S301
 
-    seen = pickle.loads(pickle.dumps(probe(TWO_SEEDS[1])))  # noqa: S301 - our own
+    observed = pickle.loads(pickle.dumps(probe(TWO_SEEDS[1])))  # noqa: S301 - our own
 
-    assert seen.splits["test"].values == [b"1"]
+    assert observed.splits["test"].values == [b"1"]
 
 
 def test_exception_of_a_training_is_raised(observe):
