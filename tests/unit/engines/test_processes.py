@@ -44,16 +44,16 @@ def test_end_of_a_process_is_reported(end, code, fields):
 
 def test_last_output_of_a_crashed_process_is_kept():
     """The end of its standard error."""
-    complaint = "out of memory\n"
+    last_line = "out of memory\n"
 
-    def complain(_):
+    def crash(_):
         os.write(1, b"x" * 5000)
-        os.write(2, complaint.encode())
+        os.write(2, last_line.encode())
         os._exit(1)
 
-    failure = only(ProcessEngine(retries=0), complain).failure
+    failure = only(ProcessEngine(retries=0), crash).failure
 
-    assert failure.traceback.endswith("xxx" + complaint)
+    assert failure.traceback.endswith("xxx" + last_line)
     assert len(failure.traceback) == 2000
 
 

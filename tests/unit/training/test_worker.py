@@ -295,7 +295,7 @@ print("before", flush=True)
 try:
     with output_to(Location(files, sys.argv[3]), is_wanted=sys.argv[4] == "wanted"):
         print("printed")
-        print("complained", file=sys.stderr)
+        print("warned", file=sys.stderr)
         sys.stdout.flush()
         os.write(1, b"from native code\\n")
         subprocess.run(["echo", "from a child"], check=True)
@@ -306,7 +306,7 @@ except ValueError:
 print("after")
 """
 # What the program prints inside, sorted, and what it raises.
-PRINTED = ["complained", "from a child", "from native code", "printed"]
+PRINTED = ["from a child", "from native code", "printed", "warned"]
 RAISED = "ValueError: no data"
 
 
