@@ -1,41 +1,21 @@
-"""`seedproof blame`: which randomness is to blame?"""
+"""`seedproof blame`: find the source of randomness that causes the flips."""
 
-import sys
-from functools import partial
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import Any
 
 from seedproof.cli import options
 
-if TYPE_CHECKING:
-    from seedproof.predictions.options import LoadOptions
 
-
-@partial(options.reads_predictions, only=options.OF_STORES)
+@options.add_options(*options.STORES, *options.ENGINE)
 def blame(
-    store: Annotated[str, typer.Argument(help="The store of a study.", show_default=False)],
-    *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
-    engine: options.Engine = "serial",
-    workers: options.Workers = None,
-    address: options.Address = None,
-    reading: "LoadOptions",
+    store: options.StudyStore, *, as_json: options.Json = False, reading: dict[str, Any]
 ) -> None:
     """Find which source of randomness causes the flips.
 
-    The runs must share some of their seeds, as those of seedproof run --blame 10 do.
+    The runs must share some of their seeds, as after seedproof run --blame 10.
     """
-    from rich.console import Console
-
     from seedproof.api import blame as api
-    from seedproof.cli.progress import watching
+    from seedproof.cli.progress import progress_bar
 
-    with watching(Console(stderr=True)) as reading["progress"]:
-        found = api.blame(store, engine=engine, workers=workers, address=address, **reading)
-    if as_json:
-        sys.stdout.write(found.to_json())
-    elif sys.stdout.isatty():
-        Console().print(found)
-    else:
-        typer.echo(str(found))
+    with progress_bar() as reading["progress"]:
+        result = api.blame(store, **reading)
+    options.print_result(result, as_json=as_json)

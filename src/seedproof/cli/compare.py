@@ -1,26 +1,22 @@
 """`seedproof compare`: is the difference real?"""
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from seedproof.cli import options
 from seedproof.errors import OptionError
 
-if TYPE_CHECKING:
-    from seedproof.predictions.options import LoadOptions
 
-
-@options.reads_predictions
+@options.add_options(*options.READING, *options.ENGINE)
 def compare(
     targets: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="TARGET...",
-            help="A store with several arms; or two and more tables, stores, .npz files or folders "
-            "of reports, the baseline first.",
+            metavar="TARGET",
+            help="A store with several arms; or several tables, stores, .npz files or folders of "
+            "reports, the baseline first.",
             show_default=False,
         ),
     ] = None,
@@ -31,79 +27,63 @@ def compare(
     gold: Annotated[
         str | None, typer.Option(help="An arm, such as an ensemble, whose gain counts as 100 %.")
     ] = None,
-    old: Annotated[str | None, typer.Option(help="Runs of the version that is deployed.")] = None,
+    old: Annotated[str | None, typer.Option(help="Runs of the deployed version.")] = None,
     new: Annotated[
         str | None, typer.Option(help="Runs of the version that may replace it.")
     ] = None,
     paired: Annotated[
-        bool, typer.Option("--paired", help="Runs of one name in several tables share seeds.")
+        bool, typer.Option("--paired", help="Runs with the same name share their seeds.")
     ] = False,
     match_rates: Annotated[
         bool,
         typer.Option(
             "--match-rates",
-            help="Move thresholds, so that all runs of an arm give one of two answers equally "
-            "often.",
+            help="Move the thresholds so that all runs of an arm predict the second of two "
+            "classes equally often.",
         ),
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(help="Write comparison.html and comparison.json here.")
+        Path | None, typer.Option(help="Write comparison.html and comparison.json to this folder.")
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the result as JSON and nothing else.")
-    ] = False,
+    as_json: options.Json = False,
     show: options.Show = None,
     metrics: options.Metrics = None,
-    engine: options.Engine = "serial",
-    workers: options.Workers = None,
-    address: options.Address = None,
-    reading: "LoadOptions",
+    reading: dict[str, Any],
 ) -> None:
-    """Compare arms with a baseline, or a new version with the old one.
+    """Compare arms with a baseline, or a new version with the old.
 
-    A difference is called one only if its interval, over seeds and examples, excludes that
-    nothing changed.
+    A difference is reported only if its interval, over seeds and examples, excludes zero.
     """
-    from rich.console import Console
-
     from seedproof.api import compare as api
-    from seedproof.cli.progress import watching
+    from seedproof.cli.progress import progress_bar
 
-    others: list[object] = [targets, baseline, gold, paired, match_rates, metrics]
-    is_of_versions = _is_of_versions(old, new, others)
-    where: dict[str, Any] = {"engine": engine, "workers": workers, "address": address}
-    with watching(Console(stderr=True)) as reading["progress"]:
-        found: Any
-        if is_of_versions:
-            written = "versions.html, versions.json, versions.txt, examples.parquet"
-            found = api.compare_versions(old or "", new or "", **where, **reading)
+    others = (targets, baseline, gold, paired, match_rates, metrics)
+    _check_targets(old, new, others)
+    with progress_bar() as reading["progress"]:
+        result: Any
+        if old is not None and new is not None:
+            files = "versions.html, versions.json, versions.txt, examples.parquet"
+            result = api.compare_versions(old, new, **reading)
         else:
-            written = "comparison.html, comparison.json"
-            found = api.compare(
+            files = "comparison.html, comparison.json"
+            result = api.compare(
                 targets or [],
                 baseline=baseline,
                 gold=gold,
-                metrics=options.listed(metrics),
+                metrics=options.split_names(metrics),
                 paired=paired,
                 match_rates=match_rates,
-                **where,
                 **reading,
             )
     if out is not None:
-        found.save(out, show=show or (), command=options.command_line())
-    if as_json:
-        sys.stdout.write(found.to_json())
-        return
-    if sys.stdout.isatty():
-        found.show(show=show or ())
-    else:
-        typer.echo(found.text(show=show or ()))
-    if out is not None:
-        typer.echo(f"Written to {out}: {written}", err=True)
+        result.save(out, show=show or (), command=options.command_line())
+    options.print_result(result, as_json=as_json, show=show)
+    if out is not None and not as_json:
+        typer.echo(f"Written to {out}: {files}", err=True)
 
 
-def _is_of_versions(old: str | None, new: str | None, others: list[object]) -> bool:
-    """Whether two versions are compared, or arms; what does not go together is refused."""
+def _check_targets(old: str | None, new: str | None, others: tuple[object, ...]) -> None:
+    """Refuse options that do not go together: versions are compared, or arms."""
     if (old is None) != (new is None):
         raise OptionError(
             "--old and --new go together. Give both versions.",
@@ -112,11 +92,10 @@ def _is_of_versions(old: str | None, new: str | None, others: list[object]) -> b
     if old is not None and any(others):
         raise OptionError(
             "--old and --new take no further target, --baseline, --gold, --paired, --match-rates "
-            "or --metrics. Leave them out.",
+            "or --metrics. Remove them.",
             options=("--old", "--new"),
         )
     if old is None and not others[0]:
         raise OptionError(
             "Nothing to compare. Give a store, two targets, or --old and --new.", n_targets=0
         )
-    return old is not None

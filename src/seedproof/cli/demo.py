@@ -1,6 +1,5 @@
-"""`seedproof demo`: what all this is about, from real records that come with the package."""
+"""`seedproof demo`: the main results, from real records that come with the package."""
 
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,45 +10,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rich.console import RenderableType
-    from rich.table import Table
-    from rich.text import Text
-
-    from seedproof.demo.bundle import Bundle
-    from seedproof.report.comparison.view import ComparisonView
-    from seedproof.report.view import View
-
-BASELINE, ARM = "none", "naswa"
-# Of all that the report says, what a stranger understands first.
-TOPICS = ("Accuracy", "Reasons")
-METRICS = {
-    "flip_rate": "answers that flip",
-    "explanation_jaccard_20": "top words that vary",
-    "probability_sd": "sd of confidence",
-    "accuracy": "accuracy",
-    "accuracy_sd": "sd of accuracy",
-}
-# Places of words and not words, so there is nothing to hide.
-SHOWN = ("tokens",)
-# All runs agree, a few differ, split: what is steady stays in the background.
-DOTS, DOT_STYLES, DOTS_A_LINE = "·○●", ("dim", "blue", "bold dark_orange"), 50
 
 
 def demo(
     *,
-    out: Annotated[
-        Path, typer.Option(help="Where records and pages go: a new or empty folder.")
-    ] = Path("seedproof-demo"),
+    out: Annotated[Path, typer.Option(help="A new or empty folder for records and pages.")] = Path(
+        "seedproof-demo"
+    ),
 ) -> None:
-    """Show what a random seed decides, in real runs that come with the package.
+    """Show what a random seed decides, in real runs.
 
-    We trained a small text classifier ten times in each of two ways, which share their ten seeds.
-    You get the findings here, and two pages for your browser. That takes a few seconds, and needs
-    no network, no torch and no data set.
+    We trained a small text classifier ten times in each of two ways, with the same ten seeds. The
+    demo prints the results and writes two pages for your browser. It takes a few seconds, and
+    needs no network, no torch and no data set.
     """
     from rich.console import Console
 
     from seedproof.api.compare import compare
     from seedproof.api.measure import measure
+    from seedproof.cli.demo_text import BASELINE, SHOWN, averaging, command, luck, next_steps
     from seedproof.demo.bundle import Bundle
     from seedproof.demo.unpack import unpack
 
@@ -59,176 +38,15 @@ def demo(
     with waiting.status("measuring ten runs"):
         report = measure(store, arm=BASELINE)
         words = ("measure", store, "--arm", BASELINE, "--show", *SHOWN, "--out", str(pages[0]))
-        report.save(pages[0], show=SHOWN, command=_command(*words))
+        report.save(pages[0], show=SHOWN, command=command(*words))
         size = (report.measurement.n_runs, report.measurement.n_examples)
-    _show(_first(report.view(), *size))
+    _show(luck(report.view(), *size))
     with waiting.status("comparing them with ten others"):
         comparison = compare(store, baseline=BASELINE)
-        comparison.save(pages[1], command=_command("compare", store, "--out", str(pages[1])))
+        comparison.save(pages[1], command=command("compare", store, "--out", str(pages[1])))
         matched = compare(store, baseline=BASELINE, match_rates=True)
-    _show(_second(comparison.view(), matched.view(), bundle))
-    _show(_next(store, *pages))
-
-
-def _first(view: "View", n_runs: int, n_examples: int) -> "Iterator[RenderableType]":
-    """What was trained, and what the seed decided of it."""
-    from rich.text import Text
-
-    from seedproof.report.text import Prose
-
-    yield Prose(
-        f"Real records of our own: a small text classifier, trained {n_runs} times to tell good "
-        "film reviews from bad ones. Data and code are the same each time; only the random seed "
-        f"differs. Then all {n_runs} models judge the same {n_examples:,} sentences (the test set "
-        "of SST)."
-    )
-    yield Text()
-    yield Prose(view.headline, style="bold")
-    yield Text()
-    yield from _dots(view.dots)
-    yield Text()
-    same, some, split = view.dots
-    yield Prose(
-        f"Of 100 sentences, {same} get the same answer from all models ({DOTS[0]}), {some} another "
-        f"one from a few ({DOTS[1]}), and {split} are split more evenly than 3 to 1 ({DOTS[2]})."
-    )
-    for sentence in view.sentences:
-        if sentence.topic in TOPICS:
-            yield Text()
-            yield Prose(sentence.text)
-    yield Text()
-
-
-def _dots(counts: tuple[int, int, int]) -> "Iterator[Text]":
-    from rich.text import Text
-
-    groups = [group for group, count in enumerate(counts) for _ in range(count)]
-    for start in range(0, len(groups), DOTS_A_LINE):
-        line = Text("  ")
-        for group in groups[start : start + DOTS_A_LINE]:
-            line.append(DOTS[group], style=DOT_STYLES[group])
-        yield line
-
-
-def _epochs(bundle: "Bundle", arm: str) -> str:
-    """The epochs after which dev found the runs of an arm best."""
-    chosen = [run.scalars["epoch_chosen"] for run in bundle.runs if run.arm == arm]
-    low, high = min(chosen), max(chosen)
-    return f"epoch {low:g}" if low == high else f"epochs {low:g} to {high:g}"
-
-
-def _second(
-    view: "ComparisonView", matched: "ComparisonView", bundle: "Bundle"
-) -> "Iterator[RenderableType]":
-    """What averaging the weights changes, and what else may have."""
-    from rich.text import Text
-
-    from seedproof.report.text import Prose
-
-    yield Prose(
-        f"Can it be helped? {ARM} is the same training under the same seeds, but the model returns "
-        "to a running average of its weights after each epoch."
-    )
-    yield Text()
-    yield Prose(view.headline, style="bold")
-    yield Text()
-    yield _effects(view)
-    yield Prose(
-        "sd: standard deviation over runs, of accuracy in points; the change of accuracy is in "
-        "points, too. A change counts if its interval excludes 0. The results page of our docs "
-        "compares two averages at once, so its intervals are wider.",
-        style="dim",
-    )
-    yield Text()
-    before, after = _flips(view), _flips(matched)
-    yield Prose(
-        f"Two cautions. The models of {ARM} are those of {_epochs(bundle, ARM)}, the others of "
-        f"{_epochs(bundle, BASELINE)}: averaging and longer training are not told apart. And runs "
-        f"differ in how often they say '{bundle.classes[1]}': where all runs of an arm say it "
-        f"equally often, the flips change by {after} in place of {before}."
-    )
-    yield Text()
-
-
-def _flips(view: "ComparisonView") -> str:
-    """Change of the flip rate, with its interval."""
-    cell = dict({block.metric: block for block in view.blocks}["flip_rate"].cells)[ARM]
-    return f"{cell.change} {cell.interval}"
-
-
-def _effects(view: "ComparisonView") -> "Table":
-    from rich.table import Table
-    from rich.text import Text
-
-    from seedproof.report.comparison.groups import verdict_kind
-    from seedproof.report.comparison.text import STYLES
-    from seedproof.report.numbers import sign
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("", no_wrap=True)
-    for name in (BASELINE, ARM, "change"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("95 % interval", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    blocks = {block.metric: block for block in view.blocks}
-    for metric, words in METRICS.items():
-        cell = dict(blocks[metric].cells)[ARM]
-        # For the unit of points 80 columns have no room.
-        values = (blocks[metric].baseline.value, cell.value, cell.change)
-        verdict = Text(cell.verdict, style=STYLES[verdict_kind(cell.verdict)])
-        bare = (value.removesuffix(sign("points")) for value in values)
-        table.add_row(words, *bare, cell.interval, verdict)
-    return table
-
-
-def _next(store: str, report: Path, comparison: Path) -> "Iterator[RenderableType]":
-    """Where the pages are, and what to try."""
-    from rich.text import Text
-
-    from seedproof.report.text import Prose
-
-    pages = {
-        str(report / "report.html"): "what the seed decides",
-        str(comparison / "comparison.html"): "what averaging changes",
-    }
-    yield Text("Open the pages in a browser:", style="bold")
-    yield from _listed(pages)
-    yield Prose(
-        "They load nothing and send nothing. The sentences of SST are not ours to pass on, so "
-        "their words are left out: w3 stands for the third word of a sentence."
-    )
-    yield Text()
-    yield Text("Three commands to try next:", style="bold")
-    yield from _listed({_command(*words): what for words, what in commands(store).items()})
-    yield Text()
-    yield Text("And with predictions of your own, from any framework:", style="bold")
-    yield Text("  seedproof measure predictions.csv --out report")
-
-
-def commands(store: str) -> dict[tuple[str, ...], str]:
-    """Three commands to try with a store of the demo, and what each of them tells."""
-    return {
-        ("compare", store): "every figure of the comparison",
-        ("plan", "--pilot", store, "--arm", BASELINE, "--detect", "0.01"): (
-            "how many seeds show one point of accuracy?"
-        ),
-        ("gate", store, "--arm", ARM, "--max", "flip_rate=0.1"): (
-            "may it ship? The exit code tells CI"
-        ),
-    }
-
-
-def _listed(lines: dict[str, str]) -> "Iterator[Text]":
-    """Something to copy on each line, and below it what it is good for."""
-    from rich.text import Text
-
-    for line, meaning in lines.items():
-        yield Text(f"  {line}", no_wrap=True, overflow="ignore")
-        yield Text(f"      {meaning}", style="dim")
-
-
-def _command(*words: str) -> str:
-    return shlex.join(["seedproof", *words])
+    _show(averaging(comparison.view(), matched.view(), bundle))
+    _show(next_steps(store, *pages))
 
 
 def _show(parts: "Iterator[RenderableType]") -> None:

@@ -10,7 +10,6 @@ from seedproof.cli import options
 
 if TYPE_CHECKING:
     from seedproof.doctor.examine import Diagnosis
-    from seedproof.doctor.finding import Finding
 
 FAULT, NO_TRAINING = 1, 4
 SIGNS = {
@@ -26,21 +25,21 @@ def doctor(
     arguments: options.Arguments = None,
     *,
     steps: Annotated[
-        int | None, typer.Option(help="End each training after this many optimizer steps.")
+        int | None, typer.Option(help="Stop each training after this many optimizer steps.")
     ] = None,
     seconds: Annotated[
-        float | None, typer.Option(help="End each training after this time.")
+        float | None, typer.Option(help="Stop each training after this time.")
     ] = None,
-    arm: Annotated[str, typer.Option(help="The arm that it is told.")] = "none",
-    threads_per_run: Annotated[int, typer.Option(help="Threads of each training.")] = 1,
-    workers: Annotated[int | None, typer.Option(help="How many at a time.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    arm: Annotated[str, typer.Option(help="Arm to train.")] = "none",
+    threads_per_run: Annotated[int, typer.Option(help="Threads per training.")] = 1,
+    workers: Annotated[int | None, typer.Option(help="Number of trainings at a time.")] = None,
+    as_json: options.Json = False,
 ) -> None:
-    """Train briefly a few times, and find out whether the seed does what it should.
+    """Train briefly a few times, and check that the seed works.
 
-    What your training writes to files, it also writes here, half trained: keep those you need.
+    Your training also writes its files here, half trained: keep copies of those you need.
 
-    Exit code 0 if nothing is wrong, 1 if something is, 4 if the training itself fails.
+    Exit code 0: no fault. 1: a fault. 4: the training itself fails.
     """
     from rich.console import Console
 
@@ -48,9 +47,8 @@ def doctor(
     from seedproof.training.target import find_target
 
     words = tuple(arguments or ())
-    console = Console(stderr=True)
-    with console.status("training") as status:
-        found = examine(
+    with Console(stderr=True).status("training") as status:
+        diagnosis = examine(
             find_target(target, words),
             arm=arm,
             arguments=words,
@@ -58,15 +56,15 @@ def doctor(
             steps=steps,
             seconds=seconds,
             workers=workers,
-            on_probe=lambda what: status.update(f"training: {what}"),
+            on_probe=lambda name: status.update(f"training: {name}"),
         )
     if as_json:
-        sys.stdout.write(json.dumps(_plain(found), ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps(diagnosis.as_json(), ensure_ascii=False) + "\n")
     else:
-        _show(found)
-    if found.failure is not None:
+        _show(diagnosis)
+    if diagnosis.failure is not None:
         raise typer.Exit(NO_TRAINING)
-    if not found.is_healthy:
+    if not diagnosis.is_healthy:
         raise typer.Exit(FAULT)
 
 
@@ -79,40 +77,21 @@ def _show(diagnosis: "Diagnosis") -> None:
 
     console = Console()
     if diagnosis.failure is not None:
-        message = f"{diagnosis.target} does not train ({diagnosis.during}): "
-        console.print(Text(message + printable(str(diagnosis.failure.message)), style="red"))
+        start = f"{diagnosis.target} does not train ({diagnosis.during}): "
+        console.print(Text(start + printable(str(diagnosis.failure.message)), style="red"))
         console.print(Text(diagnosis.failure.traceback.rstrip()))
         return
     for finding in diagnosis.findings:
         sign, style = SIGNS[finding.verdict]
         console.print(Text(f"{sign} {finding.check}", style=f"bold {style}"))
         grid = Table.grid(padding=(0, 1))
-        for name, text in _lines(finding):
-            grid.add_row(" ", Text(name, style="dim"), Text(printable(text)))
+        parts = {"found": finding.observed, "cause": finding.cause, "fix": finding.fix}
+        for name, message in parts.items():
+            if message is not None:
+                grid.add_row(" ", Text(name, style="dim"), Text(printable(str(message))))
         console.print(grid)
-    n_faults = sum(finding.verdict == "fail" for finding in diagnosis.findings)
-    n_warnings = sum(finding.verdict == "warn" for finding in diagnosis.findings)
-    end = f"{n_faults or 'No'} fault{'s' * (n_faults > 1)} found"
-    also = f", {n_warnings} to look at" if n_warnings else ""
-    console.print(Text(f"\n{end}{also}."))
-
-
-def _lines(finding: "Finding") -> list[tuple[str, str]]:
-    parts = (("found", finding.observed), ("cause", finding.cause), ("fix", finding.fix))
-    return [(name, str(message)) for name, message in parts if message is not None]
-
-
-def _plain(diagnosis: "Diagnosis") -> dict[str, object]:
-    from seedproof.doctor.finding import details
-
-    failure = diagnosis.failure
-    return {
-        "target": diagnosis.target,
-        "is_healthy": diagnosis.is_healthy,
-        "failure": None if failure is None else str(failure.message),
-        "traceback": None if failure is None else failure.traceback,
-        "during": None if diagnosis.during is None else str(diagnosis.during),
-        "during_code": None if diagnosis.during is None else diagnosis.during.code,
-        "failure_details": None if failure is None else details(failure.message),
-        "findings": [finding.as_json() for finding in diagnosis.findings],
-    }
+    verdicts = [finding.verdict for finding in diagnosis.findings]
+    n_faults, n_warnings = verdicts.count("fail"), verdicts.count("warn")
+    faults = f"{n_faults or 'No'} fault{'s' * (n_faults != 1)}"
+    warnings = f", {n_warnings} warning{'s' * (n_warnings != 1)}" if n_warnings else ""
+    console.print(Text(f"\n{faults}{warnings}."))

@@ -1,19 +1,15 @@
 """`seedproof gate`: may it ship?"""
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from seedproof.cli import options
 from seedproof.errors import OptionError, first_line
 
-if TYPE_CHECKING:
-    from seedproof.predictions.options import LoadOptions
 
-
-@options.reads_predictions
+@options.add_options(*options.READING, *options.ENGINE)
 def gate(
     targets: options.Targets,
     *,
@@ -26,86 +22,70 @@ def gate(
         typer.Option("--min", metavar="METRIC=LIMIT", help="The metric must be at least this."),
     ] = None,
     baseline: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TARGET", help="What --no-worse compares with: a target as well."),
+        list[str] | None, typer.Option(metavar="TARGET", help="Baseline of --no-worse.")
     ] = None,
     no_worse: Annotated[
         list[str] | None,
         typer.Option(
             metavar="METRIC[=MARGIN]",
-            help="The metric may not be worse than the baseline's, by more than the margin.",
+            help="The metric may not be worse than the baseline's by more than the margin.",
         ),
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option(help="Read rules from this file; seedproof.toml or pyproject.toml without."),
+        typer.Option(help="File with the rules.  [default: seedproof.toml, then pyproject.toml]"),
     ] = None,
-    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML for a CI system.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML for CI.")] = None,
     markdown: Annotated[
         Path | None, typer.Option(help="Write Markdown for a comment on a pull request.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    as_json: options.Json = False,
     allow_different_environments: Annotated[
         bool,
         typer.Option(
             "--allow-different-environments",
-            help="Judge records of different versions or hardware, and note it.",
+            help="Accept records of different versions or hardware, with a note.",
         ),
     ] = False,
     baseline_arm: Annotated[
-        str | None, typer.Option(help="Arm of the baseline's store; that of --arm if omitted.")
+        str | None, typer.Option(help="Arm of the baseline's store.  [default: that of --arm]")
     ] = None,
-    engine: options.Engine = "serial",
-    workers: options.Workers = None,
-    address: options.Address = None,
-    reading: "LoadOptions",
+    reading: dict[str, Any],
 ) -> None:
-    """Judge predictions by limits, as CI does before a retrained model ships.
+    """Check predictions against limits before a model ships.
 
     A target may also be a folder that seedproof measure --out wrote.
 
-    Exit code 0 if every rule holds, 1 if one is broken, 3 if the interval of one straddles its
-    limit and none is broken.
+    Exit code 0: every rule holds. 1: a rule is broken. 3: no rule is broken, but an interval
+    includes its limit.
     """
-    from rich.console import Console
-
     from seedproof.api import gate as api
-    from seedproof.cli.progress import watching
+    from seedproof.cli.progress import progress_bar
     from seedproof.cli.thresholds import thresholds
 
     for option, path in (("--junit", junit), ("--markdown", markdown)):
         if path is not None:
             _check_file(option, path)
     limits = thresholds(at_most or (), at_least or (), no_worse or (), config=config)
-    with watching(Console(stderr=True)) as reading["progress"]:
+    with progress_bar() as reading["progress"]:
         report = api.gate(
             targets,
-            max=limits.at_most,
-            min=limits.at_least,
-            no_worse=limits.no_worse,
+            **limits,
             baseline=baseline or None,
             baseline_arm=baseline_arm,
             allow_different_environments=allow_different_environments,
-            engine=engine,
-            workers=workers,
-            address=address,
             **reading,
         )
     if junit is not None:
         _write("--junit", junit, report.to_junit())
     if markdown is not None:
         _write("--markdown", markdown, report.to_markdown(command=options.command_line()))
-    if as_json:
-        sys.stdout.write(report.to_json())
-    elif sys.stdout.isatty():
-        report.show()
-    else:
-        typer.echo(report.text())
+    options.print_result(report, as_json=as_json)
     raise typer.Exit(report.exit_code)
 
 
 def _check_file(option: str, path: Path) -> None:
-    """Refuse a place where no file can be, before anything is judged."""
+    """Refuse a path that cannot be a file, before the work begins."""
     try:
         is_folder, is_below_file = path.is_dir(), any(parent.is_file() for parent in path.parents)
     except OSError as error:
@@ -113,7 +93,7 @@ def _check_file(option: str, path: Path) -> None:
     if is_folder:
         raise _unwritable(option, path, "it is a folder")
     if is_below_file:
-        raise _unwritable(option, path, "what should be its folder is a file")
+        raise _unwritable(option, path, "its parent is a file, not a folder")
 
 
 def _write(option: str, path: Path, content: str) -> None:

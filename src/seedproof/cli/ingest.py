@@ -1,26 +1,22 @@
-"""`seedproof ingest`: a long table, larger than memory if need be, into a store that stays."""
+"""`seedproof ingest`: write tables of any size to a store."""
 
-from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from seedproof.cli import options
 
-if TYPE_CHECKING:
-    from seedproof.predictions.options import LoadOptions
-
 INTERRUPTED = 130
-STOPPED = "Stopped. What is done is kept: the same command goes on from here."
+STOPPED = "Stopped. Finished work is kept: run the same command to continue."
 
 
-@partial(options.reads_predictions, only=options.OF_TABLES)
+@options.add_options(*options.TABLES)
 def ingest(
     tables: Annotated[
         list[str],
         typer.Argument(
-            metavar="TABLE...",
-            help="A table (CSV, TSV, Parquet, JSONL), or several with one run each.",
+            metavar="TABLE",
+            help="A table (CSV, TSV, Parquet, JSONL), or several tables with one run each.",
             show_default=False,
         ),
     ],
@@ -28,16 +24,14 @@ def ingest(
     out: Annotated[
         str, typer.Option(metavar="STORE", help="The store: a new or empty local folder.")
     ],
-    reading: "LoadOptions",
+    reading: dict[str, Any],
 ) -> None:
-    """Bring tables into a store, which is measured without being sorted again.
+    """Write tables to a store, which can be measured many times.
 
-    Whatever its size, a table is read once and sorted on disk. If it is stopped, the same command
-    goes on.
+    A table is read once and sorted on disk, whatever its size. After an interruption, the same
+    command continues.
     """
-    from rich.console import Console
-
-    from seedproof.cli.progress import watching_phases
+    from seedproof.cli.progress import phase_bars
     from seedproof.predictions.sources import columns_of
     from seedproof.predictions.targets import files_of
     from seedproof.records.memory_limit import parse_memory
@@ -45,7 +39,7 @@ def ingest(
 
     limit = parse_memory(reading["memory"])
     try:
-        with watching_phases(Console(stderr=True)) as progress:
+        with phase_bars() as progress:
             store = ingest_tables(
                 files_of(tables),
                 out,

@@ -1,9 +1,9 @@
-"""`seedproof`: the verbs, and how errors leave the house."""
+"""`seedproof`: the verbs, and how errors are reported."""
 
 import sys
-from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -11,77 +11,74 @@ from typer.core import TyperCommand, TyperGroup
 
 from seedproof.errors import SeedproofError
 
-# In the order in which people come to them. Each is a module of this folder.
-VERBS = (
-    "demo",
-    "plan",
-    "doctor",
-    "run",
-    "status",
-    "ingest",
-    "measure",
-    "compare",
-    "gate",
-    "blame",
-    "report",
-)
+# Each verb is a module of this folder; its example ends its help.
+VERBS = {
+    "demo": "seedproof demo",
+    "plan": "seedproof plan --pilot runs --detect 0.005",
+    "doctor": "seedproof doctor train.py --steps 20",
+    "run": "seedproof run train.py --seeds 10 --store runs",
+    "status": "seedproof status runs",
+    "ingest": "seedproof ingest predictions.csv --out runs",
+    "measure": "seedproof measure predictions.csv --out report",
+    "compare": "seedproof compare runs --baseline none --out comparison",
+    "gate": "seedproof gate runs --max flip_rate=0.05",
+    "blame": "seedproof blame runs",
+    "report": "seedproof report runs --figure flip_matrix --out flips.pdf",
+}
+PLACEHOLDERS = {int: "N", float: "NUMBER", Path: "PATH"}
 
 
 class _Converter:
-    """Conversion of an option's words, which for texts is none: typer would load pydantic for it.
-
-    Args:
-        param: The option, as typer made it.
-    """
+    """Converter of an option's value that leaves texts alone: typer would load pydantic."""
 
     def __init__(self, param: Any) -> None:  # noqa: ANN401 - of a private class of typer's
-        self._kind = param.type_descriptor.annotation
+        self.kind = param.type_descriptor.annotation
         self._of_typer = param.get_runtime_param
 
     def __call__(self) -> "_Converter":
         return self
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401 - as typer has it
-        """The value itself if its type is right already; what typer makes of it otherwise."""
+        """Return a value of the right type."""
         if value is None:
             return () if param.multiple or param.nargs == -1 else None
-        if type(value) is self._kind:
+        if type(value) is self.kind:
             return value
-        if self._kind == list[str] and all(type(word) is str for word in value):
+        if self.kind == list[str] and all(type(word) is str for word in value):
             return list(value)
         return self._of_typer().coerce(value, param=param, ctx=ctx)
 
 
-def _with_converters(params: list[Any]) -> list[Any]:
+def _adapted(params: list[Any]) -> list[Any]:
     for param in params:
         of_typer = getattr(param, "get_runtime_param", None)
         # Older versions of typer have none, and need no pydantic.
         if of_typer is not None and not isinstance(of_typer, _Converter):
-            param.get_runtime_param = _Converter(param)
+            param.get_runtime_param = converter = _Converter(param)
+            if param.param_type_name == "argument":
+                param.display_type_rich = lambda ctx: ""  # noqa: ARG005 - as typer has it
+            elif param.metavar is None and not param.is_flag:
+                param.metavar = PLACEHOLDERS.get(converter.kind, "TEXT")
     return params
 
 
 class _Verb(TyperCommand):
-    """A verb that loads no pydantic."""
-
     def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - as typer has it
-        return _with_converters(super().get_params(ctx))
+        return _adapted(super().get_params(ctx))
 
 
 class _Verbs(TyperGroup):
-    """All verbs."""
-
     def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - as typer has it
-        return _with_converters(super().get_params(ctx))
+        return _adapted(super().get_params(ctx))
 
 
 @cache
 def _app(verb: str | None = None) -> typer.Typer:
-    """The command line with one verb; if omitted, with all, and those of other packages."""
+    """Return the command line with one verb; if omitted, with all and those of other packages."""
     app = typer.Typer(
         name="seedproof",
         cls=_Verbs,
-        help="Find out what your model owes to its random seed.",
+        help="Measure how much of your model's output is luck of the seed.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -90,7 +87,8 @@ def _app(verb: str | None = None) -> typer.Typer:
     )
     app.callback(invoke_without_command=True)(_root)
     for name in VERBS if verb is None else (verb,):
-        app.command(cls=_Verb)(getattr(import_module(f"seedproof.cli.{name}"), name))
+        function = getattr(import_module(f"seedproof.cli.{name}"), name)
+        app.command(cls=_Verb, epilog=f"Example: {VERBS[name]}")(function)
     if verb is None:
         from seedproof.cli.plugins import add_plugins
 
@@ -99,7 +97,7 @@ def _app(verb: str | None = None) -> typer.Typer:
 
 
 def _root(
-    version: bool = typer.Option(False, "--version", help="Print the version and leave."),  # noqa: FBT001, FBT003
+    version: bool = typer.Option(False, "--version", help="Print the version and exit."),  # noqa: FBT001, FBT003
 ) -> None:
     if version:
         import seedproof
@@ -109,15 +107,14 @@ def _root(
 
 
 def __getattr__(name: str) -> typer.Typer:
-    """The whole command line, as `app`."""
+    """Return the whole command line, as `app`."""
     if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return _app()
 
 
 @cache
-def _command(verb: str | None) -> Callable[..., object]:
-    """What runs a verb: made once, for who calls `main` more than once."""
+def _command(verb: str | None) -> Any:  # noqa: ANN401 - of typer's own copy of click
     return typer.main.get_command(_app(verb))
 
 
@@ -127,19 +124,28 @@ def main() -> None:
     try:
         _command(verb)(prog_name="seedproof")
     except SeedproofError as error:
-        from seedproof.messages import Message, printable
+        from seedproof.messages import printable
 
-        suggestion = error.fields.get("suggestion")
-        if isinstance(suggestion, dict):
-            from seedproof.cli.options import command_with
-
-            command = command_with(suggestion)
-            error = error.replace(advice=Message("try", "Try: {command}", command=command))
+        _name_as_typed(error, verb)
         typer.echo(f"error {error.code}: {printable(str(error))}", err=True)
         sys.exit(2)
-    except OSError as error:
-        # A full disk, a lost network, a folder that may not be read: nobody's bug.
+    except OSError as error:  # a full disk, a lost network, a folder without permission
         typer.echo(f"error {SeedproofError.code}: {error}", err=True)
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _name_as_typed(error: SeedproofError, verb: str | None) -> None:
+    """Make an error name options as they are typed, and suggest the whole command."""
+    from seedproof.cli.options import as_typed, command_with
+    from seedproof.messages import Message
+
+    suggestion, option = error.fields.get("suggestion"), error.fields.get("option")
+    if isinstance(suggestion, dict):
+        command = command_with(suggestion)
+        error.fields["advice"] = Message("try", "Try: {command}", command=command)
+    if isinstance(option, str) and verb is not None:
+        flags = {param.name: param.opts[0] for param in _command(verb).commands[verb].params}
+        error.fields["typed_option"] = as_typed(option, flags)
+        error.template = error.template.replace("{option}", "{typed_option}")

@@ -1,6 +1,5 @@
 """`seedproof measure`: how much did the seed decide?"""
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,59 +8,46 @@ import typer
 from seedproof.cli import options
 
 if TYPE_CHECKING:
-    from seedproof.predictions.options import LoadOptions
     from seedproof.report.report import Report
     from seedproof.report.side_by_side import SideBySide
 
 
-@options.reads_predictions
+@options.add_options(*options.READING, *options.ENGINE)
 def measure(
     targets: options.Targets,
     *,
     out: Annotated[
         str | None,
-        typer.Option(help="Write report.html, summary.json and examples.parquet into this folder."),
+        typer.Option(help="Write report.html, summary.json and examples.parquet to this folder."),
     ] = None,
     pairs: Annotated[
         bool,
         typer.Option(
-            "--pairs", help="With --out, write pairs.parquet too: the flip rate of any two runs."
+            "--pairs", help="With --out, also write pairs.parquet: the flip rate of each two runs."
         ),
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the summary as JSON and nothing else.")
-    ] = False,
+    as_json: options.Json = False,
     show: Annotated[
         list[str] | None,
         typer.Option(
-            help="A further column, such as text, to show for the least stable examples; tokens "
-            "for the words of explained examples."
+            help="Also show this column, such as text, for the least stable examples; tokens for "
+            "the words of explained examples."
         ),
     ] = None,
     metrics: options.Metrics = None,
-    engine: options.Engine = "serial",
-    workers: options.Workers = None,
-    address: options.Address = None,
-    reading: "LoadOptions",
+    reading: dict[str, Any],
 ) -> None:
-    """Measure how much of the predictions the seed decided.
+    """Measure how much of the predictions the seed decides.
 
-    A table has the columns run, example, label (may be absent) and either prediction or one
-    probability per class, p_<class>; or one column per run: id, label, seed_0, seed_1, …
+    A table has the columns run, example, label (optional) and either prediction or one probability
+    per class, p_<class>; or one column per run: id, label, seed_0, seed_1, …
     """
-    from rich.console import Console
-
-    from seedproof.cli.progress import watching
+    from seedproof.cli.progress import progress_bar
     from seedproof.errors import OptionError
     from seedproof.records.location import Location
     from seedproof.report.files import check_folder
 
-    how: dict[str, Any] = {
-        "metrics": options.listed(metrics),
-        "engine": engine,
-        "workers": workers,
-        "address": address,
-    }
+    how: dict[str, Any] = {"metrics": options.split_names(metrics)}
     if pairs and out is None:
         raise OptionError("--pairs goes with --out. Name a folder to write to.", option="--pairs")
     if out is not None:
@@ -73,25 +59,19 @@ def measure(
     if store is not None and len(store.arms()) > 1:
         from seedproof.api.measure import measure_arms
 
-        with watching(Console(stderr=True)) as reading["progress"]:
+        with progress_bar() as reading["progress"]:
             result = measure_arms(store, **how, **reading)
         shown: Sequence[str] = ()
-        written = f"a folder for each of {', '.join(result)}"
+        files = f"a folder for each of {', '.join(result)}"
     else:
-        if out is not None and engine != "serial":
+        if out is not None and reading["engine"] != "serial":
             how["examples"] = Location.of(out) / "examples.parquet"
         result = options.measured(store or targets, reading, **how)
         shown = show or ()
-        result.view(show=shown)  # refuses a column that is not there
-        written = "report.html, summary.json, examples.parquet" + ", pairs.parquet" * pairs
+        result.view(show=shown)  # refuses an unknown column before anything is written
+        files = "report.html, summary.json, examples.parquet" + ", pairs.parquet" * pairs
     if out is not None:
         result.save(out, show=show or (), command=options.command_line(), pairs=pairs)
-    if as_json:
-        sys.stdout.write(result.to_json())
-        return
-    if sys.stdout.isatty():
-        result.show(show=shown)
-    else:
-        typer.echo(result.text(show=shown))
-    if out is not None:
-        typer.echo(f"Written to {out.rstrip('/')}: {written}", err=True)
+    options.print_result(result, as_json=as_json, show=shown)
+    if out is not None and not as_json:
+        typer.echo(f"Written to {out.rstrip('/')}: {files}", err=True)

@@ -1,25 +1,25 @@
-"""Options that several verbs share: what the targets are, and what their columns are called."""
+"""Options that several verbs share, and what verbs do with results."""
 
 import functools
 import inspect
 import shlex
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 if TYPE_CHECKING:
-    from seedproof.predictions.options import LoadOptions
     from seedproof.records.reader import Store
     from seedproof.report.report import Report
+    from seedproof.report.result import Result
 
 Targets: TypeAlias = Annotated[
     list[str],
     typer.Argument(
-        metavar="TARGET...",
-        help="A table (CSV, TSV, Parquet, JSONL, .npz), several with one run each, a folder or "
-        "pattern of them, or a store.",
+        metavar="TARGET",
+        help="A table (CSV, TSV, Parquet, JSONL, .npz), several tables with one run each, a "
+        "folder or pattern of tables, or a store.",
         show_default=False,
     ),
 ]
@@ -34,142 +34,135 @@ Training: TypeAlias = Annotated[
 Arguments: TypeAlias = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[-- ARGUMENT...]",
-        help="The script's own; {seed}, {run} and {arm} are filled in.",
+        metavar="-- ARGUMENT",
+        help="Arguments of the script. {seed}, {run} and {arm} are filled in.",
         show_default=False,
     ),
 ]
+StudyStore: TypeAlias = Annotated[
+    str, typer.Argument(metavar="STORE", help="The store of a study.", show_default=False)
+]
 Show: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(help="A further column, such as text, to show for the least stable examples."),
+    typer.Option(help="Also show this column, such as text, for the least stable examples."),
 ]
-Arm: TypeAlias = Annotated[str | None, typer.Option(help="Arm of a store.")]
-Split: TypeAlias = Annotated[str | None, typer.Option(help="Split of a store.")]
 Metrics: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(help="Only these metrics, such as flip_rate,accuracy, with flips and entropies."),
+    typer.Option(help="Compute only these metrics, such as flip_rate,accuracy."),
 ]
-Engine: TypeAlias = Annotated[
-    str, typer.Option(help="Where a store is measured: serial, processes or ray.")
+Json: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Print the result as JSON and nothing else.")
 ]
-Workers: TypeAlias = Annotated[
-    int | None, typer.Option(help="How many shards at a time, with processes or ray.")
-]
-Address: TypeAlias = Annotated[
-    str | None, typer.Option(help="An existing Ray cluster, such as auto.")
-]
-# Options for reading predictions, the same in every verb: name, type, default, option.
-_READING: tuple[tuple[str, object, object, typer.models.OptionInfo], ...] = (
-    ("run", str, "run", typer.Option(help="Column that says which training a row is from.")),
-    ("example", str, "example", typer.Option("--example", "--ids", help="Column of example ids.")),
-    ("label", str, "label", typer.Option("--label", "--labels", help="Column of gold classes.")),
-    ("prediction", str, "prediction", typer.Option(help="Column of predicted classes.")),
-    ("probs", str, "p_", typer.Option(help="Prefix of probability columns.")),
-    ("wide", str, "", typer.Option(help="Prefix of the columns, if each is one run.")),
-    (
-        "positive",
-        str | None,
-        None,
-        typer.Option(help="Class whose probability is given, if there is one per example."),
-    ),
-    ("classes", str | None, None, typer.Option(help="Names of the classes: no,yes for 0 and 1.")),
-    (
-        "clusters",
-        str | None,
-        None,
-        typer.Option("--cluster", "--clusters", help="Column of examples that belong together."),
-    ),
-    (
-        "slices",
-        list[str] | None,
-        None,
-        typer.Option("--slice", "--slices", help="Column of groups to report on (--old, --new)."),
-    ),
-    ("arm", str | None, None, typer.Option(help="Arm of a store.")),
-    ("split", str | None, None, typer.Option(help="Split of a store.")),
-    (
-        "common_examples",
-        bool,
-        False,
-        typer.Option(
-            "--common-examples", help="Drop examples that some run lacks, and count them."
-        ),
-    ),
-    ("memory", str, "2GB", typer.Option(help="Limit for reading tables.")),
-    (
-        "skip_damaged",
-        bool,
-        False,
-        typer.Option("--skip-damaged", help="Leave out what is damaged in a store, and say so."),
-    ),
-)
+
 _COLUMNS = ("run", "example", "label", "prediction", "probs", "wide")
-# Those that name or limit what is read of tables, and of stores.
-OF_TABLES = (*_COLUMNS, "positive", "memory")
-OF_STORES = ("arm", "split", "common_examples", "skip_damaged")
+TABLES = (*_COLUMNS, "positive", "memory")
+STORES = ("arm", "split", "common_examples", "skip_damaged")
+READING = (*_COLUMNS, "positive", "classes", "clusters", "slices", *STORES, "memory")
+ENGINE = ("engine", "workers", "address")
+# Options that have the same name and meaning in every verb: type, default, help, names.
+_SHARED: dict[str, tuple[Any, ...]] = {
+    "run": (str, "run", "Column that names the run."),
+    "example": (str, "example", "Column with the example ids.", "--example", "--ids"),
+    "label": (str, "label", "Column with the gold classes.", "--label", "--labels"),
+    "prediction": (str, "prediction", "Column with the predicted classes."),
+    "probs": (str, "p_", "Prefix of the columns with probabilities."),
+    "wide": (str, "", "Prefix of the columns, if there is one column per run."),
+    "positive": (str | None, None, "Class of the probability, if there is one per example."),
+    "classes": (str | None, None, "Names of the classes, such as no,yes for 0 and 1."),
+    "clusters": (
+        *(str | None, None, "Column with the group of examples that belong together."),
+        *("--cluster", "--clusters"),
+    ),
+    "slices": (
+        *(list[str] | None, None, "Also report results for each value of this column."),
+        *("--slice", "--slices"),
+    ),
+    "arm": (str | None, None, "Arm of the store."),
+    "split": (str | None, None, "Split of the store."),
+    "common_examples": (bool, False, "Drop examples that are missing in some run, and count them."),
+    "skip_damaged": (bool, False, "Skip damaged parts of a store, and report them."),
+    "memory": (str, "2GB", "Memory limit for reading tables."),
+    "engine": (str, "serial", "Where to compute: serial, processes or ray."),
+    "workers": (int | None, None, "Number of parallel workers (processes, ray)."),
+    "address": (str | None, None, "Address of a Ray cluster, such as auto."),
+}
 
 
-def reads_predictions(
-    verb: Callable[..., None], *, only: Collection[str] | None = None
-) -> Callable[..., None]:
-    """Give a verb the options for reading predictions, as its argument `reading`."""
-    own = [one for one in inspect.signature(verb).parameters.values() if one.name != "reading"]
+def add_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a verb shared options, which it gets as the keywords of its argument `reading`."""
     shared = [
         inspect.Parameter(
             name,
             inspect.Parameter.KEYWORD_ONLY,
             default=default,
-            annotation=Annotated[kind, option],
+            annotation=Annotated[kind, typer.Option(*_flags(name, kind, flags), help=text)],
         )
-        for name, kind, default, option in _READING
-        if only is None or name in only
+        for name, (kind, default, text, *flags) in _SHARED.items()
+        if name in names
     ]
-    usual = {name: default for name, _, default, _ in _READING}
 
-    @functools.wraps(verb)
-    def call(*positional: object, **given: Any) -> None:  # noqa: ANN401 - whatever typer passes
-        read = usual | {parameter.name: given.pop(parameter.name) for parameter in shared}
-        verb(*positional, **given, reading=_reading(read))
+    def decorate(verb: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(verb).parameters.values()
 
-    signature = inspect.Signature([*own, *shared])
-    call.__signature__ = signature  # type: ignore[attr-defined] # what typer reads
-    call.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
-    return call
+        @functools.wraps(verb)
+        def call(*positional: object, **given: Any) -> None:  # noqa: ANN401 - whatever typer passes
+            reading = {name: _SHARED[name][1] for name in READING}
+            reading |= {parameter.name: given.pop(parameter.name) for parameter in shared}
+            verb(*positional, **given, reading=_as_in_python(reading))
+
+        parameters = [*(parameter for parameter in own if parameter.name != "reading"), *shared]
+        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # for typer
+        call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return call
+
+    return decorate
 
 
-def _reading(given: dict[str, Any]) -> "LoadOptions":
-    """The options as Python takes them."""
+def _flags(name: str, kind: object, flags: Sequence[str]) -> Sequence[str]:
+    """Return the names of an option; typer would add --no-… to a flag without a name."""
+    return flags or ([f"--{name.replace('_', '-')}"] if kind is bool else [])
+
+
+def _as_in_python(given: dict[str, Any]) -> dict[str, Any]:
     from seedproof.records.columns import Columns
 
     columns = Columns(**{name: given.pop(name) for name in _COLUMNS})
-    given["classes"] = listed([given["classes"]] if given["classes"] else None)
-    given["slices"] = listed(given["slices"])
+    given["classes"] = split_names([given["classes"]] if given["classes"] else None)
+    given["slices"] = split_names(given["slices"])
     given["positive"] = given["positive"] or None
-    return {"columns": columns, **given}  # type: ignore[typeddict-item] # by the table above
+    return {"columns": columns, **given}
 
 
-def listed(values: Sequence[str] | None) -> list[str] | None:
-    """Names that are given one by one, or with commas between them."""
-    return None if not values else [name.strip() for one in values for name in one.split(",")]
+def split_names(values: Sequence[str] | None) -> list[str] | None:
+    """Return names that were given one at a time or separated by commas."""
+    return [name.strip() for value in values for name in value.split(",")] if values else None
 
 
 def measured(
     targets: "Sequence[str] | Store",
-    reading: "LoadOptions",
+    reading: dict[str, Any],
     **options: Any,  # noqa: ANN401 - passed on
 ) -> "Report":
     """Measure the targets, with a progress bar on a terminal."""
-    from rich.console import Console
-
     from seedproof.api.measure import measure
-    from seedproof.cli.progress import watching
+    from seedproof.cli.progress import progress_bar
 
-    with watching(Console(stderr=True)) as reading["progress"]:
+    with progress_bar() as reading["progress"]:
         return measure(targets, **options, **reading)
 
 
+def print_result(result: "Result", *, as_json: bool, show: Sequence[str] | None = None) -> None:
+    """Print a result: as JSON, in color on a terminal, or as plain text."""
+    if as_json:
+        sys.stdout.write(result.to_json())
+    elif sys.stdout.isatty():
+        result.show(show=show or ())
+    else:
+        typer.echo(result.text(show=show or ()))
+
+
 def store_of(targets: Sequence[str], *, skip_damaged: bool = False) -> "Store | None":
-    """Open the store that the targets are; None if they are anything else."""
+    """Open the target if it is a single store; otherwise return None."""
     from seedproof.predictions.targets import is_store
     from seedproof.records.location import Location
     from seedproof.records.reader import Store
@@ -179,21 +172,32 @@ def store_of(targets: Sequence[str], *, skip_damaged: bool = False) -> "Store | 
     return Store(Location.of(targets[0]), skip_damaged=skip_damaged)
 
 
+def as_typed(option: str, flags: Mapping[str, str]) -> str:
+    """Return an option of Python as it is typed: `--slice` for `slices`."""
+    if option == "columns":
+        words = (word.partition("=")[0] for word in sys.argv[1:])
+        return ", ".join(word for word in words if _is_column(word)) or option
+    return flags.get(option, option)
+
+
+def _is_column(word: str) -> bool:
+    return word.startswith("--") and word.removeprefix("--") in {*_COLUMNS, "ids", "labels"}
+
+
 def command_with(suggestion: Mapping[str, str]) -> str:
-    """The command as it was typed, with other names of columns."""
+    """Return the command as it was typed, with other names of columns."""
     words, is_value = [], False
     for word in sys.argv[1:]:
         option, sign, _ = word.partition("=")
-        is_role = option.removeprefix("--") in {*_COLUMNS, "ids", "labels"} and "--" in option
-        if not is_role and not is_value:
+        if not _is_column(option) and not is_value:
             words.append(word)
-        is_value = is_role and not sign
+        is_value = _is_column(option) and not sign
     roles = [text for role, name in suggestion.items() for text in (f"--{role}", name)]
     return shlex.join(["seedproof", *words, *roles])
 
 
 def command_line() -> str:
-    """The command as it was typed, for the page's box on how it was made."""
+    """Return the command as it was typed, for the page."""
     words = shlex.join(["seedproof", *sys.argv[1:]])
     # An argument may be the name of a file that is not UTF-8.
     return words.encode(errors="backslashreplace").decode()

@@ -1,59 +1,56 @@
 """`seedproof plan`: how many seeds do I need?"""
 
-import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from seedproof.cli import options
 from seedproof.errors import OptionError
 
-if TYPE_CHECKING:
-    from seedproof.predictions.options import LoadOptions
 
-
-@options.reads_predictions
+@options.add_options(*options.READING)
 def plan(
     *,
     detect: Annotated[
-        float | None, typer.Option(help="A true difference between two means, such as 0.005.")
+        float | None, typer.Option(help="True difference between two means, such as 0.005.")
     ] = None,
     sd: Annotated[
-        float | None, typer.Option(help="Standard deviation over runs of that figure.")
+        float | None, typer.Option(help="Standard deviation of that metric over runs.")
     ] = None,
     detect_sd_ratio: Annotated[
-        float | None, typer.Option(help="A true ratio of two standard deviations, such as 2.")
+        float | None, typer.Option(help="True ratio of two standard deviations, such as 2.")
     ] = None,
     detect_flip_ratio: Annotated[
-        float | None, typer.Option(help="A true ratio of two flip rates, such as 0.8.")
+        float | None, typer.Option(help="True ratio of two flip rates, such as 0.8.")
     ] = None,
     cv: Annotated[
         float | None,
-        typer.Option(help="How much a run's mean disagreement varies: its sd over its mean."),
+        typer.Option(help="Standard deviation of a run's mean disagreement, over its mean."),
     ] = None,
     seeds: Annotated[
-        int | None, typer.Option(help="How many seeds an arm there are: what can they show?")
+        int | None, typer.Option(help="Seeds per arm: report what they can detect.")
     ] = None,
     pilot: Annotated[
         list[str] | None,
-        typer.Option(help="A store or table with first runs, for --sd and --cv.", metavar="TARGET"),
+        typer.Option(
+            help="Store or table of first runs, to estimate --sd and --cv.", metavar="TARGET"
+        ),
     ] = None,
-    power: Annotated[
-        float, typer.Option(help="Probability with which a true difference is shown.")
-    ] = 0.8,
-    confidence: Annotated[float, typer.Option(help="That of the interval.")] = 0.95,
+    power: Annotated[float, typer.Option(help="Probability of detecting a true difference.")] = 0.8,
+    confidence: Annotated[float, typer.Option(help="Confidence level of the interval.")] = 0.95,
     paired_correlation: Annotated[
-        float | None, typer.Option(help="How runs of two arms that share a seed correlate.")
+        float | None, typer.Option(help="Correlation of two arms' runs with the same seed.")
     ] = None,
     example_correlation: Annotated[
-        float | None, typer.Option(help="How two arms' flips correlate over the pilot's examples.")
+        float | None, typer.Option(help="Correlation of two arms' flips over the pilot's examples.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
-    reading: "LoadOptions",
+    as_json: options.Json = False,
+    reading: dict[str, Any],
 ) -> None:
-    """Say how many seeds an arm a difference needs, or what a number of seeds can show."""
-    from rich.console import Console
+    """Compute how many seeds per arm are needed to detect a change.
 
+    With --seeds, compute what this number of seeds can detect.
+    """
     from seedproof.api import plan as api
     from seedproof.predictions.options import check_options
 
@@ -63,7 +60,7 @@ def plan(
         report = options.measured(pilot, reading)
     else:
         check_options(["nothing"], reading)
-    found = api.plan(
+    result = api.plan(
         detect=detect,
         detect_sd_ratio=detect_sd_ratio,
         detect_flip_ratio=detect_flip_ratio,
@@ -76,16 +73,10 @@ def plan(
         paired_correlation=paired_correlation,
         example_correlation=example_correlation,
     )
-    if as_json:
-        sys.stdout.write(found.to_json())
-    elif sys.stdout.isatty():
-        Console().print(found)
-    else:
-        typer.echo(str(found))
+    options.print_result(result, as_json=as_json)
 
 
 def _refuse_report(pilot: list[str]) -> None:
-    """The folder of a report holds figures, and a pilot is measured from records."""
     from seedproof.measurement.load import is_saved
     from seedproof.records.location import Location
 

@@ -1,8 +1,8 @@
 """Verbs of other packages: an entry point of the group `seedproof.verbs` is one verb.
 
-Its name is that of the verb, and it leads to a function as typer takes it: arguments with
-annotations, a docstring for `--help`. The module of the function is imported with every command, so
-heavy imports belong inside the function.
+It has the name of the verb, and leads to a function as typer takes it: arguments with annotations,
+and a docstring for `--help`. Its module is imported with every command, so heavy imports belong
+inside the function.
 """
 
 from importlib.metadata import EntryPoint, entry_points
@@ -15,8 +15,9 @@ GROUP = "seedproof.verbs"
 
 
 def add_plugins(app: typer.Typer) -> None:
-    """Add the verbs of all installed packages, by name; one that cannot be loaded is skipped."""
-    known = {_name(command) for command in app.registered_commands}
+    """Add the verbs of all installed packages; skip those that cannot be loaded."""
+    commands = app.registered_commands
+    known = {command.name or getattr(command.callback, "__name__", "") for command in commands}
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         if point.name in known:
             _warn(point, "seedproof has a verb of that name")
@@ -27,10 +28,6 @@ def add_plugins(app: typer.Typer) -> None:
             _warn(point, f"{type(error).__name__}: {first_line(error)}")
             continue
         app.command(point.name)(verb)
-
-
-def _name(command: typer.models.CommandInfo) -> str:
-    return str(command.name or getattr(command.callback, "__name__", ""))
 
 
 def _warn(point: EntryPoint, reason: str) -> None:

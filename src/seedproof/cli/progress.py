@@ -1,4 +1,4 @@
-"""Progress bars: one that shows up when work takes longer than two seconds, one for each phase."""
+"""Progress bars: one that appears after two seconds, and one per phase."""
 
 import time
 from collections.abc import Iterator
@@ -20,8 +20,9 @@ LINE_SECONDS = 10.0
 
 
 @contextmanager
-def watching(console: Console) -> Iterator[Callback]:
-    """A callback that draws a bar once it is worth it, and never where nobody can see it."""
+def progress_bar(console: Console | None = None) -> Iterator[Callback]:
+    """Yield a callback that draws a bar on a terminal once the work takes long."""
+    console = console or Console(stderr=True)
     bar: Progress | None = None
     start = time.monotonic()
 
@@ -45,37 +46,36 @@ def watching(console: Console) -> Iterator[Callback]:
 
 
 def _bars(count: "ProgressColumn", *, console: Console, transient: bool) -> "Progress":
-    """Bars with a name, a count and the time that is left; slow to load, and seldom seen."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # slow to load
 
-    name = TextColumn("{task.description}")
-    columns = (name, BarColumn(), count, TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), count, TimeRemainingColumn())
     return Progress(*columns, console=console, transient=transient)
 
 
 @contextmanager
-def watching_phases(console: Console) -> Iterator["Phases"]:
-    """A callback that draws a bar for each phase; lines now and then where there is no terminal."""
+def phase_bars(console: Console | None = None) -> Iterator["Phases"]:
+    """Yield a callback that draws a bar per phase; without a terminal, a line now and then."""
     from rich.progress import TaskProgressColumn
 
+    console = console or Console(stderr=True)
     bars = _bars(TaskProgressColumn(), console=console, transient=False)
     tasks: dict[str, TaskID] = {}
     ended: set[str] = set()
-    told = time.monotonic()
+    last_line = time.monotonic()
 
     def progress(phase: str, done: int, total: int) -> None:
-        nonlocal told
-        if not console.is_terminal:
-            ends = done == total and phase not in ended
-            if ends or time.monotonic() - told > LINE_SECONDS:
-                told = time.monotonic()
-                console.print(f"{phase}: {done / total:.0%}", highlight=False)
-            if ends:
-                ended.add(phase)
+        nonlocal last_line
+        if console.is_terminal:
+            if phase not in tasks:
+                tasks[phase] = bars.add_task(phase)
+            bars.update(tasks[phase], completed=done, total=total)
             return
-        if phase not in tasks:
-            tasks[phase] = bars.add_task(phase)
-        bars.update(tasks[phase], completed=done, total=total)
+        ends = done == total and phase not in ended
+        if ends or time.monotonic() - last_line > LINE_SECONDS:
+            last_line = time.monotonic()
+            console.print(f"{phase}: {done / total:.0%}", highlight=False)
+        if ends:
+            ended.add(phase)
 
     if console.is_terminal:
         bars.start()

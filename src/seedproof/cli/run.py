@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from seedproof.training.resume import Status
 
 SOME_FAILED, INTERRUPTED = 4, 130
-STOPPED = "Stopped. Finished runs are kept: the same command goes on from here."
+STOPPED = "Stopped. Finished runs are kept: run the same command to continue."
 DEFAULT_SEEDS = 10
 DEFAULT_SOURCES = ["init", "order", "dropout"]
 
@@ -23,55 +23,57 @@ def run(
     target: options.Training,
     arguments: options.Arguments = None,
     *,
-    seeds: Annotated[int | None, typer.Option(help="How many seeds.  [default: 10]")] = None,
+    seeds: Annotated[int | None, typer.Option(help="Number of seeds.  [default: 10]")] = None,
     vary: Annotated[
         str | None,
         typer.Option(
-            help="Vary these sources one at a time, such as init,order; all together without it."
+            help="Vary these sources one at a time, such as init,order.  [default: all together]"
         ),
     ] = None,
     blame: Annotated[
         int | None,
         typer.Option(
             metavar="BLOCKS",
-            help="Vary sources in blocks, to find out which one is to blame; 10 blocks are "
-            "useful, 5 the least. --vary names the sources; init,order,dropout without it.",
+            help="Vary the sources in blocks, to find which one causes the flips. Use 10 blocks, "
+            "at least 5. --vary names the sources.  [default: init,order,dropout]",
         ),
     ] = None,
-    arms: Annotated[str, typer.Option(help="Arms, with commas; they share the seeds.")] = "none",
-    store: Annotated[str, typer.Option(help="Where records go: a folder or a URL.")] = "runs",
+    arms: Annotated[
+        str, typer.Option(help="Arms, separated by commas; they share the seeds.")
+    ] = "none",
+    store: Annotated[str, typer.Option(help="Where to write records: a folder or URL.")] = "runs",
     name: Annotated[
         str | None, typer.Option(help="Name of the study.  [default: the target's]")
     ] = None,
-    engine: Annotated[str, typer.Option(help="serial, processes, ray or slurm.")] = "processes",
-    workers: Annotated[int | None, typer.Option(help="How many runs at a time.")] = None,
+    engine: Annotated[
+        str, typer.Option(help="Where to train: serial, processes, ray or slurm.")
+    ] = "processes",
+    workers: Annotated[int | None, typer.Option(help="Number of runs at a time.")] = None,
     threads_per_run: Annotated[
-        int, typer.Option(help="Threads of each run; another number gives other bits.")
+        int, typer.Option(help="Threads per run. The results depend on it.")
     ] = 1,
-    timeout: Annotated[float | None, typer.Option(help="Seconds that a run may take.")] = None,
+    timeout: Annotated[float | None, typer.Option(help="Time limit per run, in seconds.")] = None,
     retries: Annotated[
-        int | None, typer.Option(help="Tries again after a run's process died.  [default: 2]")
+        int | None, typer.Option(help="Retries of a run whose process crashes.  [default: 2]")
     ] = None,
     only: Annotated[
-        int | None, typer.Option(help="Make this run alone, for job arrays of your own.")
+        int | None, typer.Option(help="Train only the run with this index, as in a job array.")
     ] = None,
-    follow: Annotated[
-        str | None, typer.Option(help="A logged scalar to show while it goes on.")
-    ] = None,
+    follow: Annotated[str | None, typer.Option(help="Show this logged scalar meanwhile.")] = None,
     allow_changed_code: Annotated[
-        bool, typer.Option("--allow-changed-code", help="Accept finished runs of other code.")
+        bool, typer.Option("--allow-changed-code", help="Keep finished runs of different code.")
     ] = False,
     deterministic: Annotated[
-        bool, typer.Option(help="Tell torch to choose repeatable algorithms.")
+        bool, typer.Option(help="Make torch use deterministic algorithms.")
     ] = True,
-    root: Annotated[int, typer.Option("--seed", help="What every seed comes from.")] = 0,
-    cpus: Annotated[float | None, typer.Option(help="CPUs of a run (ray).")] = None,
-    gpus: Annotated[float | None, typer.Option(help="GPUs of a run (ray, slurm).")] = None,
-    address: Annotated[str | None, typer.Option(help="An existing cluster (ray).")] = None,
-    partition: Annotated[str | None, typer.Option(help="Which partition (slurm).")] = None,
-    minutes: Annotated[int | None, typer.Option(help="Time limit of a job (slurm).")] = None,
+    root: Annotated[int, typer.Option("--seed", help="Root of all seeds.")] = 0,
+    cpus: Annotated[float | None, typer.Option(help="CPUs per run (ray).")] = None,
+    gpus: Annotated[float | None, typer.Option(help="GPUs per run (ray, slurm).")] = None,
+    address: Annotated[str | None, typer.Option(help="Address of a cluster (ray).")] = None,
+    partition: Annotated[str | None, typer.Option(help="Partition (slurm).")] = None,
+    minutes: Annotated[int | None, typer.Option(help="Time limit per job (slurm).")] = None,
 ) -> None:
-    """Train under many seeds; what is finished is never repeated.
+    """Train under many seeds; finished runs are never repeated.
 
     An unchanged script works: all generators are seeded before its first line. It logs with
     seedproof.current_run().log_predictions("test", ids=…, probs=…, labels=…).
@@ -80,7 +82,7 @@ def run(
     from seedproof.training.target import find_target
 
     words = tuple(arguments or ())
-    found = find_target(target, words)
+    training = find_target(target, words)
     settings: dict[str, Any] = {
         "cpus": cpus,
         "gpus": _whole(gpus) if engine == "slurm" else gpus,
@@ -89,8 +91,8 @@ def run(
         "minutes": minutes,
     }
     study = Study(
-        name or Path(found.name.replace(":", ".")).name.removesuffix(".py"),
-        found,
+        name or Path(training.name.replace(":", ".")).name.removesuffix(".py"),
+        training,
         seeds=_plan(seeds, vary, blame, root),
         arms=[arm.strip() for arm in arms.split(",")],
         store=store,
@@ -113,8 +115,8 @@ def run(
     except KeyboardInterrupt:
         typer.echo(STOPPED, err=True)
         raise typer.Exit(INTERRUPTED) from None
-    mine = {run.run_id for run in study.planned(only)}
-    _conclude(status, store, mine, verb="measure" if blame is None else "blame")
+    requested = {run.run_id for run in study.planned(only)}
+    _conclude(status, store, requested, verb="measure" if blame is None else "blame")
 
 
 def _whole(gpus: float | None) -> int | None:
@@ -130,18 +132,18 @@ def _whole(gpus: float | None) -> int | None:
 def _plan(seeds: int | None, vary: str | None, blame: int | None, root: int) -> "SeedPlan":
     from seedproof.seeds import SeedPlan
 
-    sources = DEFAULT_SOURCES if vary is None else [one.strip() for one in vary.split(",")]
+    sources = DEFAULT_SOURCES if vary is None else [source.strip() for source in vary.split(",")]
     if not all(sources):
         raise OptionError(
-            "--vary {vary!r} names no source. Give some, such as init,order.",
+            "--vary {vary!r} has an empty source. Give names, such as init,order.",
             option="--vary",
             vary=vary,
         )
     if blame is not None:
         if seeds is not None:
             raise OptionError(
-                "--seeds has no effect with --blame, which gives each block seeds of its own. "
-                "Leave one of them out.",
+                "--seeds has no effect with --blame, which gives each block its own seeds. "
+                "Remove one of them.",
                 options=("--seeds", "--blame"),
             )
         return SeedPlan.blocks(blame, sources, root=root)
@@ -151,18 +153,18 @@ def _plan(seeds: int | None, vary: str | None, blame: int | None, root: int) -> 
     return SeedPlan.one_at_a_time(n_seeds, sources, root=root)
 
 
-def _conclude(status: "Status", store: str, mine: set[str], *, verb: str) -> None:
+def _conclude(status: "Status", store: str, requested: set[str], *, verb: str) -> None:
     from seedproof.cli.status import failures
 
     typer.echo(str(status), err=True)
-    # A job of an array answers for its own run, and a command for the arms that it names.
-    failed = [run for run in status.failed if run.spec.run_id in mine]
+    # The exit code is about the runs of this command; the store may have more.
+    failed = [run for run in status.failed if run.spec.run_id in requested]
     if failed:
         for line in failures(failed):
             typer.echo(line, err=True)
         typer.echo(
-            f"Look closer with: seedproof status {store} --tracebacks. "
-            "The same command tries these runs again.",
+            f"For details: seedproof status {store} --tracebacks. "
+            "The same command retries these runs.",
             err=True,
         )
         raise typer.Exit(SOME_FAILED)
@@ -171,13 +173,13 @@ def _conclude(status: "Status", store: str, mine: set[str], *, verb: str) -> Non
 
 
 def next_step(status: "Status", store: str, *, verb: str) -> "Message":
-    """What to do with a study whose runs are all finished."""
+    """Return what to do with a study whose runs are all finished."""
     from seedproof.messages import Message
 
     if len({run.spec.arm for run in status.runs}) == len(status.runs):
         return Message(
             "single-run",
-            "A single run has no other to disagree with: --seeds 5 adds four, and repeats nothing.",
+            "A single run cannot be compared: --seeds 5 adds four, and repeats nothing.",
         )
     return Message(
         "next-command",

@@ -1,4 +1,4 @@
-"""`seedproof status`: where a study stands."""
+"""`seedproof status`: show the progress of a study."""
 
 import json
 import sys
@@ -7,47 +7,49 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from seedproof.cli import options
+
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from seedproof.training.resume import RunState, Status
 
-# More runs than this, and finished ones are only counted.
+# With more runs than this, finished ones are only counted.
 MANY = 40
 
 
 def status(
-    store: Annotated[str, typer.Argument(help="The store of a study.", show_default=False)],
+    store: options.StudyStore,
     *,
-    every: Annotated[
-        bool, typer.Option("--all", help="List every run, also when there are many.")
-    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="List every run.")] = False,
     tracebacks: Annotated[
-        bool, typer.Option("--tracebacks", help="Show where failed runs raised.")
+        bool, typer.Option("--tracebacks", help="Show the tracebacks of failed runs.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    as_json: options.Json = False,
 ) -> None:
-    """Show which runs of a study are finished, running, failed or waiting."""
+    """Show which runs are finished, running, failed or waiting."""
     from rich.console import Console
 
     from seedproof.messages import printable
     from seedproof.records.location import Location
     from seedproof.training.resume import status_of
 
-    found = status_of(Location.of(store))
+    current = status_of(Location.of(store))
     if as_json:
-        sys.stdout.write(json.dumps(_plain(found), ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps(_as_json(current), ensure_ascii=False) + "\n")
         return
     console = Console(soft_wrap=not sys.stdout.isatty())
-    console.print(_table(found, every=every or len(found.runs) <= MANY))
+    console.print(_table(current, every=every or len(current.runs) <= MANY))
     typer.echo("")
-    typer.echo(printable(str(found)))
+    typer.echo(printable(str(current)))
     if tracebacks:
-        for run in found.failed:
+        for run in current.failed:
             typer.echo(printable(f"run {run.spec.name} of {run.spec.arm}: {run.message}"))
             typer.echo(run.traceback)
 
 
 def failures(failed: "Sequence[RunState]", at_most: int = 5) -> Iterator[str]:
-    """A line for each run that did not finish, or for the first few."""
+    """Yield a line for each of the first runs that did not finish."""
     from seedproof.messages import printable
 
     for run in failed[:at_most]:
@@ -56,40 +58,34 @@ def failures(failed: "Sequence[RunState]", at_most: int = 5) -> Iterator[str]:
         yield f"  and {len(failed) - at_most} more"
 
 
-def _table(status: "Status", *, every: bool) -> object:
+def _table(status: "Status", *, every: bool) -> "Table":
     from rich.table import Table
     from rich.text import Text
 
     from seedproof.messages import printable
 
     shown = [run for run in status.runs if every or run.status != "finished"]
-    names = list(dict.fromkeys(name for run in shown for name in run.scalars))[:3]
+    scalars = list(dict.fromkeys(name for run in shown for name in run.scalars))[:3]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("index", justify="right")
-    table.add_column("arm")
-    table.add_column("run")
-    table.add_column("status")
-    table.add_column("seconds", justify="right")
-    for name in names:
-        table.add_column(Text(printable(name)), justify="right")
-    table.add_column("")
+    for name in ("index", "arm", "run", "status", "seconds", *scalars, ""):
+        is_number = name in {"index", "seconds", *scalars}
+        table.add_column(Text(printable(name)), justify="right" if is_number else "left")
     for run in shown:
-        cells = [f"{run.scalars[name]:.4g}" if name in run.scalars else "" for name in names]
         table.add_row(
             str(run.index),
             Text(printable(run.spec.arm)),
             Text(printable(run.spec.name)),
             Text(run.status, style="red" if run in status.failed else ""),
             "" if run.seconds is None else f"{run.seconds:.1f}",
-            *cells,
+            *(f"{run.scalars[name]:.4g}" if name in run.scalars else "" for name in scalars),
             Text(printable(run.message)),
         )
     return table
 
 
-def _plain(status: "Status") -> dict[str, object]:
-    def one(run: "RunState") -> dict[str, object]:
-        return {
+def _as_json(status: "Status") -> dict[str, object]:
+    runs = [
+        {
             "index": run.index,
             "run_id": run.spec.run_id,
             "run": run.spec.name,
@@ -101,9 +97,6 @@ def _plain(status: "Status") -> dict[str, object]:
             "message": run.message,
             "traceback": run.traceback,
         }
-
-    return {
-        "study": status.study,
-        "counts": dict(status.counts),
-        "runs": [one(run) for run in status.runs],
-    }
+        for run in status.runs
+    ]
+    return {"study": status.study, "counts": dict(status.counts), "runs": runs}

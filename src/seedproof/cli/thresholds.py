@@ -1,44 +1,16 @@
-"""The limits of a gate: from the command line, and from a file beside the code."""
+"""Limits of a gate: from the command line, and from a TOML file in the current folder."""
 
 import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from seedproof.errors import NotFoundError, OptionError, UnreadableError, first_line
 
-# The first that has a table for the gate is read.
+# The first file that has a table for the gate is read.
 PLACES = {"seedproof.toml": ("gate",), "pyproject.toml": ("tool", "seedproof", "gate")}
 KEYS = ("max", "min", "no-worse")
-
-
-@dataclass(frozen=True)
-class Thresholds:
-    """Limits by metric.
-
-    Args:
-        at_most: What metrics may be at most.
-        at_least: What metrics must be at least.
-        no_worse: Margins against the baseline; None for the usual one.
-    """
-
-    at_most: Mapping[str, float]
-    at_least: Mapping[str, float]
-    no_worse: Mapping[str, float | None]
-
-
-@dataclass(frozen=True)
-class _Section:
-    """The gate's table of a TOML file, such as [gate] of seedproof.toml."""
-
-    content: dict[str, Any]
-    table: str = ""
-    path: str = ""
-
-    def error(self, template: str, **fields: object) -> OptionError:
-        """Something in this table is not allowed."""
-        return OptionError(template, table=self.table, path=self.path, **fields)
 
 
 def thresholds(
@@ -47,8 +19,8 @@ def thresholds(
     no_worse: Iterable[str],
     *,
     config: Path | None = None,
-) -> Thresholds:
-    """All limits; those of the command line go before those of a file."""
+) -> dict[str, Any]:
+    """Return all limits as keywords of `sp.gate`; the command line overrides the file."""
     section = _section(config)
     for key in section.content:
         if key not in KEYS:
@@ -57,33 +29,65 @@ def thresholds(
                 key=key,
                 known=KEYS,
             )
-    return Thresholds(
-        at_most=_limits(section, "max") | _given(at_most, "--max"),
-        at_least=_limits(section, "min") | _given(at_least, "--min"),
-        no_worse=_margins(section, "no-worse") | _given_margins(no_worse),
-    )
+    return {
+        "max": section.limits("max") | _typed(at_most, "--max"),
+        "min": section.limits("min") | _typed(at_least, "--min"),
+        "no_worse": section.limits("no-worse") | _typed(no_worse, "--no-worse"),
+    }
+
+
+@dataclass(frozen=True)
+class _Section:
+    """The gate's table of a TOML file, such as [gate] of seedproof.toml."""
+
+    table: str = ""
+    path: str = ""
+    content: dict[str, Any] = field(default_factory=dict)
+
+    def error(self, template: str, **fields: object) -> OptionError:
+        return OptionError(template, table=self.table, path=self.path, **fields)
+
+    def limits(self, key: str) -> dict[str, float | None]:
+        limits = self.content.get(key, {})
+        if key == "no-worse":
+            if isinstance(limits, list) and all(isinstance(name, str) for name in limits):
+                return dict.fromkeys(limits)
+            expected = 'is neither a list nor a table. Write ["flip_rate"] or {{flip_rate = 0.1}}.'
+        else:
+            expected = "is not a table of limits. Write {{flip_rate = 0.05}}."
+        if not isinstance(limits, dict):
+            raise self.error("{key} in {table} of {path} " + expected, key=key)
+        for metric, limit in limits.items():
+            if isinstance(limit, bool) or not isinstance(limit, int | float):
+                raise self.error(
+                    "{metric} = {limit!r} of {key} in {table} of {path} is not a number. Write "
+                    "one, such as 0.05.",
+                    key=key,
+                    metric=metric,
+                    limit=limit,
+                )
+        return {metric: float(limit) for metric, limit in limits.items()}
 
 
 def _section(config: Path | None) -> _Section:
-    """The table of the gate; an empty one if there is none."""
+    """Return the table of the gate; an empty one if there is none."""
     if config is not None and not config.is_file():
         raise NotFoundError(
             "{config!r} is not a file. Give a TOML file with a table [gate].", config=str(config)
         )
-    for path in PLACES if config is None else (config,):
-        if not Path(path).is_file():
+    for path in map(Path, PLACES) if config is None else (config,):
+        if not path.is_file():
             continue
-        content = _read(Path(path))
-        known = PLACES.get(Path(path).name)
-        for keys in PLACES.values() if known is None else (known,):
+        content = _read(path)
+        for keys in (PLACES[path.name],) if path.name in PLACES else PLACES.values():
             table: Any = content
             for key in keys:
                 table = table.get(key) if isinstance(table, dict) else None
-            section = _Section({}, f"[{'.'.join(keys)}]", str(path))
+            name = f"[{'.'.join(keys)}]"
             if isinstance(table, dict):
-                return replace(section, content=table)
+                return _Section(name, str(path), table)
             if table is not None:
-                raise section.error(
+                raise _Section(name, str(path)).error(
                     "{table} of {path} is not a table. Write max = {{flip_rate = 0.05}} below it."
                 )
     if config is not None:
@@ -92,7 +96,7 @@ def _section(config: Path | None) -> _Section:
             "[gate], or below [tool.seedproof.gate] in pyproject.toml.",
             config=str(config),
         )
-    return _Section({})
+    return _Section()
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -104,72 +108,29 @@ def _read(path: Path) -> dict[str, Any]:
         ) from error
 
 
-def _limits(section: _Section, key: str) -> dict[str, float]:
-    limits = section.content.get(key, {})
-    if not isinstance(limits, dict):
-        raise section.error(
-            "{key} in {table} of {path} is not a table of limits. Write {{flip_rate = 0.05}}.",
-            key=key,
-        )
-    for metric, limit in limits.items():
-        if isinstance(limit, bool) or not isinstance(limit, int | float):
-            raise section.error(
-                "{metric} = {limit!r} of {key} in {table} of {path} is no number. Write one, "
-                "such as 0.05.",
-                key=key,
-                metric=metric,
-                limit=limit,
-            )
-    return {metric: float(limit) for metric, limit in limits.items()}
-
-
-def _margins(section: _Section, key: str) -> dict[str, float | None]:
-    margins = section.content.get(key, {})
-    if isinstance(margins, list) and all(isinstance(name, str) for name in margins):
-        return dict.fromkeys(margins)
-    if not isinstance(margins, dict):
-        raise section.error(
-            "{key} in {table} of {path} is neither a list nor a table. Write "
-            '["flip_rate"] or {{flip_rate = 0.1}}.',
-            key=key,
-        )
-    return dict(_limits(section, key))
-
-
-def _given(texts: Iterable[str], option: str) -> dict[str, float]:
-    limits: dict[str, float] = {}
+def _typed(texts: Iterable[str], option: str) -> dict[str, float | None]:
+    """Return limits of the command line; a margin may be missing."""
+    limits: dict[str, float | None] = {}
     for text in texts:
-        metric, is_pair, limit = text.partition("=")
-        if not is_pair:
+        name, has_limit, limit = text.partition("=")
+        metric = name.strip()
+        if not has_limit and option != "--no-worse":
             raise OptionError(
                 "{option} {metric!r} has no limit. Write {option} {metric}=0.05.",
                 option=option,
                 metric=metric,
             )
-        _add(limits, metric, limit, option)
+        if metric in limits:
+            raise OptionError(
+                "{option} {metric} is given twice. Give one limit.", option=option, metric=metric
+            )
+        try:
+            limits[metric] = float(limit) if has_limit else None
+        except ValueError as error:
+            raise OptionError(
+                "{option} {metric}={limit}: {limit!r} is not a number. Write one, such as 0.05.",
+                option=option,
+                metric=metric,
+                limit=limit,
+            ) from error
     return limits
-
-
-def _given_margins(texts: Iterable[str]) -> dict[str, float | None]:
-    margins: dict[str, float | None] = {}
-    for text in texts:
-        metric, is_pair, margin = text.partition("=")
-        _add(margins, metric, margin if is_pair else None, "--no-worse")
-    return margins
-
-
-def _add(limits: dict[str, Any], metric: str, limit: str | None, option: str) -> None:
-    metric = metric.strip()
-    if metric in limits:
-        raise OptionError(
-            "{option} {metric} is given twice. Give one limit.", option=option, metric=metric
-        )
-    try:
-        limits[metric] = None if limit is None else float(limit)
-    except ValueError as error:
-        raise OptionError(
-            "{option} {metric}={limit}: {limit!r} is no number. Write one, such as 0.05.",
-            option=option,
-            metric=metric,
-            limit=limit,
-        ) from error

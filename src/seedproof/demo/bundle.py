@@ -1,4 +1,4 @@
-"""A few runs in two small files: what the package holds, and what a store is unpacked from."""
+"""Runs of the demo in two small files, from which a store is unpacked."""
 
 import json
 import zipfile
@@ -23,29 +23,27 @@ ARRAYS = {
     "probs": np.float32,
     "explained": np.int32,
     "lengths": np.int16,
-    # Within 0.05 % of what was recorded, in half the bytes.
+    # Half the bytes, with an error of at most 0.05 %.
     "scores": np.float16,
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Bundle:
-    """Predictions of several runs on the same examples, and explanations of some of them.
-
-    There are no texts in it: of a token it knows the place and the scores.
+    """Predictions of several runs on the same examples, with some explanations but no texts.
 
     Args:
-        study: The study that made the runs.
-        runs: Names, arms, seeds and facts of the runs; without parts, which a store will have.
+        study: The study of the runs.
+        runs: The runs, without the files of a store.
         split: Name of the data split.
         method: Name of the explanation.
         classes: Names of the two classes.
         ids: Id of each example, ascending.
         labels: Gold class index of each example.
         probs: Probability of the second class: (runs, examples).
-        explained: Which examples are explained, as ascending indices.
-        lengths: How many tokens each of these has.
-        scores: A score a token: (runs, tokens of all explained examples).
+        explained: Ascending indices of the explained examples.
+        lengths: Number of tokens of each explained example.
+        scores: One score per token: (runs, tokens of all explained examples).
     """
 
     study: StudyManifest
@@ -62,12 +60,12 @@ class Bundle:
 
     @cached_property
     def digest(self) -> str:
-        """Digest of everything in it, by which its runs are known again."""
+        """Digest of everything in it, which identifies its runs."""
         arrays = b"".join(self._array(name).tobytes() for name in ARRAYS)
         return digest(self._facts().encode() + arrays)
 
     def save(self, folder: Path) -> None:
-        """Write both files into a folder; equal bundles give equal bytes."""
+        """Write both files to a folder; equal bundles give equal bytes."""
         with zipfile.ZipFile(folder / ARRAYS_FILE, "w") as archive:
             for name in ARRAYS:
                 member = zipfile.ZipInfo(f"{name}.npy")
@@ -78,11 +76,11 @@ class Bundle:
 
     @classmethod
     def load(cls, folder: Path | Traversable | None = None) -> "Bundle":
-        """The bundle in a folder."""
+        """Load the bundle of a folder. If omitted, that of the package."""
         folder = files("seedproof.demo") if folder is None else folder
         facts = json.loads((folder / FACTS_FILE).read_text(encoding="utf-8"))
         with (folder / ARRAYS_FILE).open("rb") as file, np.load(file) as arrays:
-            found: dict[str, Any] = {
+            values: dict[str, Any] = {
                 name: _from_planes(arrays[name], dtype) for name, dtype in ARRAYS.items()
             }
         return cls(
@@ -91,7 +89,7 @@ class Bundle:
             split=facts["split"],
             method=facts["method"],
             classes=tuple(facts["classes"]),
-            **found,
+            **values,
         )
 
     def _array(self, name: str) -> FloatArray | IntArray:
@@ -112,9 +110,9 @@ class Bundle:
 
 
 def _as_planes(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """The first bytes of all values, then the second ones, and so on: that packs well.
+    """Return the first bytes of all values, then the second ones, and so on: that packs well.
 
-    Values of one example over all runs come together. Axes are (bytes, examples, runs).
+    Axes are (bytes, examples, runs), so the runs of an example are adjacent.
     """
     columns = np.ascontiguousarray(np.atleast_2d(array).T)
     size = columns.dtype.itemsize

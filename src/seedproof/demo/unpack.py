@@ -1,4 +1,4 @@
-"""Turn the bundle into an ordinary store, in a folder that holds nothing else."""
+"""Write the bundle as an ordinary store, in a folder without other files."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,13 +19,13 @@ from seedproof.records.writer import PredictionsWriter
 from seedproof.typing import FloatArray
 
 STORE = "store"
-# Under this name a run's facts tell which bundle it was unpacked from.
+# Fact of a run that identifies its bundle.
 BUNDLE_FACT = "bundle"
 MAX_NAMED = 3
 
 
 def unpack(bundle: Bundle, folder: Path) -> Path:
-    """Write the bundle's runs as a store below a folder; runs that are there are kept."""
+    """Write the bundle's runs to a store below a folder; keep runs that exist."""
     place = folder / STORE
     location = Location.of(place)
     if not _is_ours(bundle, location):
@@ -38,19 +38,19 @@ def unpack(bundle: Bundle, folder: Path) -> Path:
 
 
 def _is_ours(bundle: Bundle, store: Location) -> bool:
-    """Whether a store was unpacked from this bundle, be it in part."""
+    """Return whether a store was unpacked from this bundle, at least in part."""
     if not Store.is_at(store):
         return False
-    found = Store(store)
-    return found.study == bundle.study and all(
-        run.facts.get(BUNDLE_FACT) == bundle.digest for run in found.runs
+    opened = Store(store)
+    return opened.study == bundle.study and all(
+        run.facts.get(BUNDLE_FACT) == bundle.digest for run in opened.runs
     )
 
 
 def _check_empty(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise OptionError(
-            "{folder!r} is a file. Give --out a folder that does not exist.",
+            "{folder!r} is a file. Give --out a new folder.",
             folder=str(folder),
             option="--out",
         )
@@ -58,8 +58,8 @@ def _check_empty(folder: Path) -> None:
     if names:
         more = " and {n_more} more" if len(names) > MAX_NAMED else ""
         raise OptionError(
-            f"{{folder!r}} holds files that this demo did not write: {{files}}{more}. "
-            "Give --out another folder, or remove this one if it is of an earlier version.",
+            f"{{folder!r}} has files that this demo did not write: {{files}}{more}. "
+            "Give --out another folder, or delete this one if an earlier version wrote it.",
             folder=str(folder),
             files=tuple(names[:MAX_NAMED]),
             n_more=max(0, len(names) - MAX_NAMED),
@@ -87,10 +87,7 @@ def _write_run(bundle: Bundle, run_idx: int, run: RunManifest, store: Location) 
 
 
 def _explanations(bundle: Bundle, scores: FloatArray) -> Iterator[dict[str, Any]]:
-    """One run's rows; a token is called by its place, as its word may not be passed on.
-
-    The first is spelled out, so that a page explains itself: word 1, w2, w3, …
-    """
+    """Yield the explanations of one run; tokens are positions: word 1, w2, w3 and so on."""
     ends = np.cumsum(bundle.lengths, dtype=np.int64)
     for example, end, length in zip(
         bundle.ids[bundle.explained], ends, bundle.lengths, strict=True

@@ -1,1 +1,1 @@
-"""Find out whether a training obeys its seeds."""
+"""Check whether a training obeys its seeds."""

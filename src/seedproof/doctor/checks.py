@@ -2,218 +2,216 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from seedproof.doctor.differences import compared, differences, plural
-from seedproof.doctor.finding import Finding, Phrases
-from seedproof.doctor.observation import Observed, SeedCall
-from seedproof.messages import Message
+from seedproof.doctor.finding import Finding, Phrases, Verdict
+from seedproof.doctor.observation import Observed, SeedCall, compared, differences, plural
+from seedproof.messages import Message, Sentences
 from seedproof.training.rng import SEEDING
 
-OWN_FOLDER = Message(
-    "own-folder", "write into run.checkpoint_dir, and do not load what another run has saved"
-)
-NOTHING_TO_COMPARE = Message("nothing-to-compare", "there was nothing to compare")
-NOT_REPEATABLE = Message("not-repeatable", "the same seed does not even give the same")
-# How many lines, files or calls are named.
+# Maximum number of lines, files or calls that are named.
 MOST_NAMED = 3
+SENTENCES = {
+    # Observations.
+    "logged": "{logged}",
+    "nothing-logged": "no predictions were logged",
+    "cut-at-start": "the budget ended before the first step, so nothing can be compared",
+    "nothing-to-compare": "there was nothing to compare",
+    "not-repeatable": "the same seed does not give the same result",
+    "different": "{differences} differ",
+    "identical": "{compared} are identical",
+    "no-steps": "no torch optimizer made a step",
+    "no-change": "another seed changes nothing at all",
+    "other-start": "the weights at the start differ",
+    "same-start": "the weights at the start are the same with another seed",
+    "no-sources": "the training does not use separate sources: all draws follow one stream",
+    "draws-outside": "{effects}; no source: {differences}",
+    "effects": "{effects}",
+    "effect": "{source}: {differences}",
+    "no-effect": "{source}: nothing",
+    "late-seed": "{place} calls {function} after a draw from that generator",
+    "constant-seeds": "{calls} in every run",
+    "no-seed-calls": "the training sets no seed itself",
+    "no-common-files": "no file in the folder of the code or here is written by both runs",
+    "common-files": "two runs with different seeds both write {files}",
+    "no-torch": "the training does not use torch",
+    "threads": "{n_threads}",
+    "other-threads": "{n_allowed} allowed, but torch uses {n_threads}",
+    "other-order": "the order of the ids differs, which does no harm: records are sorted",
+    "same-order": "the same ids in the same order",
+    "no-labels": "the same ids; without labels, it is unknown if they mean the same examples",
+    "positions": "neither ids nor labels were given: examples are identified by position",
+    "other-splits": "the splits are {splits!r}, and with another seed {other_splits!r}",
+    "other-ids": "with another seed, {n_other} of {n_examples} ids in {split!r} differ",
+    # Causes.
+    "budget-too-small": "the budget is too small, or the training uses no torch optimizer",
+    "no-call": "nothing calls log_predictions",
+    "moving-seed": "{place} calls {function} with a different value each time",
+    "unseeded-generator": "{places} creates a generator without a seed",
+    "order-of-workers": "{place} starts threads or processes, whose order differs each time",
+    "files-written": "it writes {files}, which the next run may read",
+    "unknown": "something does not follow the seed: its own RandomState() or Random(), the clock, "
+    "a race",
+    "constant-seed": "{call} in every run",
+    "seed-call": "{place} calls {function}({seed})",
+    "draws-unused": "no random draw reaches the model: a library may fix its seed",
+    "fixed-start": "the model is loaded or starts with fixed values, which may be intended; or it "
+    "is drawn from a generator with a fixed seed",
+    "global-generators": "something draws from the global generators outside of any source, so it "
+    "changes with every source: the effect of a single source is unknown",
+    "drawn-before-seed": "the model is built, or data are drawn, before {place}: the script alone "
+    "is not repeatable, and here its seed covers only part of the training",
+    "constant-draws": "draws after {place} are the same for all seeds",
+    "files-overwritten": "parallel runs overwrite these files, or read those of other runs",
+    "split-by-source": "only the source data decides which examples are held out",
+    "shuffled-examples": "if the seed shuffles the examples, different examples are compared",
+    "split-by-seed": "the name of a split depends on the seed",
+    "held-out-by-seed": "the seed decides which examples are held out",
+    "shuffled-ids": "ids are positions in an order that the seed shuffles",
+    # Fixes.
+    "larger-budget": "increase {option}, or omit it",
+    "add-call": 'add: sp.current_run().log_predictions("test", ids=ids, probs=probs, '
+    "labels=labels)",
+    "seed-of-run": "use sp.current_run().seed, not the clock or the system",
+    "generator-of-run": 'use run.rng("dropout") (numpy) or run.torch_generator("dropout") instead',
+    "results-in-order": "take results in the order of inputs: map(), not as_completed() or "
+    "imap_unordered()",
+    "own-folder": "write to run.checkpoint_dir, and do not load files of other runs",
+    "halve-training": "remove half of the training until the difference disappears; start with "
+    "data loading",
+    "sort-sets": "sort a set of texts before iterating, and use hashlib instead of hash()",
+    "pass-seed": "write {function}(sp.current_run().seed), or pass the seed to the script: "
+    "-- --seed {{seed}}",
+    "use-sources": 'draw the weights inside `with run.seeded("init"):`, and shuffle with '
+    'run.rng("order")',
+    "draw-in-source": 'draw it inside a source: `with run.seeded("init"):`, or "dropout" around '
+    "the forward pass",
+    "pass-generator": "check that its generator is passed to the code that draws",
+    "seed-first": "move the call to the top of the program, before the model is built",
+    "use-option": "remove the call, and use {option}",
+    "hold-source": "keep that source fixed when you compare runs: SeedPlan.one_at_a_time(n)",
+    "stored-ids": "store an id with each example, or predict in a fixed order",
+    "fixed-names": 'give splits fixed names, such as "test"',
+    "fixed-split": 'split the data once with a fixed seed, or vary it only with run.rng("data")',
+}
+_say = Sentences(SENTENCES)
 
 
-def check_logged(one: Observed) -> Finding:
+def _finding(code: str, verdict: Verdict, *messages: Message | str | None) -> Finding:
+    """Return a finding: observation, cause and fix, by their code if they have no fields."""
+    return Finding(
+        code,
+        verdict,
+        *(_say(message) if isinstance(message, str) else message for message in messages),  # type: ignore[arg-type] # the observation is never None
+    )
+
+
+def check_logged(run: Observed) -> Finding:
     """Check that there is something to measure."""
     code = "logs-predictions"
-    if one.splits:
+    if run.splits:
+        template = "{n_examples} on {split!r}"
         logged = Phrases(
             tuple(
-                Message(
-                    "predictions",
-                    "{n_examples} on {split!r}",
-                    n_examples=len(seen.ids),
-                    split=split,
-                )
-                for split, seen in one.splits.items()
+                Message("predictions", template, n_examples=len(log.ids), split=split)
+                for split, log in run.splits.items()
             ),
             ", ",
         )
-        return Finding(code, "pass", Message("logged", "{logged}", logged=logged))
-    if one.is_cut and one.weights:
-        after = "after {n_steps} " + plural("step", one.n_steps)
-        template = f"the budget ended it {after}; weights are compared instead"
-        return Finding(code, "skip", Message("cut-with-weights", template, n_steps=one.n_steps))
-    if one.is_cut:
-        return Finding(
-            code,
-            "fail",
-            Message(
-                "cut-at-start",
-                "the budget ended it before its first step, and nothing could be compared",
-            ),
-            Message(
-                "budget-too-small",
-                "the budget is too small, or the training has no optimizer of torch's",
-            ),
-            Message("larger-budget", "give more {option}, or none", option="--seconds"),
-        )
-    return Finding(
-        code,
-        "fail",
-        Message("nothing-logged", "it ended without logging any"),
-        Message("no-call", "nothing calls log_predictions"),
-        Message(
-            "add-call",
-            'add: sp.current_run().log_predictions("test", ids=ids, probs=probs, labels=labels)',
-        ),
-    )
+        return _finding(code, "pass", _say("logged", logged=logged))
+    if run.is_cut and run.weights:
+        after = "after {n_steps} " + plural("step", run.n_steps)
+        template = f"the budget ended {after}; weights are compared instead"
+        return _finding(code, "skip", Message("cut-with-weights", template, n_steps=run.n_steps))
+    if run.is_cut:
+        fix = _say("larger-budget", option="--seconds")
+        return _finding(code, "fail", "cut-at-start", "budget-too-small", fix)
+    return _finding(code, "fail", "nothing-logged", "no-call", "add-call")
 
 
-def check_same(one: Observed, two: Observed, more: Sequence[Observed] = ()) -> Finding:
-    """Check that one seed gives one result, and name what may stand in the way."""
+def check_same(first: Observed, second: Observed, more: Sequence[Observed] = ()) -> Finding:
+    """Check that one seed gives one result, and name the likely obstacle."""
     code = "same-seed-same-bits"
-    changes = differences(one, two)
+    changes = differences(first, second)
     if changes:
-        cause, fix = next(_suspects(one, two, more))
-        return Finding(code, "fail", _differ(changes), cause, fix)
-    same = compared(one, two)
+        cause, fix = next(_suspects(first, second, more))
+        return _finding(code, "fail", _say("different", differences=changes), cause, fix)
+    same = compared(first, second)
     if not same:
-        return Finding(code, "skip", NOTHING_TO_COMPARE)
-    return Finding(code, "pass", _identical(same))
-
-
-def _differ(changes: Phrases) -> Message:
-    return Message("different", "{differences} differ", differences=changes)
-
-
-def _identical(same: Phrases) -> Message:
-    return Message("identical", "{compared} are identical", compared=same)
+        return _finding(code, "skip", "nothing-to-compare")
+    return _finding(code, "pass", _say("identical", compared=same))
 
 
 def _suspects(
-    one: Observed, two: Observed, more: Sequence[Observed]
-) -> Iterator[tuple[Message, Message]]:
-    """Yield what may make two trainings of one seed differ, the likeliest first, and the fix."""
-    moving = [*_moving(one.seed_calls, two.seed_calls), *_moving(one.generators, two.generators)]
-    # What was tried out says more than what was seen; two more agree by chance less often.
-    if len(more) == 2 and not differences(two, more[1]):
-        if not differences(one, more[0]):
-            yield _order_of_hashes(moving)
+    first: Observed, second: Observed, more: Sequence[Observed]
+) -> Iterator[tuple[Message, Message | str]]:
+    """Yield why two trainings of one seed may differ and the fix, the likeliest first."""
+    moving = [
+        *_moving(first.seed_calls, second.seed_calls),
+        *_moving(first.generators, second.generators),
+    ]
+    # An experiment is better evidence than an observation; two more rarely agree by chance.
+    if len(more) == 2 and not differences(second, more[1]):
+        if not differences(first, more[0]):
+            place = moving[0].where if moving else None
+            where = "" if place is None else " in {place}"
+            template = f"the order of a set or hash(), which differs by process, matters{where}"
+            yield Message("order-of-hashes", template, place=place), "sort-sets"
         else:
-            yield _left_behind(one.files), OWN_FOLDER
+            named = " ({files})" if first.files else ""
+            template = f"the first training leaves something behind that later ones use{named}"
+            files = tuple(first.files[:MOST_NAMED])
+            yield Message("left-behind", template, files=files), "own-folder"
     if moving:
-        yield (
-            Message(
-                "moving-seed",
-                "{place} calls {function} with another value each time",
-                place=moving[0].where,
-                function=moving[0].function,
-            ),
-            Message(
-                "seed-of-run",
-                "take the seed from sp.current_run().seed, not from the clock or the system",
-            ),
-        )
-    if one.unseeded:
-        yield (
-            Message(
-                "unseeded-generator",
-                "{places} makes a generator without a seed",
-                places=tuple(one.unseeded[:MOST_NAMED]),
-            ),
-            Message(
-                "generator-of-run",
-                'use run.rng("dropout") (numpy) or run.torch_generator("dropout") instead',
-            ),
-        )
-    if one.workers:
-        yield (
-            Message(
-                "order-of-workers",
-                "{place} starts threads or processes, whose order differs each time",
-                place=one.workers[0],
-            ),
-            Message(
-                "results-in-order",
-                "take results in the order of inputs: map(), not as_completed() or "
-                "imap_unordered()",
-            ),
-        )
-    if one.files:
-        yield (
-            Message(
-                "files-written",
-                "it writes {files}, which the next run may read",
-                files=tuple(one.files[:MOST_NAMED]),
-            ),
-            OWN_FOLDER,
-        )
-    yield (
-        Message(
-            "unknown",
-            "something follows no seed: a RandomState() or Random() of its own, the clock, a race",
-        ),
-        Message(
-            "halve-training",
-            "halve the training until the difference goes; begin with data loading",
-        ),
-    )
+        place, function = moving[0].where, moving[0].function
+        yield _say("moving-seed", place=place, function=function), "seed-of-run"
+    if first.unseeded:
+        places = tuple(first.unseeded[:MOST_NAMED])
+        yield _say("unseeded-generator", places=places), "generator-of-run"
+    if first.workers:
+        yield _say("order-of-workers", place=first.workers[0]), "results-in-order"
+    if first.files:
+        yield _say("files-written", files=tuple(first.files[:MOST_NAMED])), "own-folder"
+    yield _say("unknown"), "halve-training"
 
 
-def _order_of_hashes(moving: Sequence[SeedCall]) -> tuple[Message, Message]:
-    place = moving[0].where if moving else None
-    where = "" if place is None else " in {place}"
-    template = f"the order of a set, or hash(), decides something{where}: it differs by process"
-    fix = "sort before iterating over a set of texts, and use hashlib instead of hash()"
-    return Message("order-of-hashes", template, place=place), Message("sort-sets", fix)
-
-
-def _left_behind(files: Sequence[str]) -> Message:
-    named = " ({files})" if files else ""
-    template = f"the first training left something behind that later ones find{named}"
-    return Message("left-behind", template, files=tuple(files[:MOST_NAMED]))
-
-
-def _moving(mine: Sequence[SeedCall], theirs: Sequence[SeedCall]) -> list[SeedCall]:
+def _moving(first: Sequence[SeedCall], second: Sequence[SeedCall]) -> list[SeedCall]:
     """Return calls from the same line whose value differs."""
-    pairs = zip(mine, theirs, strict=False)
+    pairs = zip(first, second, strict=False)
     return [a for a, b in pairs if a.where == b.where and a.value != b.value]
 
 
-def check_other(one: Observed, others: Sequence[Observed], *, is_repeatable: bool) -> Finding:
+def check_other(run: Observed, others: Sequence[Observed], *, is_repeatable: bool) -> Finding:
     """Check that the seed matters at all."""
     code = "other-seed-changes-something"
     if not is_repeatable:
-        return Finding(code, "skip", NOT_REPEATABLE)
+        return _finding(code, "skip", "not-repeatable")
     for other in others:
-        changes = differences(one, other)
+        changes = differences(run, other)
         if changes:
-            return Finding(code, "pass", _differ(changes))
-    same = compared(one, others[0])
+            return _finding(code, "pass", _say("different", differences=changes))
+    same = compared(run, others[0])
     if not same:
-        return Finding(code, "skip", NOTHING_TO_COMPARE)
-    seeds = _constant(one.seed_calls, others[0].seed_calls)
-    generators = _constant(one.generators, others[0].generators)
-    if seeds or generators:
-        call = [*seeds, *generators][0]
-        cause = Message("constant-seed", "{call} in every run", call=_message_of(call))
-        fix = _fix_of(call)
-    else:
-        cause = Message(
-            "draws-unused",
-            "nothing that is drawn reaches the model: its seed may be fixed in a library",
-        )
-        fix = Message(
-            "use-sources",
-            'draw weights inside `with run.seeded("init"):`, and shuffle with run.rng("order")',
-        )
-    return Finding(code, "fail", _identical(same), cause, fix)
+        return _finding(code, "skip", "nothing-to-compare")
+    observed = _say("identical", compared=same)
+    constant = [
+        *_constant(run.seed_calls, others[0].seed_calls),
+        *_constant(run.generators, others[0].generators),
+    ]
+    if not constant:
+        return _finding(code, "fail", observed, "draws-unused", "use-sources")
+    cause = _say("constant-seed", call=_message_of(constant[0]))
+    return _finding(code, "fail", observed, cause, _fix_of(constant[0]))
 
 
-def _constant(mine: Sequence[SeedCall], theirs: Sequence[SeedCall]) -> list[SeedCall]:
-    """Return calls with the same value under both seeds that no moving one follows."""
-    known = {(*key, call.value) for key, call in _numbered(theirs)}
+def _constant(first: Sequence[SeedCall], second: Sequence[SeedCall]) -> list[SeedCall]:
+    """Return calls with the same value under both seeds that no moving call follows."""
+    known = {(*key, call.value) for key, call in _numbered(second)}
     constant: dict[str, list[SeedCall]] = {}
-    for key, call in _numbered(mine):
+    for key, call in _numbered(first):
         kind = SEEDING.get(call.function, call.where)
         if (*key, call.value) not in known:
-            # The generator obeys from here on; what was fixed before is data, most likely.
+            # From here on the generator follows the seed; earlier calls probably fixed the data.
             constant[kind] = []
         elif not call.is_undone:
             constant.setdefault(kind, []).append(call)
@@ -221,7 +219,7 @@ def _constant(mine: Sequence[SeedCall], theirs: Sequence[SeedCall]) -> list[Seed
 
 
 def _numbered(calls: Sequence[SeedCall]) -> Iterator[tuple[tuple[str, str, int], SeedCall]]:
-    """Yield each call with its line, its function, and how often they came before."""
+    """Yield each call with its line, its function, and how often they occurred before."""
     counts: Counter[tuple[str, str]] = Counter()
     for call in calls:
         yield (call.where, call.function, counts[call.where, call.function]), call
@@ -229,219 +227,174 @@ def _numbered(calls: Sequence[SeedCall]) -> Iterator[tuple[tuple[str, str, int],
 
 
 def _message_of(call: SeedCall) -> Message:
-    return Message(
-        "seed-call",
-        "{place} calls {function}({seed})",
-        place=call.where,
-        function=call.function,
-        seed=call.value,
-    )
+    return _say("seed-call", place=call.where, function=call.function, seed=call.value)
 
 
 def _fix_of(call: SeedCall) -> Message:
-    return Message(
-        "pass-seed",
-        "write {function}(sp.current_run().seed), or give a script its seed: -- --seed {{seed}}",
-        function=call.function,
-    )
+    return _say("pass-seed", function=call.function)
 
 
-def check_start(one: Observed, other: Observed) -> Finding:
-    """Check that the model is another one from the start, not only in the order of its data."""
+def check_start(run: Observed, other: Observed) -> Finding:
+    """Check that another seed gives another initial model, not only another order of the data."""
     code = "other-seed-other-start"
-    if not one.starts or not other.starts:
-        return Finding(code, "skip", Message("no-steps", "no optimizer of torch's made a step"))
-    if not differences(one, other):
-        return Finding(code, "skip", Message("no-change", "another seed changes nothing at all"))
-    if any(a != b for a, b in zip(one.starts, other.starts, strict=False)):
-        return Finding(code, "pass", Message("other-start", "the weights at the start differ"))
-    return Finding(
-        code,
-        "warn",
-        Message("same-start", "the weights at the start are the same under another seed"),
-        Message(
-            "fixed-start",
-            "the model is loaded or begins with fixed numbers, which may be meant; or it is drawn "
-            "from a generator whose seed is fixed",
-        ),
-        Message("draw-in-source", 'if it is drawn: draw it inside `with run.seeded("init"):`'),
-    )
+    if not run.starts or not other.starts:
+        return _finding(code, "skip", "no-steps")
+    if not differences(run, other):
+        return _finding(code, "skip", "no-change")
+    if any(a != b for a, b in zip(run.starts, other.starts, strict=False)):
+        return _finding(code, "pass", "other-start")
+    return _finding(code, "warn", "same-start", "fixed-start", "draw-in-source")
 
 
 def check_sources(
-    one: Observed,
-    alone: Mapping[str, Observed],
+    run: Observed,
+    by_source: Mapping[str, Observed],
     rest: Observed | None,
     *,
     is_repeatable: bool,
 ) -> Finding:
-    """Check what each source does alone."""
+    """Check the effect of each source alone."""
     code = "sources-change-something"
     if not is_repeatable:
-        return Finding(code, "skip", NOT_REPEATABLE)
-    if not one.weights and not one.splits:
-        return Finding(code, "skip", NOTHING_TO_COMPARE)
-    if not alone:
-        return Finding(
-            code,
-            "skip",
-            Message(
-                "no-sources",
-                "the training does not tell sources apart: all its draws follow one stream",
-            ),
-            fix=Message(
-                "use-sources",
-                'use run.seeded("init") and run.torch_generator("order") to find out which matters',
-            ),
-        )
-    changes = {source: differences(one, seen) for source, seen in alone.items()}
-    effects = Phrases(tuple(_effect(source, what) for source, what in changes.items()), "; ")
-    outside = differences(one, rest) if rest is not None else Phrases(())
+        return _finding(code, "skip", "not-repeatable")
+    if not run.weights and not run.splits:
+        return _finding(code, "skip", "nothing-to-compare")
+    if not by_source:
+        return _finding(code, "skip", "no-sources", None, "use-sources")
+    changes = {source: differences(run, other) for source, other in by_source.items()}
+    effects = Phrases(
+        tuple(
+            _say("effect", source=source, differences=changed)
+            if changed
+            else _say("no-effect", source=source)
+            for source, changed in changes.items()
+        ),
+        "; ",
+    )
+    outside = differences(run, rest) if rest is not None else Phrases(())
     if outside:
-        return Finding(
-            code,
-            "warn",
-            Message(
-                "draws-outside",
-                "{effects}; no source: {differences}",
-                effects=effects,
-                differences=outside,
-            ),
-            Message(
-                "global-generators",
-                "something is drawn from the global generators outside of any source, and so "
-                "changes with each of them: what a source does alone cannot be told",
-            ),
-            Message(
-                "draw-in-source",
-                'put it into a source: `with run.seeded("dropout"):` around the forward pass, say',
-            ),
-        )
-    observed = Message("effects", "{effects}", effects=effects)
-    idle = tuple(source for source, what in changes.items() if not what)
-    if idle:
-        n_steps = one.n_steps if one.is_cut else None
-        when = "" if n_steps is None else " within {n_steps} " + plural("step", n_steps)
-        return Finding(
-            code,
-            "warn",
-            observed,
-            Message(
-                "idle-sources",
-                f"asked for, but another seed for it alone changes nothing{when}: {{sources}}",
-                sources=idle,
-                n_steps=n_steps,
-            ),
-            Message("pass-generator", "look whether its generator is passed on to what draws"),
-        )
-    return Finding(code, "pass", observed)
+        observed = _say("draws-outside", effects=effects, differences=outside)
+        return _finding(code, "warn", observed, "global-generators", "draw-in-source")
+    observed = _say("effects", effects=effects)
+    idle = tuple(source for source, changed in changes.items() if not changed)
+    if not idle:
+        return _finding(code, "pass", observed)
+    n_steps = run.n_steps if run.is_cut else None
+    when = "" if n_steps is None else " within {n_steps} " + plural("step", n_steps)
+    template = f"requested, but another seed for it alone changes nothing{when}: {{sources}}"
+    cause = Message("idle-sources", template, sources=idle, n_steps=n_steps)
+    return _finding(code, "warn", observed, cause, "pass-generator")
 
 
-def _effect(source: str, changes: Phrases) -> Message:
-    if not changes:
-        return Message("no-effect", "{source}: nothing", source=source)
-    return Message("effect", "{source}: {differences}", source=source, differences=changes)
-
-
-def check_when(one: Observed, other: Observed) -> Finding:
-    """Check that the training seeds itself in time."""
+def check_when(run: Observed, other: Observed) -> Finding:
+    """Check that the training sets its seeds before it draws."""
     code = "seeds-before-draws"
-    calls = [call for call in one.seed_calls if not call.is_undone]
-    # Libraries draw from python's generator for names and delays; from the others, they do not.
+    calls = [call for call in run.seed_calls if not call.is_undone]
+    # Libraries draw from python's generator for names and delays, but not from the others.
     late = sorted((call for call in calls if call.is_late), key=_is_of_python)
     if late:
         place = late[0].where
-        return Finding(
+        return _finding(
             code,
             "warn" if _is_of_python(late[0]) else "fail",
-            Message(
-                "late-seed",
-                "{place} calls {function} after something was drawn from that generator",
-                place=place,
-                function=late[0].function,
-            ),
-            Message(
-                "drawn-before-seed",
-                "the model is built, or the data drawn, before {place}: on its own, the script is "
-                "not repeatable, and here, its seed covers a part of the training only",
-                place=place,
-            ),
-            Message(
-                "seed-first", "move the call to the top of the program, before the model is built"
-            ),
+            _say("late-seed", place=place, function=late[0].function),
+            _say("drawn-before-seed", place=place),
+            "seed-first",
         )
-    constant = _constant(one.seed_calls, other.seed_calls)
+    constant = _constant(run.seed_calls, other.seed_calls)
     if constant:
-        return Finding(
-            code,
-            "warn",
-            Message(
-                "constant-seeds",
-                "{calls} in every run",
-                calls=Phrases(tuple(map(_message_of, constant[:MOST_NAMED]))),
-            ),
-            Message(
-                "constant-draws",
-                "what is drawn after {place} is the same under all seeds",
-                place=constant[0].where,
-            ),
-            _fix_of(constant[0]),
+        named = Phrases(tuple(map(_message_of, constant[:MOST_NAMED])))
+        cause = _say("constant-draws", place=constant[0].where)
+        return _finding(
+            code, "warn", _say("constant-seeds", calls=named), cause, _fix_of(constant[0])
         )
     if not calls:
-        return Finding(code, "pass", Message("no-seed-calls", "it sets none itself"))
+        return _finding(code, "pass", "no-seed-calls")
     template = "{n_calls} " + plural("call", len(calls)) + " of its own"
-    return Finding(code, "pass", Message("seed-calls", template, n_calls=len(calls)))
+    return _finding(code, "pass", Message("seed-calls", template, n_calls=len(calls)))
 
 
 def _is_of_python(call: SeedCall) -> bool:
     return SEEDING[call.function] == "python"
 
 
-def check_files(one: Observed, other: Observed) -> Finding:
-    """Check that runs at the same time would not overwrite each other's files."""
+def check_files(run: Observed, other: Observed) -> Finding:
+    """Check that parallel runs would not overwrite each other's files."""
     code = "separate-files"
-    common = [name for name in one.files if name in other.files]
+    common = tuple(name for name in run.files if name in other.files)
     if not common:
-        text = "none are written by both, beside the code or here"
-        return Finding(code, "pass", Message("no-common-files", text))
-    return Finding(
-        code,
-        "warn",
-        Message(
-            "common-files",
-            "under either seed, it writes {files}",
-            files=tuple(common[:MOST_NAMED]),
-        ),
-        Message(
-            "files-overwritten",
-            "runs that go on at the same time overwrite them, or read each other's",
-        ),
-        Message("own-folder", "write into run.checkpoint_dir, which is the run's own"),
-    )
+        return _finding(code, "pass", "no-common-files")
+    observed = _say("common-files", files=common[:MOST_NAMED])
+    return _finding(code, "warn", observed, "files-overwritten", "own-folder")
 
 
-def check_threads(one: Observed, threads: int) -> Finding:
-    """Check that it uses as many threads as it may."""
+def check_threads(run: Observed, threads: int) -> Finding:
+    """Check that the training uses the allowed number of threads."""
     code = "number-of-threads"
-    if one.n_threads is None:
-        return Finding(code, "skip", Message("no-torch", "it trains without torch"))
-    if one.n_threads == threads:
-        return Finding(code, "pass", Message("threads", "{n_threads}", n_threads=threads))
-    place = one.thread_calls[-1] if one.thread_calls else None
+    if run.n_threads is None:
+        return _finding(code, "skip", "no-torch")
+    if run.n_threads == threads:
+        return _finding(code, "pass", _say("threads", n_threads=threads))
+    place = run.thread_calls[-1] if run.thread_calls else None
     subject = "the training" if place is None else "{place}"
-    return Finding(
+    template = f"{subject} calls torch.set_num_threads: results depend on the machine"
+    return _finding(
         code,
         "warn",
-        Message(
-            "other-threads",
-            "it may use {n_allowed}, and torch uses {n_threads}",
-            n_allowed=threads,
-            n_threads=one.n_threads,
-        ),
-        Message(
-            "threads-set",
-            f"{subject} calls torch.set_num_threads: another machine gives other bits",
-            place=place,
-        ),
-        Message("use-option", "remove the call, and use {option}", option="--threads-per-run"),
+        _say("other-threads", n_allowed=threads, n_threads=run.n_threads),
+        Message("threads-set", template, place=place),
+        _say("use-option", option="--threads-per-run"),
     )
+
+
+def check_ids(run: Observed, other: Observed, held: Sequence[Observed] = ()) -> Finding:
+    """Check that predictions of different runs can be compared by example."""
+    code = "stable-ids"
+    if not run.splits or not other.splits:
+        return _finding(code, "skip", "nothing-logged")
+    fault = _id_fault(code, run, other)
+    if fault is not None:
+        if "data" in run.sources and held and not any(_id_fault(code, run, h) for h in held):
+            cause, fix = _say("split-by-source"), _say("hold-source")
+            return replace(fault, verdict="warn", cause=cause, fix=fix)
+        return fault
+    splits = run.splits.values()
+    if all(any(log.labels) for log in splits):
+        common = run.splits.keys() & other.splits.keys()
+        is_same = all(run.splits[split].ids == other.splits[split].ids for split in common)
+        return _finding(code, "pass", "same-order" if is_same else "other-order")
+    if all(log.has_ids for log in splits):
+        return _finding(code, "pass", "no-labels")
+    return _finding(code, "warn", "positions", "shuffled-examples", "stored-ids")
+
+
+def _id_fault(code: str, run: Observed, other: Observed) -> Finding | None:
+    """Return why two trainings cannot be compared by example; None if they can."""
+    is_cut = run.is_cut or other.is_cut
+    if run.splits.keys() != other.splits.keys() and not is_cut:
+        splits, other_splits = tuple(sorted(run.splits)), tuple(sorted(other.splits))
+        observed = _say("other-splits", splits=splits, other_splits=other_splits)
+        return _finding(code, "fail", observed, "split-by-seed", "fixed-names")
+    for split in sorted(run.splits.keys() & other.splits.keys()):
+        log, other_log = run.splits[split], other.splits[split]
+        if sorted(log.ids) != sorted(other_log.ids) and not is_cut:
+            n_other, n_examples = len(set(log.ids) - set(other_log.ids)), len(log.ids)
+            observed = _say("other-ids", n_other=n_other, n_examples=n_examples, split=split)
+            return _finding(code, "fail", observed, "held-out-by-seed", "fixed-split")
+        labels, other_labels = log.by_id(log.labels), other_log.by_id(other_log.labels)
+        common = [example for example in labels if example in other_labels]
+        changed = [example for example in common if labels[example] != other_labels[example]]
+        if changed:
+            positions = "" if log.has_ids else "; no ids were given, so positions are used"
+            observed = Message(
+                "other-labels",
+                "with another seed, {n_changed} of {n_examples} ids in {split!r} have another "
+                f"label, such as {{example!r}}{positions}",
+                n_changed=len(changed),
+                n_examples=len(common),
+                split=split,
+                example=changed[0],
+                has_ids=log.has_ids,
+            )
+            return _finding(code, "fail", observed, "shuffled-ids", "stored-ids")
+    return None

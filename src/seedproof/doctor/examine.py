@@ -1,11 +1,13 @@
-"""Does a training obey its seeds? Train briefly a few times, and compare."""
+"""Train briefly a few times and compare: does the training obey its seeds?"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
+from typing import Any
 
 from seedproof.doctor.checks import (
     check_files,
+    check_ids,
     check_logged,
     check_other,
     check_same,
@@ -14,10 +16,8 @@ from seedproof.doctor.checks import (
     check_threads,
     check_when,
 )
-from seedproof.doctor.differences import differences
-from seedproof.doctor.finding import Finding
-from seedproof.doctor.id_check import check_ids
-from seedproof.doctor.observation import Observed
+from seedproof.doctor.finding import Finding, details
+from seedproof.doctor.observation import Observed, differences
 from seedproof.doctor.probe import Probe
 from seedproof.engines import Failure, ProcessEngine
 from seedproof.errors import OptionError
@@ -27,11 +27,11 @@ from seedproof.training.spec import RunSpec, StudySpec
 from seedproof.training.target import Target
 from seedproof.typing import is_count
 
-# What an explanation samples comes after the training.
+# Explanations sample after the training.
 AFTERWARDS = "explainer"
-# Texts are hashed with another secret in each process, unless it is named.
+# Hash seeds of a process, which are otherwise random.
 HASHES = ("1", "2")
-# Trainings by their codes; those that vary one source are named after it.
+# Trainings by their codes; those that vary one source have its name.
 PROBES = {
     "first-seed": "the first seed",
     "same-seed-second": "the same seed again",
@@ -44,14 +44,7 @@ PROBES = {
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What the doctor found.
-
-    Args:
-        target: What was trained.
-        findings: One for each question.
-        failure: Why the training itself did not work; None if it did.
-        during: Which of the trainings that was.
-    """
+    """Result of the doctor: findings, or why and in which training the target failed."""
 
     target: str
     findings: tuple[Finding, ...]
@@ -60,8 +53,22 @@ class Diagnosis:
 
     @property
     def is_healthy(self) -> bool:
-        """Whether nothing failed; warnings do not count."""
+        """True if nothing failed; warnings do not count."""
         return self.failure is None and all(finding.verdict != "fail" for finding in self.findings)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the diagnosis for JSON."""
+        failure, during = self.failure, self.during
+        return {
+            "target": self.target,
+            "is_healthy": self.is_healthy,
+            "failure": None if failure is None else str(failure.message),
+            "traceback": None if failure is None else failure.traceback,
+            "during": None if during is None else str(during),
+            "during_code": None if during is None else during.code,
+            "failure_details": None if failure is None else details(failure.message),
+            "findings": [finding.as_json() for finding in self.findings],
+        }
 
 
 def examine(
@@ -90,62 +97,62 @@ def examine(
         arguments=tuple(arguments),
         threads=threads,
     )
-    clinic = _Clinic(Probe(target, steps, seconds), threads, workers, on_probe)
+    probes = _Probes(Probe(target, steps, seconds), threads, workers, on_probe)
     try:
-        return Diagnosis(target.name, _findings(clinic, *study.runs(), threads=threads))
+        return Diagnosis(target.name, _findings(probes, *study.runs(), threads=threads))
     except _NoTrainingError as error:
         return Diagnosis(target.name, (), error.failure, error.during)
 
 
 def _findings(
-    clinic: "_Clinic", base: RunSpec, other: RunSpec, third: RunSpec, *, threads: int
+    probes: "_Probes", base: RunSpec, other: RunSpec, third: RunSpec, *, threads: int
 ) -> tuple[Finding, ...]:
-    """Train as often as it takes to answer each question."""
-    # One after the other: what the first leaves behind, the second may find.
-    one = clinic.train("first-seed", base)
-    two = clinic.train("same-seed-second", base, hashes=HASHES[1])
-    same = check_same(one, two, _more(clinic, base, one, two))
+    """Train as often as the checks need."""
+    # One after the other: the second may use files of the first.
+    first = probes.train("first-seed", base)
+    second = probes.train("same-seed-second", base, hashes=HASHES[1])
+    same = check_same(first, second, _more(probes, base, first, second))
     is_repeatable = same.verdict != "fail"
     runs = {"other-seed": other}
-    sources = [source for source in SOURCES if source in one.sources and source != AFTERWARDS]
-    # A source that is not asked for shows what is drawn outside of sources.
-    unused = next((source for source in reversed(SOURCES) if source not in one.sources), None)
-    if is_repeatable and (one.weights or one.splits) and sources:
+    sources = [source for source in SOURCES if source in first.sources and source != AFTERWARDS]
+    # A source that is not requested shows the effect of draws outside of sources.
+    unused = next((source for source in reversed(SOURCES) if source not in first.sources), None)
+    if is_repeatable and (first.weights or first.splits) and sources:
         runs |= {
             source: replace(base, seeds={**base.seeds, source: other.seeds[source]})
             for source in (*sources, unused)
             if source is not None
         }
     # Trainings that write the same files would disturb each other.
-    seen = clinic.train_all(runs, one_by_one=not set(one.files).isdisjoint(two.files))
+    seen = probes.train_all(runs, one_at_a_time=not set(first.files).isdisjoint(second.files))
     varied = seen.pop("other-seed")
     rest = seen.pop(unused, None) if unused is not None else None
     others = [varied]
-    if is_repeatable and not one.weights and not differences(one, varied):
-        # Classes may agree by chance where the examples are easy.
-        others.append(clinic.train("third-seed", third))
+    if is_repeatable and not first.weights and not differences(first, varied):
+        # On easy examples, classes may agree by chance.
+        others.append(probes.train("third-seed", third))
     held = [*(run for source, run in seen.items() if source != "data"), *([rest] if rest else [])]
     return (
-        check_logged(one),
+        check_logged(first),
         same,
-        check_other(one, others, is_repeatable=is_repeatable),
-        check_start(one, varied),
-        check_sources(one, seen, rest, is_repeatable=is_repeatable),
-        check_ids(one, varied, held),
-        check_when(one, varied),
-        check_files(one, varied),
-        check_threads(one, threads),
+        check_other(first, others, is_repeatable=is_repeatable),
+        check_start(first, varied),
+        check_sources(first, seen, rest, is_repeatable=is_repeatable),
+        check_ids(first, varied, held),
+        check_when(first, varied),
+        check_files(first, varied),
+        check_threads(first, threads),
     )
 
 
-def _more(clinic: "_Clinic", base: RunSpec, one: Observed, two: Observed) -> list[Observed]:
-    """If the same seed gave two results: what tells chance from hashing and from leftovers."""
-    if not differences(one, two):
+def _more(probes: "_Probes", base: RunSpec, first: Observed, second: Observed) -> list[Observed]:
+    """If the same seed gave two results, repeat it to distinguish chance, hashing and leftovers."""
+    if not differences(first, second):
         return []
-    three = clinic.train("same-seed-third", base)
-    if differences(one, three) and differences(two, three):
-        return [three]
-    return [three, clinic.train("same-seed-fourth", base, hashes=HASHES[1])]
+    third = probes.train("same-seed-third", base)
+    if differences(first, third) and differences(second, third):
+        return [third]
+    return [third, probes.train("same-seed-fourth", base, hashes=HASHES[1])]
 
 
 class _NoTrainingError(Exception):
@@ -157,42 +164,36 @@ class _NoTrainingError(Exception):
         self.during = during
 
 
-class _Clinic:
-    """Where probes are made: a fresh process each, with a known secret for hashing."""
+@dataclass(frozen=True)
+class _Probes:
+    """Trainings under observation, each in a fresh process with a known hash seed."""
 
-    def __init__(
-        self,
-        probe: Probe,
-        threads: int,
-        workers: int | None,
-        on_probe: Callable[[str], None] | None,
-    ) -> None:
-        self._probe = probe
-        self._threads = threads
-        self._workers = workers
-        self._on_probe = on_probe
+    probe: Probe
+    threads: int
+    workers: int | None
+    on_probe: Callable[[str], None] | None
 
     def train(self, code: str, run: RunSpec, *, hashes: str = HASHES[0]) -> Observed:
         """Return what one training did."""
         return self.train_all({code: run}, hashes=hashes)[code]
 
     def train_all(
-        self, runs: Mapping[str, RunSpec], *, hashes: str = HASHES[0], one_by_one: bool = False
+        self, runs: Mapping[str, RunSpec], *, hashes: str = HASHES[0], one_at_a_time: bool = False
     ) -> dict[str, Observed]:
         """Return what each of several trainings did, by the same codes."""
         codes = list(runs)
         names = [Message(code, PROBES.get(code, code)) for code in codes]
-        if self._on_probe is not None:
-            self._on_probe(", ".join(map(str, names)))
+        if self.on_probe is not None:
+            self.on_probe(", ".join(map(str, names)))
         engine = ProcessEngine(
-            workers=1 if one_by_one else self._workers,
+            workers=1 if one_at_a_time else self.workers,
             retries=0,
-            threads=self._threads,
+            threads=self.threads,
             environment={"PYTHONHASHSEED": hashes},
         )
-        seen = {}
-        for outcome in engine.map(self._probe, runs.values()):
+        observed = {}
+        for outcome in engine.map(self.probe, runs.values()):
             if outcome.failure is not None:
                 raise _NoTrainingError(outcome.failure, names[outcome.index])
-            seen[codes[outcome.index]] = outcome.value()
-        return {code: seen[code] for code in codes}
+            observed[codes[outcome.index]] = outcome.value()
+        return {code: observed[code] for code in codes}

@@ -1,21 +1,21 @@
-"""Findings of the doctor: a verdict per check, and what was observed as data."""
+"""Findings of the doctor: a verdict per check, with the observation as data."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from seedproof.messages import Message
 
-# The checks by their codes, in the order in which they are shown: sentences that should hold.
+# Checks by their codes, in the order in which they are shown: statements that should hold.
 CHECKS = {
     "logs-predictions": "It logs predictions",
     "same-seed-same-bits": "The same seed gives the same bits",
     "other-seed-changes-something": "Another seed changes something",
-    "other-seed-other-start": "Another seed begins with other weights",
-    "sources-change-something": "Each source changes something of its own",
+    "other-seed-other-start": "Another seed starts from other weights",
+    "sources-change-something": "Each source has an effect",
     "stable-ids": "Examples keep their ids",
     "seeds-before-draws": "Seeds are set before anything is drawn",
     "separate-files": "Runs do not write the same files",
-    "number-of-threads": "It keeps to its threads",
+    "number-of-threads": "It uses the allowed number of threads",
 }
 
 Verdict = Literal["pass", "fail", "warn", "skip"]
@@ -23,12 +23,7 @@ Verdict = Literal["pass", "fail", "warn", "skip"]
 
 @dataclass(frozen=True)
 class Phrases:
-    """Messages that are read as one phrase.
-
-    Args:
-        parts: The messages.
-        separator: Text between two of them.
-    """
+    """Messages that are printed as one phrase."""
 
     parts: tuple[Message, ...]
     separator: str = " and "
@@ -42,14 +37,9 @@ class Phrases:
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one check.
+    """Result of one check: what was observed, its likely cause, and the fix.
 
-    Args:
-        code: Name of the check, one of `CHECKS`.
-        verdict: `pass`, `fail`, `warn` (look at it) or `skip` (could not be checked).
-        observed: What was seen.
-        cause: The likely cause, if there is something to explain.
-        fix: What to do, if there is something to do.
+    The verdict `warn` means look at it, `skip` that it could not be checked.
     """
 
     code: str
@@ -60,19 +50,18 @@ class Finding:
 
     @property
     def check(self) -> str:
-        """The check, as a sentence that should hold."""
+        """Statement that should hold."""
         return CHECKS[self.code]
 
     def as_json(self) -> dict[str, Any]:
         """Return the finding for JSON: its texts, and in `details` the data behind them."""
         messages = {"found": self.observed, "cause": self.cause, "fix": self.fix}
-        texts = {name: "" if said is None else str(said) for name, said in messages.items()}
         return {
             "check": self.check,
             "verdict": self.verdict,
-            **texts,
+            **{name: str(message or "") for name, message in messages.items()},
             "code": self.code,
-            "details": {name: details(said) for name, said in messages.items()},
+            "details": {name: details(message) for name, message in messages.items()},
         }
 
 
@@ -83,9 +72,6 @@ def details(value: object) -> Any:  # noqa: ANN401 - whatever JSON knows
     {'code': 'late-seed', 'place': 'train.py:3'}
     """
     if isinstance(value, Message):
-        return {"code": value.code} | {name: details(said) for name, said in value.fields.items()}
-    if isinstance(value, Phrases):
-        return [details(part) for part in value.parts]
-    if isinstance(value, list | tuple):
-        return [details(part) for part in value]
-    return value
+        return {"code": value.code} | {name: details(part) for name, part in value.fields.items()}
+    parts = value.parts if isinstance(value, Phrases) else value
+    return [details(part) for part in parts] if isinstance(parts, list | tuple) else value

@@ -1,4 +1,4 @@
-"""Where work is done: one seam, used to train runs and to measure shards."""
+"""Engines: where runs are trained and shards are measured."""
 
 from seedproof.engines.base import Engine, Failure, Outcome, in_order, n_cores
 from seedproof.engines.processes import ProcessEngine

@@ -1,42 +1,28 @@
-"""Tries at each item of a map: what a fresh process is asked to do, and how often."""
+"""Attempts at each item of a map, with retries after a crash."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from seedproof.engines.base import Item, Outcome, Result
+from seedproof.engines.base import Item, Outcome, Result, Task
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a fresh process is asked to do, and where it finds the code.
-
-    Args:
-        task: The task, by cloudpickle.
-        item: The item, by cloudpickle.
-        path: Where modules are looked for; an empty entry is the current folder, which is shared.
-        argv: What the program was called with.
-        folder: The current folder, which is entered if it exists there.
-    """
+    """Pickled work for a fresh process, with the paths and arguments of the coordinator."""
 
     task: bytes
     item: bytes
-    path: tuple[str, ...]
+    path: tuple[str, ...]  # an empty entry is the current folder
     argv: tuple[str, ...]
-    folder: str
+    folder: str  # entered if it exists there
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One try at an item.
-
-    Args:
-        index: The item's place.
-        request: What to do.
-        number: Which try it is, from 1 on.
-    """
+    """One attempt at an item; the first has the number 1."""
 
     index: int
     request: Request
@@ -44,15 +30,9 @@ class Attempt:
 
 
 class Attempts:
-    """Hands out tries, and takes back those whose process died; items are read as needed.
+    """Queue of attempts; items are read as needed, and repeated after a crash of their process."""
 
-    Args:
-        task: What to do.
-        items: What to do it with.
-        retries: How often an item is tried again after its process died.
-    """
-
-    def __init__(self, task: Callable[[Item], Result], items: Iterable[Item], retries: int) -> None:
+    def __init__(self, task: Task[Item, Result], items: Iterable[Item], retries: int) -> None:
         import cloudpickle
 
         path, argv, folder = tuple(sys.path), tuple(sys.argv), str(Path.cwd())
@@ -67,7 +47,7 @@ class Attempts:
         self._open: set[int] = set()
 
     def following(self, ahead: int | None = None) -> Attempt | None:
-        """The next try; None while there is nothing to do."""
+        """Return the next attempt; None while there is nothing to do."""
         if self._again:
             return self._again.pop()
         first = min(self._open, default=self._n_handed_out)
@@ -80,9 +60,9 @@ class Attempts:
         return attempt
 
     def settled(self, attempt: Attempt, outcome: Outcome[Any]) -> Iterator[Outcome[Any]]:
-        """The outcome of a try if it is the last; none if the item is tried again."""
-        died = outcome.failure is not None and outcome.failure.status == "killed"
-        if died and attempt.number <= self._retries:
+        """Yield the outcome of an attempt, unless the item is retried."""
+        has_crashed = outcome.failure is not None and outcome.failure.status == "killed"
+        if has_crashed and attempt.number <= self._retries:
             self._again.append(replace(attempt, number=attempt.number + 1))
         else:
             self._open.discard(attempt.index)

@@ -1,9 +1,9 @@
-"""Where work is done. An engine knows neither runs nor metrics: it maps a task over items."""
+"""Protocol of engines, which map a task over items and know neither runs nor metrics."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Generic, Literal, Protocol, TypeVar, cast
+from typing import Generic, Literal, Protocol, TypeAlias, TypeVar, cast
 
 from seedproof.errors import OptionError, TaskError
 from seedproof.messages import Message
@@ -12,9 +12,10 @@ from seedproof.typing import is_count
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-OnStart = Callable[[int], None]
+Task: TypeAlias = Callable[[Item], Result]
+OnStart: TypeAlias = Callable[[int], None]
 
-# What libraries look at when they are loaded, to see how many threads they may start.
+# Libraries read these when they are loaded.
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "MKL_NUM_THREADS",
@@ -29,11 +30,11 @@ class Failure:
     """Why an item has no result.
 
     Args:
-        status: `failed` if the task raised, `killed` if its process died, `timeout` if it was
-            stopped because it took too long.
-        message: One line, with what is known as fields.
-        traceback: Where it raised, as text.
-        error: The exception itself, if it was raised in this process.
+        status: `failed` if the task raised, `killed` if its process crashed, `timeout` if it took
+            too long.
+        message: One line, with details as fields.
+        traceback: Traceback as text.
+        error: The exception, if it was raised in this process.
     """
 
     status: Literal["failed", "killed", "timeout"]
@@ -44,13 +45,13 @@ class Failure:
 
 @dataclass(frozen=True)
 class Outcome(Generic[Result]):
-    """What became of one item.
+    """Outcome of one item.
 
     Args:
-        index: Its place among the items.
-        result: What the task returned.
-        failure: Why it did not return.
-        attempts: How often it was tried.
+        index: Position of the item.
+        result: Result of the task.
+        failure: Why there is no result.
+        attempts: Number of attempts.
     """
 
     index: int
@@ -59,13 +60,13 @@ class Outcome(Generic[Result]):
     attempts: int = 1
 
     def value(self) -> Result:
-        """What the task returned.
+        """Return the result, or raise the failure.
 
         Returns:
-            The result.
+            Result of the task.
 
         Raises:
-            TaskError: There is none.
+            TaskError: There is no result.
         """
         if self.failure is None:
             return cast("Result", self.result)
@@ -75,43 +76,27 @@ class Outcome(Generic[Result]):
 
 
 class Engine(Protocol):
-    """Maps a task over items; outcomes may come in any order, each with its index."""
+    """Maps a task over items; outcomes come in any order, each with its index."""
 
     def map(
-        self,
-        task: Callable[[Item], Result],
-        items: Iterable[Item],
-        *,
-        on_start: OnStart | None = None,
+        self, task: Task[Item, Result], items: Iterable[Item], *, on_start: OnStart | None = None
     ) -> Iterator[Outcome[Result]]:
-        """Do the task for every item.
-
-        Whoever stops asking for outcomes and closes the iterator stops the work.
+        """Call the task with every item; closing the iterator stops the work.
 
         Args:
-            task: A callable that can travel by cloudpickle.
-            items: What to call it with, each alone.
-            on_start: Told the index of each item whose work begins.
+            task: A callable that cloudpickle can serialize.
+            items: Arguments of the task, one per call.
+            on_start: Called with the index of each item when its work begins.
 
         Returns:
-            One outcome an item, as they come.
+            One outcome per item, in the order in which they finish.
         """
 
 
 def check_settings(
     *, workers: int | None = None, retries: int = 0, timeout: float | None = None, threads: int = 1
 ) -> None:
-    """Refuse settings that no engine can keep to.
-
-    Args:
-        workers: How many items at a time.
-        retries: How often an item is tried again after its process died.
-        timeout: Seconds that an item may take.
-        threads: How many threads a task may use.
-
-    Raises:
-        OptionError: One of them is out of range.
-    """
+    """Refuse settings that are out of range."""
     for name, value, least in (
         ("workers", workers, 1),
         ("retries", retries, 0),
@@ -131,14 +116,14 @@ def check_settings(
 
 
 def n_cores() -> int:
-    """Cores that this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def in_order(outcomes: Iterator[Outcome[Result]]) -> Iterator[Result]:
-    """Results by index, whatever the order in which they come; early ones wait."""
+    """Yield results in the order of their index; early ones wait."""
     waiting: dict[int, Result] = {}
     following = 0
     for outcome in outcomes:

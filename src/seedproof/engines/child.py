@@ -1,7 +1,7 @@
-"""What runs in a process of a worker: a task with its items, watched over by a guardian.
+"""Program of a worker process: runs a task on its items, watched by a guardian process.
 
-The coordinator holds the other end of standard input. When it goes, however it dies, the guardian
-ends the task with everything that the task started. So nothing goes on unseen.
+The coordinator holds the other end of standard input. When the coordinator ends or crashes, the
+guardian kills the task with everything that it started.
 """
 
 import faulthandler
@@ -32,7 +32,7 @@ def main() -> None:
     _guard(lifeline, answers, is_fresh=request["is_fresh"])
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0)
-    # What is printed belongs with what is complained about; standard output is for the outcome.
+    # Prints go to standard error; standard output is for the outcome.
     os.dup2(2, 1)
     _enter(request)
     task = PackedTask(request["task"])
@@ -60,7 +60,7 @@ def _enter(request: dict[str, Any]) -> None:
 
 
 class PackedTask:
-    """A task as it travels, unpacked once for all its items."""
+    """A serialized task, loaded once for all its items."""
 
     def __init__(self, packed: bytes) -> None:
         self._packed = packed
@@ -90,27 +90,27 @@ def _pickled(outcome: Outcome[Any]) -> bytes:
 
 
 def _guard(lifeline: int, answers: int, *, is_fresh: bool) -> None:
-    """Make sure that this process ends when its coordinator does."""
+    """Make this process end with its coordinator."""
     if not hasattr(os, "fork"):
-        if is_fresh:  # others read their items there, and see the end themselves
+        if is_fresh:  # other processes read their items there, and notice its end
             threading.Thread(target=_leave_with, args=(lifeline,), daemon=True).start()
         return
     worker = os.getpid()
     if os.fork() != 0:
         return
-    # A process of its own: a thread could not act while native code holds the interpreter.
+    # A separate process: a thread could not act while native code holds the interpreter.
     try:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         nowhere = os.open(os.devnull, os.O_RDWR)
         for channel in (0, 1, 2, answers):
             os.dup2(nowhere, channel)
-        # What is on the line is for the worker: the guardian sees no more than its end.
+        # Only the end of the line is for the guardian, its content is for the worker.
         line = select.poll()
         line.register(lifeline, 0)
         while os.getppid() == worker and not line.poll(1000 * GUARDIAN_SECONDS):
             pass
-        # The worker leads a session of its own: this ends it, what it started, and the guardian.
+        # The worker leads a session: this kills it, its children and the guardian.
         os.killpg(os.getpgrp(), signal.SIGKILL)
     finally:
         os._exit(0)
@@ -123,7 +123,7 @@ def _leave_with(lifeline: int) -> None:
 
 
 def read_message(channel: BinaryIO) -> bytes:
-    """One message, with its length before it."""
+    """Read a message, which is preceded by its length."""
     (length,) = LENGTH.unpack(_read(channel, LENGTH.size))
     return _read(channel, length)
 
@@ -139,7 +139,7 @@ def _read(channel: BinaryIO, n_bytes: int) -> bytes:
 
 
 def write_message(channel: BinaryIO, content: bytes) -> None:
-    """One message, with its length before it."""
+    """Write a message, preceded by its length."""
     channel.write(LENGTH.pack(len(content)))
     channel.write(content)
     channel.flush()

@@ -1,4 +1,4 @@
-"""Processes on this machine: a fresh one for each item, or workers that take one after another."""
+"""Process engine: a fresh process per item, or workers that take several items."""
 
 import os
 import pickle
@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,6 +22,7 @@ from seedproof.engines.base import (
     OnStart,
     Outcome,
     Result,
+    Task,
     check_settings,
     n_cores,
 )
@@ -31,7 +32,7 @@ from seedproof.messages import Message
 
 TICK_SECONDS = 0.2
 ENDING_SECONDS = 0.01
-# A task that has answered may still hang in a thread that it left behind.
+# A finished task may still hang in a thread.
 GRACE_SECONDS = 10.0
 TAIL_BYTES = 2000
 SOURCE = str(Path(__file__).parents[2])
@@ -42,21 +43,21 @@ BOOT = (
 
 @dataclass(frozen=True)
 class ProcessEngine:
-    """Does each item in a process on this machine, by default in a fresh one.
+    """Runs each item in a process on this machine, by default in a fresh one.
 
-    Processes die with this one, however it dies.
+    The processes end with this one, even if it crashes.
 
     Args:
-        workers: How many at a time; as many as the cores allow without one.
-        retries: How often an item is tried again after its process died.
-        timeout: Seconds that an item may take; it is not tried again.
-        threads: How many threads each may use.
+        workers: Number of items at a time. If omitted, as the cores allow.
+        retries: Number of retries after a crash of the process.
+        timeout: Time limit per item, in seconds; no retry.
+        threads: Threads per item.
         environment: Further environment variables.
-        fresh: Whether each item gets a process of its own, which training needs: generators,
-            memory, whatever a library keeps. Otherwise workers take one item after another, and the
-            task travels once to each of them.
-        ahead: Where results are needed in their order: how many items for each worker may be done
-            or under way from the first that is not done on; any number without one.
+        fresh: Whether each item gets its own process, which training needs: generators, memory,
+            and the state of libraries. Otherwise workers take one item after another, and each
+            loads the task once.
+        ahead: If results are needed in order: how many items per worker may be finished or running,
+            counted from the first unfinished one. If omitted, any number.
     """
 
     workers: int | None = None
@@ -73,13 +74,9 @@ class ProcessEngine:
         )
 
     def map(
-        self,
-        task: Callable[[Item], Result],
-        items: Iterable[Item],
-        *,
-        on_start: OnStart | None = None,
+        self, task: Task[Item, Result], items: Iterable[Item], *, on_start: OnStart | None = None
     ) -> Iterator[Outcome[Result]]:
-        """Do the task for every item, `workers` at a time."""
+        """Call the task with every item, `workers` at a time."""
         attempts = Attempts(task, items, self.retries)
         workers = self.workers or max(1, n_cores() // self.threads)
         ahead = None if self.ahead is None else self.ahead * workers
@@ -88,7 +85,7 @@ class ProcessEngine:
         settled: list[Outcome[Any]] = []
         try:
             while True:
-                # Workers have something to do again before the caller looks at what is done.
+                # Workers get new items before the caller handles the outcomes.
                 while len(running) < workers and (following := attempts.following(ahead)):
                     child = idle.pop() if idle else _Child(following.request, self)
                     running.append(child)
@@ -113,7 +110,7 @@ class ProcessEngine:
 
 
 def do_alone(attempt: Attempt, engine: ProcessEngine) -> Outcome[Any]:
-    """The outcome of one attempt in a fresh process: what engines on other machines call there."""
+    """Return the outcome of one attempt in a fresh process; engines call this on other machines."""
     child = _Child(attempt.request, engine)
     try:
         child.begin(attempt)
@@ -125,30 +122,29 @@ def do_alone(attempt: Attempt, engine: ProcessEngine) -> Outcome[Any]:
 
 
 class _Child:
-    """A process, and the attempt that it is at."""
+    """A process, and its current attempt."""
 
     attempt: Attempt
 
     def __init__(self, request: Request, engine: ProcessEngine) -> None:
         self._engine = engine
-        self._complaints: IO[bytes] = TemporaryFile()  # noqa: SIM115 - closed by `release`
+        self._stderr: IO[bytes] = TemporaryFile()  # noqa: SIM115 - closed by `release`
         threads = dict.fromkeys(THREAD_VARIABLES, str(engine.threads))
         self._process: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603 - our own program
             [sys.executable, "-c", BOOT],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._complaints,
+            stderr=self._stderr,
             env=os.environ | threads | dict(engine.environment),
             start_new_session=True,
         )
-        # Both are pipes, as asked for above.
         self._stdin = cast("BinaryIO", self._process.stdin)
         self._stdout = cast("BinaryIO", self._process.stdout)
         shared = {name: value for name, value in vars(request).items() if name != "item"}
         self._write(pickle.dumps(shared | {"is_fresh": engine.fresh}))
 
     def begin(self, attempt: Attempt) -> None:
-        """Give the process an item."""
+        """Send an item to the process."""
         self.attempt = attempt
         self._began = time.monotonic()
         self._answered: float | None = None
@@ -157,21 +153,20 @@ class _Child:
         self._write(attempt.request.item)
 
     def _write(self, content: bytes) -> None:
-        with suppress(BrokenPipeError):  # it died at once, which `is_over` will see
+        with suppress(BrokenPipeError):  # it crashed at once, which `is_over` notices
             write_message(self._stdin, content)
 
     @property
     def channel(self) -> IO[bytes] | None:
-        """Where the process answers; None once it has."""
+        """Pipe of the answer; None once it is read."""
         return None if self._answered is not None else self._stdout
 
-    def read(self) -> bool:
-        """Take in what the process says; whether there was anything."""
+    def read(self) -> None:
+        """Read a part of the answer."""
         more = os.read(self._stdout.fileno(), 2**20)
         self._answer += more
         if not more or self._is_answered():
             self._answered = time.monotonic()
-        return bool(more)
 
     def _is_answered(self) -> bool:
         if len(self._answer) < LENGTH.size:
@@ -180,7 +175,7 @@ class _Child:
         return len(self._answer) >= LENGTH.size + int(length)
 
     def is_over(self) -> bool:
-        """Whether the attempt ended; one that is over its time is ended here."""
+        """Return whether the attempt has ended; end it if it takes too long."""
         if not self._engine.fresh and self._is_answered():
             return True
         now = time.monotonic()
@@ -195,7 +190,7 @@ class _Child:
         return self._process.returncode is not None
 
     def outcome(self) -> Outcome[Any]:
-        """What came of it; only after its end."""
+        """Return the outcome, after the end of the attempt."""
         while self.channel is not None and _ready([self], 0):
             self.read()
         index, attempts = self.attempt.index, self.attempt.number
@@ -213,7 +208,7 @@ class _Child:
 
     @property
     def is_reusable(self) -> bool:
-        """Whether the process can take another item."""
+        """True if the process can take another item."""
         return not self._engine.fresh and self._is_answered() and self._process.poll() is None
 
     def _loaded_answer(self) -> Outcome[Any]:
@@ -224,12 +219,12 @@ class _Child:
         return answer
 
     def _tail(self) -> str:
-        size = self._complaints.seek(0, os.SEEK_END)
-        self._complaints.seek(max(0, size - TAIL_BYTES))
-        return self._complaints.read().decode(errors="replace")
+        size = self._stderr.seek(0, os.SEEK_END)
+        self._stderr.seek(max(0, size - TAIL_BYTES))
+        return self._stderr.read().decode(errors="replace")
 
     def kill(self) -> None:
-        """End the process and whatever it started."""
+        """Kill the process and everything that it started."""
         if self._process.returncode is None:
             if hasattr(os, "killpg"):
                 with suppress(ProcessLookupError):
@@ -239,23 +234,23 @@ class _Child:
             self._process.wait()
 
     def release(self) -> None:
-        """End the process, and let go of what it held here."""
+        """Kill the process, and close its pipes."""
         self.kill()
-        # Without its lifeline, the guardian ends what a task that is over has left behind.
-        for channel in (self._stdin, self._stdout, self._complaints):
+        # The guardian then kills what a finished task has left behind.
+        for channel in (self._stdin, self._stdout, self._stderr):
             with suppress(BrokenPipeError):
                 channel.close()
 
 
 def _wait_for_any(children: list[_Child]) -> None:
-    """Wait until a process says something, or for a moment."""
+    """Wait for an answer, but not long."""
     is_any_ending = any(child.channel is None for child in children)
     for child in _ready(children, ENDING_SECONDS if is_any_ending else TICK_SECONDS):
         child.read()
 
 
 def _ready(children: list[_Child], seconds: float) -> list[_Child]:
-    """The children that have something to say."""
+    """Return the children whose pipe has data."""
     with selectors.DefaultSelector() as selector:
         for child in children:
             if child.channel is not None:
@@ -264,14 +259,14 @@ def _ready(children: list[_Child], seconds: float) -> list[_Child]:
 
 
 def _ended(code: int, n_attempts: int) -> Message:
-    """Return how a process ended: by an exit code, or by a signal if `code` is below 0."""
-    often = ", at each of {n_attempts} attempts" if n_attempts > 1 else ""
+    """Describe how a process ended: by an exit code, or by a signal if `code` is negative."""
+    repeated = ", at each of {n_attempts} attempts" if n_attempts > 1 else ""
     if code >= 0:
-        template = f"Its process ended by exit code {{exit_code}}{often}."
+        template = f"Its process ended with exit code {{exit_code}}{repeated}."
         return Message("process-exit", template, exit_code=code, n_attempts=n_attempts)
     try:
         name, end = signal.Signals(-code).name, "{signal}"
     except ValueError:
         name, end = str(-code), "signal {signal}"
-    template = f"Its process ended by {end}{often}."
+    template = f"Its process ended by {end}{repeated}."
     return Message("process-signal", template, signal=name, n_attempts=n_attempts)

@@ -1,4 +1,4 @@
-"""Many machines, through Ray: training in fresh processes, measuring in Ray's own."""
+"""Ray engine: many machines, with fresh processes or Ray's own."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -7,14 +7,7 @@ from uuid import uuid4
 
 from seedproof._optional import require
 from seedproof.engines.attempts import Attempt, Attempts
-from seedproof.engines.base import (
-    Failure,
-    Item,
-    OnStart,
-    Outcome,
-    Result,
-    check_settings,
-)
+from seedproof.engines.base import Failure, Item, OnStart, Outcome, Result, Task, check_settings
 from seedproof.engines.child import PackedTask
 from seedproof.engines.processes import ProcessEngine, do_alone
 from seedproof.engines.serial import for_travel
@@ -22,31 +15,31 @@ from seedproof.errors import OptionError, RunError, first_line
 from seedproof.messages import Message
 
 TICK_SECONDS = 0.5
-# A task that cannot be ended by then is on a node that is lost.
+# A task that has not stopped after these is on a lost node.
 STOP_REQUESTS = 20
 
 
 @dataclass(frozen=True)
 class RayEngine:
-    """Does each item on some node of a Ray cluster, by default in a fresh process of its own.
+    """Runs each item on a node of a Ray cluster, by default in a fresh process.
 
-    Every node needs seedproof, and the store's folder at the same place.
+    Every node needs seedproof, and the store's folder at the same path.
 
     Args:
-        address: An existing cluster, such as "auto" or "head:6379"; without one, Ray's own
-            environment decides, and the last resort is a cluster on this machine alone.
-        workers: How many at a time; as many as the cluster has room for without one.
-        retries: How often an item is tried again after its process or node died.
-        timeout: Seconds that an item may take; it is not tried again.
-        threads: How many threads each may use.
-        cpus: CPUs that each needs; as many as threads without a number.
-        gpus: GPUs that each needs; 0.25 lets four share one.
+        address: Address of a cluster, such as "auto" or "head:6379". If omitted, Ray's environment
+            decides, and otherwise a cluster is started on this machine.
+        workers: Number of items at a time. If omitted, as the cluster allows.
+        retries: Number of retries after a crash of the process or node.
+        timeout: Time limit per item, in seconds; no retry.
+        threads: Threads per item.
+        cpus: CPUs per item. If omitted, as many as threads.
+        gpus: GPUs per item; with 0.25, four items share one.
         environment: Further environment variables.
-        fresh: Whether each item gets a process of its own, which training needs: generators,
-            memory, whatever a library keeps. Without it Ray's workers do one item after the other;
-            then there is no timeout, and they have the environment of their node.
-        ahead: Where results are needed in their order: how many items for each worker may be done
-            or under way from the first that is not done on; any number without one.
+        fresh: Whether each item gets its own process, which training needs: generators, memory,
+            and the state of libraries. Otherwise Ray's workers take one item after another, without
+            a timeout and in the environment of their node.
+        ahead: If results are needed in order: how many items per worker may be finished or running,
+            counted from the first unfinished one. If omitted, any number.
     """
 
     address: str | None = None
@@ -77,13 +70,9 @@ class RayEngine:
                 )
 
     def map(
-        self,
-        task: Callable[[Item], Result],
-        items: Iterable[Item],
-        *,
-        on_start: OnStart | None = None,
+        self, task: Task[Item, Result], items: Iterable[Item], *, on_start: OnStart | None = None
     ) -> Iterator[Outcome[Result]]:
-        """Do the task for every item, as the cluster has room."""
+        """Call the task with every item, as the cluster has room."""
         require("ray", extra="ray", feature="The ray engine")
         import ray
 
@@ -111,15 +100,15 @@ class RayEngine:
                 ray.shutdown()
 
     def _submit_alone(self) -> Callable[[Attempt], Any]:
-        """How to have an attempt done in a fresh process."""
+        """Return a function that submits an attempt to a fresh process."""
         alone = ProcessEngine(
             timeout=self.timeout, threads=self.threads, environment=dict(self.environment)
         )
         shell = self._remote(do_alone)
         return lambda attempt: shell.remote(attempt, alone)
 
-    def _submit(self, task: Callable[[Item], Result]) -> Callable[[Attempt], Any]:
-        """How to have an attempt done by one of Ray's workers; the task travels once to a node."""
+    def _submit(self, task: Task[Item, Result]) -> Callable[[Attempt], Any]:
+        """Return a function that submits an attempt to Ray's workers; a node gets the task once."""
         import cloudpickle
         import ray
 
@@ -136,7 +125,7 @@ class RayEngine:
             num_cpus=self._cpus,
             num_gpus=self.gpus,
             scheduling_strategy="SPREAD",
-            # We count attempts ourselves: a death inside the fresh process is one as well.
+            # We count attempts ourselves, as the fresh process may crash, too.
             max_retries=0,
         )
 
@@ -153,13 +142,13 @@ class RayEngine:
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise RunError(
                 "Ray cannot be reached at {address!r} ({reason}). "
-                "Look at the address, or start a cluster with `ray start --head`.",
+                "Check the address, or start a cluster with `ray start --head`.",
                 address=self.address,
                 reason=first_line(error),
             ) from error
 
     def _following(self, attempts: Attempts, n_under_way: int) -> Iterator[Attempt]:
-        """As many tries as there is room for."""
+        """Yield as many attempts as there is room for."""
         workers = self.workers or self._room()
         for _ in range(workers - n_under_way):
             following = attempts.following(None if self.ahead is None else self.ahead * workers)
@@ -172,7 +161,7 @@ class RayEngine:
         return self.threads if self.cpus is None else self.cpus
 
     def _room(self) -> int:
-        """How many items the cluster can hold now, and one more: so it can see that it is small."""
+        """Return how many items fit the cluster, and one more, so that it may grow."""
         import ray
 
         has: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
@@ -185,7 +174,7 @@ class RayEngine:
 
 
 def _stop(references: list[Any]) -> None:
-    """End tasks; Ray loses a request that comes just as a task begins, so it is repeated."""
+    """Cancel tasks; Ray loses a request at the start of a task, so it is repeated."""
     import ray
 
     for _ in range(STOP_REQUESTS):
@@ -196,7 +185,7 @@ def _stop(references: list[Any]) -> None:
         _, references = ray.wait(references, num_returns=len(references), timeout=TICK_SECONDS)
 
 
-# What a worker is doing: one task at a time.
+# The task of a worker, one at a time.
 _TASK: dict[str, PackedTask] = {}
 
 
@@ -209,7 +198,7 @@ def _do_here(packed: bytes, name: str, item: bytes, index: int, number: int) -> 
 
 
 def _outcome(reference: Any, attempt: Attempt) -> Outcome[Any]:  # noqa: ANN401 - an ObjectRef
-    """What came of one attempt; whatever Ray itself raises is a death."""
+    """Return the outcome of an attempt; errors of Ray itself are crashes."""
     import ray
 
     try:

@@ -1,36 +1,29 @@
-"""One item after the other, in this process: breakpoints work."""
+"""Serial engine: one item after the other in this process, so that breakpoints work."""
 
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from seedproof.engines.base import Failure, Item, OnStart, Outcome, Result
+from seedproof.engines.base import Failure, Item, OnStart, Outcome, Result, Task
 from seedproof.errors import SeedproofError
 from seedproof.messages import Message
 
 
 class SerialEngine:
-    """Does the work here and now, in order.
-
-    A task that raises is an outcome like any other; one that ends the process ends all.
-    """
+    """Runs the items one after the other, in this process."""
 
     def map(
-        self,
-        task: Callable[[Item], Result],
-        items: Iterable[Item],
-        *,
-        on_start: OnStart | None = None,
+        self, task: Task[Item, Result], items: Iterable[Item], *, on_start: OnStart | None = None
     ) -> Iterator[Outcome[Result]]:
-        """Do the task for every item, in order."""
+        """Call the task with every item, in order."""
         for index, item in enumerate(items):
             if on_start is not None:
                 on_start(index)
             yield attempt(task, item, index)
 
 
-def attempt(task: Callable[[Item], Result], item: Item, index: int = 0) -> Outcome[Result]:
-    """The outcome of doing a task here and now."""
+def attempt(task: Task[Item, Result], item: Item, index: int = 0) -> Outcome[Result]:
+    """Return the outcome of a task in this process."""
     try:
         return Outcome(index, task(item))
     except (KeyboardInterrupt, GeneratorExit):
@@ -40,9 +33,9 @@ def attempt(task: Callable[[Item], Result], item: Item, index: int = 0) -> Outco
 
 
 def for_travel(outcome: Outcome[Result]) -> Outcome[Result]:
-    """An outcome as it goes to another process.
+    """Return an outcome that can be sent to another process.
 
-    An exception of the user's may not survive the way; its text does. Ours are made of it.
+    Exceptions of the user may fail to unpickle, so only their text is sent; ours are kept.
     """
     failure = outcome.failure
     if failure is None or isinstance(failure.error, SeedproofError):
@@ -51,10 +44,10 @@ def for_travel(outcome: Outcome[Result]) -> Outcome[Result]:
 
 
 def as_failure(error: BaseException) -> Failure:
-    """An exception as it is recorded: its last line, and where it came from."""
+    """Return an exception as a failure: its first line and its traceback."""
     try:
         reason = str(error).strip().split("\n", maxsplit=1)[0]
-    except Exception:  # noqa: BLE001 - an error that cannot even say what is wrong
+    except Exception:  # noqa: BLE001 - its own `__str__` may be broken
         reason = ""
     template = "{error_type}: {reason}" if reason else "{error_type}"
     message = Message("raised", template, error_type=type(error).__name__, reason=reason)

@@ -1,46 +1,39 @@
-"""University clusters, through submitit: one array of jobs, no daemon."""
+"""SLURM engine, through submitit: one array of jobs, without a daemon."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from seedproof._optional import require
 from seedproof.engines.attempts import Attempt, Attempts
-from seedproof.engines.base import (
-    Failure,
-    Item,
-    OnStart,
-    Outcome,
-    Result,
-    check_settings,
-)
+from seedproof.engines.base import Failure, Item, OnStart, Outcome, Result, Task, check_settings
 from seedproof.engines.processes import ProcessEngine, do_alone
 from seedproof.errors import RunError, first_line
 from seedproof.messages import Message
 
-# Asking SLURM costs its controller something.
+# Every poll is load for the controller of SLURM.
 POLL_SECONDS = {"slurm": 5.0, "local": 0.2}
 
 
 @dataclass(frozen=True)
 class SlurmEngine:
-    """Does each item in a job of its own, in one array.
+    """Runs each item in its own job, in one array.
 
-    Jobs are cancelled when this process stops in order. If it is killed, they go on: what they
-    finish is in the store, and a study that is run again goes on from there.
+    Jobs are cancelled when this process stops normally. If it is killed, they continue: their
+    results are in the store, and the same study continues from there.
 
     Args:
-        folder: Where submitit keeps its files; nodes must see it.
+        folder: Folder for submitit's files, which nodes must see.
         cluster: `slurm`, or `local` to try the same jobs on this machine.
-        partition: Which partition; the cluster's default without one.
-        minutes: Time limit of a job.
-        memory_gb: Memory of a job; the cluster's default without a number.
-        gpus: GPUs of a job.
-        workers: How many jobs at a time; as many as the cluster allows without one.
-        retries: How often an item is submitted again after its job died.
-        timeout: Seconds that an item may take; it is not tried again.
-        threads: How many threads each may use, which is also its CPUs.
+        partition: Partition. If omitted, the cluster's default.
+        minutes: Time limit per job.
+        memory_gb: Memory per job. If omitted, the cluster's default.
+        gpus: GPUs per job.
+        workers: Number of items at a time. If omitted, as the cluster allows.
+        retries: Number of retries after a crash of the process.
+        timeout: Time limit per item, in seconds; no retry.
+        threads: Threads per item, and CPUs per job.
         parameters: Further parameters of submitit, such as `{"slurm_account": "mine"}`.
         environment: Further environment variables.
     """
@@ -64,13 +57,9 @@ class SlurmEngine:
         )
 
     def map(
-        self,
-        task: Callable[[Item], Result],
-        items: Iterable[Item],
-        *,
-        on_start: OnStart | None = None,
+        self, task: Task[Item, Result], items: Iterable[Item], *, on_start: OnStart | None = None
     ) -> Iterator[Outcome[Result]]:
-        """Do the task for every item, in one array of jobs."""
+        """Call the task with every item, in one array of jobs."""
         require("submitit", extra="slurm", feature="The slurm engine")
         executor = self.executor()
         alone = ProcessEngine(
@@ -111,39 +100,41 @@ class SlurmEngine:
             return list(executor.map_array(do_alone, attempts, [alone] * len(attempts)))
         except submitit.core.utils.FailedJobError as error:
             raise RunError(
-                "SLURM refuses the jobs ({reason}). Look at partition, minutes, memory and GPUs.",
+                "SLURM refuses the jobs ({reason}). Check partition, minutes, memory and GPUs.",
                 reason=first_line(error),
             ) from error
 
     def executor(self) -> Any:  # noqa: ANN401 - submitit has no types
-        """What submits the jobs, with all parameters set."""
+        """Return the executor of submitit, with all parameters set."""
         import submitit
 
         try:
             executor = submitit.AutoExecutor(self.folder, cluster=self.cluster)
         except RuntimeError as error:
             raise RunError(
-                "SLURM is not to be found here ({reason}). Start on a machine where "
+                "SLURM is not available here ({reason}). Start on a machine where "
                 "`srun` and `sbatch` work, or try the same jobs here with cluster='local'.",
                 reason=first_line(error),
                 command="srun",
             ) from error
+        optional = {
+            "gpus_per_node": self.gpus or None,  # a cluster without GPUs may refuse 0
+            "mem_gb": self.memory_gb,
+            "slurm_partition": self.partition,
+            "slurm_array_parallelism": self.workers,
+        }
         executor.update_parameters(
             name="seedproof",
             timeout_min=self.minutes,
             cpus_per_task=self.threads,
-            # A cluster without GPUs may refuse to hear of them.
-            **({} if self.gpus == 0 else {"gpus_per_node": self.gpus}),
-            **({} if self.memory_gb is None else {"mem_gb": self.memory_gb}),
-            **({} if self.partition is None else {"slurm_partition": self.partition}),
-            **({} if self.workers is None else {"slurm_array_parallelism": self.workers}),
+            **{name: value for name, value in optional.items() if value is not None},
             **self.parameters,
         )
         return executor
 
 
 def _outcome(job: Any, attempt: Attempt) -> Outcome[Any]:  # noqa: ANN401 - submitit has no types
-    """What came of one job; one that leaves no result has died."""
+    """Return the outcome of a job; one without a result has crashed."""
     import submitit
 
     try:

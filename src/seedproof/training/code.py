@@ -1,4 +1,4 @@
-"""Which code made a run: digests of the user's own files and definitions."""
+"""Digests of the user's own files and definitions, to detect changes of the code."""
 
 import ast
 import dis
@@ -18,54 +18,53 @@ from seedproof.records.schema import digest
 
 GLOBAL_LOOKUPS = {"LOAD_GLOBAL", "LOAD_NAME"}
 
-# What is said of a file that was saved after the run had loaded it: no digest is equal to it.
+# In place of the digest of a file that was saved after the run had loaded it.
 EDITED = "edited while the run was on"
-# Some file systems count time in steps of two seconds: within one a file may change unnoticed.
+# Resolution of time stamps on some file systems: within it a change may go unnoticed.
 COARSE_SECONDS = 2.0
 
 
 def file_digest(path: Path) -> str:
-    """Digest of one file; empty if it is gone."""
+    """Return the digest of a file; empty if it does not exist."""
     return digest(path.read_bytes()) if path.is_file() else ""
 
 
 def loaded_files(root: Path, *, since: float) -> dict[str, str]:
-    """Digests of the user's own files that are loaded now, by their path below a folder."""
-    found = {}
+    """Return digests of the user's own loaded files, by their path below a folder."""
+    digests = {}
     folder = root.resolve()
     for _, path in own_modules(root):
         status = path.stat()
         name = path.relative_to(folder).as_posix()
         if status.st_mtime > since:
-            found[name] = EDITED
+            digests[name] = EDITED
         elif time.time() - status.st_mtime < COARSE_SECONDS:
-            found[name] = file_digest(path)
+            digests[name] = file_digest(path)
         else:
             as_of = (status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_size)
-            found[name] = _digest_as_of(path, as_of)
-    return dict(sorted(found.items()))
+            digests[name] = _digest_as_of(path, as_of)
+    return dict(sorted(digests.items()))
 
 
 @cache
 def _digest_as_of(path: Path, _as_of: tuple[int, ...]) -> str:
-    """Digest of a file that was saved so long ago that saving it again would show in its status."""
+    """Return the digest of a file whose status would show if it were saved again."""
     return file_digest(path)
 
 
-def own_modules(root: Path, *, besides: Container[str] = ()) -> Iterator[tuple[str, Path]]:
-    """The user's own modules that are loaded now: below a folder, and in no library."""
+def own_modules(root: Path, *, except_for: Container[str] = ()) -> Iterator[tuple[str, Path]]:
+    """Yield the user's own loaded modules: below a folder, and not of a library."""
     forms = (root.resolve(), root.absolute())
-    # `join` ends them with a separator, also the root of all files.
+    # `join` adds a separator, except to the root of the file system.
     below, as_given = (os.path.join(form, "") for form in forms)  # noqa: PTH118 - pathlib drops it
     libraries, folders = _libraries(), dict[str, str]()
     for name, module in list(sys.modules.items()):
-        if name == "__main__" or name in besides or _of_libraries.get(name) is module:
+        if name == "__main__" or name in except_for or _of_libraries.get(name) is module:
             continue
         file = getattr(module, "__file__", None)
         if not isinstance(file, str):
             continue
-        # A glance at the text of its path tells most libraries.
-        if file.startswith(libraries):
+        if file.startswith(libraries):  # cheap, and true for most modules
             _of_libraries[name] = module
             continue
         is_below = file.startswith((below, as_given))
@@ -74,13 +73,13 @@ def own_modules(root: Path, *, besides: Container[str] = ()) -> Iterator[tuple[s
             yield name, Path(place)
 
 
-# Thousands of modules are of libraries, and are asked after by every run.
+# Known modules of libraries: there are thousands, and every run checks them.
 _of_libraries: dict[str, ModuleType] = {}
 
 
 @cache
 def _libraries() -> tuple[str, ...]:
-    """How paths of libraries begin, links followed or not."""
+    """Return the prefixes of library paths, with links followed or not."""
     paths = [Path(place) for place in sysconfig.get_paths().values()]
     paths.append(Path(__file__).parents[1])
     return tuple({f"{form}{os.sep}" for path in paths for form in (path, path.resolve())})
@@ -88,12 +87,12 @@ def _libraries() -> tuple[str, ...]:
 
 @cache
 def _place(file: str) -> str:
-    """Where a file is, links followed."""
+    """Return the real path of a file."""
     return os.path.realpath(file)
 
 
 def _place_now(file: str, folders: dict[str, str]) -> str:
-    """The same where a link may have come to lead elsewhere; each folder is looked up once."""
+    """Return the real path now, as links may have changed; look up each folder once."""
     folder, name = os.path.split(file)
     if folder not in folders:
         folders[folder] = os.path.realpath(folder)
@@ -102,29 +101,28 @@ def _place_now(file: str, folders: dict[str, str]) -> str:
 
 
 def definitions(function: Callable[..., Any]) -> dict[str, str]:
-    """Digests of a function and of whatever it needs from its own module, by name.
+    """Return digests of a function and of all that it uses from its own module, by name.
 
-    For functions of a notebook or of the main program, where the whole file is no measure: to
-    ask for more seeds is no change of the training. Arrays and other large objects that a module
-    holds are not looked into.
+    For functions of a notebook or main program, whose file also changes for other reasons, such as
+    more seeds. Arrays and other large objects of the module are ignored.
     """
     start = getattr(function, "__qualname__", None) or type(function).__name__
     home = getattr(_core(function), "__module__", None)
     waiting: list[tuple[str, Any]] = [(start, function)]
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     while waiting:
         name, thing = waiting.pop()
-        if name in found:
+        if name in digests:
             continue
-        found[name] = digest(_text(thing).encode())
+        digests[name] = digest(_text(thing).encode())
         for used, value in sorted(_needs(thing).items()):
             if _is_plain(value) or getattr(_core(value), "__module__", None) == home:
                 waiting.append((used, value))
-    return found
+    return digests
 
 
 def _core(thing: Any) -> Any:  # noqa: ANN401 - whatever a name stands for
-    """The function or class behind a partial, a decorated function, a method or an object."""
+    """Return the function or class behind a partial, a decorator, a method or an object."""
     while True:
         if isinstance(thing, partial):
             thing = thing.func
@@ -138,7 +136,7 @@ def _core(thing: Any) -> Any:  # noqa: ANN401 - whatever a name stands for
 
 
 def _needs(thing: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever a name stands for
-    """What a definition refers to by name, as far as it can be told."""
+    """Return what a definition refers to by name, as far as it can be determined."""
     core = _core(thing)
     names = _names_outside_bodies(core)
     if isinstance(core, FunctionType):
@@ -155,32 +153,33 @@ def _needs(thing: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever a name stan
 
 
 def _names_outside_bodies(core: Any) -> set[str]:  # noqa: ANN401 - a function or a class
-    """Names in decorators, defaults, base classes and class attributes."""
+    """Return names in decorators, defaults, base classes and class attributes."""
     tree = _tree(core)
-    found: set[str] = set()
+    outside: set[str] = set()
     for definition in ast.walk(tree) if tree is not None else ():
-        parts: list[ast.AST] = []
+        parts: list[ast.AST | None] = []
         if isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef):
-            given = definition.args
-            parts = [*definition.decorator_list, *given.defaults]
-            parts += [one for one in given.kw_defaults if one is not None]
+            defaults = (*definition.args.defaults, *definition.args.kw_defaults)
+            parts = [*definition.decorator_list, *defaults]
         elif isinstance(definition, ast.ClassDef):
-            parts = [*definition.decorator_list, *definition.bases, *definition.keywords]
-            parts += [one for one in definition.body if isinstance(one, ast.Assign | ast.AnnAssign)]
-        names = [node for part in parts for node in ast.walk(part) if isinstance(node, ast.Name)]
-        found |= {node.id for node in names}
-    return found
+            fields = [
+                node for node in definition.body if isinstance(node, ast.Assign | ast.AnnAssign)
+            ]
+            parts = [*definition.decorator_list, *definition.bases, *definition.keywords, *fields]
+        nodes = (node for part in parts if part is not None for node in ast.walk(part))
+        outside |= {node.id for node in nodes if isinstance(node, ast.Name)}
+    return outside
 
 
 def _is_filled(cell: CellType) -> bool:
     try:
         return cell.cell_contents is not cell
-    except ValueError:  # of a function that is not defined yet
+    except ValueError:  # its function is not defined yet
         return False
 
 
 def _text(thing: Any) -> str:  # noqa: ANN401 - whatever a name stands for
-    """A definition as text that changes only if what it does may change."""
+    """Return a definition as text that changes only if its behavior may change."""
     if _is_plain(thing):
         return repr(thing)
     core = _core(thing)
@@ -190,7 +189,7 @@ def _text(thing: Any) -> str:  # noqa: ANN401 - whatever a name stands for
     elif isinstance(core, FunctionType):
         text = _code_text(core.__code__)
     else:
-        methods = [one for one in vars(core).values() if isinstance(one, FunctionType)]
+        methods = [value for value in vars(core).values() if isinstance(value, FunctionType)]
         text = " ".join(_code_text(method.__code__) for method in methods)
     held: dict[str, Any] = {}
     if isinstance(thing, partial):
@@ -201,7 +200,7 @@ def _text(thing: Any) -> str:  # noqa: ANN401 - whatever a name stands for
 
 
 def _tree(core: Any) -> ast.Module | None:  # noqa: ANN401 - a function or a class
-    """The definition without comments and blank lines, which do not train anything."""
+    """Return the syntax tree of a definition, without comments."""
     try:
         return ast.parse(textwrap.dedent(inspect.getsource(core)))
     except (OSError, TypeError, SyntaxError):
@@ -214,7 +213,7 @@ def _code_text(code: CodeType) -> str:
 
 
 def _names_in(code: CodeType) -> set[str]:
-    """Global names that code looks up, also in functions inside."""
+    """Return global names that code looks up, including inner functions."""
     names = {step.argval for step in dis.get_instructions(code) if step.opname in GLOBAL_LOOKUPS}
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -223,9 +222,9 @@ def _names_in(code: CodeType) -> set[str]:
 
 
 def _is_plain(value: Any) -> bool:  # noqa: ANN401 - whatever a name stands for
-    """Whether a value is told by its text: numbers, texts, and lists or mappings of them."""
+    """Return whether `repr` shows the whole value: numbers, texts, and containers of them."""
     if isinstance(value, dict):
-        return all(_is_plain(one) for pair in value.items() for one in pair)
+        return all(_is_plain(part) for pair in value.items() for part in pair)
     if isinstance(value, list | tuple):
-        return all(_is_plain(one) for one in value)
+        return all(map(_is_plain, value))
     return value is None or isinstance(value, int | float | complex | str | bytes)

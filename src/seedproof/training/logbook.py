@@ -1,19 +1,13 @@
-"""Everything that a run has logged so far, and how it becomes records."""
+"""Log of a run: predictions, explanations, dynamics and scalars, and how they are written."""
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from seedproof.errors import (
-    DtypeError,
-    EmptyInputError,
-    InputError,
-    OptionError,
-    ShapeError,
-)
+from seedproof.errors import DtypeError, EmptyInputError, InputError, OptionError, ShapeError
 from seedproof.records.arrays import RunRows
 from seedproof.records.checks import SUM_TOLERANCE, sum_tolerance
 from seedproof.records.dynamics import DynamicsRecord, write_dynamics
@@ -22,17 +16,17 @@ from seedproof.records.location import Location
 from seedproof.records.manifest import RecordedFile
 from seedproof.records.writer import PredictionsWriter
 
-# More than this is written as it comes, and must come in the order of ids.
+# Larger splits are written batch by batch, so their ids must ascend.
 BUFFER_BYTES = 256 * 2**20
+
+# Predictions of a batch: `values`, and if given `ids`, `labels` and `top_classes`.
+_Columns: TypeAlias = dict[str, npt.NDArray[np.generic]]
 
 
 class Logbook:
     """Predictions, explanations, dynamics and scalars of one run.
 
-    Args:
-        run: What people call the run, for messages.
-        folder: The run's folder; None if nothing is kept.
-        checks_at_once: Whether each batch is checked when it comes, because nobody will write it.
+    Without a folder, everything is checked and dropped: at once, or in `write`.
     """
 
     def __init__(self, run: str, folder: Location | None, *, checks_at_once: bool = False) -> None:
@@ -46,67 +40,57 @@ class Logbook:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was logged yet."""
+        """True if nothing has been logged."""
         return not (self.scalars or self._predictions or self._explanations or self._dynamics)
 
     def add_scalar(self, name: str, value: Any) -> None:  # noqa: ANN401 - tensors, too
-        """Keep one number."""
-        number = np.asarray(as_array(value))
-        if number.size != 1 or not np.issubdtype(number.dtype, np.number):
+        """Log a number."""
+        array = np.asarray(as_array(value))
+        if array.size != 1 or not np.issubdtype(array.dtype, np.number):
             raise DtypeError(
                 "The scalar {scalar!r} is {given!r}. Give one number.", scalar=name, given=value
             )
-        if not math.isfinite(float(number.reshape(())[()])):
-            # JSON has no word for it, and a mean over runs would be lost.
+        number = float(array.reshape(())[()])
+        if not math.isfinite(number):
+            # JSON cannot hold it, and it would spoil the mean over runs.
             raise InputError(
                 "The scalar {scalar!r} is {given!r}. Give a finite number.",
                 scalar=name,
                 given=value,
             )
-        self.scalars[name] = float(number.reshape(())[()])
+        self.scalars[name] = number
 
     def add_predictions(
         self,
         split: str,
         *,
-        ids: npt.ArrayLike | None,
-        probs: npt.ArrayLike | None,
-        predictions: npt.ArrayLike | None,
-        labels: npt.ArrayLike | None,
-        classes: Sequence[str] | None,
-        top_classes: npt.ArrayLike | None = None,
-        top_probs: npt.ArrayLike | None = None,
+        classes: Sequence[str] | None = None,
+        **given: npt.ArrayLike | None,
     ) -> None:
-        """Keep predictions of some examples."""
+        """Log predictions for some examples, with the columns of `Run.log_predictions`."""
         _check_name(split, "split")
-        if (top_classes is None) != (top_probs is None):
+        columns = {name: values for name, values in given.items() if values is not None}
+        for name, other in (("top_classes", "top_probs"), ("top_probs", "top_classes")):
+            if name in columns and other not in columns:
+                raise OptionError(
+                    "top_classes and top_probs go together. Give both.", missing=other
+                )
+        kinds = [name for name in ("probs", "predictions", "top_probs") if name in columns]
+        if len(kinds) != 1:
             raise OptionError(
-                "top_classes and top_probs go together. Give both.",
-                missing="top_classes" if top_classes is None else "top_probs",
+                "Give exactly one of probs, predictions, or top_classes with top_probs.",
+                given=tuple(kinds),
             )
-        choices = {"probs": probs, "predictions": predictions, "top_probs": top_probs}
-        given = {name: values for name, values in choices.items() if values is not None}
-        if len(given) != 1:
-            raise OptionError(
-                "Give either probs, or predictions, or top_classes with top_probs, and not "
-                "several.",
-                given=tuple(given),
-            )
+        values = columns.pop(kinds[0])
+        arrays = {"values": as_array(values)}
+        _check_axes(arrays["values"], n_axes=1 if kinds == ["predictions"] else 2)
+        arrays |= {name: as_array(column) for name, column in columns.items()}
         if split not in self._predictions:
             self._predictions[split] = _SplitLog(
                 self._run, self._folder, split, checks_at_once=self._checks_at_once
             )
-        (chosen,) = given.values()
-        values = as_array(chosen)
-        _check_axes(values, n_axes=2 if predictions is None else 1)
-        self._predictions[split].add(
-            values,
-            top_classes=None if top_classes is None else as_array(top_classes),
-            ids=None if ids is None else as_array(ids),
-            labels=None if labels is None else as_array(labels),
-            classes=None if classes is None else tuple(map(str, classes)),
-            tolerance=sum_tolerance(chosen),
-        )
+        names = None if classes is None else tuple(map(str, classes))
+        self._predictions[split].add(arrays, names, sum_tolerance(values))
 
     def add_explanations(
         self,
@@ -118,15 +102,15 @@ class Logbook:
         scores: Sequence[npt.ArrayLike],
         draw: int,
     ) -> None:
-        """Keep explanations of some examples."""
+        """Log explanations of some examples."""
         _check_name(split, "split")
         _check_name(method, "method")
         names = np.asarray(as_array(ids)).tolist()
-        weights = [np.asarray(as_array(one), dtype=np.float32) for one in scores]
+        weights = [np.asarray(as_array(row), dtype=np.float32) for row in scores]
         if not len(names) == len(tokens) == len(weights):
             raise ShapeError(
                 "There are {n_ids} ids, {n_tokens} lists of tokens and {n_scores} "
-                "lists of scores. Give one of each an example.",
+                "lists of scores. Give one of each per example.",
                 n_ids=len(names),
                 n_tokens=len(tokens),
                 n_scores=len(weights),
@@ -136,7 +120,7 @@ class Logbook:
             if weight.shape != (len(words),):
                 raise ShapeError(
                     "Example {example!r} has {n_tokens} tokens and scores of shape "
-                    "{shape!s}. Give one score a token.",
+                    "{shape!s}. Give one score per token.",
                     example=example,
                     n_tokens=len(words),
                     shape=weight.shape,
@@ -144,39 +128,29 @@ class Logbook:
             rows.append({"example": example, "tokens": list(words), "scores": weight, "draw": draw})
 
     def add_dynamics(self, split: str, record: DynamicsRecord) -> None:
-        """Keep what the run predicted over its steps."""
+        """Log the predictions during the training."""
         _check_name(split, "split")
         if split in self._dynamics:
             raise OptionError(
-                "Dynamics of the split {split!r} were logged already. Log them once, after the "
-                "training; those of several recorders with merge(…) before.",
+                "Dynamics of the split {split!r} are already logged. Log them once, after the "
+                "training; combine several recorders with merge(…).",
                 split=split,
             )
         self._dynamics[split] = record
 
     def write(self) -> tuple[RecordedFile, ...]:
-        """Write everything that was kept; the parts, for the manifest."""
-        parts: list[RecordedFile] = []
-        for log in self._predictions.values():
-            parts += log.write()
-        for (split, method), rows in self._explanations.items():
-            if self._folder is not None:
-                parts.append(write_explanations(self._folder, split, method, rows))
-        for split, record in self._dynamics.items():
-            if self._folder is not None:
-                parts.append(write_dynamics(self._folder, split, record))
-        return tuple(parts)
-
-
-class _Batch(NamedTuple):
-    values: npt.NDArray[np.generic]
-    top_classes: npt.NDArray[np.generic] | None
-    ids: npt.NDArray[np.generic]
-    labels: npt.NDArray[np.generic] | None
+        """Write everything that was logged; return the files, for the manifest."""
+        files = [file for log in self._predictions.values() for file in log.write()]
+        if self._folder is not None:
+            for (split, method), rows in self._explanations.items():
+                files.append(write_explanations(self._folder, split, method, rows))
+            for split, record in self._dynamics.items():
+                files.append(write_dynamics(self._folder, split, record))
+        return tuple(files)
 
 
 class _SplitLog:
-    """Predictions on one split: kept until the end if they fit, else written as they come."""
+    """Predictions on one split: buffered until the end if they fit, else written in batches."""
 
     def __init__(
         self, run: str, folder: Location | None, split: str, *, checks_at_once: bool
@@ -187,30 +161,22 @@ class _SplitLog:
         self._split = split
         self._shape: dict[str, Any] = {}
         self._tolerance = SUM_TOLERANCE
-        self._batches: list[_Batch] = []
+        self._batches: list[_Columns] = []
         self._n_bytes = 0
         self._n_rows = 0
         self._writer: PredictionsWriter | None = None
         self._has_text_ids: bool | None = None
 
-    def add(
-        self,
-        values: npt.NDArray[np.generic],
-        *,
-        top_classes: npt.NDArray[np.generic] | None,
-        ids: npt.NDArray[np.generic] | None,
-        labels: npt.NDArray[np.generic] | None,
-        classes: tuple[str, ...] | None,
-        tolerance: float,
-    ) -> None:
-        """Keep one batch."""
+    def add(self, columns: _Columns, classes: tuple[str, ...] | None, tolerance: float) -> None:
+        """Log one batch."""
+        values, top_classes = columns["values"], columns.get("top_classes")
         self._check_alike(
             {
                 "axes": values.shape[1:],
                 "kind": top_classes is None,
                 "classes": classes,
-                "labels": labels is None,
-                "ids": ids is None,
+                "labels": "labels" in columns,
+                "ids": "ids" in columns,
                 "precision": values.dtype == np.float16,
             }
         )
@@ -221,25 +187,19 @@ class _SplitLog:
                 shape=top_classes.shape,
                 other_shape=values.shape,
             )
-        for column, given in (("ids", ids), ("labels", labels)):
-            if given is not None and given.shape != (len(values),):
+        for name in columns.keys() & {"ids", "labels"}:
+            if columns[name].shape != (len(values),):
                 raise ShapeError(
                     "{n_examples} examples were logged with {column} of shape {shape!s}. "
-                    "Give one an example, shape ({n_examples},).",
+                    "Give one per example, shape ({n_examples},).",
                     n_examples=len(values),
-                    column=column,
-                    shape=given.shape,
+                    column=name,
+                    shape=columns[name].shape,
                 )
         positions = np.arange(self._n_rows, self._n_rows + len(values))
         # Copies: the caller may fill the same arrays with the next batch.
-        self._batches.append(
-            _Batch(
-                values.copy(),
-                None if top_classes is None else top_classes.copy(),
-                positions if ids is None else ids.copy(),
-                None if labels is None else labels.copy(),
-            )
-        )
+        copies = {name: column.copy() for name, column in columns.items()}
+        self._batches.append({"ids": positions} | copies)
         self._n_rows += len(values)
         self._n_bytes += values.nbytes
         self._tolerance = max(self._tolerance, tolerance)
@@ -252,13 +212,13 @@ class _SplitLog:
             if value != self._shape[aspect]:
                 raise ShapeError(
                     "Batches of the split {split!r} differ in their {aspect}. "
-                    "Log all of them alike.",
+                    "Log all batches alike.",
                     split=self._split,
                     aspect=aspect,
                 )
 
     def write(self) -> tuple[RecordedFile, ...]:
-        """Write what is left."""
+        """Write what is buffered; return the files."""
         if self._n_rows == 0:
             raise EmptyInputError(
                 "No example was logged for the split {split!r}.", split=self._split
@@ -270,25 +230,24 @@ class _SplitLog:
         batches, self._batches, self._n_bytes = self._batches, [], 0
         if not batches:
             return
-        labels = [batch.labels for batch in batches if batch.labels is not None]
-        tops = [batch.top_classes for batch in batches if batch.top_classes is not None]
+        columns = {name: np.concatenate([b[name] for b in batches]) for name in batches[0]}
         rows = RunRows(
-            np.concatenate([batch.values for batch in batches]),
+            columns["values"],
             run=self._run,
-            ids=np.concatenate([batch.ids for batch in batches]),
-            labels=np.concatenate(labels) if labels else None,
+            ids=columns["ids"],
+            labels=columns.get("labels"),
             classes=self._shape["classes"],
-            top_classes=np.concatenate(tops) if tops else None,
+            top_classes=columns.get("top_classes"),
             tolerance=self._tolerance,
         )
         layout = rows.layout
-        if self._has_text_ids not in {None, layout.text_ids}:
+        self._has_text_ids = layout.text_ids if self._has_text_ids is None else self._has_text_ids
+        if self._has_text_ids != layout.text_ids:
             raise InputError(
-                "The ids of the split {split!r} are numbers at first, and text later. "
-                "Log all of them alike.",
+                "The ids of the split {split!r} are numbers in some batches and texts in others. "
+                "Log all batches alike.",
                 split=self._split,
             )
-        self._has_text_ids = layout.text_ids
         if self._writer is None and self._folder is not None:
             self._writer = PredictionsWriter(
                 self._folder,
@@ -304,7 +263,7 @@ class _SplitLog:
 
 
 def as_array(values: Any) -> npt.NDArray[np.generic]:  # noqa: ANN401 - arrays, tensors, lists
-    """An array; tensors of torch are taken off their graph and device."""
+    """Return an array; tensors of torch are detached and moved to the CPU."""
     if hasattr(values, "detach"):
         values = values.detach().cpu()
         if "bfloat16" in str(values.dtype):  # which numpy does not know
@@ -316,17 +275,17 @@ def as_array(values: Any) -> npt.NDArray[np.generic]:  # noqa: ANN401 - arrays, 
         return np.asarray(values)
     except ValueError as error:
         raise ShapeError(
-            "The rows that were logged have different lengths. Give one probability a class."
+            "The logged rows have different lengths. Give one probability per class."
         ) from error
 
 
 def _check_axes(values: npt.NDArray[np.generic], *, n_axes: int) -> None:
     if values.ndim == n_axes:
         return
-    wanted = "probs need two axes, (examples, classes)"
-    if n_axes == 1:
-        wanted = "predictions need one axis, one class an example"
     is_binary = n_axes == 2 and values.ndim == 1
+    wanted = "predictions need one axis, one class per example"
+    if n_axes == 2:
+        wanted = "probs need two axes, (examples, classes)"
     tip = "; for a binary model give both classes: np.stack([1 - p, p], axis=-1)"
     raise ShapeError(
         f"An array of shape {{shape!s}} was logged, but {wanted}{tip if is_binary else ''}.",
@@ -339,7 +298,7 @@ def _check_axes(values: npt.NDArray[np.generic], *, n_axes: int) -> None:
 def _check_name(name: str, noun: str) -> None:
     if not name or not all(sign.isalnum() or sign in "-_.+" for sign in name) or name[0] == ".":
         raise OptionError(
-            "{name!r} cannot be the name of a {noun}, which becomes a folder. "
+            "{name!r} cannot be the name of a {noun}, because it becomes a folder. "
             "Use letters, digits, - and _.",
             name=name,
             noun=noun,

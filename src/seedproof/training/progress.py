@@ -1,4 +1,4 @@
-"""How far a study is: a live table on a terminal, plain lines elsewhere."""
+"""Progress of a study: a live table on a terminal, plain lines elsewhere."""
 
 import time
 from collections import Counter
@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from textwrap import fill
-from typing import Protocol
 
 import numpy as np
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -25,30 +24,9 @@ N_MESSAGES = 5
 LINE_WIDTH = 80
 
 
-class ProgressListener(Protocol):
-    """Told what becomes of each run."""
-
-    def started(self, run: RunSpec) -> None:
-        """A run began."""
-
-    def elsewhere(self, run: RunSpec) -> None:
-        """Another coordinator is at this run; it is asked for again later."""
-
-    def finished(self, run: RunSpec, result: Trained) -> None:
-        """A run is in the store."""
-
-    def failed(self, run: RunSpec, failure: Failure) -> None:
-        """A run raised, died or took too long."""
-
-
 @dataclass(frozen=True)
 class Spread:
-    """Mean and standard deviation of a scalar over runs.
-
-    Args:
-        mean: Mean over the runs.
-        sd: Standard deviation; None if there is a single run.
-    """
+    """Mean and standard deviation of a scalar over runs; no sd for a single run."""
 
     mean: float
     sd: float | None = None
@@ -59,7 +37,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Duration:
-    """A number of seconds, which is read as hours, minutes and seconds.
+    """Seconds, printed as hours, minutes and seconds.
 
     >>> str(Duration(90))
     '1 min 30 s'
@@ -76,51 +54,43 @@ class Duration:
 
 
 class Board:
-    """Counts what becomes of each run, and draws it when rich asks.
-
-    Args:
-        study: Name of the study.
-        runs: Where the runs stand before.
-        follow: A scalar whose mean and sd is shown.
-    """
+    """Listener that counts the states of the runs, and draws them as a table."""
 
     def __init__(self, study: str, runs: Iterable[RunState], follow: str | None) -> None:
         states = list(runs)
         self.study = study
-        self.status = {run.spec.run_id: run.status for run in states}
-        # What stopped before is tried again, and nothing goes on yet.
-        for run_id, status in self.status.items():
-            if status in FAILED:
-                self.status[run_id] = WAITING
-        self.arms = list(dict.fromkeys(run.spec.arm for run in states))
+        # Runs that failed before are retried.
+        self.status = {
+            run.spec.run_id: WAITING if run.status in FAILED else run.status for run in states
+        }
         self.arm_of = {run.spec.run_id: run.spec.arm for run in states}
         self.follow = follow
-        self.values: dict[str, list[float]] = {arm: [] for arm in self.arms}
+        self.values: dict[str, list[float]] = {run.spec.arm: [] for run in states}
         self.failures: list[Message] = []
         self.start = time.monotonic()
-        self.n_before = sum(status == FINISHED for status in self.status.values())
+        self.n_before = self.n_done
         for run in states:
-            self._note(run.spec.arm, run.scalars)
+            self._follow(run.spec.arm, run.scalars)
 
-    def _note(self, arm: str, scalars: Mapping[str, float]) -> None:
+    def _follow(self, arm: str, scalars: Mapping[str, float]) -> None:
         if self.follow is not None and self.follow in scalars:
             self.values[arm].append(scalars[self.follow])
 
     def started(self, run: RunSpec) -> None:
-        """A run began."""
+        """Note that a run began."""
         self.status[run.run_id] = RUNNING
 
     def elsewhere(self, run: RunSpec) -> None:
-        """Another coordinator is at this run."""
+        """Note that another coordinator is training a run."""
         self.status[run.run_id] = WAITING
 
     def finished(self, run: RunSpec, result: Trained) -> None:
-        """A run is in the store."""
+        """Note that a run is in the store."""
         self.status[run.run_id] = FINISHED
-        self._note(run.arm, result.scalars)
+        self._follow(run.arm, result.scalars)
 
     def failed(self, run: RunSpec, failure: Failure) -> None:
-        """A run raised, died or took too long."""
+        """Note that a run raised, crashed or took too long."""
         self.status[run.run_id] = failure.status
         self.failures.append(
             Message(
@@ -135,30 +105,26 @@ class Board:
 
     @property
     def n_done(self) -> int:
-        """Runs that are finished."""
+        """Number of finished runs."""
         return sum(status == FINISHED for status in self.status.values())
 
     def seconds_left(self) -> float | None:
-        """What is left, if it goes on as it did; None before the first run is over."""
-        over = sum(status == FINISHED or status in FAILED for status in self.status.values())
-        made = over - self.n_before
-        if made == 0:
+        """Return the expected time left; None before the first run ends."""
+        n_ended = sum(status in {FINISHED, *FAILED} for status in self.status.values())
+        if n_ended == self.n_before:
             return None
-        return (time.monotonic() - self.start) / made * (len(self.status) - over)
+        per_run = (time.monotonic() - self.start) / (n_ended - self.n_before)
+        return per_run * (len(self.status) - n_ended)
 
     def spread(self, arm: str) -> Spread | None:
         """Return mean and sd of the followed scalar over the finished runs of an arm."""
         values = self.values[arm]
         if not values:
             return None
-        return Spread(
-            float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None
-        )
+        sd = float(np.std(values, ddof=1)) if len(values) > 1 else None
+        return Spread(float(np.mean(values)), sd)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield from self._draw()
-
-    def _draw(self) -> Iterator[RenderableType]:
         head = Table.grid(padding=(0, 2))
         left = self.seconds_left()
         head.add_row(
@@ -169,37 +135,28 @@ class Board:
         )
         yield head
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-        for column in ("arm", "finished", "running", "failed", "waiting"):
-            table.add_column(column, justify="left" if column == "arm" else "right")
-        if self.follow is not None:
-            table.add_column(Text(printable(self.follow)), justify="right")
-        for arm in self.arms:
+        table.add_column("arm")
+        for column in ("finished", "running", "failed", "waiting", self.follow):
+            if column is not None:
+                table.add_column(Text(printable(column)), justify="right")
+        for arm in self.values:
             counts = Counter(s for i, s in self.status.items() if self.arm_of[i] == arm)
             n_failed = sum(counts[status] for status in FAILED)
-            cells: list[RenderableType] = [
+            table.add_row(
                 Text(printable(arm)),
                 str(counts[FINISHED]),
                 str(counts[RUNNING]),
                 Text(str(n_failed), style="bold red" if n_failed else ""),
                 str(counts[WAITING]),
-            ]
-            if self.follow is not None:
-                cells.append(str(self.spread(arm) or ""))
-            table.add_row(*cells)
+                *([] if self.follow is None else [str(self.spread(arm) or "")]),
+            )
         yield table
         for message in self.failures[-N_MESSAGES:]:
             yield Text(printable(str(message)), style="red", overflow="ellipsis", no_wrap=True)
 
 
 class Failures(Board):
-    """Tells what failed, in a line each, and nothing else.
-
-    Args:
-        study: Name of the study.
-        runs: Where the runs stand before.
-        follow: A scalar whose mean and sd is shown.
-        console: Where lines go.
-    """
+    """Listener that prints a line for each failed run, and nothing else."""
 
     def __init__(
         self, study: str, runs: Iterable[RunState], follow: str | None, console: Console
@@ -207,45 +164,32 @@ class Failures(Board):
         super().__init__(study, runs, follow)
         self._console = console
 
-    def _say(self, message: Message, *, width: int | None = None) -> None:
+    def _print(self, message: Message, *, width: int | None = None) -> None:
         text = printable(str(message))
         if width is not None:
             text = fill(text, width, subsequent_indent="  ", break_long_words=False)
         self._console.print(Text(text), soft_wrap=True)
 
     def failed(self, run: RunSpec, failure: Failure) -> None:
-        """A run raised, died or took too long."""
+        """Note that a run raised, crashed or took too long."""
         super().failed(run, failure)
-        self._say(self.failures[-1])
+        self._print(self.failures[-1])
 
 
 class Lines(Failures):
-    """The same as plain lines, one an event, for a log file.
-
-    Args:
-        study: Name of the study.
-        runs: Where the runs stand before.
-        follow: A scalar whose mean and sd is shown.
-        console: Where lines go.
-    """
+    """Listener that prints a line for each run that ends, for a log file."""
 
     def __init__(
         self, study: str, runs: Iterable[RunState], follow: str | None, console: Console
     ) -> None:
         super().__init__(study, runs, follow, console)
         if self.n_before:
-            self._say(
-                Message(
-                    "study-resumed",
-                    "{study}: {n_finished} of {n_runs} are finished",
-                    study=study,
-                    n_finished=self.n_before,
-                    n_runs=len(self.status),
-                )
-            )
+            template = "{study}: {n_finished} of {n_runs} are finished"
+            sizes = {"n_finished": self.n_before, "n_runs": len(self.status)}
+            self._print(Message("study-resumed", template, study=study, **sizes))
 
     def finished(self, run: RunSpec, result: Trained) -> None:
-        """A run is in the store."""
+        """Note that a run is in the store."""
         super().finished(run, result)
         spread, left = self.spread(run.arm), self.seconds_left()
         followed = "" if spread is None else ", {follow} {spread}"
@@ -263,14 +207,14 @@ class Lines(Failures):
             spread=spread,
             left=Duration(left) if left else None,
         )
-        self._say(message, width=LINE_WIDTH)
+        self._print(message, width=LINE_WIDTH)
 
 
 @contextmanager
 def watch(
     study: str, runs: Iterable[RunState], *, shown: bool, follow: str | None
-) -> Iterator[ProgressListener]:
-    """Something to tell what becomes of each run; it draws where somebody can see it."""
+) -> Iterator[Board]:
+    """Yield a listener that fits standard error: a live table, lines, or failures only."""
     console = Console(stderr=True)
     if not shown:
         yield Failures(study, runs, follow, console)

@@ -1,4 +1,4 @@
-"""What is done of a study and what is left: the store tells, nobody remembers."""
+"""State of a study: what is finished and what is left, read from its store."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -12,11 +12,11 @@ from seedproof.records.reader import Store
 from seedproof.training.code import EDITED, file_digest
 from seedproof.training.spec import RunSpec, StudySpec
 from seedproof.training.target import Target
-from seedproof.training.worker import is_claimed
+from seedproof.training.worker import is_locked
 
 WAITING, RUNNING, FINISHED = "waiting", "running", "finished"
 FAILED = ("failed", "killed", "timeout")
-# What may become of a file or definition, as it is worded in messages.
+# How a file or definition may have changed since a run.
 CHANGES = {
     "edited": f"{{name}} was {EDITED}",
     "changed": "{name} has changed since",
@@ -26,16 +26,16 @@ CHANGES = {
 
 @dataclass(frozen=True)
 class RunState:
-    """Where one run stands.
+    """State of one run.
 
     Args:
-        spec: Which run.
-        index: Its place in the study, for `--only`.
+        spec: The run.
+        index: Its position in the study, for `--only`.
         status: `waiting`, `running`, `finished`, `failed`, `killed` or `timeout`.
-        seconds: How long it took, if it finished.
-        scalars: The numbers that it logged.
+        seconds: Training time, if it is finished.
+        scalars: The scalars that it logged.
         message: Why it did not finish.
-        traceback: Where it raised.
+        traceback: Traceback, if it raised.
     """
 
     spec: RunSpec
@@ -49,7 +49,7 @@ class RunState:
 
 @dataclass(frozen=True)
 class Status:
-    """Where a study stands.
+    """State of a study.
 
     Args:
         study: Name of the study.
@@ -61,17 +61,17 @@ class Status:
 
     @property
     def counts(self) -> Counter[str]:
-        """How many runs there are of each status."""
+        """Number of runs by status."""
         return Counter(run.status for run in self.runs)
 
     @property
     def is_done(self) -> bool:
-        """Whether every run is finished."""
+        """True if every run is finished."""
         return all(run.status == FINISHED for run in self.runs)
 
     @property
     def failed(self) -> tuple[RunState, ...]:
-        """The runs that raised, died or took too long, the last time that they were tried."""
+        """Runs whose last attempt raised, crashed or took too long."""
         return tuple(r for r in self.runs if r.status in FAILED)
 
     def __str__(self) -> str:
@@ -80,14 +80,14 @@ class Status:
 
 
 class CommittedRuns:
-    """The finished runs of a store, each read once: a committed run never changes."""
+    """Finished runs of a store, each read once: a committed run never changes."""
 
     def __init__(self, store: Location) -> None:
         self.store = store
         self._known: dict[str, RunManifest] = {}
 
     def all(self) -> tuple[RunManifest, ...]:
-        """Return all that are there now, in the order of the plan."""
+        """Return all finished runs, in the order of the plan."""
         if not Store.is_at(self.store):
             return ()
         runs = Store(self.store, known=self._known).runs
@@ -105,14 +105,14 @@ class CommittedRuns:
 
 
 def status_of(
-    store: Location, asked: StudySpec | None = None, runs: CommittedRuns | None = None
+    store: Location, requested: StudySpec | None = None, runs: CommittedRuns | None = None
 ) -> Status:
-    """Where the study in a store stands; nothing is written."""
-    if asked is not None and not Store.is_at(store):
-        spec = asked
+    """Return the state of the study in a store; write nothing."""
+    if requested is not None and not Store.is_at(store):
+        spec = requested
     else:
         spec = planned(StudyManifest.load(store), store)
-        spec = spec if asked is None else spec.joined(asked)
+        spec = spec if requested is None else spec.joined(requested)
     runs = CommittedRuns(store) if runs is None else runs
     return Status(
         spec.name, tuple(_state(runs, run, index) for index, run in enumerate(spec.runs()))
@@ -120,11 +120,11 @@ def status_of(
 
 
 def planned(study: StudyManifest, store: Location) -> StudySpec:
-    """The study that a store was made by."""
+    """Return the study that wrote a store."""
     if study.plan is None or "arms" not in study.plan:
         raise StudyChangedError(
-            "{store} holds predictions that no study made. Give the store of a "
-            "`seedproof run`; `seedproof measure` takes both.",
+            "{store} was not written by a study. Give a store of `seedproof run`; "
+            "`seedproof measure` takes any store.",
             store=store,
         )
     return StudySpec.from_json(study.name, study.plan)
@@ -136,7 +136,7 @@ def _state(runs: CommittedRuns, spec: RunSpec, index: int) -> RunState:
     if run is not None:
         seconds = float(run.facts.get("seconds", 0.0))
         return RunState(spec, index, FINISHED, seconds, run.scalars)
-    if is_claimed(folder):
+    if is_locked(folder):
         return RunState(spec, index, RUNNING)
     if (folder / "failure.json").is_file():
         failure = FailureManifest.load(folder)
@@ -146,34 +146,34 @@ def _state(runs: CommittedRuns, spec: RunSpec, index: int) -> RunState:
     return RunState(spec, index, WAITING)
 
 
-def enter(store: Location, asked: StudySpec, runs: CommittedRuns | None = None) -> StudySpec:
-    """Open the store for a study: make it, or join what is there."""
+def enter(store: Location, requested: StudySpec, runs: CommittedRuns | None = None) -> StudySpec:
+    """Create the store of a study, or add the requested runs to its plan."""
     runs = CommittedRuns(store) if runs is None else runs
     if not Store.is_at(store):
         try:
             store.make_folder()
-            StudyManifest(asked.name, plan=asked.as_json()).write(store)
+            StudyManifest(requested.name, plan=requested.as_json()).write(store)
         except RunExistsError:
-            pass  # another coordinator was faster, by a moment
+            pass  # another coordinator was faster
         else:
-            return asked
+            return requested
     manifest = StudyManifest.load(store)
     before = planned(manifest, store)
     try:
-        joined = before.joined(asked)
+        joined = before.joined(requested)
     except StudyChangedError:
-        # A slip in the first command must not lock the store: nothing is finished that it could
-        # be mixed up with.
+        # A typo in the first command must not block the store: without finished runs, nothing can
+        # be mixed up.
         if runs.all():
             raise
-        joined = asked
+        joined = requested
     if joined != before:
         StudyManifest(joined.name, manifest.rows_per_group, joined.as_json()).replace(store)
     return joined
 
 
 def check_code(runs: Iterable[RunManifest], target: Target) -> None:
-    """Refuse to add runs of other code to those that are there."""
+    """Refuse to add runs of different code to the finished ones."""
     now = target.code()
     for run in runs:
         for name, before in run.facts.get("code", {}).items():
@@ -209,13 +209,13 @@ def check_one_code(runs: Iterable[RunManifest]) -> None:
     seen: dict[str, tuple[str, RunManifest]] = {}
     for run in runs:
         for name, digest in run.facts.get("code", {}).items():
-            first, by = seen.setdefault(name, (digest, run))
+            first, first_run = seen.setdefault(name, (digest, run))
             if digest != first or digest == EDITED:
                 raise CodeChangedError(
-                    "{name} was edited while the study was on: runs {other_run!r} and {run!r} "
-                    "were made by different code. Run it into another store, or leave it at that "
-                    "with --allow-changed-code (allow_changed_code=True).",
+                    "{name} was edited during the study: runs {other_run!r} and {run!r} were made "
+                    "by different code. Use another store, or allow it with --allow-changed-code "
+                    "(allow_changed_code=True).",
                     name=name,
-                    other_run=by.name,
+                    other_run=first_run.name,
                     run=run.name,
                 )

@@ -1,4 +1,4 @@
-"""The one file that touches global generators: always for a while, and they are put back."""
+"""The only file that touches global generators, and it always restores them."""
 
 import os
 import random
@@ -11,8 +11,8 @@ import numpy as np
 
 from seedproof.training.torch_import_hook import holding, loaded_torch, once_loaded
 
-# Calls that seed a global generator, and whose it is; and those that make a generator, without a
-# seed unless one is given. The doctor watches them.
+# Calls that the doctor observes: those that seed a global generator, and those that create a
+# generator without a seed unless one is given.
 SEEDING = {
     "random.seed": "python",
     "numpy.random.seed": "numpy",
@@ -21,8 +21,7 @@ SEEDING = {
 }
 UNSEEDED = ("numpy.random.default_rng", "torch.seed")
 
-
-# What torch is seeded with once it is loaded, and how its generator was when that happened.
+# Seed for torch once it is loaded, and the state of its generator when that happened.
 _torch_seed: int | None = None
 _torch_at_first: Any = None
 
@@ -36,7 +35,7 @@ def seed_everything(sequence: np.random.SeedSequence) -> None:
 
 
 def capture() -> dict[str, Any]:
-    """The state of every global generator; of torch its seed, if it is not loaded yet."""
+    """Return the state of every global generator; for torch its seed, if it is not loaded."""
     state: dict[str, Any] = {"python": random.getstate(), "numpy": np.random.get_state()}
     torch = loaded_torch()
     if torch is None:
@@ -50,7 +49,7 @@ def capture() -> dict[str, Any]:
 
 
 def restore(state: dict[str, Any]) -> None:
-    """Put every global generator back to a captured state."""
+    """Restore every global generator to a captured state."""
     random.setstate(state["python"])
     np.random.set_state(state["numpy"])
     torch = loaded_torch()
@@ -61,19 +60,19 @@ def restore(state: dict[str, Any]) -> None:
     if "cuda" in state:
         torch.cuda.set_rng_state_all(state["cuda"])
     elif torch.cuda.is_available():
-        # Devices came to life meanwhile: they get the seed that the CPU has had all along.
+        # Devices were initialized meanwhile: they get the seed of the CPU.
         torch.cuda.manual_seed_all(torch.default_generator.initial_seed())
 
 
 def _seed_torch(seed: int | None) -> None:
-    """Seed torch, or have it seeded as soon as it is loaded."""
+    """Seed torch, now or as soon as it is loaded."""
     global _torch_seed  # noqa: PLW0603 - as global as the generators
     torch = loaded_torch()
     if torch is None:
         _torch_seed = seed
         once_loaded(_seed_late)
         return
-    # What `torch.manual_seed` does, which also loads a compiler, for seconds.
+    # As `torch.manual_seed`, which also loads a compiler for seconds.
     torch.default_generator.manual_seed(seed)
     if torch.cuda.is_available():
         torch.cuda.manual_seed_all(seed)
@@ -87,7 +86,7 @@ def _seed_late(torch: ModuleType) -> None:
 
 
 def advance() -> None:
-    """Let every global generator draw one number, so that it does not repeat itself."""
+    """Draw one number from every global generator, so that it does not repeat itself."""
     random.random()  # noqa: S311 - no secret
     np.random.random()
     torch = loaded_torch()
@@ -96,7 +95,7 @@ def advance() -> None:
 
 
 def to_portable() -> dict[str, Any]:
-    """The state of every global generator in lists and tensors, which any checkpoint can hold."""
+    """Return the state of every global generator as lists and tensors, for checkpoints."""
     state = capture()
     name, keys, *rest = state["numpy"]
     version, words, gauss = state["python"]
@@ -104,7 +103,7 @@ def to_portable() -> dict[str, Any]:
 
 
 def from_portable(saved: dict[str, Any]) -> None:
-    """Put every global generator back to a state that `to_portable` gave."""
+    """Restore every global generator to a state of `to_portable`."""
     name, keys, *rest = saved["numpy"]
     version, words, gauss = saved["python"]
     numpy_state = (name, np.array(keys, dtype=np.uint32), *rest)
@@ -113,7 +112,7 @@ def from_portable(saved: dict[str, Any]) -> None:
 
 @contextmanager
 def untouched() -> Iterator[None]:
-    """Whatever happens inside, global generators are afterwards as they were."""
+    """Restore the global generators afterwards."""
     before = capture()
     try:
         yield
@@ -122,11 +121,7 @@ def untouched() -> Iterator[None]:
 
 
 class GlobalStream:
-    """A stream that global generators follow for a while, and go on with the next time.
-
-    Args:
-        sequence: Where it begins.
-    """
+    """Stream that global generators follow for a while, and continue the next time."""
 
     def __init__(self, sequence: np.random.SeedSequence) -> None:
         self._sequence = sequence
@@ -135,10 +130,9 @@ class GlobalStream:
 
     @contextmanager
     def followed(self) -> Iterator[None]:
-        """Inside, global generators draw from this stream; afterwards they are as they were."""
+        """Let the global generators draw from this stream, then restore them."""
         if self._is_followed:
-            # Inside itself it goes on, instead of beginning anew.
-            yield
+            yield  # nested use continues the stream
             return
         with untouched():
             self._is_followed = True
@@ -154,7 +148,7 @@ class GlobalStream:
 
 
 def torch_generator(sequence: np.random.SeedSequence, device: str) -> Any:  # noqa: ANN401 - torch's
-    """A generator of torch's own, for a data loader or a draw."""
+    """Return a new generator of torch."""
     import torch
 
     generator = torch.Generator(device=device)
@@ -164,26 +158,25 @@ def torch_generator(sequence: np.random.SeedSequence, device: str) -> Any:  # no
 
 @contextmanager
 def repeatable() -> Iterator[None]:
-    """Inside, torch chooses algorithms that give the same bits each time, where it has them."""
-    found: list[tuple[int, bool, bool]] = []
+    """Make torch use deterministic algorithms where it has them, then restore its settings."""
+    before: list[tuple[int, bool, bool]] = []
 
     def choose(torch: ModuleType) -> None:
         cudnn = torch.backends.cudnn
-        found.append((torch.get_deterministic_debug_mode(), cudnn.deterministic, cudnn.benchmark))
-        # The same as `use_deterministic_algorithms`, which also loads a compiler, for seconds.
+        before.append((torch.get_deterministic_debug_mode(), cudnn.deterministic, cudnn.benchmark))
+        # As `use_deterministic_algorithms`, which also loads a compiler for seconds.
         torch.set_deterministic_debug_mode("warn")
         cudnn.deterministic, cudnn.benchmark = True, False
 
     workspace = os.environ.get("CUBLAS_WORKSPACE_CONFIG")
-    # cuBLAS is not repeatable without it.
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # makes cuBLAS deterministic
     try:
         with holding(choose):
             yield
     finally:
         torch = loaded_torch()
-        if torch is not None and found:
-            mode, is_deterministic, is_benchmark = found[0]
+        if torch is not None and before:
+            mode, is_deterministic, is_benchmark = before[0]
             torch.set_deterministic_debug_mode(mode)
             cudnn = torch.backends.cudnn
             cudnn.deterministic, cudnn.benchmark = is_deterministic, is_benchmark

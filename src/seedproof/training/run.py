@@ -1,4 +1,4 @@
-"""What a training function gets: its seeds, and a place for what it found out."""
+"""`sp.Run`: what a training function gets, its seeds and a log for its results."""
 
 import getpass
 import warnings
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 class Run:
     """One training under one assignment of seeds.
 
-    A training function gets one; a script asks for it with `sp.current_run()`.
+    A training function gets it as its argument, a script calls `sp.current_run()`.
 
     Args:
         spec: What decides the run's outcome.
-        folder: Where its records go; None if they are checked and dropped.
-        checks_at_once: Whether that is done when they come, because nobody will write them.
-        code: Digest of the code that trains it: other code finds no checkpoint of it.
+        folder: Where to write records; None if they are checked and dropped.
+        checks_at_once: Check each batch when it is logged, not when the run is committed.
+        code: Digest of the code that trains it; checkpoints of different code are not found.
 
     Examples:
         >>> import seedproof as sp
@@ -67,17 +67,17 @@ class Run:
 
     @property
     def name(self) -> str:
-        """What people call the run, such as "3"."""
+        """Short name of the run, such as "3"."""
         return self.spec.name
 
     @property
     def arm(self) -> str:
-        """The arm that it belongs to, such as "none" or "aswa"."""
+        """Arm of the run, such as "none" or "aswa"."""
         return self.spec.arm
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """What was given after `--` on the command line, or as `arguments` to the study."""
+        """Arguments after `--` on the command line, or `arguments` of the study."""
         return self.spec.arguments
 
     @property
@@ -92,16 +92,16 @@ class Run:
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        """Inside, everything is seeded by the run, and `sp.current_run()` gives it.
+        """Seed everything by the run, and make it the current run.
 
-        Global generators draw from a stream that changes with every source, for code that does
-        not tell them apart. Afterwards they, and the number of threads, are as they were. Engines
-        do this around your function; you need it only with `Study.ask`.
+        Global generators follow a stream that depends on every source, for code that does not
+        separate them. Afterwards they and the number of threads are restored. Engines do this
+        around your function; you need it only with `Study.ask`.
 
         Yields:
             Nothing.
         """
-        global _current  # noqa: PLW0603 - a script has no other way to learn of its run
+        global _current  # noqa: PLW0603 - a script has no other way to get its run
         with ExitStack() as stack:
             stack.enter_context(limited_to(self.spec.threads))
             if self.spec.deterministic:
@@ -114,10 +114,9 @@ class Run:
                 _current = before
 
     def seeded(self, source: str) -> AbstractContextManager[None]:
-        """Inside, the global generators of python, numpy and torch follow one source.
+        """Let the global generators of python, numpy and torch follow one source.
 
-        Afterwards they are as they were, also after an exception. The next time, they go on where
-        they stopped.
+        Afterwards they are restored, also after an exception. The next call continues the stream.
 
         Args:
             source: `init`, `order`, `dropout`, `data` or `explainer`.
@@ -130,7 +129,7 @@ class Run:
         return self._globals[source].followed()
 
     def rng(self, source: str) -> np.random.Generator:
-        """The numpy generator of one source: the same one each time, so that it goes on.
+        """Return the numpy generator of one source, the same object each time.
 
         Args:
             source: `init`, `order`, `dropout`, `data` or `explainer`.
@@ -146,11 +145,11 @@ class Run:
         return generator
 
     def torch_generator(self, source: str, *, device: str = "cpu") -> Any:  # noqa: ANN401 - torch's
-        """The torch generator of one source: the same one each time, so that it goes on.
+        """Return the torch generator of one source, the same object each time.
 
         Args:
             source: `init`, `order`, `dropout`, `data` or `explainer`.
-            device: Where it lives.
+            device: Device of the generator.
 
         Returns:
             A `torch.Generator`.
@@ -173,22 +172,22 @@ class Run:
         labels: npt.ArrayLike | None = None,
         classes: Sequence[str] | None = None,
     ) -> None:
-        """Keep what the model says of each example; batch by batch, or all at once.
+        """Log the predictions for some examples, in batches or all at once.
 
-        Batches may come in any order of ids up to 256 MB a split; beyond that, ids must ascend.
+        Up to 256 MB per split, batches may come in any order; beyond that, ids must ascend.
 
         Args:
             split: Name of the data, such as "test".
-            ids: Id of each example, the same in every run; its position without them.
-            probs: Probabilities, axes (examples, classes); arrays, or tensors of torch. In half
-                precision they take half of the disk, and are off by at most 0.05 % of their value,
-                or by 3e-8 where they are below 6e-5.
-            predictions: Predicted classes, where there are no probabilities.
-            top_classes: Indices of the most probable classes, axes (examples, top), where there are
-                too many to keep them all. Name all of them in `classes`.
+            ids: Id of each example, the same in every run. If omitted, its position.
+            probs: Probabilities, axes (examples, classes); arrays, or tensors of torch. Half
+                precision takes half of the disk, with an error of at most 0.05 % of the value, or
+                3e-8 for values below 6e-5.
+            predictions: Predicted classes, if there are no probabilities.
+            top_classes: Indices of the most probable classes, axes (examples, top), if there are
+                too many to log all. Name all classes in `classes`.
             top_probs: Their probabilities, axes (examples, top).
             labels: Gold class of each example.
-            classes: Names of the classes; their indices without them.
+            classes: Names of the classes. If omitted, their indices.
         """
         self._log.add_predictions(
             split,
@@ -211,82 +210,82 @@ class Run:
         scores: Sequence[npt.ArrayLike],
         draw: int = 0,
     ) -> None:
-        """Keep why the model says it: a score for each token of each example.
+        """Log explanations: a score for each token of each example.
 
         Args:
             split: Name of the data, such as "test".
             method: Name of the explanation, such as "attention".
             ids: Id of each example, the same in every run.
-            tokens: The tokens of each example, a list of words each.
-            scores: One score for each token.
-            draw: Which repeat of the explainer's own sampling.
+            tokens: List of tokens per example.
+            scores: One score per token.
+            draw: Index of the repeat, if the explainer itself samples.
 
         Raises:
-            DtypeError: A text is not cut into tokens.
+            DtypeError: A text is not split into tokens.
         """
         for place, words in enumerate([tokens] if isinstance(tokens, str) else tokens):
             if isinstance(words, str):
                 position = None if isinstance(tokens, str) else place
                 where = "`tokens`" if position is None else "`tokens[{position}]`"
                 raise DtypeError(
-                    f"{where} is one text, not a list of tokens. Give a list of words for each "
-                    "example, such as text.split(), with one score a word.",
+                    f"{where} is a text, not a list of tokens. Give a list of words per example, "
+                    "such as text.split(), with one score per word.",
                     position=position,
                 )
         self._log.add_explanations(split, method, ids=ids, tokens=tokens, scores=scores, draw=draw)
 
     def log_dynamics(self, split: str, dynamics: "Dynamics") -> None:
-        """Keep what the model said of each example over the steps of its training.
+        """Log what the model predicted for each example during the training.
 
         Args:
             split: Name of the data, such as "dev".
-            dynamics: The recorder, after the training; later updates are not kept.
+            dynamics: The recorder, after the training; later updates are not logged.
         """
         self._log.add_dynamics(split, dynamics.record())
 
     def log_scalar(self, name: str, value: float) -> None:
-        """Keep one number, such as a loss; the last one of a name stays.
+        """Log a number, such as a loss; a later value of the same name replaces it.
 
         Args:
-            name: What it is.
-            value: The number; may be a tensor or array of one.
+            name: Name of the scalar.
+            value: The number; may be a tensor or array with one element.
         """
         self._log.add_scalar(name, value)
 
     @property
     def scalars(self) -> Mapping[str, float]:
-        """The numbers that were kept so far."""
+        """Scalars that were logged so far."""
         return self._log.scalars
 
     @property
     def checkpoint_dir(self) -> Path:
-        """A folder of the run's own that is still there when a killed run is tried again.
+        """Folder for checkpoints, which is kept when the run crashes and is retried.
 
-        It is in the store if that is on this machine, and among temporary files otherwise. Other
-        code finds another folder: it must not go on from weights that it would not have made.
+        It is in the store if that is local, otherwise in a temporary folder. Different code gets
+        a different folder: it must not continue from weights that it would not have produced.
         """
         if self.folder is not None and self.folder.is_local:
-            place = Path(self.folder.path) / "checkpoints" / self._code
+            folder = Path(self.folder.path) / "checkpoints"
         else:
             owner = f"{getpass.getuser()} {self.folder} {self.spec.run_id}"
-            place = Path(gettempdir()) / "seedproof-checkpoints" / digest(owner.encode())
-            place = place / self._code
-        place.mkdir(parents=True, exist_ok=True)
-        return place
+            folder = Path(gettempdir()) / "seedproof-checkpoints" / digest(owner.encode())
+        folder /= self._code
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was logged yet."""
+        """True if nothing has been logged."""
         return self._log.is_empty
 
     def commit(self, facts: Mapping[str, Any]) -> RunManifest:
-        """Write all records, then `run.json`: from now on the run exists.
+        """Write all records, then `run.json`, which makes the run finished.
 
         Args:
-            facts: Versions, hardware, timings, digest of the code.
+            facts: Versions, hardware, timings, digests of the code.
 
         Returns:
-            What was written.
+            The content of `run.json`.
         """
         manifest = RunManifest(
             run_id=self.spec.run_id,
@@ -303,17 +302,17 @@ class Run:
 
 
 class RunWarning(UserWarning):
-    """Something that a run logs is lost; its only argument is a `Message`."""
+    """Warning that logged data are lost; its only argument is a `Message`."""
 
 
 _current: Run | None = None
 
 
 def current_run() -> Run:
-    """The run that this program is training.
+    """Return the run that this program trains.
 
-    A program that nobody started with `seedproof run` gets the first run of a plan, whose
-    records are checked and dropped, so that it still works on its own.
+    Outside of `seedproof run`, return the first run of a plan, whose records are checked and
+    dropped, so that the program still works.
 
     Returns:
         The run.
@@ -332,8 +331,8 @@ def current_run() -> Run:
     if _current is None:
         message = Message(
             "no-run",
-            "This program was not started with `seedproof run`: what it logs is checked, "
-            "but kept nowhere.",
+            "This program was not started with `seedproof run`: its logs are checked, but not "
+            "stored.",
         )
         warnings.warn(RunWarning(message), stacklevel=2)
         alone = StudySpec("alone", "alone", SeedPlan.all(1))

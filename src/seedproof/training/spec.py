@@ -1,7 +1,7 @@
-"""What a study asks for, and the runs that follow from it; ids are digests of it."""
+"""Specifications of a study and its runs; run ids are digests of them."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -14,18 +14,7 @@ from seedproof.typing import is_count
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One training under one assignment of seeds.
-
-    Args:
-        study: Name of the study.
-        target: Name of what is trained.
-        arguments: What it is called with, beside the run.
-        arm: The group of runs that differ only in seeds.
-        threads: Threads that it may use: another number gives other bits.
-        deterministic: Whether libraries are told to avoid algorithms that are not repeatable.
-        name: What people call the run.
-        seeds: Seed of each source.
-    """
+    """Everything that decides the outcome of a run, except the code; and its short name."""
 
     study: str
     target: str
@@ -38,7 +27,7 @@ class RunSpec:
 
     @property
     def run_id(self) -> str:
-        """Digest of everything that decides the run's outcome, but the code."""
+        """Digest of everything that decides the run's outcome, except the code."""
         facts = asdict(self)
         del facts["name"]
         content = json.dumps(facts, sort_keys=True, separators=(",", ":"))
@@ -47,17 +36,7 @@ class RunSpec:
 
 @dataclass(frozen=True)
 class StudySpec:
-    """All runs of a study: every arm under every assignment of seeds.
-
-    Args:
-        name: Name of the study.
-        target: Name of what is trained.
-        seeds: The seed plan, which all arms share.
-        arms: Names of the arms.
-        arguments: What the target is called with, beside the run.
-        threads: Threads a run.
-        deterministic: Whether libraries are told to avoid algorithms that are not repeatable.
-    """
+    """All runs of a study: every arm under every assignment of seeds."""
 
     name: str
     target: str
@@ -72,20 +51,21 @@ class StudySpec:
             raise OptionError("A study needs a name. Give one, such as 'sst-cnn'.", option="name")
         if not self.arms or len(set(self.arms)) != len(self.arms) or not all(self.arms):
             raise OptionError(
-                "The arms {arms!s} cannot be told apart. Give each a name of its own.",
+                "The arms {arms!s} are not distinct. Give each its own name.",
                 arms=list(self.arms),
             )
         texts = (self.name, *self.arms, *self.arguments)
         broken = next((text for text in texts if not is_unicode(text)), None)
         if broken is not None:
-            raise OptionError("A name or argument is no UTF-8 text. Rename it.", given=broken)
+            raise OptionError("A name or argument is not valid UTF-8. Rename it.", given=broken)
         if not is_count(self.threads, least=1):
             raise OptionError(
-                "{threads!r} threads a run are not possible. Give 1 or more.", threads=self.threads
+                "{threads!r} threads per run are not possible. Give 1 or more.",
+                threads=self.threads,
             )
 
     def runs(self) -> tuple[RunSpec, ...]:
-        """Every run, all arms of a seed together: an unfinished study is still paired."""
+        """Return every run, all arms of a seed together: an unfinished study is still paired."""
         return tuple(
             RunSpec(
                 study=self.name,
@@ -102,7 +82,7 @@ class StudySpec:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data, for `study.json`; the name is kept beside it."""
+        """Return plain data for `study.json`, without the name."""
         facts = {name: value for name, value in vars(self).items() if name != "name"}
         return facts | {
             "seeds": self.seeds.as_json(),
@@ -112,49 +92,43 @@ class StudySpec:
 
     @classmethod
     def from_json(cls, name: str, plan: Mapping[str, Any]) -> "StudySpec":
-        """The study that `study.json` describes."""
+        """Return the study that `study.json` describes."""
         lists = {"arms": tuple(plan["arms"]), "arguments": tuple(plan["arguments"])}
         return cls(name=name, **dict(plan) | lists | {"seeds": SeedPlan(**plan["seeds"])})
 
     def joined(self, other: "StudySpec") -> "StudySpec":
-        """The study that holds the runs of both: seeds and arms may be added."""
+        """Return the study with the runs of both: seeds and arms may be added."""
         seeds = self.seeds.grown_to(other.seeds)
-        mine, theirs = (
-            {"name": one.name, "target": one.target, "arguments": list(one.arguments)}
-            | {"threads per run": one.threads, "deterministic": one.deterministic}
-            | {"seed plan": one.seeds.as_json() if seeds is None else ""}
-            for one in (self, other)
+        before, after = (
+            {"name": study.name, "target": study.target, "arguments": list(study.arguments)}
+            | {"threads per run": study.threads, "deterministic": study.deterministic}
+            | {"seed plan": study.seeds.as_json() if seeds is None else ""}
+            for study in (self, other)
         )
-        for setting, stored in mine.items():
-            if theirs[setting] != stored:
+        for setting, stored in before.items():
+            if after[setting] != stored:
                 # Names in a list would be shown without its brackets.
                 shown = "!s" if isinstance(stored, list) else "!r"
                 raise StudyChangedError(
-                    f"The store holds a study whose {{setting}} is {{stored{shown}}}, and now it "
-                    f"is {{requested{shown}}}. Runs of both would be mixed up: use another store, "
-                    "or the same settings.",
+                    f"The store has a study whose {{setting}} is {{stored{shown}}}, but "
+                    f"{{requested{shown}}} is requested. Use another store, or the same settings.",
                     setting=setting,
                     stored=stored,
-                    requested=theirs[setting],
+                    requested=after[setting],
                 )
         arms = (*self.arms, *(arm for arm in other.arms if arm not in self.arms))
         return replace(self, seeds=seeds or self.seeds, arms=arms)
 
 
 def as_plan(seeds: "int | SeedPlan", *, seed: int = 0) -> SeedPlan:
-    """A seed plan from what people write: a number of runs, or a plan."""
+    """Return a seed plan, given a number of seeds or a plan."""
     if not isinstance(seeds, SeedPlan):
         return SeedPlan.all(seeds, root=seed)
     if seed not in {0, seeds.root}:
         raise OptionError(
-            "The seed plan comes from the root {root}, and seed is {seed}. "
+            "The seed plan has the root {root}, but seed is {seed}. "
             "Give the root to the plan, such as SeedPlan.all(10, root=5).",
             root=seeds.root,
             seed=seed,
         )
     return seeds
-
-
-def as_names(arms: Sequence[str]) -> tuple[str, ...]:
-    """Names of arms; a single text is one name, not a sequence of letters."""
-    return (arms,) if isinstance(arms, str) else tuple(arms)

@@ -1,19 +1,19 @@
-"""`sp.Study`: the same training under many seeds, resumable, and nothing lost."""
+"""`sp.Study`: the same training under many seeds, resumable."""
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any
 
-from seedproof.engines import Engine, Failure, SerialEngine
+from seedproof.engines import Engine, Failure, Outcome, SerialEngine
 from seedproof.engines.named import build_engine
 from seedproof.engines.serial import as_failure
 from seedproof.errors import OptionError, RunExistsError
 from seedproof.records.location import Location
 from seedproof.records.manifest import FailureManifest
 from seedproof.seeds import SeedPlan
-from seedproof.training.progress import ProgressListener, watch
+from seedproof.training.progress import Board, watch
 from seedproof.training.resume import (
     FINISHED,
     WAITING,
@@ -26,16 +26,16 @@ from seedproof.training.resume import (
     status_of,
 )
 from seedproof.training.run import Run
-from seedproof.training.spec import RunSpec, StudySpec, as_names, as_plan
+from seedproof.training.spec import RunSpec, StudySpec, as_plan
 from seedproof.training.target import Target, Train, as_target
-from seedproof.training.worker import TrainRun, is_claimed
+from seedproof.training.worker import Trained, TrainRun, is_locked
 
 if TYPE_CHECKING:
     from seedproof.report.comparison.report import ComparisonReport
     from seedproof.report.report import Report
     from seedproof.report.side_by_side import SideBySide
 
-# How long to wait before asking again for a run that another coordinator is at.
+# Pause before looking again at runs that another coordinator is training.
 PATIENCE_SECONDS = 1.0
 TAIL_BYTES = 2000
 
@@ -46,13 +46,13 @@ class Study:
     Args:
         name: Name of the study; part of every run's id.
         train: Called with each run: `def train(run): ...`.
-        seeds: How many seeds, or a plan of what varies.
+        seeds: Number of seeds, or a plan of what varies.
         arms: Names of the arms, which share the seeds; the function reads `run.arm`.
-        store: Where records go: a folder, or a URL such as s3://bucket/folder.
-        arguments: What the function finds in `run.arguments`; part of every run's id.
-        threads_per_run: Threads that a run may use; another number gives other bits.
-        deterministic: Whether torch is told to choose algorithms that are repeatable.
-        seed: The number that every seed comes from.
+        store: Where to write records: a folder, or a URL such as s3://bucket/folder.
+        arguments: Available to the function as `run.arguments`; part of every run's id.
+        threads_per_run: Threads per run; the results depend on it.
+        deterministic: Make torch use deterministic algorithms.
+        seed: Root of all seeds.
 
     Examples:
         >>> import seedproof as sp
@@ -80,11 +80,11 @@ class Study:
         seed: int = 0,
     ) -> None:
         self._target = as_target(train)
-        self._asked = StudySpec(
+        self._spec = StudySpec(
             name=name,
             target=self._target.name,
             seeds=as_plan(seeds, seed=seed),
-            arms=as_names(arms),
+            arms=(arms,) if isinstance(arms, str) else tuple(arms),
             arguments=tuple(map(str, arguments)),
             threads=threads_per_run,
             deterministic=deterministic,
@@ -95,7 +95,7 @@ class Study:
 
     @property
     def store(self) -> str:
-        """Where records go."""
+        """Folder or URL of the records."""
         return self._address
 
     def run(
@@ -111,67 +111,67 @@ class Study:
         follow: str | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> Status:
-        """Make every run that is not finished; a second call does nothing.
+        """Train every run that is not finished; a second call does nothing.
 
-        Runs that failed before are tried again. A run that raises, dies or takes too long is
-        recorded, and the others go on.
+        Runs that failed before are retried. A run that raises, crashes or takes too long is
+        recorded, and the others continue.
 
         Args:
             engine: `serial`, `processes`, `ray`, `slurm`, or an engine of your own.
-            workers: How many runs at a time; what the engine thinks fit without one.
-            timeout: Seconds that a run may take.
-            retries: How often a run is tried again after its process died; twice without a number.
-            only: Make this one alone, by its index: for job arrays of your own.
-            allow_changed_code: Whether finished runs of other code are accepted.
-            progress: Whether to show on standard error how far it is; runs that fail are told there
-                in any case.
+            workers: Number of runs at a time. If omitted, the engine decides.
+            timeout: Time limit per run, in seconds.
+            retries: Number of retries after a crash of the process. If omitted, 2.
+            only: Train only the run with this index, as in a job array.
+            allow_changed_code: Keep finished runs of different code.
+            progress: Show progress on standard error; failed runs are always reported there.
             follow: A scalar whose mean and sd over the finished runs is shown.
-            settings: What else the engine takes, such as `{"gpus": 0.5}`.
+            settings: Further settings of the engine, such as `{"gpus": 0.5}`.
 
         Returns:
-            Where every run stands.
+            The state of every run.
         """
         given: dict[str, Any] = {"workers": workers, "timeout": timeout, "retries": retries}
         if isinstance(engine, str):
-            engine = build_engine(engine, **given, threads=self._asked.threads, **(settings or {}))
+            engine = build_engine(engine, **given, threads=self._spec.threads, **(settings or {}))
         else:
             given |= {"settings": settings or None}
             misplaced = tuple(name for name, value in given.items() if value is not None)
             if misplaced:
                 raise OptionError(
-                    "workers, timeout, retries and settings belong to the engine that you made.",
+                    "workers, timeout, retries and settings do not apply to an engine object. Set "
+                    "them when you create it.",
                     options=misplaced,
                 )
         runs = self.planned(only)
         committed = CommittedRuns(self._store)
         if not allow_changed_code:
             check_code(committed.all(), self._target)
-        joined = enter(self._store, self._asked, committed)
+        joined = enter(self._store, self._spec, committed)
         done = {run.spec.run_id: run for run in status_of(self._store, runs=committed).runs}
-        # A coordinator that has just added an arm may have left these out of the plan.
+        # Another coordinator may have just replaced the plan by one without these runs.
         states = [
             done.get(run.run_id, RunState(run, index, WAITING)) for index, run in enumerate(runs)
         ]
         pending = [state.spec for state in states if state.status != FINISHED]
-        with watch(joined.name, states, shown=progress, follow=follow) as seen:
-            self._make(pending, engine, seen)
+        with watch(joined.name, states, shown=progress, follow=follow) as listener:
+            self._train(pending, engine, listener)
         if not allow_changed_code:
             check_one_code(committed.all())
-        return status_of(self._store, self._asked, committed)
+        return status_of(self._store, self._spec, committed)
 
     def planned(self, only: int | None = None) -> Sequence[RunSpec]:
-        """The runs that are asked for here; a store may hold more.
+        """Return the runs that this object requests; a store may hold more.
 
         Args:
-            only: One of them alone, by its index.
+            only: Index of a single run.
 
         Returns:
             What decides each run's outcome.
 
         Raises:
-            OptionError: There is no run of that index.
+            OptionError: There is no run with that index.
         """
-        runs = self._asked.runs()
+        runs = self._spec.runs()
         if only is None:
             return runs
         if not 0 <= only < len(runs):
@@ -182,7 +182,7 @@ class Study:
             )
         return [runs[only]]
 
-    def _make(self, pending: Sequence[RunSpec], engine: Engine, seen: ProgressListener) -> None:
+    def _train(self, pending: Sequence[RunSpec], engine: Engine, listener: Board) -> None:
         task = TrainRun(
             self._store,
             self._target,
@@ -194,19 +194,19 @@ class Study:
             batch = pending
 
             def on_start(index: int, batch: Sequence[RunSpec] = batch) -> None:
-                seen.started(batch[index])
+                listener.started(batch[index])
 
-            with closing(_iterator(engine.map(task, batch, on_start=on_start))) as outcomes:
+            with closing(_closable(engine.map(task, batch, on_start=on_start))) as outcomes:
                 for outcome in outcomes:
                     spec = batch[outcome.index]
                     if outcome.failure is not None:
                         self._record(spec, outcome.failure, outcome.attempts)
-                        seen.failed(spec, outcome.failure)
+                        listener.failed(spec, outcome.failure)
                     elif outcome.result is not None and outcome.result.status == "elsewhere":
                         elsewhere.append(spec)
-                        seen.elsewhere(spec)
+                        listener.elsewhere(spec)
                     elif outcome.result is not None:
-                        seen.finished(spec, outcome.result)
+                        listener.finished(spec, outcome.result)
             pending = elsewhere
             if pending:
                 time.sleep(PATIENCE_SECONDS)
@@ -223,7 +223,7 @@ class Study:
         ).write(self._folder(spec))
 
     def _end_of_log(self, spec: RunSpec) -> str:
-        """What a run that died said last."""
+        """Return the last output of a run that crashed."""
         log = self._folder(spec) / "log.txt"
         if not log.is_file():
             return ""
@@ -234,53 +234,53 @@ class Study:
         return self._store / "runs" / spec.run_id
 
     def status(self) -> Status:
-        """Where every run stands, also those that other coordinators make."""
-        return status_of(self._store, self._asked)
+        """Return the state of every run, including those of other coordinators."""
+        return status_of(self._store, self._spec)
 
     def ask(self) -> Run | None:
-        """A run that nobody has made yet, for a loop of your own; None when there is none left.
+        """Return a run that is not finished, for a loop of your own; None if there is none left.
 
-        Each run is handed out once by this object. Train it inside `with run.active():`, which
-        seeds everything, then `tell`.
+        This object returns each run once. Train it inside `with run.active():`, which seeds
+        everything, then call `tell`.
 
         Returns:
             The next run.
         """
-        enter(self._store, self._asked)
+        enter(self._store, self._spec)
         check_code(CommittedRuns(self._store).all(), self._target)
-        for spec in self._asked.runs():
+        for spec in self._spec.runs():
             folder = self._folder(spec)
             if spec.run_id in self._handed_out or (folder / "run.json").is_file():
                 continue
-            if not is_claimed(folder):
+            if not is_locked(folder):
                 self._handed_out.add(spec.run_id)
                 return Run(spec, folder)
         return None
 
     def tell(self, run: Run, error: BaseException | None = None) -> None:
-        """Say what came of a run that `ask` gave: commit its records, or record its failure.
+        """Commit the records of a run that `ask` returned, or record its failure.
 
         Args:
             run: The run.
-            error: Why it failed; None if it is finished.
+            error: The exception, if it failed.
         """
         if error is not None:
             self._record(run.spec, as_failure(error))
             return
-        with suppress(RunExistsError):  # somebody else made it meanwhile
+        with suppress(RunExistsError):  # another process has finished it meanwhile
             run.commit({"target": self._target.name, "code": dict(self._target.code())})
 
     def measure(self, *, arm: str | None = None, split: str | None = None) -> "Report":
-        """How much the seed decided, of the finished runs of one arm.
+        """Measure how much the seed decides, over the finished runs of an arm.
 
         Args:
-            arm: Which arm; may be left out if there is only one.
-            split: Which split; may be left out if there is only one.
+            arm: Name of the arm; may be omitted if there is only one.
+            split: Name of the split; may be omitted if there is only one.
 
         Returns:
             A report.
         """
-        from seedproof.api.measure import measure  # slow to load, and who trains needs none of it
+        from seedproof.api.measure import measure  # slow to load, not needed to train
 
         return measure(self._store, arm=arm, split=split)
 
@@ -292,14 +292,14 @@ class Study:
         split: str | None = None,
         match_rates: bool = False,
     ) -> "ComparisonReport":
-        """What each arm changes against a baseline, and whether that is more than luck.
+        """Compare each arm with a baseline.
 
         Args:
-            baseline: Name of the baseline; without it the arm `none`, or the first.
+            baseline: Name of the baseline. If omitted, the arm `none`, or the first.
             gold: An arm, such as an ensemble, whose gain counts as 100 %.
-            split: Which split; may be left out if there is only one.
-            match_rates: Move the thresholds of two classes, so that all runs of an arm give the
-                second one equally often, and compare these answers alone.
+            split: Name of the split; may be omitted if there is only one.
+            match_rates: Move the thresholds of two classes so that all runs of an arm predict the
+                second one equally often, and compare only these predictions.
 
         Returns:
             Every metric of each arm with its effect, interval and verdict.
@@ -311,21 +311,19 @@ class Study:
         )
 
     def measure_arms(self, *, split: str | None = None) -> "SideBySide":
-        """The reports of all arms, side by side.
+        """Measure all arms, side by side.
 
         Args:
-            split: Which split; may be left out if there is only one.
+            split: Name of the split; may be omitted if there is only one.
 
         Returns:
-            A report for each arm.
+            A report per arm.
         """
         from seedproof.api.measure import measure_arms
 
         return measure_arms(self._store, split=split)
 
 
-def _iterator(outcomes: Any) -> Any:  # noqa: ANN401 - whatever an engine returns
-    """Outcomes that can be closed, which stops the work."""
-    if hasattr(outcomes, "close"):
-        return outcomes
-    return (outcome for outcome in outcomes)
+def _closable(outcomes: Iterable[Outcome[Trained]]) -> Generator[Outcome[Trained], None, None]:
+    """Yield outcomes; closing this stops the work, whatever an engine returns."""
+    yield from outcomes

@@ -1,4 +1,4 @@
-"""What is trained: a function, a function by name, or a script."""
+"""Targets of a training: a function, a function by name, or a script."""
 
 import importlib
 import os
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from seedproof.errors import TargetError
 from seedproof.training.code import definitions, file_digest, own_modules
@@ -18,56 +18,39 @@ from seedproof.training.run import Run
 Train: TypeAlias = Callable[[Run], object]
 
 
-class Target(Protocol):
-    """Something that trains, and that can travel to another process."""
-
-    @property
-    def name(self) -> str:
-        """What it is called in records."""
-
-    @property
-    def root(self) -> Path:
-        """The folder that its code is in."""
-
-    def code(self) -> Mapping[str, str]:
-        """Digests of what is known of its code before it runs."""
-
-    def __call__(self, run: Run) -> None:
-        """Train under the seeds of a run."""
-
-
 @dataclass(frozen=True)
 class FunctionTarget:
-    """A function of a program or notebook.
-
-    Args:
-        function: Called with the run.
-    """
+    """Function of a program or notebook."""
 
     function: Train
 
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise TargetError(
-                "A {type_name} cannot be trained. Give a function that takes "
-                "the run, such as `def train(run): ...`.",
+                "A {type_name} is not a training function. Give a function that takes the run, "
+                "such as `def train(run): ...`.",
                 type_name=type(self.function).__name__,
             )
 
     @property
     def name(self) -> str:
-        """The function's name, with its module unless that is the main program."""
+        """Name of the function, with its module unless that is the main program."""
         name = getattr(self.function, "__qualname__", type(self.function).__name__)
         module = getattr(self.function, "__module__", "__main__")
         return str(name) if module == "__main__" else f"{module}:{name}"
 
     @property
     def root(self) -> Path:
-        """The folder of the module, or the current one for a main program."""
-        return _root_of(getattr(self.function, "__module__", "__main__"))
+        """Folder of the outermost package, or the current folder for a main program."""
+        module = getattr(self.function, "__module__", "__main__")
+        file = getattr(sys.modules.get(module), "__file__", None)
+        if module == "__main__" or file is None:
+            return Path.cwd()
+        depth = module.count(".") + (Path(file).name == "__init__.py")
+        return Path(file).resolve().parents[depth]
 
     def code(self) -> Mapping[str, str]:
-        """Digests of the function, and of what it needs from its own module."""
+        """Return digests of the function, and of all that it uses from its own module."""
         return definitions(self.function)
 
     def __call__(self, run: Run) -> None:
@@ -77,12 +60,7 @@ class FunctionTarget:
 
 @dataclass(frozen=True)
 class NamedTarget:
-    """A function by name, loaded where it is trained.
-
-    Args:
-        name: Such as "package.module:train".
-        folder: Where modules are looked for first.
-    """
+    """Function by name, such as "package.module:train"; the folder is searched first."""
 
     name: str
     folder: str
@@ -96,22 +74,22 @@ class NamedTarget:
                 known = False
         if not known or not function.isidentifier():
             raise TargetError(
-                "{name!r} is no function that can be found. Give package.module:function; "
-                "{folder} is searched first.",
+                "There is no function {name!r}. Give package.module:function; {folder} is searched "
+                "first.",
                 name=self.name,
                 folder=self.folder,
             )
 
     @property
     def root(self) -> Path:
-        """Where modules are looked for first."""
+        """Folder that is searched first."""
         return Path(self.folder)
 
     def code(self) -> Mapping[str, str]:
-        """Digest of the module's file; the other files of each run are recorded."""
+        """Return the digest of the module's file; each run records its other files."""
         with importable(self.root):
-            found = find_spec(self.name.partition(":")[0])
-        origin = Path(found.origin).resolve() if found is not None and found.origin else None
+            spec = find_spec(self.name.partition(":")[0])
+        origin = Path(spec.origin).resolve() if spec is not None and spec.origin else None
         if origin is None or not origin.is_relative_to(self.root.resolve()):
             return {}
         return {origin.relative_to(self.root.resolve()).as_posix(): file_digest(origin)}
@@ -132,12 +110,7 @@ class NamedTarget:
 
 @dataclass(frozen=True)
 class ScriptTarget:
-    """A program that trains once; it need not know that it is repeated.
-
-    Args:
-        path: The script.
-        arguments: Its own arguments; `{seed}`, `{run}` and `{arm}` are filled in.
-    """
+    """Script with its arguments, in which `{seed}`, `{run}` and `{arm}` are filled in."""
 
     path: str
     arguments: tuple[str, ...] = ()
@@ -151,24 +124,24 @@ class ScriptTarget:
 
     @property
     def name(self) -> str:
-        """The file's name: where it lies makes no difference."""
+        """Name of the file, without its folder."""
         return Path(self.path).name
 
     @property
     def root(self) -> Path:
-        """The script's folder."""
+        """Folder of the script."""
         return Path(self.path).resolve().parent
 
     def code(self) -> Mapping[str, str]:
-        """Digest of the script."""
+        """Return the digest of the script."""
         return {self.name: file_digest(Path(self.path))}
 
     def __call__(self, run: Run) -> None:
         """Run the script as the main program."""
-        values = {"seed": str(run.seed), "run": run.name, "arm": run.arm}
-        argv = [self.path, *(_filled(argument, values) for argument in self.arguments)]
-        before = sys.argv
-        sys.argv = argv
+        arguments = list(self.arguments)
+        for name, value in {"seed": str(run.seed), "run": run.name, "arm": run.arm}.items():
+            arguments = [argument.replace(f"{{{name}}}", value) for argument in arguments]
+        before, sys.argv = sys.argv, [self.path, *arguments]
         try:
             with importable(self.root):
                 runpy.run_path(self.path, run_name="__main__")
@@ -179,21 +152,18 @@ class ScriptTarget:
             sys.argv = before
 
 
-def _filled(argument: str, values: Mapping[str, str]) -> str:
-    for name, value in values.items():
-        argument = argument.replace(f"{{{name}}}", value)
-    return argument
+# Something to train, which can be sent to another process: it has a name for records, the folder
+# of its code, and digests of the code that is known before it runs.
+Target: TypeAlias = FunctionTarget | NamedTarget | ScriptTarget
 
 
 def as_target(train: Train | Target) -> Target:
-    """A function as a target; a target as it is."""
-    if isinstance(train, ScriptTarget | NamedTarget | FunctionTarget):
-        return train
-    return FunctionTarget(train)
+    """Return a function as a target, and a target unchanged."""
+    return train if isinstance(train, Target) else FunctionTarget(train)
 
 
 def find_target(text: str, arguments: tuple[str, ...] = ()) -> Target:
-    """What somebody wrote on the command line, as a target."""
+    """Return the target that was named on the command line."""
     if text.endswith(".py") or os.sep in text or ":" not in text:
         return ScriptTarget(str(Path(text).absolute()), arguments)
     return NamedTarget(text, str(Path.cwd()))
@@ -201,7 +171,7 @@ def find_target(text: str, arguments: tuple[str, ...] = ()) -> Target:
 
 @contextmanager
 def importable(folder: Path) -> Iterator[None]:
-    """Inside, modules of a folder can be imported, before all others."""
+    """Search a folder first for modules."""
     sys.path.insert(0, str(folder))
     try:
         yield
@@ -212,23 +182,13 @@ def importable(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def loaded_afresh(folder: Path) -> Iterator[None]:
-    """Afterwards, modules of a folder that were loaded inside are forgotten.
+    """Unload the modules of a folder that were loaded inside.
 
-    What a module draws while it is loaded belongs to the run. In a process that makes several
-    runs, it must be drawn by each.
+    Draws at import time belong to the run: with several runs per process, each must repeat them.
     """
     before = set(sys.modules)
     try:
         yield
     finally:
-        for name, _ in list(own_modules(folder, besides=before)):
+        for name, _ in list(own_modules(folder, except_for=before)):
             del sys.modules[name]
-
-
-def _root_of(module: str) -> Path:
-    found = sys.modules.get(module)
-    path = getattr(found, "__file__", None)
-    if module == "__main__" or path is None:
-        return Path.cwd()
-    # The folder that the outermost package is in.
-    return Path(path).resolve().parents[module.count(".") + (Path(path).name == "__init__.py")]

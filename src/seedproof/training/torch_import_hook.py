@@ -1,7 +1,4 @@
-"""Torch, loaded by whoever trains with it: it takes seconds, and many trainings do without.
-
-What is to hold in it meanwhile waits until it is loaded.
-"""
+"""Actions on torch that wait until a training loads it, which takes seconds."""
 
 import sys
 import time
@@ -20,22 +17,22 @@ _is_loading = False
 
 
 def loaded_torch() -> ModuleType | None:
-    """Torch, if somebody has loaded it."""
+    """Return torch if it is loaded."""
     return sys.modules.get("torch")
 
 
 def seconds_of_loading() -> float:
-    """How long it took to load torch, if that happened after it was waited for."""
+    """Return how long it took to load torch since an action has waited for it."""
     return _seconds
 
 
 def is_torch_loading() -> bool:
-    """Whether that goes on right now: whoever interrupts it leaves half of a library."""
+    """Return whether torch is being loaded, which must not be interrupted."""
     return _is_loading
 
 
 def once_loaded(act: Act) -> None:
-    """Have something done to torch as soon as it is loaded, after what waits already."""
+    """Call a function with torch as soon as it is loaded, after those that wait already."""
     if act not in _waiting:
         _waiting.append(act)
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
@@ -44,7 +41,7 @@ def once_loaded(act: Act) -> None:
 
 @contextmanager
 def holding(act: Act) -> Iterator[None]:
-    """Inside, something is done to torch: now, if it is loaded, or as soon as it is."""
+    """Call a function with torch now if it is loaded, or as soon as it is loaded inside."""
     torch = loaded_torch()
     if torch is None:
         once_loaded(act)
@@ -58,21 +55,21 @@ def holding(act: Act) -> Iterator[None]:
 
 
 class _Finder(MetaPathFinder):
-    """Finds torch as the other finders do, and has what waits done after it is loaded."""
+    """Finder that leaves torch to the others, and calls what waits after it is loaded."""
 
     def __init__(self) -> None:
-        self._is_asked = False
+        self._is_searching = False
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name != "torch" or self._is_asked:  # the others may ask all finders in their turn
+        if name != "torch" or self._is_searching:  # others may call all finders
             return None
-        self._is_asked = True
+        self._is_searching = True
         try:
-            spec = _found_by_others(self, name, path, target)
+            spec = self._find_by_others(name, path, target)
         finally:
-            self._is_asked = False
+            self._is_searching = False
         if spec is None or spec.loader is None:
             return spec
         load = spec.loader.exec_module
@@ -89,19 +86,17 @@ class _Finder(MetaPathFinder):
             finally:
                 _is_loading = False
 
-        # Its loader stays what it is, for those who ask it for more than to load.
+        # The loader stays the same object, as it may have further methods.
         spec.loader.exec_module = load_and_act  # type: ignore[method-assign] # of this one loader
         return spec
 
-
-def _found_by_others(
-    finder: MetaPathFinder, name: str, path: Sequence[str] | None, target: ModuleType | None
-) -> ModuleSpec | None:
-    for other in sys.meta_path:
-        find = getattr(other, "find_spec", None)  # old ones have none
-        if other is finder or find is None:
-            continue
-        spec: ModuleSpec | None = find(name, path, target)
-        if spec is not None:
-            return spec
-    return None
+    def _find_by_others(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None
+    ) -> ModuleSpec | None:
+        finders = [
+            getattr(finder, "find_spec", None) for finder in sys.meta_path if finder is not self
+        ]
+        specs = (
+            find(name, path, target) for find in finders if find is not None
+        )  # old ones lack it
+        return next((spec for spec in specs if spec is not None), None)

@@ -1,4 +1,4 @@
-"""Make one run: claim it, seed everything, train, commit. What engines map over the runs."""
+"""Train one run: lock it, seed everything, train, commit. Engines map this over the runs."""
 
 import os
 import platform
@@ -29,17 +29,12 @@ from seedproof.training.target import Target, loaded_afresh
 from seedproof.training.torch_import_hook import loaded_torch, seconds_of_loading
 
 VERSIONS = ("seedproof", "numpy", "torch", "scikit-learn", "transformers", "lightning")
+LOCK_FILE = "claim"
 
 
 @dataclass(frozen=True)
 class Trained:
-    """What the coordinator learns of a run.
-
-    Args:
-        status: `finished`; or `elsewhere`, if another process is at it.
-        scalars: The numbers that it logged.
-        seconds: How long it took.
-    """
+    """Result of a run; `elsewhere` if another process is training it."""
 
     status: Literal["finished", "elsewhere"]
     scalars: Mapping[str, float]
@@ -48,25 +43,18 @@ class Trained:
 
 @dataclass(frozen=True)
 class TrainRun:
-    """Makes a run in whatever process it is called in; frozen, so that it can travel there.
-
-    Args:
-        store: Where its records go.
-        target: What is trained.
-        code: Digests of what is known of its code beforehand.
-        is_alone: Whether the process is the run's own, so that its output goes to `log.txt`.
-    """
+    """Task that trains a run in any process; frozen, so that it can be pickled."""
 
     store: Location
     target: Target
-    code: Mapping[str, str]
-    is_alone: bool
+    code: Mapping[str, str]  # digests that are known beforehand
+    is_alone: bool  # in its process, so that its output goes to `log.txt`
 
     def __call__(self, spec: RunSpec) -> Trained:
-        """Make the run, unless it is there, or somebody else is at it."""
+        """Train the run, unless it is finished or another process is training it."""
         folder = self.store / "runs" / spec.run_id
-        with claimed(folder) as is_mine:
-            if not is_mine:
+        with locked(folder) as has_lock:
+            if not has_lock:
                 return Trained("elsewhere", {}, 0.0)
             if (folder / "run.json").is_file():
                 return _as_trained(RunManifest.load(folder))
@@ -87,17 +75,17 @@ class TrainRun:
                 try:
                     return _as_trained(run.commit(facts))
                 except RunExistsError:
-                    # Where nothing can be claimed, somebody else may have been faster.
+                    # Without locks, another process may have been faster.
                     return _as_trained(RunManifest.load(folder))
 
     def _check_code(self) -> None:
-        """A file that was saved since the study began is another training."""
+        """Refuse a file that was saved since the study began."""
         for name, before in self.code.items():
             path = self.target.root / name
             if name.endswith(".py") and path.is_file() and file_digest(path) != before:
                 raise CodeChangedError(
-                    "{name} has changed since the study began. Run the study again: it will say "
-                    "what to do about the runs that are finished.",
+                    "{name} has changed since the study began. Run the study again: it "
+                    "reports what to do about the finished runs.",
                     name=name,
                 )
 
@@ -121,53 +109,44 @@ def _as_trained(manifest: RunManifest) -> Trained:
 
 
 @contextmanager
-def claimed(folder: Location) -> Iterator[bool]:
-    """Inside, nobody else on this filesystem makes the same run; says whether that was granted.
+def locked(folder: Location) -> Iterator[bool]:
+    """Hold an exclusive lock on a run; yield whether it was acquired.
 
-    The claim ends with the process that holds it. Object stores know no claims: two coordinators
-    may make the same run there, and one of the two equal results stays.
+    The lock ends with its process. Object stores have no locks: two coordinators may train the same
+    run there, and one of the two equal results is kept.
     """
     if not folder.is_local:
         yield True
         return
-    place = Path(folder.path) / "claim"
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.touch()
-    with place.open("rb") as file:
+    path = Path(folder.path) / LOCK_FILE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    with path.open("rb") as file:
         try:
             yield _lock(file)
         finally:
             # Closing is not enough: processes that were forked inside hold the file as well.
-            _unlock(file)
+            _lock(file, "LOCK_UN")
 
 
-def is_claimed(folder: Location) -> bool:
-    """Whether some process is at this run now."""
-    if not folder.is_local or not (folder / "claim").is_file():
+def is_locked(folder: Location) -> bool:
+    """Return whether some process is training this run."""
+    if not folder.is_local or not (folder / LOCK_FILE).is_file():
         return False
-    # Opened for reading only: whoever looks at a study may not be allowed to write.
-    with Path(folder.path, "claim").open("rb") as file:
-        # Shared, so that two who look do not take each other for the one who trains.
-        return not _lock(file, shared=True)
+    # Opened for reading only: a reader of the study may lack the permission to write.
+    with Path(folder.path, LOCK_FILE).open("rb") as file:
+        # Shared, so that two readers do not mistake each other for a training.
+        return not _lock(file, "LOCK_SH")
 
 
-def _unlock(file: BinaryIO) -> None:
-    try:
-        import fcntl
-    except ModuleNotFoundError:  # not on Windows
-        return
-    with suppress(OSError):  # a filesystem without locks
-        fcntl.flock(file, fcntl.LOCK_UN)
-
-
-def _lock(file: BinaryIO, *, shared: bool = False) -> bool:
-    """Lock a file until it is unlocked; False if another process holds it."""
+def _lock(file: BinaryIO, kind: str = "LOCK_EX") -> bool:
+    """Lock or unlock a file; return False if another process holds it."""
     try:
         import fcntl
     except ModuleNotFoundError:  # not on Windows
         return True
     try:
-        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        fcntl.flock(file, getattr(fcntl, kind) | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:  # a filesystem without locks
@@ -177,7 +156,7 @@ def _lock(file: BinaryIO, *, shared: bool = False) -> bool:
 
 @contextmanager
 def output_to(log: Location, *, is_wanted: bool) -> Iterator[None]:
-    """Inside, whatever this process and its children print goes to a file of the run."""
+    """Redirect the output of this process and its children to a file of the run."""
     if not is_wanted:
         yield
         return
@@ -188,7 +167,7 @@ def output_to(log: Location, *, is_wanted: bool) -> Iterator[None]:
             path = Path(scratch) / "log.txt"
             stack.callback(_upload, path, log)
         path.parent.mkdir(parents=True, exist_ok=True)
-        # A killed run that is tried again goes on in the same file.
+        # A retry after a crash continues the same file.
         file = stack.enter_context(path.open("ab", buffering=0))
         stack.enter_context(_redirected(file.fileno()))
         try:
@@ -199,7 +178,7 @@ def output_to(log: Location, *, is_wanted: bool) -> Iterator[None]:
 
 
 def _upload(path: Path, log: Location) -> None:
-    """Keep a log where there is no folder to write it in; a lost one harms no run."""
+    """Write a log to an object store; a run does not fail if this fails."""
     earlier = log.read_bytes() if log.is_file() else b""
     try:
         log.replace(earlier + path.read_bytes())
@@ -229,17 +208,15 @@ def _redirected(to: int) -> Iterator[None]:
 
 @cache
 def _versions() -> dict[str, str]:
-    found = {}
+    versions = {}
     for package in VERSIONS:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
+        with suppress(PackageNotFoundError):
+            versions[package] = version(package)
+    return versions
 
 
 def _hardware() -> dict[str, Any]:
-    torch = loaded_torch()  # or no GPU was used
+    torch = loaded_torch()  # if it is not loaded, no GPU was used
     n_gpus = torch.cuda.device_count() if torch is not None else 0
     return {
         "machine": platform.machine(),

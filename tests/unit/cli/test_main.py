@@ -1,4 +1,4 @@
-"""The command line itself: what it loads, and what it makes of words."""
+"""The command line itself: help, imports, options and errors."""
 
 import json
 import subprocess
@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from seedproof.cli.main import main
+from seedproof.cli.main import VERBS, main
 
 LOADED = """
 import sys
@@ -41,8 +41,8 @@ def call(monkeypatch):
 
 
 @pytest.mark.parametrize("words", [("--help",), ("measure", "--help"), ("measure", "{table}")])
-def test_command_loads_what_it_uses(table, words):
-    """Nothing that converts, draws or trains, for help or for figures without a page."""
+def test_command_loads_no_heavy_package_that_it_does_not_use(table, words):
+    """Help and a report without a page need no package that converts, draws or trains."""
     words = [word.format(table=table) for word in words]
 
     done = subprocess.run(
@@ -53,7 +53,7 @@ def test_command_loads_what_it_uses(table, words):
 
 
 def test_options_have_their_types(call, table, capsys):
-    """Texts, lists of them and flags as they are given, and defaults of the right type."""
+    """Texts, lists of texts, flags and defaults."""
     code = call("measure", table, "--json", "--metrics", "flip_rate", "--metrics", "ambiguity")
     summary = json.loads(capsys.readouterr().out)
 
@@ -64,7 +64,41 @@ def test_options_have_their_types(call, table, capsys):
 @pytest.mark.parametrize(
     "words", [("measure", "--workers", "x", "a.csv"), ("measure",), ("nothing",)]
 )
-def test_words_that_do_not_fit_are_refused(call, words, capsys):
-    """With exit code 2, the usage of the verb, and no traceback."""
+def test_invalid_command_is_refused_with_usage(call, words, capsys):
+    """The exit code is 2, and there is no traceback."""
     assert call(*words) == 2
     assert "seedproof" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_fits_the_terminal_and_ends_with_an_example(call, verb, capsys, monkeypatch):
+    """`-h` is the same as `--help`."""
+    monkeypatch.setenv("COLUMNS", "80")
+    assert call(verb, "--help") == 0
+    text = capsys.readouterr().out
+    assert call(verb, "-h") == 0
+
+    assert capsys.readouterr().out == text
+    assert text.endswith(f"Example: {VERBS[verb]}\n")
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_list_of_verbs_is_not_cut(call, capsys, monkeypatch):
+    """The first sentence of each verb's help fits one line."""
+    monkeypatch.setenv("COLUMNS", "80")
+    assert call("--help") == 0
+
+    assert "..." not in capsys.readouterr().out.partition("Commands:")[2]
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (("measure", "{table}", "--arm", "none"), "--arm"),
+        (("plan", "--run", "seed", "--labels=gold"), "--run, --labels"),
+    ],
+)
+def test_error_names_options_as_they_are_typed(call, table, words, option, capsys):
+    """The functions of Python call them `arm` and `columns`."""
+    assert call(*(word.format(table=table) for word in words)) == 2
+    assert f"`{option}`" in capsys.readouterr().err

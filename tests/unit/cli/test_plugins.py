@@ -44,8 +44,8 @@ def announce(tmp_path, monkeypatch):
     return make
 
 
-def test_verb_of_another_package_is_called_by_its_name(app, announce):
-    """With its arguments and options."""
+def test_verb_of_another_package_takes_arguments_and_options(app, announce):
+    """It is called by the name of its entry point."""
     announce(louder="loud_package:shout")
     add_plugins(app)
 
@@ -55,8 +55,8 @@ def test_verb_of_another_package_is_called_by_its_name(app, announce):
 
 
 @pytest.mark.parametrize("value", ["no_such_package:verb", "loud_package:no_such_verb"])
-def test_verb_that_cannot_be_loaded_leaves_the_others(app, announce, capsys, value):
-    """A broken package must not break every command; the verb is named on standard error."""
+def test_verb_that_cannot_be_loaded_is_skipped_with_a_warning(app, announce, capsys, value):
+    """A broken package must not break every command."""
     announce(broken=value, louder="loud_package:shout")
 
     add_plugins(app)

@@ -26,7 +26,7 @@ def bundle() -> Bundle:
         classes=("no", "yes"),
         ids=np.array([3, 5, 20]),
         labels=np.array([1, 0, 1]),
-        # 1/3 is no multiple of a power of two: it tells float32 from anything shorter.
+        # 1/3 is not exact in binary, so that float32 differs from shorter types.
         probs=np.array([[0.5, 1 / 3, 1], [0.25, 0, 1], [0.75, 0.5, 0.5], [1, 1, 0]], np.float32),
         explained=np.array([0, 2]),
         lengths=np.array([1, 3]),

@@ -1,4 +1,4 @@
-"""The bundle: what is written is read, and what the package holds is what it should be."""
+"""The bundle is read as it was written, and the package has the right one."""
 
 from dataclasses import replace
 from importlib.resources import files
@@ -13,28 +13,28 @@ PACKAGED = [files("seedproof.demo") / name for name in ("records.npz", "records.
 
 @pytest.fixture(scope="module")
 def packaged():
-    """What the package holds."""
+    """Return the bundle of the package."""
     return Bundle.load()
 
 
 # ------------------------------------------------------------------------------- any bundle
 
 
-def test_a_bundle_comes_back_as_it_was_saved(bundle, tmp_path):
+def test_saved_bundle_is_loaded_unchanged(bundle, tmp_path):
     """Runs, names and every number."""
     bundle.save(tmp_path)
 
-    found = Bundle.load(tmp_path)
+    loaded = Bundle.load(tmp_path)
 
-    assert (found.study, found.runs) == (bundle.study, bundle.runs)
-    assert (found.split, found.method, found.classes) == ("test", "attention", ("no", "yes"))
+    assert (loaded.study, loaded.runs) == (bundle.study, bundle.runs)
+    assert (loaded.split, loaded.method, loaded.classes) == ("test", "attention", ("no", "yes"))
     for name in ARRAYS:
-        assert np.array_equal(getattr(found, name), getattr(bundle, name)), name
-    assert found.digest == bundle.digest
+        assert np.array_equal(getattr(loaded, name), getattr(bundle, name)), name
+    assert loaded.digest == bundle.digest
 
 
 def test_equal_bundles_are_equal_bytes(bundle, tmp_path):
-    """No time and no path gets into the files."""
+    """The files contain no time and no path."""
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         bundle.save(tmp_path / name)
@@ -43,8 +43,8 @@ def test_equal_bundles_are_equal_bytes(bundle, tmp_path):
         assert file.read_bytes() == (tmp_path / "two" / file.name).read_bytes()
 
 
-def test_the_digest_tells_bundles_apart(bundle):
-    """Another score, another seed and another name are other bundles."""
+def test_digest_depends_on_all_content(bundle):
+    """Another score, another seed or another name changes it."""
     scores = bundle.scores.copy()
     scores[0, 0] = 0.875
     first = replace(bundle.runs[0], seeds={"init": 99})
@@ -61,8 +61,8 @@ def test_the_digest_tells_bundles_apart(bundle):
 # --------------------------------------------------------------------- that of the package
 
 
-def test_the_package_holds_ten_runs_of_two_arms_under_the_same_seeds(packaged):
-    """So that the arms are compared pair by pair."""
+def test_package_has_ten_runs_of_two_arms_with_the_same_seeds(packaged):
+    """So that the arms are paired."""
     of_arm = {arm: [run for run in packaged.runs if run.arm == arm] for arm in ("none", "naswa")}
 
     assert len(packaged.runs) == 20
@@ -71,8 +71,8 @@ def test_the_package_holds_ten_runs_of_two_arms_under_the_same_seeds(packaged):
     assert [run.seeds for run in of_arm["none"]] == [run.seeds for run in of_arm["naswa"]]
 
 
-def test_the_package_holds_all_answers_and_some_reasons(packaged):
-    """Every test sentence of SST but the longest ones, and attention for 300 of them."""
+def test_package_has_all_predictions_and_some_explanations(packaged):
+    """Every test sentence of SST except the longest, and attention for 300 of them."""
     assert packaged.probs.shape == (20, 1725)
     assert packaged.classes == ("negative", "positive")
     assert np.array_equal(np.unique(packaged.labels), [0, 1])
@@ -81,7 +81,7 @@ def test_the_package_holds_all_answers_and_some_reasons(packaged):
 
 
 def test_attention_adds_up_to_one_within_half_precision(packaged):
-    """Scores are those of whole sentences, cut at the right places."""
+    """Scores of whole sentences, split at the right positions."""
     begins = np.cumsum(packaged.lengths, dtype=int) - packaged.lengths
 
     sums = np.add.reduceat(packaged.scores.astype(float), begins, axis=1)
@@ -89,8 +89,8 @@ def test_attention_adds_up_to_one_within_half_precision(packaged):
     assert np.abs(sums - 1).max() < 2**-11  # each score is off by that share of itself, at most
 
 
-def test_accuracy_of_each_run_is_what_it_logged(packaged):
-    """Answers, labels and runs belong together."""
+def test_accuracy_of_each_run_equals_its_logged_value(packaged):
+    """Predictions, labels and runs belong together."""
     right = (packaged.probs > 0.5) == packaged.labels
 
     assert right.mean(axis=1) == pytest.approx(
@@ -98,8 +98,8 @@ def test_accuracy_of_each_run_is_what_it_logged(packaged):
     )
 
 
-def test_the_package_holds_no_text(packaged):
-    """Arrays are of numbers, and what is known of runs is seeds, figures and versions."""
+def test_package_has_no_text(packaged):
+    """Arrays have numbers, and the facts of runs are seeds, metrics and versions."""
     with PACKAGED[0].open("rb") as file, np.load(file) as arrays:
         assert set(arrays) == ARRAYS.keys()
 
@@ -110,6 +110,6 @@ def test_the_package_holds_no_text(packaged):
     }  # fmt: skip
 
 
-def test_the_package_stays_small():
+def test_package_is_small():
     """Less than half a megabyte."""
     assert sum(len(file.read_bytes()) for file in PACKAGED) < 500_000

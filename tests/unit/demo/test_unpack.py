@@ -1,4 +1,4 @@
-"""Unpacking: an ordinary store, and never over what somebody else has written."""
+"""Unpacking writes an ordinary store, and never overwrites other files."""
 
 import shutil
 from dataclasses import replace
@@ -14,14 +14,14 @@ from seedproof.records.reader import Store
 
 
 def contents(folder):
-    """Every file below a folder with its bytes."""
+    """Return every file below a folder with its bytes."""
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 # -------------------------------------------------------------------------------- the store
 
 
-def test_the_store_holds_the_predictions_bit_for_bit(bundle, tmp_path):
+def test_store_has_the_predictions_bit_for_bit(bundle, tmp_path):
     """Ids, labels, classes and both probabilities, for each arm."""
     store = Store(Location.of(unpack(bundle, tmp_path / "demo")))
 
@@ -36,8 +36,8 @@ def test_the_store_holds_the_predictions_bit_for_bit(bundle, tmp_path):
         assert np.array_equal(shard.probs[..., 0], 1 - bundle.probs[rows])
 
 
-def test_the_store_holds_the_explanations_with_places_for_words(bundle, tmp_path):
-    """The first example has one token and the third has three."""
+def test_store_has_the_explanations_with_positions_for_words(bundle, tmp_path):
+    """The first example has one token, the third has three."""
     store = Store(Location.of(unpack(bundle, tmp_path / "demo")))
 
     shard = open_explanations(store, arm="mine", split="test", method="attention").shard(0)
@@ -47,14 +47,14 @@ def test_the_store_holds_the_explanations_with_places_for_words(bundle, tmp_path
     assert shard.scores.tolist() == [[1, 0.5, 0.25, 0.25], [1, 0, 0, 1]]
 
 
-def test_the_store_keeps_what_is_known_of_runs(bundle, tmp_path):
-    """Names, arms, seeds and scalars, as the study logged them."""
+def test_store_has_the_facts_of_runs(bundle, tmp_path):
+    """Names, arms, seeds and scalars of the study."""
     store = Store(Location.of(unpack(bundle, tmp_path / "demo")))
 
     assert store.study == bundle.study
     assert store.arms() == ("none", "mine")
-    found = [(run.run_id, run.seeds, run.scalars) for run in store.runs]
-    assert sorted(found, key=str) == sorted(
+    runs = [(run.run_id, run.seeds, run.scalars) for run in store.runs]
+    assert sorted(runs, key=str) == sorted(
         [(run.run_id, run.seeds, run.scalars) for run in bundle.runs], key=str
     )
 
@@ -62,8 +62,8 @@ def test_the_store_keeps_what_is_known_of_runs(bundle, tmp_path):
 # -------------------------------------------------------------------------------- once more
 
 
-def test_unpacking_twice_writes_nothing_anew(bundle, tmp_path):
-    """Not even files that somebody added are touched."""
+def test_unpacking_twice_writes_nothing(bundle, tmp_path):
+    """Added files are not touched either."""
     unpack(bundle, tmp_path / "demo")
     (tmp_path / "demo" / "notes.txt").write_text("mine")
     before = contents(tmp_path)
@@ -73,8 +73,8 @@ def test_unpacking_twice_writes_nothing_anew(bundle, tmp_path):
     assert contents(tmp_path) == before
 
 
-def test_unpacking_goes_on_where_it_was_stopped(bundle, tmp_path):
-    """A run that is missing is written, and the others are kept."""
+def test_unpacking_continues_after_an_interruption(bundle, tmp_path):
+    """A missing run is written, and the others are kept."""
     store = unpack(bundle, tmp_path / "demo")
     shutil.rmtree(store / "runs" / "none-1")
     before = contents(tmp_path)
@@ -86,8 +86,8 @@ def test_unpacking_goes_on_where_it_was_stopped(bundle, tmp_path):
     assert Store(Location.of(store)).shards(arm="none", split="test").runs == ("0", "1")
 
 
-def test_an_empty_folder_will_do(bundle, tmp_path):
-    """Somebody may have made it first."""
+def test_empty_folder_is_accepted(bundle, tmp_path):
+    """It need not be new."""
     assert unpack(bundle, tmp_path) == tmp_path / "store"
 
 
@@ -95,7 +95,7 @@ def test_an_empty_folder_will_do(bundle, tmp_path):
 
 
 def refused(bundle, folder):
-    """Return the fields of the error about a folder, in which nothing is changed."""
+    """Return the fields of the error about a folder, which is not changed."""
     before = contents(folder.parent)
     with pytest.raises(OptionError) as caught:
         unpack(bundle, folder)
@@ -103,8 +103,8 @@ def refused(bundle, folder):
     return caught.value.fields
 
 
-def test_a_folder_with_other_files_is_refused(bundle, tmp_path):
-    """The first of them are named, and what to do."""
+def test_folder_with_other_files_is_refused(bundle, tmp_path):
+    """The error names the first files."""
     folder = tmp_path / "work"
     folder.mkdir()
     for name in "abcde":
@@ -116,8 +116,8 @@ def test_a_folder_with_other_files_is_refused(bundle, tmp_path):
     assert (fields["folder"], fields["option"]) == (str(folder), "--out")
 
 
-def test_a_file_is_refused(bundle, tmp_path):
-    """It is no folder."""
+def test_file_is_refused(bundle, tmp_path):
+    """It is not a folder."""
     (tmp_path / "work").write_text("mine")
 
     fields = refused(bundle, tmp_path / "work")
@@ -125,15 +125,15 @@ def test_a_file_is_refused(bundle, tmp_path):
     assert fields == {"folder": str(tmp_path / "work"), "option": "--out"}
 
 
-def test_the_store_of_another_study_is_refused(bundle, tmp_path):
+def test_store_of_another_study_is_refused(bundle, tmp_path):
     """Its runs would be mixed with these."""
     unpack(replace(bundle, study=replace(bundle.study, name="other")), tmp_path / "demo")
 
     assert "store" in refused(bundle, tmp_path / "demo")["files"]
 
 
-def test_the_demo_of_another_version_is_refused(bundle, tmp_path):
-    """Figures of some runs and of newer ones would be those of no study."""
+def test_demo_of_another_version_is_refused(bundle, tmp_path):
+    """Runs of two versions would be mixed."""
     unpack(replace(bundle, scores=bundle.scores / 2), tmp_path / "demo")
 
     assert "store" in refused(bundle, tmp_path / "demo")["files"]

@@ -1,4 +1,4 @@
-"""Findings as data: codes, fields, and text that is made at the end."""
+"""Findings as data: codes, fields and text."""
 
 import json
 
@@ -8,8 +8,8 @@ from seedproof.messages import Message
 CALL = Message("seed-call", "{place} calls {function}", place="train.py:3", function="random.seed")
 
 
-def test_phrases_are_read_as_one():
-    """Joined by their separator; without any, they are empty and false."""
+def test_phrases_are_joined():
+    """Without parts, they are empty and false."""
     phrases = Phrases((CALL, CALL), "; ")
 
     assert phrases

@@ -1,6 +1,6 @@
-"""What is seen of a training from outside."""
+"""Observation of a training from outside."""
 
-import random  # noqa: TID251 - whether it is left as it was found
+import random  # noqa: TID251 - to check that it is restored
 import runpy
 import sys
 from pathlib import Path
@@ -18,33 +18,30 @@ from seedproof.training.rng import untouched
 
 @pytest.fixture
 def code(tmp_path):
-    """A folder for the user's code."""
+    """Create a folder for the user's code."""
     folder = tmp_path / "code"
     folder.mkdir()
     return folder
 
 
 @pytest.fixture
-def watched(code, tmp_path):
-    """Runs a script under a watch: what was seen."""
+def observe(code, tmp_path):
+    """Run a script under observation; return the observations."""
 
     def run(script, *, folder=code, root=None):
         (code / "train.py").write_text(dedent(script).strip(), encoding="utf-8")
-        seen = Observed()
-        watch = TrainingMonitor(seen, root=root or folder, notes=tmp_path / "notes")
-        with untouched(), watch.on():
-            runpy.run_path(str(folder / "train.py"), {"watch": watch})
-        return seen
+        observed = Observed()
+        monitor = TrainingMonitor(observed, root=root or folder, notes=tmp_path / "notes")
+        with untouched(), monitor.on():
+            runpy.run_path(str(folder / "train.py"), {"monitor": monitor})
+        return observed
 
     return run
 
 
-# ------------------------------------------------------------------------------ seeds
-
-
-def test_seed_calls_are_noted_with_line_and_value(watched):
-    """Those of all three libraries, by every name and way to call them."""
-    seen = watched(
+# Each script, and what is observed of it.
+SCRIPTS = {
+    "seed calls of all libraries, in every form": (
         """
         import random
         import numpy as np, torch
@@ -52,15 +49,142 @@ def test_seed_calls_are_noted_with_line_and_value(watched):
         np.random.seed(seed=2)
         torch.manual_seed(3)
         torch.random.manual_seed(4)
+        """,
+        {
+            "seed_calls": [
+                SeedCall("random.seed", "1", "train.py:3"),
+                SeedCall("numpy.random.seed", "2", "train.py:4"),
+                SeedCall("torch.manual_seed", "3", "train.py:5"),
+                SeedCall("torch.random.manual_seed", "4", "train.py:6"),
+            ]
+        },
+    ),
+    "repeated seeds of a generator are not late": (
         """
-    )
+        import torch
+        for fold in range(3):
+            torch.manual_seed(fold)
+            torch.rand(1)
+        """,
+        {"is_late": [False, False, False]},
+    ),
+    "draws outside of a source do not count inside": (
+        """
+        import torch
+        torch.rand(1)
+        with monitor.apart():
+            torch.manual_seed(1)
+        torch.manual_seed(2)
+        """,
+        {"is_late": [False, True]},
+    ),
+    "a seed before the saved state is not undone": (
+        """
+        import torch
+        torch.manual_seed(5)
+        state = torch.get_rng_state()
+        torch.manual_seed(0)
+        torch.set_rng_state(state)
+        """,
+        {"is_undone": [False, True]},
+    ),
+    "a seed under fork_rng is undone": (
+        """
+        import torch
+        torch.rand(1)
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            torch.rand(1)
+        """,
+        {"is_undone": [True]},
+    ),
+    "an unknown state, as of a checkpoint, undoes nothing": (
+        """
+        import torch
+        torch.manual_seed(5)
+        torch.set_rng_state(torch.Generator().manual_seed(6).get_state())
+        """,
+        {"is_undone": [False]},
+    ),
+    "generators without a seed, in every form": (
+        """
+        import random
+        import numpy as np, torch
+        np.random.default_rng()
+        np.random.default_rng(None)
+        np.random.seed()
+        random.seed(None)
+        torch.seed()
+        """,
+        {
+            "unseeded": [f"train.py:{line}" for line in range(3, 8)],
+            "seed_calls": [],
+            "generators": [],
+        },
+    ),
+    "generators from a number; a sequence has no value to compare": (
+        """
+        import numpy as np
+        np.random.default_rng(7)
+        np.random.default_rng(seed=np.int64(8))
+        np.random.default_rng(np.random.SeedSequence(9))
+        """,
+        {
+            "generators": [
+                SeedCall("numpy.random.default_rng", "7", "train.py:2"),
+                SeedCall("numpy.random.default_rng", "8", "train.py:3"),
+            ],
+            "unseeded": [],
+        },
+    ),
+    "generators in forked processes, such as a data loader": (
+        """
+        from multiprocessing import get_context
+        import numpy as np
+        def draw():
+            np.random.default_rng()
+        worker = get_context("fork").Process(target=draw)
+        worker.start()
+        worker.join()
+        """,
+        {"unseeded": ["train.py:4"]},
+    ),
+    "lines that start threads and processes, each once": (
+        """
+        import threading
+        from concurrent.futures import ThreadPoolExecutor
+        for _ in range(2):
+            threading.Thread(target=int).start()
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(str, range(4)))
+        """,
+        {"workers": ["train.py:4", "train.py:6"]},
+    ),
+    "the line that sets the number of threads": (
+        """
+        import torch
+        torch.set_num_threads(torch.get_num_threads())
+        """,
+        {"thread_calls": ["train.py:2"]},
+    ),
+}
 
-    assert seen.seed_calls == [
-        SeedCall("random.seed", "1", "train.py:3"),
-        SeedCall("numpy.random.seed", "2", "train.py:4"),
-        SeedCall("torch.manual_seed", "3", "train.py:5"),
-        SeedCall("torch.random.manual_seed", "4", "train.py:6"),
-    ]
+
+@pytest.mark.parametrize("case", SCRIPTS)
+def test_script_is_observed(observe, case):
+    """Seeds, generators, threads and processes."""
+    if "fork" in SCRIPTS[case][0] and sys.platform == "win32":
+        pytest.skip("Windows has no fork")
+    script, expected = SCRIPTS[case]
+
+    observed = observe(script)
+
+    calls = observed.seed_calls
+    actual = vars(observed) | {
+        "is_late": [call.is_late for call in calls],
+        "is_undone": [call.is_undone for call in calls],
+    }
+    assert {name: actual[name] for name in expected} == expected
 
 
 @pytest.mark.parametrize(
@@ -73,9 +197,9 @@ def test_seed_calls_are_noted_with_line_and_value(watched):
         ("torch.zeros(3)", None),
     ],
 )
-def test_a_seed_is_late_if_something_was_drawn_from_its_own_generator(watched, draw, late):
-    """Draws from the others do not make it late."""
-    seen = watched(
+def test_seed_is_late_after_a_draw_from_its_own_generator(observe, draw, late):
+    """Draws from other generators do not matter."""
+    observed = observe(
         f"""
         import random
         import numpy as np, torch
@@ -86,38 +210,9 @@ def test_a_seed_is_late_if_something_was_drawn_from_its_own_generator(watched, d
         """
     )
 
-    assert [call.function for call in seen.seed_calls if call.is_late] == ([late] if late else [])
-
-
-def test_a_generator_that_was_seeded_once_is_never_late_again(watched):
-    """To seed each fold or epoch anew is no fault."""
-    seen = watched(
-        """
-        import torch
-        for fold in range(3):
-            torch.manual_seed(fold)
-            torch.rand(1)
-        """
+    assert [call.function for call in observed.seed_calls if call.is_late] == (
+        [late] if late else []
     )
-
-    assert [(call.value, call.is_late) for call in seen.seed_calls] == [
-        ("0", False), ("1", False), ("2", False),
-    ]  # fmt: skip
-
-
-def test_streams_apart_have_a_beginning_of_their_own(watched):
-    """Inside, earlier draws do not count; afterwards, they do."""
-    seen = watched(
-        """
-        import torch
-        torch.rand(1)
-        with watch.apart():
-            torch.manual_seed(1)
-        torch.manual_seed(2)
-        """
-    )
-
-    assert [call.is_late for call in seen.seed_calls] == [False, True]
 
 
 PUT_BACK = {
@@ -133,10 +228,10 @@ PUT_BACK = {
 
 
 @pytest.mark.parametrize(("save", "seed", "restore"), PUT_BACK.values(), ids=PUT_BACK)
-def test_a_seed_is_undone_if_its_generator_is_put_back(watched, save, seed, restore):
-    """What is drawn in between disturbs nothing; a later seed is as late as before."""
+def test_seed_is_undone_if_its_generator_is_restored(observe, save, seed, restore):
+    """A later seed is as late as before."""
     draw = "random.random(), np.random.rand(), torch.rand(1)"
-    seen = watched(
+    observed = observe(
         f"""
         import random
         import numpy as np, torch
@@ -150,58 +245,15 @@ def test_a_seed_is_undone_if_its_generator_is_put_back(watched, save, seed, rest
         """
     )
 
-    assert [call.is_undone for call in seen.seed_calls] == [True, True, False]
-    assert seen.seed_calls[2].is_late
+    assert [call.is_undone for call in observed.seed_calls] == [True, True, False]
+    assert observed.seed_calls[2].is_late
 
 
-def test_a_seed_from_before_the_state_was_saved_stays(watched):
-    """Only what came in between is undone."""
-    seen = watched(
-        """
-        import torch
-        torch.manual_seed(5)
-        state = torch.get_rng_state()
-        torch.manual_seed(0)
-        torch.set_rng_state(state)
-        """
-    )
-
-    assert [call.is_undone for call in seen.seed_calls] == [False, True]
-
-
-def test_a_seed_under_fork_rng_is_undone(watched):
-    """The usual way to draw fixed noise."""
-    seen = watched(
-        """
-        import torch
-        torch.rand(1)
-        with torch.random.fork_rng():
-            torch.manual_seed(0)
-            torch.rand(1)
-        """
-    )
-
-    assert [call.is_undone for call in seen.seed_calls] == [True]
-
-
-def test_a_state_from_elsewhere_undoes_nothing(watched):
-    """A checkpoint's, say."""
-    seen = watched(
-        """
-        import torch
-        torch.manual_seed(5)
-        torch.set_rng_state(torch.Generator().manual_seed(6).get_state())
-        """
-    )
-
-    assert [call.is_undone for call in seen.seed_calls] == [False]
-
-
-def test_no_more_calls_are_kept_than_say_something(watched, monkeypatch):
+def test_number_of_recorded_calls_is_limited(observe, monkeypatch):
     """A training that seeds at every step does not fill the memory."""
     monkeypatch.setattr(module, "MOST_CALLS", 3)
 
-    seen = watched(
+    observed = observe(
         """
         import numpy as np
         for step in range(9):
@@ -211,78 +263,18 @@ def test_no_more_calls_are_kept_than_say_something(watched, monkeypatch):
         """
     )
 
-    assert len(seen.seed_calls) == len(seen.generators) == 3
-    assert seen.unseeded == ["train.py:5"]
+    assert len(observed.seed_calls) == len(observed.generators) == 3
+    assert observed.unseeded == ["train.py:5"]
 
 
-# ------------------------------------------------------------------------------ generators
-
-
-def test_generators_without_a_seed_are_noted(watched):
-    """However that is said."""
-    seen = watched(
-        """
-        import random
-        import numpy as np, torch
-        np.random.default_rng()
-        np.random.default_rng(None)
-        np.random.seed()
-        random.seed(None)
-        torch.seed()
-        """
-    )
-
-    assert seen.unseeded == [f"train.py:{line}" for line in range(3, 8)]
-    assert seen.seed_calls == seen.generators == []
-
-
-def test_generators_from_a_number_are_noted_and_from_a_sequence_not(watched):
-    """A sequence has no value that could be compared between runs."""
-    seen = watched(
-        """
-        import numpy as np
-        np.random.default_rng(7)
-        np.random.default_rng(seed=np.int64(8))
-        np.random.default_rng(np.random.SeedSequence(9))
-        """
-    )
-
-    assert seen.generators == [
-        SeedCall("numpy.random.default_rng", "7", "train.py:2"),
-        SeedCall("numpy.random.default_rng", "8", "train.py:3"),
-    ]
-    assert seen.unseeded == []
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
-def test_generators_without_a_seed_are_noted_in_forked_processes(watched):
-    """As in the workers of a data loader."""
-    seen = watched(
-        """
-        from multiprocessing import get_context
-        import numpy as np
-        def draw():
-            np.random.default_rng()
-        worker = get_context("fork").Process(target=draw)
-        worker.start()
-        worker.join()
-        """
-    )
-
-    assert seen.unseeded == ["train.py:4"]
-
-
-# ------------------------------------------------------------------------------ lines
-
-
-def test_a_call_is_laid_to_the_users_innermost_line(watched, code):
-    """A module of the user's own is named by its path below the root."""
+def test_call_is_attributed_to_the_users_innermost_line(observe, code):
+    """A module of the user is named by its path below the root."""
     (code / "tools").mkdir()
     (code / "tools" / "seeding.py").write_text(
         "import numpy as np\n\ndef seed(n):\n    np.random.seed(n)\n", encoding="utf-8"
     )
 
-    seen = watched(
+    observed = observe(
         """
         import sys
         sys.path.insert(0, __file__.rpartition("/")[0])
@@ -292,11 +284,11 @@ def test_a_call_is_laid_to_the_users_innermost_line(watched, code):
         """
     )
 
-    assert [call.where for call in seen.seed_calls] == ["tools/seeding.py:4"]
+    assert [call.where for call in observed.seed_calls] == ["tools/seeding.py:4"]
 
 
-def test_a_call_in_a_library_is_laid_to_the_line_that_led_there(watched, tmp_path, monkeypatch):
-    """Also if the library's folder is named like the user's, and longer."""
+def test_call_in_a_library_is_attributed_to_its_caller(observe, tmp_path, monkeypatch):
+    """Also if the library's folder starts with the name of the user's."""
     library = tmp_path / "code-library"
     library.mkdir()
     (library / "some_library.py").write_text(
@@ -304,7 +296,7 @@ def test_a_call_in_a_library_is_laid_to_the_line_that_led_there(watched, tmp_pat
     )
     monkeypatch.syspath_prepend(library)
 
-    seen = watched(
+    observed = observe(
         """
         from some_library import seed
 
@@ -312,13 +304,13 @@ def test_a_call_in_a_library_is_laid_to_the_line_that_led_there(watched, tmp_pat
         """
     )
 
-    assert [call.where for call in seen.seed_calls] == ["train.py:3"]
+    assert [call.where for call in observed.seed_calls] == ["train.py:3"]
 
 
-def test_a_library_below_the_root_is_not_the_users(watched, code):
-    """As where the interpreter is in the same folder as the code."""
+def test_library_below_the_root_is_not_user_code(observe, code):
+    """As if the interpreter is in the same folder as the code."""
     root = Path(code.anchor)
-    seen = watched(
+    observed = observe(
         """
         from contextlib import ExitStack
         import numpy as np
@@ -329,16 +321,16 @@ def test_a_library_below_the_root_is_not_the_users(watched, code):
         root=root,
     )
 
-    assert [call.where for call in seen.seed_calls] == [
+    assert [call.where for call in observed.seed_calls] == [
         f"{code.resolve().relative_to(root) / 'train.py'}:5"
     ]
 
 
-def test_code_behind_a_link_is_the_users(watched, code, tmp_path):
-    """Where the folder is reached by another name."""
+def test_code_behind_a_link_is_user_code(observe, code, tmp_path):
+    """The folder is reached by another name."""
     (tmp_path / "link").symlink_to(code)
 
-    seen = watched(
+    observed = observe(
         """
         import numpy as np
         np.random.seed(1)
@@ -346,39 +338,11 @@ def test_code_behind_a_link_is_the_users(watched, code, tmp_path):
         folder=tmp_path / "link",
     )
 
-    assert [call.where for call in seen.seed_calls] == ["train.py:2"]
+    assert [call.where for call in observed.seed_calls] == ["train.py:2"]
 
 
-def test_threads_and_processes_are_noted_where_they_are_started(watched):
-    """Each line once, whoever starts them on its behalf."""
-    seen = watched(
-        """
-        import threading
-        from concurrent.futures import ThreadPoolExecutor
-        for _ in range(2):
-            threading.Thread(target=int).start()
-        with ThreadPoolExecutor(2) as pool:
-            list(pool.map(str, range(4)))
-        """
-    )
-
-    assert seen.workers == ["train.py:4", "train.py:6"]
-
-
-def test_the_number_of_threads_is_noted_where_it_is_set(watched):
-    """Whatever it is set to."""
-    seen = watched(
-        """
-        import torch
-        torch.set_num_threads(torch.get_num_threads())
-        """
-    )
-
-    assert seen.thread_calls == ["train.py:2"]
-
-
-def test_afterwards_everything_is_as_it_was(watched):
-    """Functions are followed for a while, also if the training raises."""
+def test_functions_are_restored_afterwards(observe):
+    """Also if the training raises."""
     names = (
         (random, "seed"), (random, "setstate"), (np.random, "seed"), (np.random, "default_rng"),
         (torch, "manual_seed"), (torch, "set_rng_state"), (torch, "set_num_threads"),
@@ -386,7 +350,7 @@ def test_afterwards_everything_is_as_it_was(watched):
     before = [getattr(owner, name) for owner, name in names]
 
     with pytest.raises(ZeroDivisionError):
-        watched("1 / 0")
+        observe("1 / 0")
 
     assert [getattr(owner, name) for owner, name in names] == before
 
@@ -394,22 +358,22 @@ def test_afterwards_everything_is_as_it_was(watched):
 # ------------------------------------------------------------------------------ files
 
 
-def test_files_are_found_a_few_levels_down(tmp_path, monkeypatch):
-    """Not the hidden and the compiled ones, and not a whole data set."""
+def test_files_are_searched_a_few_levels_deep(tmp_path, monkeypatch):
+    """Except hidden and compiled ones, and not a whole data set."""
     monkeypatch.setattr(module, "MOST_LEVELS", 2)
     for name in ("a", "b/c", "b/d/e", ".hidden", ".git/f", "b/__pycache__/g"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name, encoding="utf-8")
     (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
 
-    found = files_below([tmp_path, tmp_path])
+    stamps = files_below([tmp_path, tmp_path])
 
-    assert list(found) == [str(tmp_path / "a"), str(tmp_path / "b" / "c")]
-    assert found[str(tmp_path / "b" / "c")][1] == 3
+    assert list(stamps) == [str(tmp_path / "a"), str(tmp_path / "b" / "c")]
+    assert stamps[str(tmp_path / "b" / "c")][1] == 3
 
 
-def test_no_more_files_are_looked_at_than_say_something(tmp_path, monkeypatch):
-    """A folder with a million of them does not hold up a training."""
+def test_number_of_searched_files_is_limited(tmp_path, monkeypatch):
+    """A folder with a million files does not delay a training."""
     monkeypatch.setattr(module, "MOST_FILES", 2)
     for name in "abc":
         (tmp_path / name).touch()

@@ -17,7 +17,7 @@ from seedproof.training.spec import StudySpec
 from seedproof.training.target import FunctionTarget, ScriptTarget
 
 TWO_SEEDS = StudySpec("small", "train.py", SeedPlan.all(2)).runs()
-# Steps of a model with one weight, which begins at 1 and loses 0.1 each time.
+# Steps of a model with one weight, which starts at 1 and loses 0.1 each time.
 STEPS = """
 import torch
 weight = torch.ones(1, requires_grad=True)
@@ -31,7 +31,7 @@ for step in range({steps}):
 
 @pytest.fixture
 def observe(tmp_path, monkeypatch):
-    """Trains a script in a folder of its own, called from another: what was observed."""
+    """Train a script in its own folder, called from another; return the observations."""
     code, here = tmp_path / "code", tmp_path / "here"
     code.mkdir()
     here.mkdir()
@@ -50,9 +50,9 @@ def observe(tmp_path, monkeypatch):
 # ------------------------------------------------------------------------------ what is logged
 
 
-def test_predictions_are_kept_in_the_order_in_which_they_came(observe):
-    """Batch by batch, with ids and labels as text and the bits of each row."""
-    seen = observe(
+def test_predictions_keep_their_order(observe):
+    """In batches, with ids and labels as text and the bytes of each row."""
+    observed = observe(
         """
         import numpy as np
         run.log_predictions("test", ids=[7, 3], probs=np.eye(2), labels=[0, 1])
@@ -60,28 +60,28 @@ def test_predictions_are_kept_in_the_order_in_which_they_came(observe):
         """
     )
 
-    split = seen.splits["test"]
+    split = observed.splits["test"]
     assert (split.ids, split.labels, split.has_ids) == (["7", "3", "5"], ["0", "1", "1"], True)
-    assert seen.predictions()["test"]["5"] == bytes.fromhex("000000000000e03f" * 2)
+    assert observed.predictions()["test"]["5"] == bytes.fromhex("000000000000e03f" * 2)
 
 
-def test_predictions_without_ids_are_known_by_their_position(observe):
-    """Over all batches; labels that were not given are empty."""
-    seen = observe(
+def test_predictions_without_ids_have_positions(observe):
+    """Over all batches; missing labels are empty."""
+    observed = observe(
         """
         run.log_predictions("test", predictions=["cat", "dog"])
         run.log_predictions("test", predictions=["fox"])
         """
     )
 
-    split = seen.splits["test"]
+    split = observed.splits["test"]
     assert (split.ids, split.labels, split.has_ids) == (["0", "1", "2"], [""] * 3, False)
     assert split.values == [b"cat", b"dog", b"fox"]
 
 
 def test_long_predictions_are_kept_as_digests(observe):
-    """Rows that differ in one bit are still told apart."""
-    seen = observe(
+    """Rows that differ in one bit have different digests."""
+    observed = observe(
         """
         import numpy as np
         row = np.full(1000, 0.001)
@@ -91,45 +91,49 @@ def test_long_predictions_are_kept_as_digests(observe):
         """
     )
 
-    first, same, moved = seen.splits["test"].values
+    first, same, moved = observed.splits["test"].values
     assert first == same != moved
     assert len(first) == len(moved) == 16
 
 
-def test_what_a_real_run_would_refuse_is_refused(observe):
-    """An id that comes twice shows only when the records are written."""
+def test_probe_refuses_what_a_real_run_refuses(observe):
+    """A duplicate id shows only when the records are written."""
     with pytest.raises(InputError, check=WithFields(twice=7)):
         observe('run.log_predictions("test", ids=[7, 7], predictions=[0, 1])')
 
 
-def test_what_was_cut_off_is_not_refused(observe):
-    """A log that is not complete is no fault of the training."""
-    seen = observe(
+def test_incomplete_log_of_a_cut_training_is_accepted(observe):
+    """It is not a fault of the training."""
+    observed = observe(
         'run.log_predictions("test", ids=[7, 7], predictions=[0, 1])\n' + STEPS.format(steps=1),
         steps=1,
     )
 
-    assert seen.is_cut
-    assert seen.splits["test"].ids == ["7", "7"]
+    assert observed.is_cut
+    assert observed.splits["test"].ids == ["7", "7"]
 
 
 # ------------------------------------------------------------------------------ steps
 
 
-def test_weights_are_compared_at_every_early_step_and_then_now_and_then(observe):
+def test_weights_are_compared_at_early_steps_and_every_tenth(observe):
     """The start, steps 1 to 20, and every tenth."""
-    seen = observe(STEPS.format(steps=45))
+    observed = observe(STEPS.format(steps=45))
 
-    assert list(seen.weights) == [*range(21), 30, 40]
-    assert len(set(seen.weights.values())) == 23  # it moves at every step
-    assert (seen.n_steps, seen.starts, seen.is_cut) == (45, [seen.weights[0]], False)
+    assert list(observed.weights) == [*range(21), 30, 40]
+    assert len(set(observed.weights.values())) == 23  # it moves at every step
+    assert (observed.n_steps, observed.starts, observed.is_cut) == (
+        45,
+        [observed.weights[0]],
+        False,
+    )
 
 
-def test_a_training_ends_after_the_steps_that_it_is_given(observe):
-    """Not one more, whatever the training catches."""
-    seen = observe(STEPS.format(steps=45).replace("optimizer.step()", SWALLOWED), steps=5)
+def test_training_ends_after_its_budget_of_steps(observe):
+    """Whatever exceptions it catches."""
+    observed = observe(STEPS.format(steps=45).replace("optimizer.step()", SWALLOWED), steps=5)
 
-    assert (seen.n_steps, seen.is_cut) == (5, True)
+    assert (observed.n_steps, observed.is_cut) == (5, True)
 
 
 SWALLOWED = """
@@ -140,8 +144,8 @@ SWALLOWED = """
 """.strip()
 
 
-def test_the_same_weights_have_the_same_digest_and_others_do_not(observe):
-    """Under another seed, torch draws another layer."""
+def test_digest_depends_on_the_weights(observe):
+    """With another seed, torch draws another layer."""
     script = """
         import torch
         layer = torch.nn.Linear(3, 2)
@@ -150,16 +154,16 @@ def test_the_same_weights_have_the_same_digest_and_others_do_not(observe):
         optimizer.step()
     """
 
-    one, same, other = observe(script), observe(script), observe(script, run=1)
+    first, same, other = observe(script), observe(script), observe(script, run=1)
 
-    assert one.weights == same.weights
-    assert one.weights[0] != other.weights[0]
-    assert one.weights[1] != other.weights[1]
+    assert first.weights == same.weights
+    assert first.weights[0] != other.weights[0]
+    assert first.weights[1] != other.weights[1]
 
 
 def test_each_optimizer_has_a_start(observe):
-    """In the order of their first steps; the weights at step 0 are those of the first."""
-    seen = observe(
+    """In the order of their first steps; step 0 has the weights of the first."""
+    observed = observe(
         """
         import torch
         ones, twos = torch.ones(1, requires_grad=True), torch.full((1,), 2.0, requires_grad=True)
@@ -170,19 +174,19 @@ def test_each_optimizer_has_a_start(observe):
         """
     )
 
-    assert len(seen.starts) == len(set(seen.starts)) == 2
-    assert seen.weights[0] == seen.starts[0]
-    assert seen.n_steps == 3
+    assert len(observed.starts) == len(set(observed.starts)) == 2
+    assert observed.weights[0] == observed.starts[0]
+    assert observed.n_steps == 3
 
 
 # ------------------------------------------------------------------------------ seconds
 
 
-def test_a_training_ends_when_its_time_is_over(observe):
-    """Wherever it is; what it logged until then is there, and the clock is stopped."""
+def test_training_ends_after_its_budget_of_seconds(observe):
+    """Its log until then is kept, and the clock is stopped."""
     before = signal.getsignal(signal.SIGALRM)
 
-    seen = observe(
+    observed = observe(
         """
         run.log_predictions("test", predictions=[1])
         while True:
@@ -191,17 +195,17 @@ def test_a_training_ends_when_its_time_is_over(observe):
         seconds=0.2,
     )
 
-    assert seen.is_cut
-    assert seen.splits["test"].values == [b"1"]
+    assert observed.is_cut
+    assert observed.splits["test"].values == [b"1"]
     assert signal.getsignal(signal.SIGALRM) == before
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
-def test_a_training_that_swallows_the_alarm_hears_it_again(observe, monkeypatch):
-    """A bare except, or a place where python ignores exceptions, does not make it endless."""
+def test_alarm_is_repeated_if_a_training_swallows_it(observe, monkeypatch):
+    """A bare except does not make it endless."""
     monkeypatch.setattr(module, "ALARM_SECONDS", 0.2)
 
-    seen = observe(
+    observed = observe(
         """
         alarms = 0
         while True:
@@ -216,23 +220,23 @@ def test_a_training_that_swallows_the_alarm_hears_it_again(observe, monkeypatch)
         seconds=0.2,
     )
 
-    assert seen.is_cut
+    assert observed.is_cut
 
 
-def test_a_training_within_its_time_is_not_cut(observe):
+def test_training_within_its_budget_is_not_cut(observe):
     """And no alarm comes afterwards."""
-    seen = observe('run.log_predictions("test", predictions=[1])', seconds=60)
+    observed = observe('run.log_predictions("test", predictions=[1])', seconds=60)
 
-    assert not seen.is_cut
+    assert not observed.is_cut
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
 # ------------------------------------------------------------------------------ sources
 
 
-def test_sources_are_noted_when_they_are_asked_for(observe):
-    """In whatever way; to print all seeds asks for none."""
-    seen = observe(
+def test_requested_sources_are_recorded(observe):
+    """In every form; printing all seeds requests none."""
+    observed = observe(
         """
         print(run.seeds, dict(run.seeds), run.seed)
         run.rng("order")
@@ -242,12 +246,12 @@ def test_sources_are_noted_when_they_are_asked_for(observe):
         """
     )
 
-    assert seen.sources == {"order", "dropout", "init"}
+    assert observed.sources == {"order", "dropout", "init"}
     assert observe('run.seeds["data"]').sources == {"data"}
 
 
-def test_a_run_under_observation_draws_what_a_real_one_draws(observe, make_run):
-    """Its seeds, its streams and the global generators are the same."""
+def test_run_under_observation_draws_the_same_numbers(observe, make_run):
+    """Its seeds, streams and global generators are those of a real run."""
     script = """
         import numpy as np, torch
         draws = [np.random.rand(), torch.rand(1).item(), run.rng("order").random(), run.seed]
@@ -260,14 +264,14 @@ def test_a_run_under_observation_draws_what_a_real_one_draws(observe, make_run):
         drawn = {"run": run}
         exec(dedent(script), drawn)  # noqa: S102 - our own lines, without a probe around them
 
-    seen = observe(script)
+    observed = observe(script)
 
-    assert seen.splits["draws"].values == [f"{draw:.10g}".encode() for draw in drawn["draws"]]
+    assert observed.splits["draws"].values == [f"{draw:.10g}".encode() for draw in drawn["draws"]]
 
 
-def test_a_seed_inside_of_a_source_is_not_late(observe):
-    """What was drawn outside is another stream's."""
-    seen = observe(
+def test_seed_inside_of_a_source_is_not_late(observe):
+    """Draws outside belong to another stream."""
+    observed = observe(
         """
         import torch
         torch.rand(1)
@@ -276,12 +280,12 @@ def test_a_seed_inside_of_a_source_is_not_late(observe):
         """
     )
 
-    assert [(call.where, call.is_late) for call in seen.seed_calls] == [("train.py:6", False)]
+    assert [(call.where, call.is_late) for call in observed.seed_calls] == [("train.py:6", False)]
 
 
-def test_the_runs_own_generators_are_not_the_users(observe):
-    """They are seeded and made by us, and by nobody's line."""
-    seen = observe(
+def test_generators_of_the_run_are_not_user_code(observe):
+    """We seed and create them."""
+    observed = observe(
         """
         run.rng("order").permutation(3)
         with run.seeded("init"):
@@ -289,19 +293,19 @@ def test_the_runs_own_generators_are_not_the_users(observe):
         """
     )
 
-    assert seen.seed_calls == seen.generators == []
-    assert seen.unseeded == []
+    assert observed.seed_calls == observed.generators == []
+    assert observed.unseeded == []
 
 
 # ------------------------------------------------------------------------------ what is left
 
 
-def test_files_that_a_training_leaves_are_noted(observe, tmp_path):
-    """Beside the code and in the current folder, new or changed; not those of the run itself."""
+def test_files_of_a_training_are_recorded(observe, tmp_path):
+    """In the folder of the code and in the current folder, new or changed; not those of the run."""
     (tmp_path / "here" / "old.txt").touch()
     (tmp_path / "code" / "kept.txt").touch()
 
-    seen = observe(
+    observed = observe(
         """
         from pathlib import Path
         Path("out").mkdir()
@@ -311,11 +315,11 @@ def test_files_that_a_training_leaves_are_noted(observe, tmp_path):
         """
     )
 
-    assert seen.files == ["new.txt", "new.txt", "old.txt", str(Path("out") / "new.txt")]
+    assert observed.files == ["new.txt", "new.txt", "old.txt", str(Path("out") / "new.txt")]
 
 
-def test_the_folder_for_checkpoints_is_fresh_each_time(observe):
-    """A probe never goes on where another stopped; the folder stays one within a training."""
+def test_folder_for_checkpoints_is_fresh(observe):
+    """A probe never continues another; within a training the folder stays the same."""
     script = """
         assert not list(run.checkpoint_dir.iterdir())
         (run.checkpoint_dir / "best.pt").touch()
@@ -326,13 +330,13 @@ def test_the_folder_for_checkpoints_is_fresh_each_time(observe):
 
 
 def test_threads_are_those_at_the_end(observe):
-    """The run may use one."""
+    """The run may use one thread."""
     assert observe("pass").n_threads == 1
-    seen = observe("import torch; torch.set_num_threads(2)")
-    assert (seen.n_threads, seen.thread_calls) == (2, ["train.py:3"])
+    observed = observe("import torch; torch.set_num_threads(2)")
+    assert (observed.n_threads, observed.thread_calls) == (2, ["train.py:3"])
 
 
-def test_probes_and_what_they_saw_can_travel():
+def test_probes_and_observations_can_be_pickled():
     """To a fresh process, and back."""
 
     def train(run):
@@ -340,13 +344,13 @@ def test_probes_and_what_they_saw_can_travel():
 
     probe = pickle.loads(cloudpickle.dumps(Probe(FunctionTarget(train), steps=3)))  # noqa: S301
 
-    seen = pickle.loads(pickle.dumps(probe(TWO_SEEDS[1])))  # noqa: S301 - our own
+    observed = pickle.loads(pickle.dumps(probe(TWO_SEEDS[1])))  # noqa: S301 - our own
 
-    assert seen.splits["test"].values == [b"1"]
+    assert observed.splits["test"].values == [b"1"]
 
 
-def test_a_training_that_raises_is_not_hidden(observe):
-    """Nor is one that ends with an exit code."""
+def test_exception_of_a_training_is_raised(observe):
+    """Also if it ends with an exit code."""
     with pytest.raises(ZeroDivisionError):
         observe("1 / 0")
     with pytest.raises(SystemExit):

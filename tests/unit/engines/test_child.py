@@ -1,4 +1,4 @@
-"""What a fresh process and its coordinator say to each other."""
+"""Messages between a fresh process and its coordinator."""
 
 import io
 import os
@@ -12,22 +12,22 @@ from seedproof.engines.processes import BOOT
 
 
 class Dribble(io.RawIOBase):
-    """A channel that gives three bytes at a time, as a slow pipe may."""
+    """A channel that returns three bytes at a time, like a slow pipe."""
 
     def __init__(self, content: bytes) -> None:
         self._content = io.BytesIO(content)
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def readinto(self, buffer) -> int:
-        """Three bytes, or what is left."""
+        """Read at most three bytes."""
         return self._content.readinto(memoryview(buffer)[:3])
 
 
 def written(*messages: bytes) -> bytes:
-    """What is on the channel after some messages."""
+    """Return the content of the channel after some messages."""
     channel = io.BytesIO()
     for message in messages:
         write_message(channel, message)
@@ -35,21 +35,21 @@ def written(*messages: bytes) -> bytes:
 
 
 def test_messages_are_read_as_they_were_written():
-    """One after the other, also empty ones, however the pipe cuts them."""
+    """In sequence, including empty ones, however the pipe splits them."""
     channel = Dribble(written(b"first", b"", b"x" * 1000))
 
     assert [read_message(channel) for _ in range(3)] == [b"first", b"", b"x" * 1000]
 
 
 @pytest.mark.parametrize("n_bytes", [0, 5, 12])
-def test_a_message_that_is_cut_off_is_no_message(n_bytes):
-    """The other side died in the middle of it."""
+def test_incomplete_message_raises_end_of_file(n_bytes):
+    """The other side crashed in the middle of it."""
     with pytest.raises(EOFError):
         read_message(io.BytesIO(written(b"a long message")[:n_bytes]))
 
 
-def test_a_process_whose_coordinator_died_before_asking_ends():
-    """There is no request on its standard input, and there never will be."""
+def test_process_ends_if_its_coordinator_crashed_before_the_request():
+    """Its standard input is empty."""
     code = subprocess.run(
         [sys.executable, "-c", BOOT], stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False
     ).returncode  # fmt: skip
@@ -57,8 +57,8 @@ def test_a_process_whose_coordinator_died_before_asking_ends():
     assert code == 1
 
 
-def test_a_process_whose_coordinator_died_while_asking_ends():
-    """Half a request is none."""
+def test_process_ends_if_its_coordinator_crashed_during_the_request():
+    """Half a request is ignored."""
     code = subprocess.run(
         [sys.executable, "-c", BOOT], input=written(os.urandom(100))[:50], capture_output=True, timeout=60, check=False
     ).returncode  # fmt: skip

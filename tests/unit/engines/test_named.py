@@ -1,4 +1,4 @@
-"""Engines are found by name, and refuse settings that they could not keep to."""
+"""Engines by name, and their settings."""
 
 import math
 from importlib.metadata import EntryPoint
@@ -23,12 +23,12 @@ from seedproof.testing.errors import WithFields
     ],
 )
 def test_engines_are_found_by_name(name, kind):
-    """With what every study asks of them, and nothing else."""
+    """With the settings of every study."""
     assert isinstance(build_engine(name, retries=None, threads=1), kind)
 
 
-def test_an_engine_gets_its_settings():
-    """What is None was not given, and the engine's own default holds."""
+def test_engine_gets_its_settings():
+    """None means the engine's own default."""
     built = build_engine("processes", workers=3, timeout=1.5, retries=0, threads=2)
 
     assert built == ProcessEngine(workers=3, timeout=1.5, retries=0, threads=2)
@@ -38,7 +38,7 @@ def test_an_engine_gets_its_settings():
     assert build_engine("slurm", partition="long").partition == "long"
 
 
-def test_an_unknown_engine_is_refused_with_the_known_ones():
+def test_unknown_engine_is_refused_with_the_known_ones():
     """A typo, or another spelling."""
     with pytest.raises(
         UnknownNameError,
@@ -60,8 +60,8 @@ def test_an_unknown_engine_is_refused_with_the_known_ones():
         ("slurm", "no_such_setting"),
     ],
 )
-def test_a_setting_that_an_engine_has_not_is_refused(name, setting):
-    """Ignoring it would look as if it were kept to."""
+def test_unknown_setting_is_refused(name, setting):
+    """Otherwise it would be ignored silently."""
     with pytest.raises(OptionError, check=WithFields(name=name, setting=setting)):
         build_engine(name, **{setting: 1})
 
@@ -71,30 +71,41 @@ def test_a_setting_that_an_engine_has_not_is_refused(name, setting):
     ("setting", "fields"),
     [
         ({"workers": 0}, {"option": "workers", "number": 0, "least": 1}),
+        ({"workers": 1.5}, {"option": "workers", "number": 1.5, "least": 1}),
         ({"retries": -1}, {"option": "retries", "number": -1, "least": 0}),
         ({"threads": 0}, {"option": "threads", "number": 0, "least": 1}),
         ({"timeout": 0}, {"timeout": 0}),
         ({"timeout": math.nan}, {"timeout": math.nan}),
     ],
-    ids=["workers", "retries", "threads", "timeout", "timeout-nan"],
+    ids=["workers", "fraction", "retries", "threads", "timeout", "timeout-nan"],
 )
-def test_impossible_settings_are_refused(name, setting, fields):
-    """By every engine that has them, before anything is started."""
+def test_settings_out_of_range_are_refused(name, setting, fields):
+    """When the engine is created, not when the first run is lost."""
     with pytest.raises(OptionError, check=WithFields(**fields)):
         build_engine(name, **setting)
 
 
 class Demanding:
-    """An engine of another package, which cannot do without a setting."""
+    """An engine of another package with a required setting."""
 
     def __init__(self, queue, **others):
         self.queue, self.others = queue, others
 
 
-def test_a_setting_that_an_engine_needs_is_asked_for(monkeypatch):
-    """One that takes any setting gets all that are given."""
-    points = [EntryPoint("demanding", f"{__name__}:Demanding", GROUP)]
-    monkeypatch.setattr(named, "entry_points", lambda group: points if group == GROUP else [])
+@pytest.fixture
+def add_engines(monkeypatch):
+    """Add engines of other packages."""
+
+    def add(**values):
+        points = [EntryPoint(name, value, GROUP) for name, value in values.items()]
+        monkeypatch.setattr(named, "entry_points", lambda group: points if group == GROUP else [])
+
+    return add
+
+
+def test_missing_setting_is_refused(add_engines):
+    """An engine that takes any setting gets all of them."""
+    add_engines(demanding=f"{__name__}:Demanding")
 
     with pytest.raises(OptionError, check=WithFields(name="demanding", setting="queue")):
         build_engine("demanding", speed=3)
@@ -103,8 +114,8 @@ def test_a_setting_that_an_engine_needs_is_asked_for(monkeypatch):
     assert (built.queue, built.others) == ("long", {"speed": 3})
 
 
-def test_an_error_of_an_engine_is_not_taken_for_an_unknown_setting(monkeypatch):
-    """A TypeError that its own code raises stays what it is."""
+def test_type_error_of_an_engine_is_raised(monkeypatch):
+    """It is not mistaken for an unknown setting."""
 
     def broken(workers=1):
         return len(workers)
@@ -117,25 +128,12 @@ def test_an_error_of_an_engine_is_not_taken_for_an_unknown_setting(monkeypatch):
     assert not isinstance(caught.value, OptionError)
 
 
-def test_other_packages_add_engines(monkeypatch):
-    """By an entry point; they cannot take the name of one of ours."""
-    points = [
-        EntryPoint("theirs", "seedproof.engines:ProcessEngine", GROUP),
-        EntryPoint("serial", "seedproof.engines:ProcessEngine", GROUP),
-    ]
-    monkeypatch.setattr(
-        named, "entry_points", lambda group: [p for p in points if p.group == group]
-    )
+def test_other_packages_add_engines(add_engines):
+    """They cannot replace one of ours, and a broken one breaks only itself."""
+    engine = "seedproof.engines:ProcessEngine"
+    add_engines(other=engine, serial=engine, broken="no_such_module:Engine")
 
-    assert build_engine("theirs", workers=2) == ProcessEngine(workers=2)
+    assert build_engine("other", workers=2) == ProcessEngine(workers=2)
     assert isinstance(build_engine("serial"), SerialEngine)
-    with pytest.raises(UnknownNameError, check=WithFields(name="nobodys")):
-        build_engine("nobodys")
-
-
-def test_a_broken_package_harms_only_its_own_engine(monkeypatch):
-    """Who asks for another engine never loads it."""
-    points = [EntryPoint("broken", "no_such_module:Engine", GROUP)]
-    monkeypatch.setattr(named, "entry_points", lambda group: points if group == GROUP else [])
-
-    assert isinstance(build_engine("serial"), SerialEngine)
+    with pytest.raises(UnknownNameError, check=WithFields(name="unknown")):
+        build_engine("unknown")

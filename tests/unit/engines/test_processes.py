@@ -1,4 +1,4 @@
-"""Fresh processes on this machine: how they end, and what is known of it."""
+"""Fresh processes on this machine, and how they end."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ from seedproof.testing.engines import becomes_true, is_alive
 
 
 def only(engine, task, item=None):
-    """The outcome of one item."""
+    """Return the outcome of one item."""
     (outcome,) = engine.map(task, [item])
     return outcome
 
@@ -35,30 +35,30 @@ def only(engine, task, item=None):
     ids=["exit-code", "named-signal", "unnamed-signal"],
 )
 def test_end_of_a_process_is_reported(end, code, fields):
-    """By exit code or by signal, with its name where it has one."""
+    """By exit code or by signal, with its name if it has one."""
     failure = only(ProcessEngine(retries=0), end).failure
 
     assert (failure.status, failure.message.code) == ("killed", code)
     assert failure.message.fields == fields | {"n_attempts": 1}
 
 
-def test_the_last_words_of_a_process_are_kept():
-    """What it complained about, and not everything that it said before."""
-    complaint = "out of memory\n"
+def test_last_output_of_a_crashed_process_is_kept():
+    """The end of its standard error."""
+    last_line = "out of memory\n"
 
-    def complain(_):
+    def crash(_):
         os.write(1, b"x" * 5000)
-        os.write(2, complaint.encode())
+        os.write(2, last_line.encode())
         os._exit(1)
 
-    failure = only(ProcessEngine(retries=0), complain).failure
+    failure = only(ProcessEngine(retries=0), crash).failure
 
-    assert failure.traceback.endswith("xxx" + complaint)
+    assert failure.traceback.endswith("xxx" + last_line)
     assert len(failure.traceback) == 2000
 
 
-def test_a_crash_in_native_code_shows_where_it_was():
-    """The interpreter itself has no time to say it."""
+def test_crash_in_native_code_has_a_traceback():
+    """Written by faulthandler."""
 
     def crash(_):
         import ctypes
@@ -71,8 +71,8 @@ def test_a_crash_in_native_code_shows_where_it_was():
     assert crash.__name__ in failure.traceback
 
 
-def test_an_interpreter_that_does_not_start_is_a_death():
-    """Also while a large item is on its way to it."""
+def test_interpreter_that_does_not_start_is_a_crash():
+    """Also while a large item is sent to it."""
     engine = ProcessEngine(retries=1, environment={"PYTHONHOME": "/nowhere"})
 
     outcome = only(engine, len, b"x" * 2**22)
@@ -81,13 +81,13 @@ def test_an_interpreter_that_does_not_start_is_a_death():
     assert outcome.failure.message.fields == {"exit_code": 1, "n_attempts": 2}
 
 
-def test_a_task_has_nothing_to_read():
-    """Its standard input is empty: the real one is the lifeline."""
+def test_standard_input_of_a_task_is_empty():
+    """The real one is the connection to the coordinator."""
     assert only(ProcessEngine(), lambda _: sys.stdin.read()).value() == ""
 
 
-def test_no_more_processes_than_workers_are_at_work(tmp_path):
-    """Two at a time, and no fewer while there is enough to do."""
+def test_number_of_processes_equals_the_workers(tmp_path):
+    """Two at a time while there is enough to do."""
 
     def work(item):
         (tmp_path / f"began-{item}").touch()
@@ -103,12 +103,12 @@ def test_no_more_processes_than_workers_are_at_work(tmp_path):
 
 
 def test_more_threads_than_cores_are_one_process_at_a_time():
-    """And not none."""
+    """Not zero."""
     assert only(ProcessEngine(threads=1000), lambda x: x, 7).value() == 7
 
 
-def test_an_error_among_the_items_ends_what_is_under_way(tmp_path):
-    """Nobody would collect its outcome."""
+def test_error_among_the_items_stops_running_work(tmp_path):
+    """Its outcome would not be used."""
     log = tmp_path / "pid"
 
     def items():
@@ -126,8 +126,8 @@ def test_an_error_among_the_items_ends_what_is_under_way(tmp_path):
     assert not is_alive(int(log.read_text(encoding="utf-8")))
 
 
-def test_a_result_that_cannot_be_loaded_here_is_a_failure():
-    """It could be packed there; the other items go on."""
+def test_result_that_cannot_be_unpickled_is_a_failure():
+    """The other items continue."""
 
     def work(item):
         class Odd:
@@ -143,8 +143,8 @@ def test_a_result_that_cannot_be_loaded_here_is_a_failure():
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="this system does not show them")
-def test_nothing_stays_open():
-    """A study of a thousand runs needs no more descriptors than one of two."""
+def test_file_descriptors_are_closed():
+    """A study of a thousand runs needs no more than one of two."""
     code = """
 import os
 from seedproof.engines import ProcessEngine
@@ -159,8 +159,8 @@ print(n_open() == n_open())
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "True\n"
 
 
-def test_an_attempt_can_be_made_alone():
-    """As engines on other machines do; index and attempt are those that were asked for."""
+def test_single_attempt_keeps_its_index_and_number():
+    """Engines on other machines use it."""
     attempts = Attempts(abs, [-1, -7], retries=0)
     attempts.following()
 

@@ -1,4 +1,4 @@
-"""The settings of the ray engine; what it does on a cluster is in the contract."""
+"""Settings of the ray engine; its behavior is tested by the contract."""
 
 import pytest
 
@@ -8,8 +8,8 @@ from seedproof.testing.errors import WithFields
 
 
 @pytest.mark.parametrize("setting", ["cpus", "gpus"])
-def test_less_than_nothing_cannot_be_asked_for(setting):
-    """Fractions can, and nothing can."""
+def test_negative_resources_are_refused(setting):
+    """Fractions and 0 are allowed."""
     with pytest.raises(OptionError, check=WithFields(option=setting, amount=-0.5)):
         RayEngine(**{setting: -0.5})
 
@@ -17,8 +17,8 @@ def test_less_than_nothing_cannot_be_asked_for(setting):
     RayEngine(**{setting: 0})
 
 
-def test_an_address_that_is_none_is_named():
-    """With what Ray says about it, and what to do."""
+def test_unreachable_address_is_refused():
+    """The error has the address and Ray's reason."""
     outcomes = RayEngine("nonsense").map(abs, [1])
 
     with pytest.raises(RunError, check=WithFields(address="nonsense")) as caught:

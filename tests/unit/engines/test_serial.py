@@ -1,4 +1,4 @@
-"""The engine that works here and now."""
+"""The serial engine."""
 
 import os
 
@@ -8,8 +8,8 @@ from seedproof.engines import SerialEngine
 from seedproof.engines.serial import as_failure
 
 
-def test_items_are_done_in_order_in_this_process():
-    """So breakpoints work, and prints come in order."""
+def test_items_run_in_order_in_this_process():
+    """So that breakpoints work."""
     done = []
 
     outcomes = list(SerialEngine().map(lambda item: done.append(item) or os.getpid(), "abc"))
@@ -19,8 +19,8 @@ def test_items_are_done_in_order_in_this_process():
     assert {outcome.value() for outcome in outcomes} == {os.getpid()}
 
 
-def test_the_error_itself_is_kept():
-    """Its frames are still there."""
+def test_exception_object_is_kept():
+    """With its frames."""
     error = ValueError("no such luck")
 
     def unlucky(_):
@@ -31,8 +31,8 @@ def test_the_error_itself_is_kept():
     assert outcome.failure.error is error
 
 
-def test_an_interrupt_is_no_failure_of_the_task():
-    """Ctrl-C is meant for everything, and ends everything."""
+def test_interrupt_is_not_a_failure_of_the_task():
+    """Ctrl-C ends everything."""
 
     def interrupted(_):
         raise KeyboardInterrupt
@@ -54,8 +54,8 @@ def test_an_interrupt_is_no_failure_of_the_task():
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_the_message_of_a_failure_names_the_error(error):
-    """What people look at first: its class and its text; without a text, its class alone."""
+def test_message_of_a_failure_names_the_error(error):
+    """Its class and its text; without a text, its class alone."""
     failure = as_failure(error)
 
     kind, text = type(error).__name__, str(error)
@@ -65,31 +65,24 @@ def test_the_message_of_a_failure_names_the_error(error):
     assert kind in failure.traceback
 
 
-def test_a_note_on_an_error_is_not_its_message():
-    """It stands below the error in the traceback."""
-    error = ValueError("no such luck")
+class SpeechlessError(Exception):
+    """An error whose text raises."""
+
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+def test_reason_of_a_failure_is_the_first_line_of_its_text():
+    """Further lines and notes are in the traceback; a broken text is empty."""
+    first, second = "no such luck", "size mismatch for layer 1"
+    error = ValueError(f"{first}\n{second}")
     error.add_note("Try again tomorrow.")
 
-    assert as_failure(error).message.fields["reason"] == str(error)
-
-
-def test_the_message_of_a_failure_is_one_line():
-    """The rest is in the traceback."""
-    first, second = "no such luck", "size mismatch for layer 1"
-
-    failure = as_failure(ValueError(f"{first}\n{second}"))
+    failure = as_failure(error)
 
     assert failure.message.fields["reason"] == first
     assert second in failure.traceback
-
-
-def test_an_error_that_cannot_say_what_it_is_is_a_failure_all_the_same():
-    """Its class is known."""
-
-    class SpeechlessError(Exception):
-        def __str__(self):
-            raise RuntimeError("no words")
-
-    failure = as_failure(SpeechlessError())
-
-    assert failure.message.fields == {"error_type": "SpeechlessError", "reason": ""}
+    assert as_failure(SpeechlessError()).message.fields == {
+        "error_type": "SpeechlessError",
+        "reason": "",
+    }

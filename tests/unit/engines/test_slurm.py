@@ -1,4 +1,4 @@
-"""Jobs that are lost; what else the slurm engine does is in the contract."""
+"""Lost jobs of SLURM; the rest is tested by the contract."""
 
 import gc
 import os
@@ -13,15 +13,15 @@ from seedproof.engines.slurm import SlurmEngine
 
 @pytest.fixture
 def quick(monkeypatch):
-    """A result that is not there need not be waited for: this machine has one filesystem."""
+    """Do not wait for missing results: this machine has one filesystem."""
     monkeypatch.setattr(submitit.LocalJob, "_results_timeout_s", 0)
     yield
     gc.collect()
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_job_that_is_lost_is_submitted_again(tmp_path):
-    """A node that fails takes the job with it, and not only the task."""
+def test_lost_job_is_submitted_again(tmp_path):
+    """As if its node failed."""
     log = tmp_path / "attempts"
 
     def lose_job(item):
@@ -38,8 +38,8 @@ def test_a_job_that_is_lost_is_submitted_again(tmp_path):
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_job_that_is_lost_each_time_is_a_death(tmp_path):
-    """With what SLURM knows of it."""
+def test_job_that_is_lost_every_time_is_reported_as_killed(tmp_path):
+    """With SLURM's reason."""
 
     def lose_job(_):
         os.kill(os.getppid(), signal.SIGKILL)

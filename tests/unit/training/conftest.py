@@ -1,6 +1,6 @@
-"""Runs, what they wrote, and draws from global generators."""
+"""Records of runs, and draws from global generators."""
 
-import random  # noqa: TID251 - what a run does to global generators can be seen only in draws
+import random  # noqa: TID251 - only draws show the state of global generators
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
@@ -17,9 +17,9 @@ from seedproof.records.schema import Kind, probs_from_binary
 
 @pytest.fixture
 def draw() -> Callable[..., list[list[float]]]:
-    """Draws normal numbers from the global generators of python, numpy and torch.
+    """Draw normal numbers from the global generators of python, numpy and torch.
 
-    Python and numpy make two at a time and keep the second, which is part of their state.
+    Python and numpy compute two at a time and keep the second as part of their state.
     """
 
     def draw(n: int = 1) -> list[list[float]]:
@@ -33,7 +33,7 @@ def draw() -> Callable[..., list[list[float]]]:
 
 @pytest.fixture
 def own_generators() -> Iterator[None]:
-    """Puts global generators back by other means than those that are tested."""
+    """Restore the global generators independently of the code under test."""
     python, numpy, of_torch = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: TID251, NPY002 - same
     yield
     random.setstate(python)
@@ -43,7 +43,7 @@ def own_generators() -> Iterator[None]:
 
 @pytest.fixture
 def read_back() -> Callable[..., SimpleNamespace]:
-    """What a reader of the store finds in the predictions of one run."""
+    """Read the predictions of one run from its store."""
 
     def read(
         folder: Location, parts: tuple[RecordedFile, ...], split: str = "test"

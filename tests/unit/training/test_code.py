@@ -46,7 +46,7 @@ def train(run):
 
 @pytest.fixture
 def load(tmp_path, monkeypatch):
-    """Loads a program, each time from a file of its own: linecache knows files by their path."""
+    """Load a program, each time from its own file: linecache caches by path."""
     count = iter(range(100))
 
     def load(text):
@@ -64,7 +64,7 @@ def load(tmp_path, monkeypatch):
 
 @pytest.fixture
 def edited(load):
-    """The definitions that an edit changes."""
+    """Return the definitions that an edit changes."""
 
     def edited(program, old, new):
         assert old in program
@@ -76,8 +76,8 @@ def edited(load):
     return edited
 
 
-def test_definitions_are_what_a_function_reaches(load):
-    """Functions, classes and constants of its own module, by name; nothing that it never uses."""
+def test_definitions_are_all_that_a_function_uses(load):
+    """Functions, classes and constants of its own module, by name."""
     assert definitions(load(PROGRAM).train).keys() == {"train", "Net", "scale", "shift", "RATE"}
 
 
@@ -94,8 +94,8 @@ def test_definitions_are_what_a_function_reaches(load):
     ],
     ids=["function", "statement", "helper", "method", "in-a-lambda", "constant", "type"],
 )
-def test_a_change_of_what_trains_is_seen(old, new, changed, edited):
-    """The function itself, a helper, a class or a constant: named, so that a message can say it."""
+def test_change_of_used_code_is_detected(old, new, changed, edited):
+    """The function itself, a helper, a class or a constant."""
     assert edited(PROGRAM, old, new) == changed
 
 
@@ -110,13 +110,13 @@ def test_a_change_of_what_trains_is_seen(old, new, changed, edited):
     ],
     ids=["comment", "layout", "unrelated", "unused", "new"],
 )
-def test_a_change_of_anything_else_is_not_seen(old, new, edited):
-    """Comments, blank lines and unrelated functions train nothing."""
+def test_change_of_unused_code_is_ignored(old, new, edited):
+    """Comments, blank lines and unrelated functions."""
     assert edited(PROGRAM, old, new) == set()
 
 
-def test_a_helper_that_is_replaced_by_another_is_seen(edited):
-    """What was reached before and is no more, and what is new."""
+def test_replaced_helper_is_detected(edited):
+    """Both the old and the new one are reported."""
     before, after = "return scale(x)", "return unrelated()"
 
     assert edited(PROGRAM, before, after) == {
@@ -128,15 +128,15 @@ def test_a_helper_that_is_replaced_by_another_is_seen(edited):
     }
 
 
-def test_functions_that_call_each_other_are_followed_once(load):
-    """A circle has an end."""
+def test_recursive_functions_are_followed_once(load):
+    """A cycle has an end."""
     program = "def train(run):\n    return other(run)\n\n\ndef other(run):\n    return train(run)\n"
 
     assert definitions(load(program).train).keys() == {"train", "other"}
 
 
-def test_functions_of_other_modules_are_left_to_their_files(load):
-    """A library's function is not the user's; a file of the user's is recorded as a whole."""
+def test_functions_of_other_modules_are_ignored(load):
+    """Files of the user are recorded as a whole."""
     program = "from textwrap import dedent\n\n\ndef train(run):\n    return dedent('a')\n"
 
     assert definitions(load(program).train).keys() == {"train"}
@@ -174,21 +174,21 @@ def test_functions_of_other_modules_are_left_to_their_files(load):
         ),
     ],
 )  # fmt: skip
-def test_a_change_further_in_is_seen(program, old, new, edited):
+def test_indirect_change_is_detected(program, old, new, edited):
     """Settings in a dictionary, defaults, closures, base classes and decorated helpers."""
     assert edited(program, old, new)
 
 
-def test_a_function_without_a_source_is_still_told_apart():
-    """What was typed into a prompt, or came out of `exec`."""
-    found = []
+def test_function_without_a_source_has_a_digest():
+    """Typed into a prompt, or created by `exec`."""
+    digests = []
     for rate in ("0.1", "0.2"):
         names = {"__name__": "typed"}
         exec(f"def train(run):\n    return {rate}\n", names)  # noqa: S102 - our own text
-        found.append(definitions(names["train"]))
+        digests.append(definitions(names["train"]))
 
-    assert found[0].keys() == {"train"}
-    assert found[0] != found[1]
+    assert digests[0].keys() == {"train"}
+    assert digests[0] != digests[1]
 
 
 @pytest.mark.parametrize(
@@ -199,15 +199,15 @@ def test_a_function_without_a_source_is_still_told_apart():
     ],
     ids=["object", "partial"],
 )
-def test_an_object_that_is_called_is_the_same_in_every_process(program, load):
-    """Where it lies in memory is no part of its definition."""
+def test_digest_of_a_callable_object_is_stable(program, load):
+    """It does not depend on the address in memory."""
     kept = load(program)  # alive, so that the second one lies elsewhere
 
     assert definitions(kept.train) == definitions(load(program).train)
 
 
-def test_a_file_is_digested_by_its_bytes(tmp_path):
-    """One that is gone has no digest."""
+def test_digest_of_a_file_depends_on_its_bytes(tmp_path):
+    """A missing file has no digest."""
     path = tmp_path / "a.py"
     path.write_bytes(b"x = 1\n")
 
@@ -218,7 +218,7 @@ def test_a_file_is_digested_by_its_bytes(tmp_path):
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """A folder of user's code, of which two files are loaded, and one beside it."""
+    """Create a folder of user code with two loaded files, and another file."""
     root = tmp_path / "project"
     files = {
         "project/sp_single.py": "x = 1\n",
@@ -241,83 +241,85 @@ def project(tmp_path, monkeypatch):
 
 
 def test_loaded_files_are_those_below_the_root(project):
-    """By their path below it, whoever imported them; a file that nobody loaded plays no part."""
-    found = loaded_files(project, since=time.time())
+    """By their path below it; files that are not loaded do not count."""
+    digests = loaded_files(project, since=time.time())
 
-    assert found == {
+    assert digests == {
         "sp_package/__init__.py": digest(b""),
         "sp_package/inner.py": digest(b"y = 2\n"),
         "sp_single.py": digest(b"x = 1\n"),
     }
 
 
-def test_libraries_are_not_the_users(project):
-    """Neither Python's own files, nor installed packages, nor ours, even below the root."""
+def test_libraries_are_not_user_code(project):
+    """Python's own files, installed packages and ours, even below the root."""
     root = Path(project.anchor)
 
-    found = {root / name for name in loaded_files(root, since=time.time())}
+    digests = {root / name for name in loaded_files(root, since=time.time())}
 
-    assert project / "sp_single.py" in found
+    assert project / "sp_single.py" in digests
     ours = [Path(module.__file__) for module in (functools, pytest, code)]
-    assert not set(ours) & found
+    assert not set(ours) & digests
 
 
-def test_a_file_that_was_saved_after_it_was_loaded_has_no_digest(project):
-    """Its bytes are not those that the run was made by."""
+def test_file_that_was_saved_after_loading_has_no_digest(project):
+    """Its bytes differ from the loaded code."""
     began = time.time()
     os.utime(project / "sp_single.py", (began + 5, began + 5))
 
-    found = loaded_files(project, since=began)
+    digests = loaded_files(project, since=began)
 
-    assert found["sp_single.py"] == EDITED
-    assert found["sp_package/inner.py"] == digest(b"y = 2\n")
+    assert digests["sp_single.py"] == EDITED
+    assert digests["sp_package/inner.py"] == digest(b"y = 2\n")
 
 
 @pytest.mark.parametrize(("before", "after"), [(9, 5), (0, 0)])
-def test_a_file_that_was_saved_between_two_runs_has_another_digest(project, before, after):
-    """Of the same size, seconds ago; or so lately that its time may say the same."""
+def test_file_that_was_saved_between_two_runs_has_another_digest(project, before, after):
+    """Even with the same size, or within the resolution of time stamps."""
     file, now = project / "sp_single.py", time.time()
-    found = []
+    digests = []
     for text, age in (("x = 1\n", before), ("x = 2\n", after)):
         file.write_text(text, encoding="utf-8")
         os.utime(file, (now - age, now - age))
-        found.append(loaded_files(project, since=now + 1)["sp_single.py"])
+        digests.append(loaded_files(project, since=now + 1)["sp_single.py"])
 
-    assert found == [digest(b"x = 1\n"), digest(b"x = 2\n")]
+    assert digests == [digest(b"x = 1\n"), digest(b"x = 2\n")]
 
 
-def test_the_main_program_is_no_file_of_the_training(project, monkeypatch):
-    """What it defines is compared by definition: to ask for more seeds in it is no change."""
+def test_main_program_is_not_a_file_of_the_training(project, monkeypatch):
+    """Its definitions are compared: more seeds are not a change."""
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["sp_single"])
     monkeypatch.delitem(sys.modules, "sp_single")
 
-    found = loaded_files(project, since=time.time())
+    digests = loaded_files(project, since=time.time())
 
     monkeypatch.undo()
-    assert found.keys() == {"sp_package/__init__.py", "sp_package/inner.py"}
+    assert digests.keys() == {"sp_package/__init__.py", "sp_package/inner.py"}
 
 
-def test_a_file_that_is_gone_is_left_out(project):
-    """There is nothing left to digest."""
+def test_deleted_file_is_ignored(project):
+    """It cannot be read."""
     (project / "sp_single.py").unlink()
 
     assert "sp_single.py" not in loaded_files(project, since=time.time())
 
 
-def test_a_link_that_leads_elsewhere_by_now_is_followed_anew(tmp_path, monkeypatch):
-    """Releases are often switched so; a module that is loaded again is of the new one."""
+def test_changed_link_is_followed_again(tmp_path, monkeypatch):
+    """Releases are often switched by a link."""
     for name in ("v1", "v2"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "sp_linked.py").write_text(f"x = {name!r}\n", encoding="utf-8")
     current = tmp_path / "current"
     monkeypatch.syspath_prepend(str(current))
-    found = []
+    digests = []
     for name in ("v1", "v2"):
         current.unlink(missing_ok=True)
         current.symlink_to(tmp_path / name)
         monkeypatch.delitem(sys.modules, "sp_linked", raising=False)
         importlib.invalidate_caches()
         importlib.import_module("sp_linked")
-        found.append(loaded_files(current, since=time.time() + 1))
+        digests.append(loaded_files(current, since=time.time() + 1))
 
-    assert found == [{"sp_linked.py": digest(f"x = {name!r}\n".encode())} for name in ("v1", "v2")]
+    assert digests == [
+        {"sp_linked.py": digest(f"x = {name!r}\n".encode())} for name in ("v1", "v2")
+    ]

@@ -1,4 +1,4 @@
-"""What is shown while a study is run: events as data, and text that fits a log file."""
+"""Progress of a study: events as data, and lines for a log file."""
 
 from io import StringIO
 from types import SimpleNamespace
@@ -17,7 +17,7 @@ FIRST = RUNS[0]
 
 
 def states(status=WAITING, **facts):
-    """Return where each run stands: the first as given, all others waiting."""
+    """Return the state of each run: the first as given, all others waiting."""
     first = RunState(RUNS[0], 0, status, **facts)
     return [first, *(RunState(run, index, WAITING) for index, run in enumerate(RUNS) if index)]
 
@@ -27,7 +27,7 @@ def trained(value, seconds=2.0):
     return SimpleNamespace(status="finished", seconds=seconds, scalars={"loss": value})
 
 
-def test_board_counts_what_becomes_of_runs():
+def test_board_counts_the_states_of_runs():
     """A run that failed before is waiting again."""
     board = Board("small", states("killed"), None)
     assert set(board.status.values()) == {WAITING}
@@ -39,7 +39,7 @@ def test_board_counts_what_becomes_of_runs():
 
 
 def test_failure_is_kept_as_data():
-    """Which run, which arm, and what was raised."""
+    """Run, arm and reason."""
     board = Board("small", states(), None)
 
     board.failed(FIRST, as_failure(ValueError("no luck")))
@@ -52,7 +52,7 @@ def test_failure_is_kept_as_data():
 
 
 def test_spread_is_over_the_finished_runs_of_an_arm():
-    """Mean and sd; of one run there is no sd, and of none there is nothing."""
+    """Mean and sd; one run has no sd, and without runs there is no spread."""
     board = Board("small", states(FINISHED, scalars={"loss": 1.0}), "loss")
     same_arm = [run for run in RUNS[1:] if run.arm == FIRST.arm]
     other_arm = next(run.arm for run in RUNS if run.arm != FIRST.arm)
@@ -74,14 +74,14 @@ def test_duration_is_read_in_hours_minutes_and_seconds(seconds, text):
 
 
 def lines_of(kind, *, follow=None, runs=None):
-    """Return a board that writes lines, and where it writes them."""
+    """Return a board that writes lines, and its output."""
     out = StringIO()
     console = Console(file=out, width=200)
     return kind("small", states() if runs is None else runs, follow, console), out
 
 
-def test_only_failures_are_written_if_nothing_else_is_shown():
-    """One line, on which a terminal cannot be steered."""
+def test_failures_are_printed_without_progress():
+    """One line, without control characters."""
     board, out = lines_of(Failures)
 
     board.finished(RUNS[1], trained(0.5))
@@ -93,7 +93,7 @@ def test_only_failures_are_written_if_nothing_else_is_shown():
 
 
 def test_lines_are_one_per_event():
-    """Runs that were finished before are counted in the first."""
+    """The first line counts the runs that were finished before."""
     board, out = lines_of(Lines, follow="loss", runs=states(FINISHED, scalars={"loss": 1.0}))
     assert len(out.getvalue().splitlines()) == 1
 

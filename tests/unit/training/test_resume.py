@@ -1,4 +1,4 @@
-"""The store alone tells what is done, what is left, and which code did it."""
+"""The store alone decides what is finished, what is left, and which code trained it."""
 
 from dataclasses import replace
 
@@ -16,24 +16,24 @@ from seedproof.training.resume import check_code, check_one_code, enter, planned
 from seedproof.training.run import Run
 from seedproof.training.spec import StudySpec
 from seedproof.training.target import FunctionTarget, NamedTarget, ScriptTarget
-from seedproof.training.worker import claimed
+from seedproof.training.worker import locked
 
 STUDY = StudySpec("small", "train.py", SeedPlan.all(3), ("none", "aswa"))
 
 
 def helper():
-    """What the training needs."""
+    """Be used by the training."""
     return 1
 
 
 def train(run):
-    """A training in a module."""
+    """Train in a module."""
     run.log_scalar("loss", helper())
 
 
 @pytest.fixture
 def store(tmp_path):
-    """An empty store of the study."""
+    """Return an empty store."""
     store = Location.of(tmp_path / "store")
     enter(store, STUDY)
     return store
@@ -43,7 +43,7 @@ REASON, TRACEBACK = "It failed.", "Traceback: …"
 
 
 def folder_of(store, index):
-    """The folder of one run."""
+    """Return the folder of a run."""
     return store / "runs" / STUDY.runs()[index].run_id
 
 
@@ -55,7 +55,7 @@ def finish(store, index, *, loss=0.5, **facts):
 
 
 def fail(store, index, status):
-    """Record that one run did not finish."""
+    """Record that a run failed."""
     spec = STUDY.runs()[index]
     failure = FailureManifest(
         spec.run_id, spec.name, spec.arm, status, REASON, TRACEBACK, attempts=3
@@ -64,7 +64,7 @@ def fail(store, index, status):
 
 
 def statuses(store):
-    """Where each run stands, in order."""
+    """Return the status of each run, in order."""
     return [run.status for run in status_of(store).runs]
 
 
@@ -80,16 +80,16 @@ def test_every_planned_run_is_waiting_at_first(store):
     assert str(status) == "small: 6 waiting"
 
 
-def test_every_status_is_told_apart(store):
-    """Finished, failed, killed, over its time, running now, and not begun."""
+def test_every_status_is_distinguished(store):
+    """Finished, failed, killed, timed out, running and waiting."""
     finish(store, 0, seconds=1.5)
     for index, status in enumerate(("failed", "killed", "timeout"), start=1):
         fail(store, index, status)
 
-    with claimed(folder_of(store, 4)):
-        found = status_of(store)
+    with locked(folder_of(store, 4)):
+        status = status_of(store)
 
-    assert [run.status for run in found.runs] == [
+    assert [run.status for run in status.runs] == [
         "finished",
         "failed",
         "killed",
@@ -97,15 +97,15 @@ def test_every_status_is_told_apart(store):
         "running",
         "waiting",
     ]
-    assert [run.index for run in found.failed] == [1, 2, 3]
-    assert str(found) == (
+    assert [run.index for run in status.failed] == [1, 2, 3]
+    assert str(status) == (
         "small: 1 failed, 1 finished, 1 killed, 1 running, 1 timeout, 1 waiting"
     )  # fmt: skip
-    assert not found.is_done
+    assert not status.is_done
 
 
-def test_a_status_says_what_is_known_of_the_run(store):
-    """Seconds and scalars of a finished one, message and traceback of a failed one."""
+def test_status_has_the_facts_of_the_run(store):
+    """Seconds and scalars of a finished run, message and traceback of a failed one."""
     finish(store, 0, seconds=1.5, loss=0.25)
     fail(store, 1, "failed")
 
@@ -117,40 +117,32 @@ def test_a_status_says_what_is_known_of_the_run(store):
     assert (waiting.seconds, waiting.message) == (None, "")
 
 
-def test_a_claim_that_nobody_holds_is_no_run(store):
-    """Its process is gone, however it went: the run is waiting again, or as it last failed."""
+def test_last_event_decides_the_status(store):
+    """A released lock counts for nothing; a failed run that is retried is running, then finished."""
     for index in (0, 1):
-        with claimed(folder_of(store, index)):
+        with locked(folder_of(store, index)):
             pass
     fail(store, 1, "killed")
-
     assert statuses(store)[:2] == ["waiting", "killed"]
 
-
-def test_what_happened_last_counts(store):
-    """A failed run that is tried again is running, and then finished."""
-    fail(store, 0, "failed")
-    with claimed(folder_of(store, 0)):
-        assert statuses(store)[0] == "running"
-        finish(store, 0)
-        assert statuses(store)[0] == "finished"
-
-    assert statuses(store)[0] == "finished"
+    with locked(folder_of(store, 1)):
+        assert statuses(store)[1] == "running"
+        finish(store, 1)
+        assert statuses(store)[1] == "finished"
+    assert statuses(store)[1] == "finished"
 
 
-def test_a_study_is_done_when_every_run_is_finished(store):
+def test_study_is_done_when_every_run_is_finished(store):
     """Not before."""
-    for index in range(5):
+    for index in range(6):
+        assert not status_of(store).is_done
         finish(store, index)
-    assert not status_of(store).is_done
-
-    finish(store, 5)
 
     assert status_of(store).is_done
     assert status_of(store).failed == ()
 
 
-def test_entering_makes_the_store(tmp_path):
+def test_entering_creates_the_store(tmp_path):
     """Also the folders above it."""
     store = Location.of(tmp_path / "a" / "b")
 
@@ -158,8 +150,8 @@ def test_entering_makes_the_store(tmp_path):
     assert planned(StudyManifest.load(store), store) == STUDY
 
 
-def test_entering_again_adds_what_is_new(store):
-    """Seeds and arms; what is there stays there, and is finished as it was."""
+def test_entering_again_adds_seeds_and_arms(store):
+    """Finished runs stay finished."""
     finish(store, 0)
     more = replace(STUDY, seeds=SeedPlan.all(4), arms=("ema",))
 
@@ -170,8 +162,8 @@ def test_entering_again_adds_what_is_new(store):
     assert status_of(store).counts == {"finished": 1, "waiting": 11}
 
 
-def test_entering_with_less_leaves_the_store_alone(store, tmp_path):
-    """A coordinator that asks for fewer runs does not make the others forgotten."""
+def test_entering_with_fewer_runs_keeps_the_plan(store, tmp_path):
+    """Runs of other coordinators are not dropped."""
     before = (tmp_path / "store" / "study.json").stat()
 
     joined = enter(store, replace(STUDY, seeds=SeedPlan.all(1), arms=("none",)))
@@ -181,8 +173,8 @@ def test_entering_with_less_leaves_the_store_alone(store, tmp_path):
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
-def test_a_store_of_another_study_is_refused(store):
-    """And stays as it was, once a run is finished."""
+def test_store_of_another_study_is_refused(store):
+    """It does not change, once a run is finished."""
     finish(store, 0)
     with pytest.raises(
         StudyChangedError, check=WithFields(setting="target", stored="train.py", requested="fit.py")
@@ -192,8 +184,8 @@ def test_a_store_of_another_study_is_refused(store):
     assert planned(StudyManifest.load(store), store) == STUDY
 
 
-def test_a_slip_in_the_first_command_locks_no_store(store):
-    """Nothing is finished that could be mixed up with what is asked for now."""
+def test_store_without_finished_runs_takes_another_study(store):
+    """A typo in the first command must not block it."""
     fail(store, 0, "failed")
     other = replace(STUDY, arguments=("--lr", "0.1"))
 
@@ -201,8 +193,8 @@ def test_a_slip_in_the_first_command_locks_no_store(store):
     assert planned(StudyManifest.load(store), store) == other
 
 
-def test_a_store_that_no_study_made_is_refused(tmp_path):
-    """Ingested predictions, or a plan of an older version, have no runs to make."""
+def test_store_that_no_study_wrote_is_refused(tmp_path):
+    """Ingested predictions and plans of older versions have no runs to train."""
     for name, plan in (("bare", None), ("old", {"vary": ["init"], "runs": 2})):
         store = Location.of(tmp_path / name)
         StudyManifest("ingested", 10, plan).write(store)
@@ -211,39 +203,37 @@ def test_a_store_that_no_study_made_is_refused(tmp_path):
                 use(store)
 
 
-def test_no_store_has_no_status(tmp_path):
-    """The message says which file is missing."""
+def test_missing_store_has_no_status(tmp_path):
+    """The error names the missing file."""
     with pytest.raises(NotFoundError):
         status_of(Location.of(tmp_path / "nowhere"))
 
 
 @pytest.fixture
 def script(tmp_path):
-    """A script and a module beside it."""
+    """Create a script with a module next to it."""
     (tmp_path / "train.py").write_text("import lib\n")
     (tmp_path / "lib.py").write_text("x = 1\n")
     return ScriptTarget(str(tmp_path / "train.py"))
 
 
 def code_of(script):
-    """What a run of the script records."""
+    """Return the code that a run of the script records."""
     return {"lib.py": digest(b"x = 1\n"), **script.code()}
 
 
-def test_the_same_code_is_accepted(store, script):
-    """Runs of it can be added; a store without runs accepts any."""
-    check_code(Store(store).runs, script)
-    check_one_code(Store(store).runs)
-    for index in range(2):
-        finish(store, index, code=code_of(script))
-
-    check_code(Store(store).runs, script)
-    check_one_code(Store(store).runs)
-
-
-def test_runs_that_recorded_no_code_are_accepted(store, script):
-    """There is nothing to compare."""
-    finish(store, 0)
+@pytest.mark.parametrize(
+    "has_further",
+    [[], [None], [False, False], [False, True]],
+    ids=["no-runs", "no-code", "same", "further-file"],
+)
+def test_same_code_is_accepted(has_further, store, script, tmp_path):
+    """Also runs without recorded code, and an arm that needs another module."""
+    (tmp_path / "aswa.py").write_text("y = 1\n")
+    further = {"aswa.py": digest(b"y = 1\n")}
+    for index, has_file in enumerate(has_further):
+        code = None if has_file is None else code_of(script) | (further if has_file else {})
+        finish(store, index, **({} if code is None else {"code": code}))
 
     check_code(Store(store).runs, script)
     check_one_code(Store(store).runs)
@@ -251,8 +241,8 @@ def test_runs_that_recorded_no_code_are_accepted(store, script):
 
 @pytest.mark.parametrize("name", ["train.py", "lib.py"])
 @pytest.mark.parametrize("text", ["x = 2\n", None], ids=["edited", "removed"])
-def test_a_changed_file_is_refused(name, text, store, script, tmp_path):
-    """The script itself or what it imports; the error names run, arm, file, and the way out."""
+def test_changed_file_is_refused(name, text, store, script, tmp_path):
+    """The script itself or an import; the error names run, arm and file."""
     finish(store, 1, code=code_of(script))
     (tmp_path / name).unlink()
     if text is not None:
@@ -265,8 +255,8 @@ def test_a_changed_file_is_refused(name, text, store, script, tmp_path):
     assert "--allow-changed-code" in str(caught.value)
 
 
-def test_a_file_that_was_edited_during_a_run_is_refused(store, script):
-    """Nobody can know which of the two made the run, so it fits no code."""
+def test_file_that_was_edited_during_a_run_is_refused(store, script):
+    """It is unknown which version the run used, so no code matches it."""
     finish(store, 0, code=code_of(script) | {"lib.py": EDITED})
 
     edited = WithFields(run="0", arm="none", name="lib.py", change="edited")
@@ -276,8 +266,8 @@ def test_a_file_that_was_edited_during_a_run_is_refused(store, script):
         check_one_code(Store(store).runs)
 
 
-def test_a_named_function_is_compared_by_its_files(store, tmp_path):
-    """They are all that is known before it is loaded."""
+def test_named_function_is_compared_by_its_files(store, tmp_path):
+    """Only these are known before it is loaded."""
     (tmp_path / "lib.py").write_text("x = 1\n")
     target = NamedTarget("lib:train", str(tmp_path))
     finish(store, 0, code={"lib.py": digest(b"x = 1\n")})
@@ -300,8 +290,8 @@ def test_a_named_function_is_compared_by_its_files(store, tmp_path):
     ],
     ids=["same", "train", "helper", "removed"],
 )
-def test_a_changed_definition_is_refused(recorded, fields, store):
-    """For functions, what they reach is compared one by one."""
+def test_changed_definition_is_refused(recorded, fields, store):
+    """For functions, the used definitions are compared."""
     target = FunctionTarget(train)
     assert target.code().keys() == {"train", "helper"}
     finish(store, 0, code=dict(target.code()) | recorded)
@@ -313,18 +303,10 @@ def test_a_changed_definition_is_refused(recorded, fields, store):
         check_code(Store(store).runs, target)
 
 
-def test_runs_of_different_code_are_found(store):
-    """A file that somebody saved while the study was on."""
+def test_runs_of_different_code_are_detected(store):
+    """A file was saved during the study."""
     finish(store, 0, code={"train.py": "aa", "lib.py": "bb"})
     finish(store, 2, code={"train.py": "aa", "lib.py": "cc"})
 
     with pytest.raises(CodeChangedError, check=WithFields(name="lib.py", other_run="0", run="1")):
         check_one_code(Store(store).runs)
-
-
-def test_runs_that_loaded_different_files_are_alike(store):
-    """An arm that needs another module is no change of code."""
-    finish(store, 0, code={"train.py": "aa"})
-    finish(store, 1, code={"train.py": "aa", "aswa.py": "bb"})
-
-    check_one_code(Store(store).runs)

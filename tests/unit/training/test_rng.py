@@ -1,4 +1,4 @@
-"""Global generators are seeded for a while, and are then as they were, whatever happened."""
+"""Global generators are seeded for a while, and then restored."""
 
 import os
 import subprocess
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("own_generators")
 
 
 def seeded(number):
-    """Bring global generators to a known state."""
+    """Bring the global generators to a known state."""
     seed_everything(np.random.SeedSequence(number))
 
 
@@ -41,24 +41,25 @@ def test_seeding_decides_what_every_library_draws(draw):
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_untouched_puts_every_generator_back(draw, fails):
-    """Draws and seedings inside leave no trace, also after an exception."""
+@pytest.mark.parametrize("block", [untouched, lambda: GlobalStream(SEQUENCE).followed()])
+def test_generators_are_restored_after_a_block(draw, block, fails):
+    """After draws and seedings, also after an exception."""
     seeded(1)
     undisturbed = draw(5)
     seeded(1)
-    found = draw(2)
+    drawn = draw(2)
 
-    with suppress(ZeroDivisionError), untouched():
+    with suppress(ZeroDivisionError), block():
         draw(3)
         seeded(99)
         if fails:
             raise ZeroDivisionError
 
-    assert found + draw(3) == undisturbed
+    assert drawn + draw(3) == undisturbed
 
 
 def test_untouched_blocks_may_be_nested(draw):
-    """Each gives back what it found itself."""
+    """Each restores its own state."""
     seeded(1)
     outer = draw(4)
     seeded(1)
@@ -67,134 +68,105 @@ def test_untouched_blocks_may_be_nested(draw):
         inner = draw(4)
     seeded(1)
 
-    found = draw(1)
+    drawn = draw(1)
     with untouched():
         seeded(2)
         inside = draw(1)
         with untouched():
             seeded(3)
         inside += draw(3)
-    found += draw(3)
+    drawn += draw(3)
 
-    assert found == outer
+    assert drawn == outer
     assert inside == inner
 
 
-def test_a_stream_does_not_depend_on_what_was_before(draw):
-    """Two streams of one sequence give the same numbers in whatever state they are entered."""
-    found = []
+def test_stream_does_not_depend_on_the_state_before(draw):
+    """Two streams of one sequence give the same numbers."""
+    drawn = []
     for number in (1, 2):
         seeded(number)
         with GlobalStream(SEQUENCE).followed():
-            found.append(draw(3))
+            drawn.append(draw(3))
 
-    assert found[0] == found[1]
+    assert drawn[0] == drawn[1]
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_following_a_stream_leaves_the_caller_alone(draw, fails):
-    """The caller's own draws go on as if nothing had happened, also after an exception."""
-    seeded(1)
-    undisturbed = draw(5)
-    seeded(1)
-    found = draw(2)
-
-    with suppress(ZeroDivisionError), GlobalStream(SEQUENCE).followed():
-        draw(1)
-        if fails:
-            raise ZeroDivisionError
-
-    assert found + draw(3) == undisturbed
-
-
 @pytest.mark.parametrize("first", [0, 1, 3, 4])
-def test_a_stream_goes_on_where_it_stopped(draw, first):
-    """Two parts are one whole, also if one of a pair of normal numbers was left over."""
+def test_stream_continues_where_it_stopped(draw, first, fails):
+    """Also after an exception, and if one of a pair of normal numbers is left over."""
     with GlobalStream(SEQUENCE).followed():
         whole = draw(7)
     halves = GlobalStream(SEQUENCE)
 
-    with halves.followed():
-        found = draw(first)
+    with suppress(ZeroDivisionError), halves.followed():
+        drawn = draw(first)
+        if fails:
+            raise ZeroDivisionError
     draw(5)
     with halves.followed():
-        found += draw(7 - first)
+        drawn += draw(7 - first)
 
-    assert found == whole
-
-
-def test_a_stream_goes_on_after_an_exception(draw):
-    """What was drawn before it is not drawn again."""
-    with GlobalStream(SEQUENCE).followed():
-        whole = draw(4)
-    stream = GlobalStream(SEQUENCE)
-    found = []
-
-    with suppress(ZeroDivisionError), stream.followed():
-        found += draw(1)
-        raise ZeroDivisionError
-    with stream.followed():
-        found += draw(3)
-
-    assert found == whole
+    assert drawn == whole
 
 
 def test_streams_may_be_nested(draw):
-    """A stream inside another moves only itself."""
+    """An inner stream moves only itself."""
     other = np.random.SeedSequence(12)
     with GlobalStream(SEQUENCE).followed():
         outer = draw(4)
     with GlobalStream(other).followed():
         inner = draw(4)
-    mine, theirs = GlobalStream(SEQUENCE), GlobalStream(other)
+    stream, inner_stream = GlobalStream(SEQUENCE), GlobalStream(other)
 
-    with mine.followed():
-        found = draw(1)
-        with theirs.followed():
+    with stream.followed():
+        drawn = draw(1)
+        with inner_stream.followed():
             inside = draw(1)
-        found += draw(1)
-        with theirs.followed():
+        drawn += draw(1)
+        with inner_stream.followed():
             inside += draw(3)
-        found += draw(2)
+        drawn += draw(2)
 
-    assert found == outer
+    assert drawn == outer
     assert inside == inner
 
 
-def test_a_stream_inside_itself_goes_on(draw):
-    """No number is drawn twice when a block that follows a stream calls another one that does."""
+def test_stream_inside_itself_continues(draw):
+    """No number is drawn twice."""
     with GlobalStream(SEQUENCE).followed():
         whole = draw(4)
     stream = GlobalStream(SEQUENCE)
 
     with stream.followed():
-        found = draw(1)
+        drawn = draw(1)
         with stream.followed():
-            found += draw(2)
-        found += draw(1)
+            drawn += draw(2)
+        drawn += draw(1)
 
-    assert found == whole
+    assert drawn == whole
 
 
-def test_torch_is_needed_by_nobody(monkeypatch, draw):
-    """Without it, the other two are seeded and put back, and torch's generator never moves."""
+def test_torch_is_optional(monkeypatch, draw):
+    """If it is not installed, the other generators are seeded and restored."""
     monkeypatch.delitem(sys.modules, "torch")
     before = torch.get_rng_state()
 
     with GlobalStream(SEQUENCE).followed(), repeatable():
         state = torch.get_rng_state()
-        found = draw(2)
+        drawn = draw(2)
     with GlobalStream(SEQUENCE).followed():
         again = draw(2)
 
     assert "torch" not in sys.modules
     assert torch.equal(state, before)
-    assert [row[:2] for row in found] == [row[:2] for row in again]
+    assert [row[:2] for row in drawn] == [row[:2] for row in again]
     assert not torch.are_deterministic_algorithms_enabled()
 
 
-def test_repeatable_asks_for_repeatable_algorithms(monkeypatch):
-    """Only a warning where torch has none, since most such models can still be trained."""
+def test_repeatable_selects_deterministic_algorithms(monkeypatch):
+    """With a warning if torch has none, as most such models can still be trained."""
     monkeypatch.delenv(WORKSPACE, raising=False)
 
     with repeatable():
@@ -208,8 +180,8 @@ def test_repeatable_asks_for_repeatable_algorithms(monkeypatch):
 @pytest.mark.parametrize("fails", [False, True])
 @pytest.mark.parametrize("mode", ["default", "warn", "error"])
 @pytest.mark.parametrize("cudnn", [(False, True), (True, False)])
-def test_repeatable_puts_every_flag_back(mode, cudnn, fails, monkeypatch):
-    """Whatever the caller had chosen, also after an exception."""
+def test_repeatable_restores_every_flag(mode, cudnn, fails, monkeypatch):
+    """Also after an exception."""
     monkeypatch.setattr(torch.backends.cudnn, "deterministic", cudnn[0])
     monkeypatch.setattr(torch.backends.cudnn, "benchmark", cudnn[1])
     torch.set_deterministic_debug_mode(mode)
@@ -227,8 +199,8 @@ def test_repeatable_puts_every_flag_back(mode, cudnn, fails, monkeypatch):
 
 @pytest.mark.parametrize("fails", [False, True])
 @pytest.mark.parametrize("before", [None, ":16:8"])
-def test_repeatable_leaves_the_environment_as_it_was(before, fails, monkeypatch):
-    """A variable that was not there goes; one that the caller had set stays all the time."""
+def test_repeatable_restores_the_environment(before, fails, monkeypatch):
+    """A variable that the caller has set is never changed."""
     monkeypatch.delenv(WORKSPACE, raising=False)
     if before is not None:
         monkeypatch.setenv(WORKSPACE, before)
@@ -242,7 +214,7 @@ def test_repeatable_leaves_the_environment_as_it_was(before, fails, monkeypatch)
 
 
 def test_repeatable_blocks_may_be_nested(monkeypatch):
-    """The inner one leaves the outer one in force."""
+    """The outer block stays in force."""
     monkeypatch.delenv(WORKSPACE, raising=False)
 
     with repeatable():
@@ -255,7 +227,7 @@ def test_repeatable_blocks_may_be_nested(monkeypatch):
 
 
 def test_repeatable_does_not_load_a_compiler():
-    """Every run in a process of its own would wait seconds for it."""
+    """Every run in a fresh process would wait seconds for it."""
     code = (
         "import sys; from seedproof.training.rng import repeatable\n"
         "with repeatable(): print('torch._inductor.config' in sys.modules)"
@@ -266,22 +238,22 @@ def test_repeatable_does_not_load_a_compiler():
     assert loaded.strip() == "False"
 
 
-def test_a_torch_generator_is_seeded_and_apart():
-    """The same numbers for the same sequence, without touching the global generator."""
+def test_torch_generator_is_independent():
+    """The same numbers for the same sequence, without the global generator."""
     before = torch.get_rng_state()
 
-    one, same, other = (
+    first, same, other = (
         torch.rand(4, generator=torch_generator(np.random.SeedSequence(number), "cpu"))
         for number in (1, 1, 2)
     )
 
-    assert torch.equal(one, same)
-    assert not torch.any(one == other)
+    assert torch.equal(first, same)
+    assert not torch.any(first == other)
     assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_advancing_moves_every_generator(draw):
-    """To a place that is the same each time."""
+    """To a state that is the same each time."""
     runs = []
     for is_advanced in (False, True, True):
         seeded(1)
@@ -293,8 +265,8 @@ def test_advancing_moves_every_generator(draw):
     assert not set(*runs[0]) & set(*runs[1])
 
 
-def test_the_seed_of_a_torch_generator_never_changes():
-    """63 bits of the sequence: torch takes no more."""
+def test_seed_of_a_torch_generator_never_changes():
+    """63 bits of the sequence, as torch takes no more."""
     generator = torch_generator(np.random.SeedSequence(0, spawn_key=(1, 1)), "cpu")
 
     expected = np.random.SeedSequence(0, spawn_key=(1, 1)).generate_state(1, np.uint64)[0] // 2

@@ -1,4 +1,4 @@
-"""A run seeds what it promises, keeps what it is told, and exists once `run.json` is written."""
+"""Seeds, logs and commits of a run."""
 
 import json
 import random  # noqa: TID251 - to pin what a run makes of it
@@ -37,36 +37,31 @@ PROBS = [[0.75, 0.25], [0.5, 0.5], [0.125, 0.875]]
 
 @pytest.fixture(autouse=True)
 def _no_current_run(monkeypatch):
-    """Whatever other tests left behind."""
+    """Forget runs of other tests."""
     monkeypatch.setattr(run_module, "_current", None)
 
 
 @pytest.fixture
 def base_and_order(make_run):
-    """Two runs that differ in the order of examples alone."""
+    """Return two runs that differ only in the order of examples."""
     plan = SeedPlan.one_at_a_time(2, ["order"])
     return make_run(0, plan=plan), make_run(1, plan=plan)
 
 
-def test_a_run_says_what_it_is(make_run):
+def test_run_has_the_facts_of_its_specification(make_run):
     """Name, arm, arguments and seeds, as the study planned them."""
     run = make_run(3, arms=("none", "aswa"), arguments=("--lr", "0.1"))
 
     assert (run.name, run.arm, run.arguments) == ("1", "aswa", ("--lr", "0.1"))
     assert run.seeds == SeedPlan.all(2).assignments()[1].seeds
-    assert run.seed == make_run(2, arms=("none", "aswa")).seed  # arms share their seeds
+    paired = make_run(2, arms=("none", "aswa"))
+    assert run.seed == paired.seed
+    assert run.rng("init").random(5).tolist() == paired.rng("init").random(5).tolist()
     assert run.seed != make_run(0).seed
 
 
-def test_arms_draw_the_same_numbers(make_run):
-    """Arms are paired: what differs between them is never the draw."""
-    none, aswa = (make_run(index, arms=("none", "aswa")) for index in (0, 1))
-
-    assert none.rng("init").random(5).tolist() == aswa.rng("init").random(5).tolist()
-
-
-def test_generators_of_a_source_go_on(make_run):
-    """Asking again gives the same object, so that no number comes twice."""
+def test_generators_of_a_source_continue(make_run):
+    """Each call returns the same object, so no number is drawn twice."""
     run, fresh = make_run(), make_run()
 
     first = run.rng("order").random(3).tolist() + run.rng("order").random(2).tolist()
@@ -80,7 +75,7 @@ def test_generators_of_a_source_go_on(make_run):
 
 
 def test_streams_of_a_run_never_change(make_run):
-    """Whoever trains it again with a later version must find the same numbers."""
+    """A later version must draw the same numbers."""
     run = make_run()
 
     assert run.rng("order").integers(0, 1000, 5).tolist() == [616, 424, 98, 834, 425]
@@ -91,29 +86,22 @@ def test_streams_of_a_run_never_change(make_run):
         assert random.getrandbits(32) == 3813739939
 
 
-def test_generators_of_different_sources_differ(make_run):
-    """Five sources, five streams, of numpy and of torch."""
-    run = make_run()
-
-    of_numpy = {tuple(run.rng(source).random(3)) for source in SOURCES}
-    of_torch = {run.torch_generator(source).initial_seed() for source in SOURCES}
-
-    assert len(of_numpy) == len(of_torch) == len(SOURCES)
-
-
-def test_a_draw_from_one_source_moves_no_other(make_run):
-    """Nor does a draw from numpy move torch."""
+def test_sources_have_independent_generators(make_run):
+    """Five streams of numpy and of torch; a draw from one moves no other."""
     run, fresh = make_run(), make_run()
 
     run.rng("order").random(100)
 
     assert run.rng("init").random() == fresh.rng("init").random()
-    mine, theirs = (one.torch_generator("order").get_state() for one in (run, fresh))
-    assert torch.equal(mine, theirs)
+    states = [each.torch_generator("order").get_state() for each in (run, fresh)]
+    assert torch.equal(*states)
+    of_numpy = {tuple(run.rng(source).random(3)) for source in SOURCES}
+    of_torch = {run.torch_generator(source).initial_seed() for source in SOURCES}
+    assert len(of_numpy) == len(of_torch) == len(SOURCES)
 
 
-def test_only_the_source_that_varies_draws_otherwise(base_and_order, draw):
-    """Of two runs that differ in `order`, the streams of all other sources are equal."""
+def test_only_the_varied_source_changes(base_and_order, draw):
+    """If two runs differ in `order`, the streams of all other sources are equal."""
     for source in SOURCES:
         drawn = []
         for run in base_and_order:
@@ -121,13 +109,13 @@ def test_only_the_source_that_varies_draws_otherwise(base_and_order, draw):
                 of_globals = draw(2)
             of_torch = torch.rand(3, generator=run.torch_generator(source)).tolist()
             drawn.append((of_globals, run.rng(source).random(3).tolist(), of_torch))
-        for mine, theirs in zip(*drawn, strict=True):
-            assert (mine == theirs) is (source != "order")
+        for first, second in zip(*drawn, strict=True):
+            assert (first == second) is (source != "order")
 
 
 @pytest.mark.usefixtures("own_generators")
-def test_seeded_blocks_continue_and_leave_no_trace(make_run, draw):
-    """Two blocks are one whole; the caller's own generators never notice."""
+def test_seeded_blocks_continue_and_restore_the_generators(make_run, draw):
+    """Also after an exception."""
     with make_run().seeded("init"):
         whole = draw(3)
     seed_everything(np.random.SeedSequence(1))
@@ -136,18 +124,18 @@ def test_seeded_blocks_continue_and_leave_no_trace(make_run, draw):
     run = make_run()
 
     with run.seeded("init"):
-        found = draw(1)
-    mine = draw(1)
+        drawn = draw(1)
+    first = draw(1)
     with suppress(ZeroDivisionError), run.seeded("init"):
-        found += draw(2)
+        drawn += draw(2)
         raise ZeroDivisionError
 
-    assert found == whole
-    assert mine + draw(1) == undisturbed
+    assert drawn == whole
+    assert first + draw(1) == undisturbed
 
 
-def test_sources_are_seeded_each_for_itself(make_run, draw):
-    """A block of one source is not moved by a block of another."""
+def test_sources_are_seeded_independently(make_run, draw):
+    """A block of one source does not move another."""
     with make_run().seeded("dropout"):
         alone = draw(2)
     run = make_run()
@@ -162,7 +150,7 @@ def test_sources_are_seeded_each_for_itself(make_run, draw):
 
 
 @pytest.mark.parametrize("what", ["rng", "torch_generator", "seeded"])
-def test_an_unknown_source_is_refused(make_run, what):
+def test_unknown_source_is_refused(make_run, what):
     """A typo would otherwise be a stream of its own."""
     with pytest.raises(
         UnknownNameError,
@@ -173,7 +161,7 @@ def test_an_unknown_source_is_refused(make_run, what):
 
 @pytest.mark.usefixtures("own_generators")
 @pytest.mark.parametrize("fails", [False, True])
-def test_an_active_run_seeds_everything_and_puts_it_back(make_run, draw, fails):
+def test_active_run_seeds_everything_and_restores_it(make_run, draw, fails):
     """Global generators, threads and torch's flags; also after an exception."""
     seed_everything(np.random.SeedSequence(1))
     undisturbed = draw(2)
@@ -198,8 +186,8 @@ def test_an_active_run_seeds_everything_and_puts_it_back(make_run, draw, fails):
     assert not torch.are_deterministic_algorithms_enabled()
 
 
-def test_every_source_changes_what_an_active_run_draws(make_run, draw):
-    """A script that tells no sources apart sees each of them vary."""
+def test_every_source_changes_the_draws_of_an_active_run(make_run, draw):
+    """For scripts that do not separate sources."""
     plan = SeedPlan.one_at_a_time(2, SOURCES)
     drawn = set()
 
@@ -210,15 +198,15 @@ def test_every_source_changes_what_an_active_run_draws(make_run, draw):
     assert len(drawn) == 1 + len(SOURCES)
 
 
-def test_a_run_may_do_without_repeatable_algorithms(make_run):
-    """`deterministic=False` leaves torch's choice alone."""
+def test_deterministic_algorithms_can_be_switched_off(make_run):
+    """`deterministic=False` does not change torch's choice."""
     with make_run(deterministic=False).active():
         assert not torch.are_deterministic_algorithms_enabled()
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_an_active_run_is_the_current_one(make_run, fails):
-    """Runs may be nested; each gives way to the one before, also after an exception."""
+def test_active_run_is_the_current_one(make_run, fails):
+    """Runs may be nested, also with an exception."""
     outer, inner = make_run(0), make_run(1)
 
     with outer.active():
@@ -233,8 +221,8 @@ def test_an_active_run_is_the_current_one(make_run, fails):
     assert warning_codes(caught) == ["no-run"]
 
 
-def test_a_program_on_its_own_gets_a_run_whose_records_are_dropped(tmp_path, monkeypatch):
-    """It warns once; the run is always the same, has the seeds of a first run, and keeps nothing."""
+def test_program_without_seedproof_run_gets_a_run_that_is_not_stored(tmp_path, monkeypatch):
+    """It warns once; the run is always the same, and has the seeds of a first run."""
     monkeypatch.chdir(tmp_path)
     with pytest.warns(RunWarning) as caught:
         run = current_run()
@@ -251,10 +239,13 @@ def test_a_program_on_its_own_gets_a_run_whose_records_are_dropped(tmp_path, mon
     assert manifest.parts == ()
     assert manifest.scalars == {"loss": 0.5}
     assert list(tmp_path.iterdir()) == []
+    # Its run is usually not committed, so logs are checked at once.
+    with pytest.raises(ProbabilityError, check=WithFields(example=0, probability=-1.0)):
+        run.log_predictions("dev", probs=[[2.0, -1.0]])
 
 
-def test_what_cannot_be_a_record_is_refused_without_a_store_as_well(make_run):
-    """A program on its own meets the same errors as under `seedproof run`."""
+def test_invalid_records_are_refused_without_a_store(make_run):
+    """With the same errors as under `seedproof run`."""
     logits, twice = make_run(kept=False), make_run(kept=False)
     logits.log_predictions("test", probs=[[2.0, -1.0]])
     twice.log_predictions("test", ids=[3, 3], probs=PROBS[:2])
@@ -265,18 +256,8 @@ def test_what_cannot_be_a_record_is_refused_without_a_store_as_well(make_run):
         twice.commit({})
 
 
-def test_a_program_on_its_own_is_told_at_once():
-    """What it logs is checked, as the warning promises: nobody will commit its run."""
-    with pytest.warns(RunWarning) as caught:
-        run = current_run()
-    assert warning_codes(caught) == ["no-run"]
-
-    with pytest.raises(ProbabilityError, check=WithFields(example=0, probability=-1.0)):
-        run.log_predictions("test", probs=[[2.0, -1.0]])
-
-
-def test_scalars_are_numbers_and_the_last_of_a_name_stays(make_run):
-    """Floats, integers, and arrays or tensors of one."""
+def test_last_value_of_a_scalar_is_kept(make_run):
+    """Floats, integers, and arrays or tensors with one element."""
     run = make_run(kept=False)
 
     run.log_scalar("loss", 2.0)
@@ -287,8 +268,8 @@ def test_scalars_are_numbers_and_the_last_of_a_name_stays(make_run):
     assert all(type(value) is float for value in run.scalars.values())
 
 
-def test_checkpoints_are_still_there_when_a_run_is_tried_again(make_run, tmp_path):
-    """A second attempt at a run finds the folder of the first; another run has another."""
+def test_retry_of_a_run_finds_its_checkpoints(make_run, tmp_path):
+    """Another run has another folder."""
     (make_run(0).checkpoint_dir / "epoch-3.pt").write_text("weights")
 
     again, other = make_run(0), make_run(1)
@@ -298,11 +279,11 @@ def test_checkpoints_are_still_there_when_a_run_is_tried_again(make_run, tmp_pat
     assert list(other.checkpoint_dir.iterdir()) == []
 
 
-def test_checkpoints_of_a_store_elsewhere_are_on_this_machine(make_run, tmp_path, monkeypatch):
-    """Training libraries write to a path, which an object store has not."""
+def test_checkpoints_of_a_remote_store_are_local(make_run, tmp_path, monkeypatch):
+    """Training libraries need a path, which an object store does not have."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     spec = make_run().spec
-    # As far as we can tell, such a filesystem is as far away as an object store.
+    # For us, such a filesystem is remote like an object store.
     elsewhere = pyarrow.fs.SubTreeFileSystem(str(tmp_path), pyarrow.fs.LocalFileSystem())
     run = Run(spec, Location(elsewhere, "bucket/runs/1"))
 
@@ -315,8 +296,8 @@ def test_checkpoints_of_a_store_elsewhere_are_on_this_machine(make_run, tmp_path
     assert folder != make_run(1, kept=False).checkpoint_dir
 
 
-def test_other_code_finds_no_checkpoint(make_run):
-    """It must not go on from weights that it would not have made."""
+def test_different_code_finds_no_checkpoint(make_run):
+    """It must not continue from weights that it would not have produced."""
     run = make_run()
     again, changed = (Run(run.spec, run.folder, code=code) for code in ("a" * 32, "b" * 32))
     (again.checkpoint_dir / "weights").write_text("old")
@@ -325,8 +306,8 @@ def test_other_code_finds_no_checkpoint(make_run):
     assert Run(run.spec, run.folder, code="a" * 32).checkpoint_dir == again.checkpoint_dir
 
 
-def test_a_committed_run_is_read_back(make_run, read_back):
-    """Predictions of two splits, explanations, scalars, seeds and facts, as they were logged."""
+def test_committed_run_is_read_back(make_run, read_back):
+    """Predictions of two splits, explanations, scalars, seeds and facts."""
     run = make_run(1, arms=("none", "aswa"))
     run.log_predictions("test", ids=[7, 3, 5], probs=PROBS, labels=[0, 1, 1])
     run.log_predictions("dev", ids=["b", "a"], predictions=["fox", "cat"], labels=["cat", "cat"])
@@ -356,7 +337,7 @@ def test_a_committed_run_is_read_back(make_run, read_back):
 
 
 def test_dynamics_are_committed_as_they_were_when_logged(make_run):
-    """A later update is not kept, and a run that has nothing else is not empty."""
+    """A later update is not kept, and a run with dynamics only is not empty."""
     run = make_run()
     dynamics = sp.Dynamics(2, ids=["b", "a"], labels=[0, 1])
     dynamics.update(np.array([0, 0]))
@@ -376,8 +357,8 @@ def test_dynamics_are_committed_as_they_were_when_logged(make_run):
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["store", "no-store"])
-def test_dynamics_that_cannot_be_a_record_are_refused(make_run, kept):
-    """A split comes once, has a name that can be a folder, and has seen something."""
+def test_invalid_dynamics_are_refused(make_run, kept):
+    """A duplicate split, an invalid name, or no updates."""
     run = make_run(kept=kept)
     dynamics = sp.Dynamics(2, ids=["b", "a"])
 
@@ -399,16 +380,16 @@ def test_dynamics_that_cannot_be_a_record_are_refused(make_run, kept):
     [([["a", "film"], "no"], 1), ("no", None)],
     ids=["one-of-them", "all"],
 )
-def test_a_text_that_is_not_cut_into_tokens_is_refused(make_run, tokens, position):
-    """Its letters would count as words, one score each."""
+def test_text_that_is_not_split_into_tokens_is_refused(make_run, tokens, position):
+    """Its letters would count as words."""
     with pytest.raises(DtypeError, check=WithFields(position=position)):
         make_run().log_explanations(
             "test", "lime", ids=[0, 1], tokens=tokens, scores=[[1.0, 2.0], [1.0, 2.0]]
         )
 
 
-def test_a_score_that_is_no_number_is_refused_with_its_place(make_run):
-    """And not with the advice to leave the token out, which no other run would do."""
+def test_score_that_is_not_a_number_is_refused_with_its_position(make_run):
+    """The advice is not to omit the token, which other runs would keep."""
     run = make_run()
     scores = [[1.0, 2.0], [1.0, float("nan")]]
     run.log_explanations(
@@ -420,7 +401,7 @@ def test_a_score_that_is_no_number_is_refused_with_its_place(make_run):
 
 
 def test_run_json_is_written_last(make_run, monkeypatch):
-    """The moment it is created, every part that it lists is there, whole."""
+    """When it is created, every file that it lists is complete."""
     seen = []
     create = Location.create
 
@@ -442,8 +423,8 @@ def test_run_json_is_written_last(make_run, monkeypatch):
     assert seen == [True]
 
 
-def test_a_run_that_is_not_committed_does_not_exist(make_run, tmp_path):
-    """Readers see it once `run.json` is there, and not before."""
+def test_run_without_commit_does_not_exist(make_run, tmp_path):
+    """Readers see it only with its `run.json`."""
     store = Location.of(tmp_path / "store")
     StudyManifest("small").write(store)
     broken, fine = make_run(0), make_run(1)
@@ -459,8 +440,8 @@ def test_a_run_that_is_not_committed_does_not_exist(make_run, tmp_path):
     assert list(Path(broken.folder.path).rglob("*.parquet"))  # written, and listed nowhere
 
 
-def test_a_run_is_committed_once(make_run):
-    """A second attempt at a finished run is refused, and the first one stays."""
+def test_run_is_committed_once(make_run):
+    """A second commit is refused, and the first one is kept."""
     first, second = make_run(), make_run()
     first.log_scalar("loss", 1.0)
     second.log_scalar("loss", 2.0)
@@ -472,17 +453,3 @@ def test_a_run_is_committed_once(make_run):
 
     assert RunManifest.load(first.folder).scalars == {"loss": 1.0}
     assert [path.name for path in Path(first.folder.path).iterdir()] == ["run.json"]
-
-
-def test_committed_runs_are_measured_together(make_run, tmp_path):
-    """Two runs that differ in one of three predictions have a flip rate of a third."""
-    StudyManifest("small").write(Location.of(tmp_path / "store"))
-    for index, probs in enumerate((PROBS, [[0.25, 0.75], *PROBS[1:]])):
-        run = make_run(index)
-        run.log_predictions("test", probs=probs, labels=[0, 0, 1])
-        run.commit({})
-
-    report = sp.measure(tmp_path / "store")
-
-    assert report["flip_rate"].value == pytest.approx(1 / 3, rel=1e-12)
-    assert report["accuracy"].value == pytest.approx((1.0 + 2 / 3) / 2, rel=1e-12)

@@ -1,4 +1,4 @@
-"""Ids follow from what decides a run, and a study only ever grows."""
+"""Run ids follow from what decides a run, and a study only grows."""
 
 import json
 from dataclasses import fields, replace
@@ -8,7 +8,7 @@ import pytest
 from seedproof.errors import OptionError, StudyChangedError
 from seedproof.seeds import SOURCES, SeedPlan
 from seedproof.testing.errors import WithFields
-from seedproof.training.spec import RunSpec, StudySpec, as_names, as_plan
+from seedproof.training.spec import RunSpec, StudySpec, as_plan
 
 STUDY = StudySpec("study", "train.py", SeedPlan.all(2), ("none", "aswa"))
 RUN = STUDY.runs()[0]
@@ -24,7 +24,7 @@ OTHER = {
 
 
 def test_ids_never_change():
-    """A finished run is found again by its id: another one would train everything again."""
+    """A finished run is identified by it: with another one, everything would be trained again."""
     assert [run.run_id for run in STUDY.runs()] == [
         "0a2175a6c67d694e",
         "37ae0c333a249354",
@@ -33,25 +33,27 @@ def test_ids_never_change():
     ]
 
 
-@pytest.mark.parametrize("field", [one.name for one in fields(RunSpec) if one.name != "name"])
+@pytest.mark.parametrize(
+    "field", [spec_field.name for spec_field in fields(RunSpec) if spec_field.name != "name"]
+)
 def test_everything_that_decides_a_run_decides_its_id(field):
-    """Every field but the name; one that is added must be added here."""
+    """Every field except the name; add new fields here."""
     assert replace(RUN, **{field: OTHER[field]}).run_id != RUN.run_id
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_the_seed_of_every_source_decides_the_id(source):
+def test_seed_of_every_source_decides_the_id(source):
     """One at a time."""
     assert replace(RUN, seeds=dict(RUN.seeds) | {source: 1}).run_id != RUN.run_id
 
 
-def test_the_name_decides_nothing():
-    """What people call a run may change with the plan that it is part of."""
+def test_name_does_not_change_the_id():
+    """It may change with the plan."""
     assert replace(RUN, name="base").run_id == RUN.run_id
     assert SeedPlan.one_at_a_time(2).assignments()[0].seeds == RUN.seeds
 
 
-def test_arguments_are_told_apart_however_they_are_cut():
+def test_boundaries_of_arguments_change_the_id():
     """("a", "b") and ("a b",) are two different calls."""
     cuts = [("a", "b"), ("a b",), ("ab",), ("a", "b", "")]
 
@@ -59,7 +61,7 @@ def test_arguments_are_told_apart_however_they_are_cut():
 
 
 def test_all_arms_of_a_seed_come_together():
-    """A study that was stopped midway is still paired."""
+    """An interrupted study is still paired."""
     assert [(run.name, run.arm) for run in STUDY.runs()] == [
         ("0", "none"),
         ("0", "aswa"),
@@ -68,8 +70,8 @@ def test_all_arms_of_a_seed_come_together():
     ]
 
 
-def test_a_run_has_what_the_study_says():
-    """Settings of the study are those of each of its runs."""
+def test_run_has_the_settings_of_its_study():
+    """All of them."""
     study = replace(STUDY, arguments=("-v",), threads=3, deterministic=False)
 
     for run in study.runs():
@@ -86,8 +88,8 @@ def test_a_run_has_what_the_study_says():
     ],
     ids=["plain", "one-at-a-time", "factorial"],
 )  # fmt: skip
-def test_a_study_survives_as_json(study):
-    """What `study.json` holds makes the same study, and so the same runs."""
+def test_study_is_restored_from_json(study):
+    """With the same runs."""
     plan = json.loads(json.dumps(study.as_json()))
 
     assert "name" not in plan
@@ -95,23 +97,23 @@ def test_a_study_survives_as_json(study):
     assert StudySpec.from_json(study.name, plan).runs() == study.runs()
 
 
-def test_a_study_grows_by_seeds_and_arms():
-    """Everything that was there stays, and the new arm is added at the end."""
-    asked = replace(STUDY, seeds=SeedPlan.all(5), arms=("ema", "aswa"))
+def test_study_grows_by_seeds_and_arms():
+    """Existing runs stay, and the new arm is last."""
+    requested = replace(STUDY, seeds=SeedPlan.all(5), arms=("ema", "aswa"))
 
-    joined = STUDY.joined(asked)
+    joined = STUDY.joined(requested)
 
     assert joined == replace(STUDY, seeds=SeedPlan.all(5), arms=("none", "aswa", "ema"))
     ids = {run.run_id for run in joined.runs()}
     assert ids > {run.run_id for run in STUDY.runs()}
-    assert ids > {run.run_id for run in asked.runs()}
+    assert ids > {run.run_id for run in requested.runs()}
 
 
-def test_a_study_never_shrinks():
-    """Asking for less leaves what is there."""
-    asked = replace(STUDY, seeds=SeedPlan.all(1), arms=("aswa",))
+def test_study_never_shrinks():
+    """A smaller request changes nothing."""
+    requested = replace(STUDY, seeds=SeedPlan.all(1), arms=("aswa",))
 
-    assert STUDY.joined(asked) == STUDY
+    assert STUDY.joined(requested) == STUDY
     assert STUDY.joined(STUDY) == STUDY
 
 
@@ -136,8 +138,8 @@ def test_a_study_never_shrinks():
     ],
     ids=["name", "target", "arguments", "threads", "deterministic", "root", "plan"],
 )
-def test_a_study_with_other_settings_is_refused(change, stored, requested):
-    """Runs of both could not be measured together; the error shows both values."""
+def test_study_with_other_settings_is_refused(change, stored, requested):
+    """The error has both values."""
     differs = WithFields(stored=stored, requested=requested)
     with pytest.raises(StudyChangedError, check=differs) as caught:
         STUDY.joined(replace(STUDY, **change))
@@ -167,22 +169,16 @@ def test_a_study_with_other_settings_is_refused(change, stored, requested):
     ],
 )  # fmt: skip
 def test_impossible_studies_are_refused(change, fields):
-    """When they are made, not when the first run fails."""
+    """When they are created, not when the first run fails."""
     with pytest.raises(OptionError, check=WithFields(**fields)):
         replace(STUDY, **change)
 
 
-def test_a_number_of_seeds_is_a_plan_in_which_everything_varies():
-    """A plan stays as it is; a seed that it does not come from would do nothing."""
+def test_number_of_seeds_is_a_plan_in_which_everything_varies():
+    """A plan is used as it is; a different seed is refused."""
     plan = SeedPlan.one_at_a_time(2, root=4)
 
     assert as_plan(3, seed=4) == SeedPlan.all(3, root=4)
     assert as_plan(plan) is as_plan(plan, seed=4) is plan
     with pytest.raises(OptionError, check=WithFields(root=4, seed=5)):
         as_plan(plan, seed=5)
-
-
-def test_a_single_arm_may_be_given_as_text():
-    """It is not taken apart into letters."""
-    assert as_names("aswa") == ("aswa",)
-    assert as_names(["none", "aswa"]) == ("none", "aswa")

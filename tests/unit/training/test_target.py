@@ -1,4 +1,4 @@
-"""A function, a function by name and a script are trained alike, and leave no trace."""
+"""Functions, named functions and scripts are trained alike, without side effects."""
 
 import json
 import sys
@@ -23,7 +23,7 @@ from seedproof.training.target import (
 
 
 def train(run):
-    """A training in a module."""
+    """Train in a module."""
     run.log_scalar("loss", 0.5)
 
 
@@ -37,7 +37,7 @@ class Trainer:
 
 @pytest.fixture(autouse=True)
 def _forget_modules(tmp_path):
-    """Modules of one test's folder are unknown to the next test."""
+    """Forget the modules of a test's folder."""
     yield
     for name, module in list(sys.modules.items()):
         if str(getattr(module, "__file__", None) or "").startswith(str(tmp_path)):
@@ -46,13 +46,13 @@ def _forget_modules(tmp_path):
 
 @pytest.fixture
 def run(make_run):
-    """A run whose records are dropped."""
+    """Return a run whose records are dropped."""
     return make_run(1, kept=False, arms=("none", "aswa"))
 
 
 @pytest.fixture
 def script(tmp_path):
-    """Makes a script in a folder of its own."""
+    """Create a script in its own folder."""
 
     def script(text, *arguments):
         path = tmp_path / "code" / "fit.py"
@@ -63,15 +63,16 @@ def script(tmp_path):
     return script
 
 
-def test_a_function_is_called_with_the_run(run):
-    """That is all it needs to know."""
+def test_function_is_called_with_the_run(run):
+    """Its code is known before."""
     FunctionTarget(train)(run)
 
     assert run.scalars == {"loss": 0.5}
+    assert FunctionTarget(train).code().keys() == {"train"}
 
 
-def test_a_function_is_named_with_its_module():
-    """But for the main program and notebooks, whose module's name says nothing."""
+def test_function_is_named_with_its_module():
+    """Except in the main program and notebooks."""
 
     def of_a_notebook(run):
         del run
@@ -85,7 +86,7 @@ def test_a_function_is_named_with_its_module():
 
 
 def test_code_of_a_function_is_below_the_folder_of_its_outermost_package(tmp_path, monkeypatch):
-    """Digests of files are by their path from there; a main program's is the current folder."""
+    """Or below the current folder, for a main program."""
     package = tmp_path / "sp_outer" / "inner"
     package.mkdir(parents=True)
     for name in ("../__init__.py", "__init__.py", "fit.py"):
@@ -100,28 +101,23 @@ def test_code_of_a_function_is_below_the_folder_of_its_outermost_package(tmp_pat
     assert FunctionTarget(module.train).root == package
 
 
-def test_code_of_a_function_is_known_before_it_runs():
-    """Its own definition, by name."""
-    assert FunctionTarget(train).code().keys() == {"train"}
-
-
 @pytest.mark.parametrize("thing", [None, 3, "train.py", Path("train.py")])
-def test_what_cannot_be_called_is_refused(thing):
+def test_target_that_is_not_callable_is_refused(thing):
     """A path is a common mistake: the command line takes one, a study a function."""
     with pytest.raises(TargetError, check=WithFields(type_name=type(thing).__name__)):
         as_target(thing)
 
 
-def test_targets_stay_as_they_are(script):
-    """Functions and other callables become one."""
+def test_targets_are_not_wrapped_again(script):
+    """Functions and other callables are wrapped."""
     target = script("")
 
     assert as_target(target) is target
     assert as_target(train) == FunctionTarget(train)
 
 
-def test_a_named_function_is_loaded_where_it_is_trained(tmp_path, run):
-    """The folder is searched first, and only for as long as it trains."""
+def test_named_function_is_loaded_where_it_is_trained(tmp_path, run):
+    """Its folder is searched first, but only while it trains."""
     (tmp_path / "sp_named.py").write_text(
         "import sys\ndef train(run):\n    run.log_scalar('n_folders', len(sys.path))\n"
     )
@@ -141,21 +137,21 @@ def test_a_named_function_is_loaded_where_it_is_trained(tmp_path, run):
     "name",
     ["sp_nowhere:train", "sp_nowhere.inner:train", "json:", ":train", "json:not a name", ":"],
 )
-def test_functions_that_cannot_be_found_are_refused_at_once(name, tmp_path):
-    """Before any run is planned; the error says where was searched."""
+def test_unknown_functions_are_refused_at_once(name, tmp_path):
+    """Before any run is planned; the error names the folder."""
     with pytest.raises(TargetError, check=WithFields(name=name, folder=str(tmp_path))):
         NamedTarget(name, str(tmp_path))
 
 
-def test_a_module_without_the_function_is_refused_when_it_is_trained(run, tmp_path):
-    """Looking sooner would run the user's module in the coordinator."""
+def test_module_without_the_function_is_refused_in_training(run, tmp_path):
+    """An earlier check would run the user's module in the coordinator."""
     target = NamedTarget("json:train", str(tmp_path))
 
     with pytest.raises(TargetError, check=WithFields(module="json", function="train")):
         target(run)
 
 
-TELL = """
+REPORT = """
 import json, pathlib, sys
 import sp_beside_the_script
 facts = {"argv": sys.argv, "name": __name__, "path": sys.path[0], "file": __file__}
@@ -163,40 +159,40 @@ pathlib.Path(sys.argv[1]).write_text(json.dumps(facts))
 """
 
 
-def test_a_script_runs_as_the_main_program(script, run, tmp_path):
-    """With its own arguments and its own folder before all others; both are put back."""
-    target = script(TELL, str(tmp_path / "told.json"), "--lr", "0.1")
+def test_script_runs_as_the_main_program(script, run, tmp_path):
+    """With its own arguments and its folder first; both are restored."""
+    target = script(REPORT, str(tmp_path / "record.json"), "--lr", "0.1")
     (tmp_path / "code" / "sp_beside_the_script.py").write_text("")
     argv, path = list(sys.argv), list(sys.path)
 
     target(run)
 
-    told = json.loads((tmp_path / "told.json").read_text())
-    assert told["argv"] == [target.path, str(tmp_path / "told.json"), "--lr", "0.1"]
-    assert told["name"] == "__main__"
-    assert told["path"] == str(tmp_path / "code")
-    assert told["file"] == target.path
+    record = json.loads((tmp_path / "record.json").read_text())
+    assert record["argv"] == [target.path, str(tmp_path / "record.json"), "--lr", "0.1"]
+    assert record["name"] == "__main__"
+    assert record["path"] == str(tmp_path / "code")
+    assert record["file"] == target.path
     assert (sys.argv, sys.path) == (argv, path)
 
 
 def test_placeholders_are_filled_in(script, run, tmp_path):
-    """`{seed}`, `{run}` and `{arm}` wherever they are; other braces are the user's."""
-    told = tmp_path / "told.json"
+    """`{seed}`, `{run}` and `{arm}` anywhere; other braces are kept."""
+    record = tmp_path / "record.json"
     arguments = ("--seed={seed}", "{run}-{arm}", "{other} {}", "{seed")
     target = script(
         "import json, pathlib, sys; pathlib.Path(sys.argv[1]).write_text(json.dumps(sys.argv[2:]))",
-        str(told), *arguments,
+        str(record), *arguments,
     )  # fmt: skip
 
     target(run)
 
-    assert json.loads(told.read_text()) == [f"--seed={run.seed}", "0-aswa", "{other} {}", "{seed"]
+    assert json.loads(record.read_text()) == [f"--seed={run.seed}", "0-aswa", "{other} {}", "{seed"]
 
 
 @pytest.mark.parametrize(
     "end", ["", "import sys; sys.exit()", "import sys; sys.exit(0)", "exit(0)"]
 )
-def test_a_script_may_end_itself_in_peace(end, script, run):
+def test_script_may_exit_with_success(end, script, run):
     """`sys.exit(main())` is how many scripts end."""
     script(end)(run)
 
@@ -210,8 +206,8 @@ def test_a_script_may_end_itself_in_peace(end, script, run):
         ("def", SyntaxError),
     ],
 )
-def test_a_script_that_fails_is_no_training(end, error, script, run):
-    """What it raised goes on; arguments and search path are put back all the same."""
+def test_exception_of_a_script_is_raised(end, error, script, run):
+    """Arguments and search path are restored."""
     argv, path = list(sys.argv), list(sys.path)
 
     with pytest.raises(error):
@@ -220,18 +216,8 @@ def test_a_script_that_fails_is_no_training(end, error, script, run):
     assert (sys.argv, sys.path) == (argv, path)
 
 
-def test_a_script_learns_its_run(script, run):
-    """With one line, wherever it needs it."""
-    target = script("import seedproof as sp\nsp.current_run().log_scalar('loss', 0.125)\n")
-
-    with run.active():
-        target(run)
-
-    assert run.scalars == {"loss": 0.125}
-
-
-def test_every_run_of_a_script_begins_anew(script, run):
-    """Nothing that one left in its globals is there for the next."""
+def test_every_run_of_a_script_starts_fresh(script, run):
+    """Globals of earlier runs are gone."""
     target = script("assert 'seen' not in globals()\nseen = True\n")
 
     target(run)
@@ -240,8 +226,8 @@ def test_every_run_of_a_script_begins_anew(script, run):
     assert not hasattr(sys.modules["__main__"], "seen")
 
 
-def test_every_run_of_a_script_loads_its_modules_anew(make_run, script, tmp_path):
-    """What a module draws or builds when it is loaded follows each run's own seeds."""
+def test_every_run_of_a_script_reloads_its_modules(make_run, script, tmp_path):
+    """Draws at import time follow each run's own seeds."""
     target = script(
         "import seedproof as sp, sp_drawn\nsp.current_run().log_scalar('drawn', sp_drawn.x)\n"
     )
@@ -255,8 +241,8 @@ def test_every_run_of_a_script_loads_its_modules_anew(make_run, script, tmp_path
     assert runs[0].scalars["drawn"] != runs[1].scalars["drawn"]
 
 
-def test_a_script_is_known_by_its_name_and_bytes(script, tmp_path):
-    """Where it lies makes no difference."""
+def test_script_is_identified_by_its_name_and_bytes(script, tmp_path):
+    """Not by its folder."""
     target = script("x = 1\n")
 
     assert target.name == "fit.py"
@@ -264,15 +250,15 @@ def test_a_script_is_known_by_its_name_and_bytes(script, tmp_path):
     assert target.code() == {"fit.py": digest(b"x = 1\n")}
 
 
-def test_a_script_that_is_not_there_is_refused(tmp_path):
+def test_missing_script_is_refused(tmp_path):
     """Also a folder."""
     for path in (tmp_path / "gone.py", tmp_path):
         with pytest.raises(TargetError, check=WithFields(path=str(path))):
             ScriptTarget(str(path))
 
 
-def test_the_command_line_tells_scripts_from_functions(script, tmp_path, monkeypatch):
-    """A script's path is made whole, so that it is found from wherever it is trained."""
+def test_scripts_and_functions_are_distinguished_by_their_name(script, tmp_path, monkeypatch):
+    """The path of a script is made absolute, so that it works in any folder."""
     path = Path(script("").path)
     (tmp_path / "sp_named.py").write_text("")
     monkeypatch.chdir(tmp_path)
@@ -285,8 +271,8 @@ def test_the_command_line_tells_scripts_from_functions(script, tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_a_folder_is_importable_for_a_while(fails, tmp_path):
-    """Also if what is imported changes the search path itself."""
+def test_folder_is_importable_for_a_while(fails, tmp_path):
+    """Also if the imported code changes the search path."""
     before = list(sys.path)
     with suppress(ZeroDivisionError), importable(tmp_path):
         assert sys.path[0] == str(tmp_path)
@@ -297,8 +283,8 @@ def test_a_folder_is_importable_for_a_while(fails, tmp_path):
     assert sys.path == before
 
 
-def test_a_script_of_one_run_is_not_the_current_run_of_another(make_run, script):
-    """Two runs of one script log each for itself."""
+def test_two_runs_of_a_script_log_separately(make_run, script):
+    """Each has its own current run."""
     target = script(
         "import seedproof as sp\nrun = sp.current_run()\nrun.log_scalar('s', run.seed)\n"
     )

@@ -1,4 +1,4 @@
-"""Numerical libraries use as many threads as a run may, and afterwards as many as before."""
+"""Numerical libraries keep to the threads of a run, and are then restored."""
 
 import os
 from contextlib import suppress
@@ -12,13 +12,13 @@ from seedproof.training.threads import limited_to
 
 
 def pools():
-    """Threads of each library that is loaded, such as BLAS and OpenMP."""
+    """Return the threads of each loaded library, such as BLAS and OpenMP."""
     return {pool["filepath"]: pool["num_threads"] for pool in threadpool_info()}
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_every_library_is_limited(n_threads):
-    """Torch, BLAS and OpenMP as they are loaded, and the environment for those that come."""
+    """Torch, BLAS and OpenMP if they are loaded, and the environment for later ones."""
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     try:
@@ -31,8 +31,8 @@ def test_every_library_is_limited(n_threads):
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_everything_is_as_before(fails, monkeypatch):
-    """Also what the caller had set to something else, and also after an exception."""
+def test_number_of_threads_is_restored(fails, monkeypatch):
+    """Also values of the caller, and also after an exception."""
     first, *others = THREAD_VARIABLES
     monkeypatch.setenv(first, "7")
     for name in others:
@@ -55,7 +55,7 @@ def test_everything_is_as_before(fails, monkeypatch):
 
 
 def test_limits_may_be_nested():
-    """The inner one gives back the outer one's limit."""
+    """The inner block restores the outer limit."""
     with limited_to(2):
         with limited_to(1):
             assert torch.get_num_threads() == 1

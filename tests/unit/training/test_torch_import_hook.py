@@ -1,4 +1,4 @@
-"""Torch is loaded by those who train with it, and then finds what it would have found before."""
+"""Torch is loaded by the training, with the same result as before."""
 
 import json
 import os
@@ -36,7 +36,7 @@ if when != "first":
     sys.meta_path[:0] = [Old(), Hook()]
     once_loaded(n_loaded.append)
 with limited_to(1), repeatable(), outer.followed():
-    find_spec("torch")  # whoever only asks for it does not load it
+    find_spec("torch")  # this does not load it
     found["asked"] = "torch" in sys.modules
     with inner.followed():
         if when == "inside a stream":
@@ -61,7 +61,7 @@ print(json.dumps(found))
 
 @pytest.fixture(scope="module")
 def found_when():
-    """Finds out what torch draws and does when it is loaded at some moment, in a fresh process."""
+    """Return what torch draws and does when it is loaded at some moment, in a fresh process."""
 
     def find(when):
         done = subprocess.run(
@@ -77,7 +77,7 @@ def found_when():
 
 
 @pytest.mark.full
-def test_it_does_not_matter_when_torch_is_loaded(found_when):
+def test_moment_of_loading_torch_does_not_matter(found_when):
     """Numbers, threads and algorithms are the same, inside and afterwards."""
     first = found_when("first")
     inside, between = found_when("inside a stream"), found_when("between streams")
@@ -91,8 +91,8 @@ def test_it_does_not_matter_when_torch_is_loaded(found_when):
     assert between == {name: first[name] for name in between}
 
 
-def test_a_training_without_torch_does_not_load_it(tmp_path):
-    """Neither do its records, its seeds and its digests: that would take seconds for each run."""
+def test_training_without_torch_does_not_load_it(tmp_path):
+    """Loading it would take seconds per run."""
     program = """
 import sys
 import numpy as np
@@ -114,8 +114,8 @@ print("torch" in sys.modules)
     assert done.stdout.splitlines()[-1] == "False"
 
 
-def test_a_budget_of_seconds_is_for_the_training(tmp_path):
-    """To load torch takes more than this one, and none of it."""
+def test_loading_torch_is_not_part_of_the_budget(tmp_path):
+    """It takes longer than this budget."""
     program = """
 import sys
 from seedproof.doctor.probe import Probe

@@ -1,4 +1,4 @@
-"""A run is made once, by one process at a time, and what it prints is kept beside it."""
+"""A run is trained once, by one process at a time, and its output is logged."""
 
 import os
 import signal
@@ -22,20 +22,20 @@ from seedproof.testing.errors import WithFields
 from seedproof.training.run import Run
 from seedproof.training.spec import StudySpec
 from seedproof.training.target import FunctionTarget, ScriptTarget
-from seedproof.training.worker import Trained, TrainRun, claimed, is_claimed, output_to
+from seedproof.training.worker import Trained, TrainRun, is_locked, locked, output_to
 
 SPECS = StudySpec("small", "train.py", SeedPlan.all(3), arguments=("-v",)).runs()
 
 
 @pytest.fixture
 def store(tmp_path):
-    """Where records go."""
+    """Return an empty store."""
     return Location.of(tmp_path / "store")
 
 
 @pytest.fixture
 def program():
-    """Runs a program in a process of its own."""
+    """Run a program in its own process."""
     started = []
 
     def program(text, *arguments):
@@ -58,38 +58,38 @@ def program():
 
 
 def folder_of(store, spec):
-    """The folder of a run."""
+    """Return the folder of a run."""
     return store / "runs" / spec.run_id
 
 
 def task_of(store, train, **settings):
-    """What makes a run by a function."""
+    """Return a task that trains a function."""
     return TrainRun(store, FunctionTarget(train), {}, is_alone=False, **settings)
 
 
 HOLD = """
 import sys
 from seedproof.records.location import Location
-from seedproof.training.worker import claimed
+from seedproof.training.worker import locked
 
-with claimed(Location.of(sys.argv[1])) as is_mine:
-    print(is_mine, flush=True)
+with locked(Location.of(sys.argv[1])) as has_lock:
+    print(has_lock, flush=True)
     sys.stdin.read()
 """
 
 
 @pytest.mark.parametrize("end", ["leaves", "is killed"])
-def test_a_claim_excludes_other_processes_and_ends_with_its_own(end, store, program):
-    """However the process goes, the run is free again."""
+def test_lock_excludes_other_processes_and_ends_with_its_own(end, store, program):
+    """However the process ends."""
     folder = folder_of(store, SPECS[0])
-    assert not is_claimed(folder)
+    assert not is_locked(folder)
     holder = program(HOLD, folder)
     assert holder.stdout.readline() == "True\n"
 
-    assert is_claimed(folder)
-    with claimed(folder) as is_mine:
-        assert not is_mine
-    assert is_claimed(folder)
+    assert is_locked(folder)
+    with locked(folder) as has_lock:
+        assert not has_lock
+    assert is_locked(folder)
     if end == "leaves":
         holder.stdin.close()
         assert holder.wait(10) == 0
@@ -97,32 +97,32 @@ def test_a_claim_excludes_other_processes_and_ends_with_its_own(end, store, prog
         os.kill(holder.pid, signal.SIGKILL)
         assert holder.wait(10) == -signal.SIGKILL
 
-    assert not is_claimed(folder)
-    with claimed(folder) as is_mine:
-        assert is_mine
+    assert not is_locked(folder)
+    with locked(folder) as has_lock:
+        assert has_lock
 
 
-def test_claims_of_different_runs_do_not_meet(store):
+def test_locks_of_different_runs_are_independent(store):
     """Each run has its own."""
-    with claimed(folder_of(store, SPECS[0])), claimed(folder_of(store, SPECS[1])) as is_mine:
-        assert is_mine
-        assert is_claimed(folder_of(store, SPECS[1]))
-        assert not is_claimed(folder_of(store, SPECS[2]))
+    with locked(folder_of(store, SPECS[0])), locked(folder_of(store, SPECS[1])) as has_lock:
+        assert has_lock
+        assert is_locked(folder_of(store, SPECS[1]))
+        assert not is_locked(folder_of(store, SPECS[2]))
 
 
-def test_a_claim_ends_with_an_exception(store):
-    """A run that failed may be tried again by anybody."""
+def test_lock_ends_with_an_exception(store):
+    """A failed run may be retried by any process."""
     folder = folder_of(store, SPECS[0])
 
     with pytest.raises(ZeroDivisionError):
         task_of(store, lambda _: 1 / 0)(SPECS[0])
 
-    assert not is_claimed(folder)
+    assert not is_locked(folder)
     assert not (folder / "run.json").is_file()
 
 
-def test_a_run_is_made_and_committed(store):
-    """The coordinator learns its scalars; the store has the rest."""
+def test_run_is_trained_and_committed(store):
+    """The coordinator gets its scalars; the store has the rest."""
     began = datetime.now(UTC)
     seen = []
 
@@ -148,8 +148,8 @@ def test_a_run_is_made_and_committed(store):
     assert 0 <= facts["seconds"] < 60
 
 
-def test_the_files_that_a_run_loaded_are_recorded(store, tmp_path):
-    """The script, and modules beside it, by their digests."""
+def test_loaded_files_of_a_run_are_recorded(store, tmp_path):
+    """The script and its modules, by their digests."""
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "sp_worker_lib.py").write_text("x = 1\n")
     script = "import sp_worker_lib, seedproof as sp\nsp.current_run().log_scalar('loss', 1)\n"
@@ -168,8 +168,8 @@ def test_the_files_that_a_run_loaded_are_recorded(store, tmp_path):
     }
 
 
-def test_a_finished_run_is_not_trained_again(store):
-    """Whoever asks for it gets what is there."""
+def test_finished_run_is_not_trained_again(store):
+    """Its result is returned."""
     seen = []
 
     def train(run):
@@ -183,19 +183,19 @@ def test_a_finished_run_is_not_trained_again(store):
     assert second.scalars == {"loss": 1.0}
 
 
-def test_a_run_that_somebody_else_is_at_is_left_to_them(store):
-    """Nothing is trained, and the coordinator is told to ask again."""
+def test_run_of_another_process_is_not_trained(store):
+    """The coordinator tries again later."""
     seen = []
 
-    with claimed(folder_of(store, SPECS[0])):
+    with locked(folder_of(store, SPECS[0])):
         trained = task_of(store, seen.append)(SPECS[0])
 
     assert trained == Trained("elsewhere", {}, 0.0)
     assert seen == []
 
 
-def test_the_slower_of_two_gives_way(store):
-    """Where nothing can be claimed, the first to commit stays, and the other reports it."""
+def test_first_commit_is_kept_without_locks(store):
+    """The other process returns its result."""
 
     def train(run):
         run.log_scalar("loss", 2.0)
@@ -209,8 +209,8 @@ def test_the_slower_of_two_gives_way(store):
     assert RunManifest.load(folder_of(store, SPECS[0])).scalars == {"loss": 1.0}
 
 
-def test_a_script_that_was_saved_since_the_study_began_is_not_run(store, tmp_path):
-    """Half of the runs would be made by other code than the rest."""
+def test_script_that_was_saved_during_the_study_is_refused(store, tmp_path):
+    """Otherwise runs of different code would be mixed."""
     script = tmp_path / "train.py"
     script.write_text("import seedproof as sp\nsp.current_run().log_scalar('loss', 1)\n")
     target = ScriptTarget(str(script))
@@ -224,8 +224,8 @@ def test_a_script_that_was_saved_since_the_study_began_is_not_run(store, tmp_pat
     assert not (folder_of(store, SPECS[1]) / "run.json").is_file()
 
 
-def test_a_run_that_logs_nothing_is_not_finished(store):
-    """It would never be repeated, and there would be nothing to measure."""
+def test_run_without_logs_is_not_finished(store):
+    """There would be nothing to measure, and it would never be repeated."""
     target = FunctionTarget(lambda _: None)
 
     with pytest.raises(RunError):
@@ -233,25 +233,25 @@ def test_a_run_that_logs_nothing_is_not_finished(store):
     assert not (folder_of(store, SPECS[0]) / "run.json").is_file()
 
 
-def test_a_claim_ends_although_a_forked_process_lives_on(tmp_path):
-    """Workers of a data loader may outlive the run that started them."""
+def test_lock_ends_even_if_a_forked_process_survives(tmp_path):
+    """Workers of a data loader may outlive their run."""
     folder = Location.of(tmp_path / "run")
-    with claimed(folder) as is_mine:
+    with locked(folder) as has_lock:
         child = os.fork()
         if child == 0:
             time.sleep(30)
             os._exit(0)
     try:
-        with claimed(folder) as is_mine_again:
-            assert is_mine
-            assert is_mine_again
+        with locked(folder) as has_lock_again:
+            assert has_lock
+            assert has_lock_again
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
 
 
-def test_a_function_is_not_mistaken_for_a_file_of_its_name(store, tmp_path, monkeypatch):
-    """A folder may hold a program called `train` beside the one that defines a function of it."""
+def test_function_is_not_mistaken_for_a_file_of_its_name(store, tmp_path, monkeypatch):
+    """The folder may have a program called `train`."""
     (tmp_path / "train").write_text("#!/bin/sh\n")
     monkeypatch.chdir(tmp_path)
 
@@ -266,16 +266,16 @@ def test_a_function_is_not_mistaken_for_a_file_of_its_name(store, tmp_path, monk
     assert trained.status == "finished"
 
 
-def test_without_claims_a_run_is_made_all_the_same(tmp_path):
-    """An object store has none: there, two equal results may be made, and one of them stays."""
-    # As far as we can tell, such a filesystem is as far away as an object store.
+def test_run_is_trained_without_locks(tmp_path):
+    """An object store has none: two equal results may be produced, and one is kept."""
+    # For us, such a filesystem is remote like an object store.
     elsewhere = pyarrow.fs.SubTreeFileSystem(str(tmp_path), pyarrow.fs.LocalFileSystem())
     store = Location(elsewhere, "bucket")
     folder_of(store, SPECS[0]).make_folder()
 
-    with claimed(folder_of(store, SPECS[0])) as is_mine:
-        assert is_mine
-        assert not is_claimed(folder_of(store, SPECS[0]))
+    with locked(folder_of(store, SPECS[0])) as has_lock:
+        assert has_lock
+        assert not is_locked(folder_of(store, SPECS[0]))
         trained = task_of(store, lambda run: run.log_scalar("loss", 1.0))(SPECS[0])
 
     assert trained.scalars == {"loss": 1.0}
@@ -295,7 +295,7 @@ print("before", flush=True)
 try:
     with output_to(Location(files, sys.argv[3]), is_wanted=sys.argv[4] == "wanted"):
         print("printed")
-        print("complained", file=sys.stderr)
+        print("warned", file=sys.stderr)
         sys.stdout.flush()
         os.write(1, b"from native code\\n")
         subprocess.run(["echo", "from a child"], check=True)
@@ -306,49 +306,32 @@ except ValueError:
 print("after")
 """
 # What the program prints inside, sorted, and what it raises.
-PRINTED = ["complained", "from a child", "from native code", "printed"]
+PRINTED = ["from a child", "from native code", "printed", "warned"]
 RAISED = "ValueError: no data"
 
 
-def test_output_of_a_run_goes_to_its_log(program, tmp_path):
-    """Whatever the process, native code and its children print; afterwards it is as before."""
+@pytest.mark.parametrize("end", ["ends", "fails"])
+@pytest.mark.parametrize("place", ["local", "elsewhere"])
+def test_output_of_a_run_goes_to_its_log(place, end, program, tmp_path):
+    """Including native code and child processes; a second attempt continues the same file."""
     log = tmp_path / "runs" / "log.txt"
+    if place == "elsewhere":
+        log.parent.mkdir()
+    path = log if place == "local" else "runs/log.txt"
 
-    out, err = program(PRINT, tmp_path, "local", log, "wanted", "ends").communicate(timeout=30)
+    for n_attempts in (1, 2):
+        process = program(PRINT, tmp_path, place, path, "wanted", end)
+        assert process.communicate(timeout=30) == ("before\nafter\n", "")
 
-    assert out == "before\nafter\n"
-    assert err == ""
-    lines = log.read_text().splitlines()
-    assert sorted(lines) == PRINTED
-
-
-def test_a_log_ends_in_the_traceback(program, tmp_path):
-    """Of a run that raised, the last line says what; another attempt goes on below."""
-    log = tmp_path / "log.txt"
-    earlier = "first attempt"
-    log.write_text(f"{earlier}\n")
-
-    out, _ = program(PRINT, tmp_path, "local", log, "wanted", "fails").communicate(timeout=30)
-
-    assert out == "before\nafter\n"
-    lines = log.read_text().splitlines()
-    assert lines[0] == earlier
-    assert any(line.startswith("Traceback") for line in lines)
-    assert lines[-1] == RAISED
+        lines = log.read_text().splitlines()
+        assert sorted(line for line in lines if line in PRINTED) == sorted(PRINTED * n_attempts)
+        n_tracebacks = sum(line.startswith("Traceback") for line in lines)
+        assert n_tracebacks == (n_attempts if end == "fails" else 0)
+        assert (lines[-1] == RAISED) is (end == "fails")
 
 
-def test_a_log_is_copied_to_a_store_elsewhere(program, tmp_path):
-    """It is written on this machine first, and is there also if the run fails."""
-    process = program(PRINT, tmp_path, "elsewhere", "log.txt", "wanted", "fails")
-
-    out, _ = process.communicate(timeout=30)
-
-    assert out == "before\nafter\n"
-    assert (tmp_path / "log.txt").read_text().splitlines()[-1] == RAISED
-
-
-def test_output_stays_where_it_is_in_a_shared_process(tmp_path):
-    """With breakpoints in mind: the serial engine redirects nothing."""
+def test_output_is_not_redirected_in_a_shared_process(tmp_path):
+    """The serial engine supports breakpoints."""
     before = os.fstat(1)
 
     with output_to(Location.of(tmp_path / "log.txt"), is_wanted=False):
@@ -357,8 +340,8 @@ def test_output_stays_where_it_is_in_a_shared_process(tmp_path):
     assert not (tmp_path / "log.txt").exists()
 
 
-def test_a_run_in_a_process_of_its_own_keeps_its_output(store, tmp_path, capfd):
-    """One that finishes and one that raises: each has its own log, and nobody else's."""
+def test_run_in_its_own_process_logs_its_output(store, tmp_path, capfd):
+    """One run finishes and one raises, each with its own log."""
     script = tmp_path / "train.py"
     printed, reason = "this is run", "no data"
     script.write_text(

@@ -1,27 +1,40 @@
-"""A recorder of training dynamics: what one run predicts over its steps, example by example."""
+"""`sp.Dynamics`: records what one run predicts during its training, per example."""
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from seedproof.errors import DtypeError, EmptyInputError, InputError, OptionError, ShapeError
+from seedproof.errors import (
+    ClassesError,
+    DtypeError,
+    EmptyInputError,
+    InputError,
+    OptionError,
+    ShapeError,
+)
 from seedproof.messages import Message
 from seedproof.metrics.dynamics import Cartography, correctness, step_entropy
 from seedproof.records.arrow import to_arrow
-from seedproof.records.checks import (
-    check_classes,
-    check_probs,
-    sum_tolerance,
-)
+from seedproof.records.checks import check_classes, check_probs, sum_tolerance
 from seedproof.records.dynamics import DynamicsRecord
+from seedproof.records.normalize import (
+    as_ids,
+    as_labels,
+    canonical_rows,
+    class_names,
+    column,
+    label_indices,
+)
 from seedproof.records.probabilities import UNLABELED, most_probable
-from seedproof.training.dynamics.counts import GoldMoments, PairCounts
-from seedproof.training.dynamics.examples import DynamicsExamples
+from seedproof.records.schema import digest, ids_digest
+from seedproof.records.shards import canonical_order
+from seedproof.training.dynamics_counts import GoldMoments, PairCounts
 from seedproof.training.logbook import as_array
-from seedproof.typing import FloatArray, IntArray
+from seedproof.typing import FloatArray, IntArray, is_count
 
 
 class _Given(IntEnum):
@@ -33,17 +46,17 @@ class _Given(IntEnum):
 
 
 class Dynamics:
-    """Recorder of how often each class is predicted for each example while a model is trained.
+    """Recorder of how often each class is predicted for each example during a training.
 
-    Counts are exact, and take memory proportional to the pairs of example and class that were met,
-    never examples times classes. Where there are probabilities and labels, it also keeps the mean
-    and the standard deviation of the gold label's probability.
+    Counts are exact. Memory grows with the pairs of example and class that occur, not with examples
+    times classes. With probabilities and labels, it also records the mean and the standard
+    deviation of the gold label's probability.
 
     Args:
-        n_classes: How many classes there are.
-        ids: Id of each example, the same in every run; without them its position among the labels.
-        labels: Gold class of each example, as index or name; negative or None where unknown.
-        classes: Names of the classes; their indices without them.
+        n_classes: Number of classes.
+        ids: Id of each example, the same in every run. If omitted, its position in the labels.
+        labels: Gold class of each example, as index or name; negative or None if unknown.
+        classes: Names of the classes. If omitted, their indices.
 
     Examples:
         >>> import seedproof as sp
@@ -62,7 +75,7 @@ class Dynamics:
         labels: npt.ArrayLike | None = None,
         classes: Sequence[str] | None = None,
     ) -> None:
-        self._examples = DynamicsExamples(n_classes, ids=ids, labels=labels, classes=classes)
+        self._examples = _Examples(n_classes, ids=ids, labels=labels, classes=classes)
         self._given = _Given.NOTHING
         self._n_updates = 0
         self._counts = PairCounts(n_classes)
@@ -75,20 +88,20 @@ class Dynamics:
 
     @property
     def nbytes(self) -> int:
-        """Size of counts and means in bytes: it grows with the pairs that were met."""
+        """Size of counts and means in bytes."""
         return self._counts.nbytes + self._gold.nbytes
 
     def update(self, values: npt.ArrayLike, *, rows: npt.ArrayLike | None = None) -> None:
-        """Count what the model predicts now.
+        """Count the model's current predictions.
 
-        Call it after each optimizer step or after every k-th with all examples, or at each step
-        with what the training batch computes anyway. What is refused changes nothing.
+        Call it after every k-th optimizer step with all examples, or at each step with the
+        predictions of the training batch. An error changes nothing.
 
         Args:
             values: Probabilities (examples, classes), or predicted class indices (examples); arrays
                 or tensors of torch, and the same kind at every update.
-            rows: Positions of these examples among all; all of them in order without it. One that
-                comes several times is counted several times.
+            rows: Positions of these examples among all. If omitted, all of them in order. A
+                position that occurs several times is counted several times.
         """
         given: npt.NDArray[Any] = as_array(values)
         kind = self._kind_of(given)
@@ -113,22 +126,22 @@ class Dynamics:
         self._gold.add(chosen, gold)
 
     def merge(self, other: "Dynamics") -> None:
-        """Add what another recorder of the same examples counted, such as that of another rank.
+        """Add the counts of another recorder of the same examples, such as that of another rank.
 
-        Counts are added exactly; means and standard deviations are those of both together.
+        Counts are added exactly; means and standard deviations are pooled.
 
         Args:
-            other: It stays as it is.
+            other: A recorder, which is not changed.
 
         Raises:
-            InputError: It follows other examples or classes.
+            InputError: It has different examples or classes.
         """
-        theirs = (other._examples, other._counts, other._gold, other._given)  # noqa: SLF001 - of its own kind
-        examples, counts, gold, given = theirs
+        state = (other._examples, other._counts, other._gold, other._given)  # noqa: SLF001 - same class
+        examples, counts, gold, given = state
         if examples.digest != self._examples.digest:
             raise InputError(
-                "The two recorders follow other examples, labels or classes, or the same in "
-                "another order. Make both with the same arguments."
+                "The two recorders differ in examples, labels, classes or their order. "
+                "Create both with the same arguments."
             )
         if not other.n_updates:
             return
@@ -139,7 +152,7 @@ class Dynamics:
         self._gold.merge(gold)
 
     def state_dict(self) -> dict[str, npt.NDArray[np.generic]]:
-        """Return everything needed to continue later as if without interruption.
+        """Return everything needed to continue later.
 
         Returns:
             Plain arrays, which `np.savez` and `torch.save` can write.
@@ -157,28 +170,28 @@ class Dynamics:
         }
 
     def load_state_dict(self, state: Mapping[str, npt.ArrayLike]) -> None:
-        """Continue from a state, in place of what was counted so far.
+        """Replace all counts by a state, to continue from there.
 
         Args:
-            state: What `state_dict` gave, for the same examples and classes; arrays, or tensors.
+            state: Result of `state_dict` for the same examples and classes; arrays, or tensors.
 
         Raises:
-            InputError: It is no such state, or one of other examples.
+            InputError: The state is incomplete, or of different examples.
         """
         names = list(self.state_dict())
         missing = [name for name in names if name not in state]
         if missing:
             raise InputError(
-                "This is no state of a recorder of dynamics: {missing} is missing. "
+                "This is not a state of a recorder of dynamics: {missing} is missing. "
                 "Give what state_dict() returned.",
                 missing=tuple(missing),
             )
-        # Copies: the recorder goes on, and the state may be loaded again.
+        # Copies, as the state may be loaded again.
         arrays = {name: np.array(as_array(state[name])) for name in names}
         if arrays["examples"].tobytes() != self._examples.digest:
             raise InputError(
-                "The state is of other examples, labels or classes, or of the same in another "
-                "order. Make the recorder with the arguments of the first time.",
+                "The state has different examples, labels, classes or another order. "
+                "Create the recorder with the same arguments as the first.",
                 key="examples",
             )
         self._given = _Given(int(arrays["given"]))
@@ -188,10 +201,10 @@ class Dynamics:
         self._gold.mean, self._gold.squares = arrays["gold_mean"], arrays["gold_squares"]
 
     def label_entropy(self) -> FloatArray:
-        """Return the entropy of the labels that each example got so far, in nats: LE_s.
+        """Return the entropy of the predictions for each example so far, in nats: LE_s.
 
         Returns:
-            One for each example, in the order of `ids`; NaN where it was not seen.
+            One value per example, in the order of `ids`; NaN if it was not seen.
         """
         keys, counts = self._counts.pairs()
         return step_entropy(counts, self._offsets(keys))
@@ -200,8 +213,8 @@ class Dynamics:
         """Return confidence, variability and correctness per example, in the order of `ids`.
 
         Returns:
-            NaN where the label is unknown or the example was not seen; confidence and variability
-            also where predictions were given in place of probabilities.
+            NaN if the label is unknown or the example was not seen; confidence and variability
+            also if predictions were given instead of probabilities.
         """
         keys, counts = self._counts.pairs()
         offsets, classes = self._offsets(keys), keys % self._counts.n_classes
@@ -219,7 +232,7 @@ class Dynamics:
         """
         if not self._n_updates:
             raise EmptyInputError(
-                "The recorder of dynamics saw no prediction. Call update(…) in the training loop."
+                "The recorder of dynamics has no predictions. Call update(…) in the training loop."
             )
         keys, counts = self._counts.pairs()
         n_classes = self._counts.n_classes
@@ -242,7 +255,7 @@ class Dynamics:
         )
 
     def _kind_of(self, values: npt.NDArray[np.generic]) -> _Given:
-        """Return what an update holds; refuse what cannot be counted."""
+        """Return the kind of an update; refuse values that cannot be counted."""
         n_classes = self._counts.n_classes
         wanted = (
             "Give probabilities (examples, {n_classes}) as floats, or predicted classes (examples) "
@@ -268,9 +281,8 @@ class Dynamics:
     def _check_given(self, kind: _Given) -> None:
         if self._given not in {_Given.NOTHING, kind}:
             raise OptionError(
-                "Some updates give {given}, and others {other}: "
-                "the gold label's mean probability would be over some of the steps only. Give the "
-                "same at every update.",
+                "Some updates give {given}, and others {other}: the gold label's mean probability "
+                "would cover only some of the steps. Give the same kind at every update.",
                 given=self._given.name.lower(),
                 other=kind.name.lower(),
             )
@@ -286,3 +298,100 @@ def _ranks(order: IntArray) -> IntArray:
     ranks = np.empty(len(order), dtype=np.int64)
     ranks[order] = np.arange(len(order))
     return ranks
+
+
+class _Examples:
+    """Examples and classes as the user gave them, and their order in the record."""
+
+    def __init__(
+        self,
+        n_classes: int,
+        *,
+        ids: npt.ArrayLike | None,
+        labels: npt.ArrayLike | None,
+        classes: Sequence[str] | None,
+    ) -> None:
+        if not is_count(n_classes, 2):
+            raise ClassesError(
+                "n_classes is {n_classes!r}. Give a whole number of at least 2.",
+                n_classes=n_classes,
+            )
+        ids, labels = _off_device(ids), _off_device(labels)
+        given = labels if ids is None else ids
+        if given is None:
+            raise OptionError(
+                "The number of examples is unknown. Give ids=… or labels=…, such as "
+                "ids=range(10_000).",
+                needed=("ids", "labels"),
+            )
+        n_examples = column(given).size
+        if not n_examples:
+            raise EmptyInputError("There are no examples. Give their ids.")
+        self.class_names = class_names(classes, n_classes)
+        self.ids = as_ids(ids, n_examples)
+        self.labels = np.full(n_examples, UNLABELED, dtype=np.int32)
+        if labels is not None:
+            gold = as_labels(labels, n_examples)
+            self.labels = label_indices(gold, self.class_names).astype(np.int32)
+        self.order = canonical_rows(self.ids)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def class_order(self) -> IntArray:
+        """Index in the user's order of each class of the record."""
+        place = {name: index for index, name in enumerate(self.class_names)}
+        return np.array([place[name] for name in canonical_order(list(self.class_names))])
+
+    @cached_property
+    def digest(self) -> bytes:
+        """Digest of examples and classes, in their order."""
+        names = repr((str(self.ids.type), ids_digest(self.ids), self.class_names))
+        return bytes.fromhex(digest(names.encode() + self.labels.astype("<i4").tobytes()))
+
+    def name(self, row: int) -> Message:
+        """Return the name of an example, for messages."""
+        return Message("example", "Example {example!r}", example=self.ids[row].as_py())
+
+    def as_rows(self, rows: npt.ArrayLike | None, n_values: int) -> IntArray:
+        """Return the positions of the examples in an update."""
+        if rows is None:
+            if n_values != len(self):
+                raise ShapeError(
+                    "An update has {n_values} examples, but the recorder has {n_examples}. Give "
+                    "all of them in order, or their positions as rows=….",
+                    n_values=n_values,
+                    n_examples=len(self),
+                )
+            return np.arange(len(self))
+        places = as_array(rows)
+        if places.shape != (n_values,):
+            raise ShapeError(
+                "An update of {n_values} examples has rows of shape {shape!s}. "
+                "Give one position per example, shape ({n_values},).",
+                n_values=n_values,
+                shape=places.shape,
+            )
+        if n_values and not np.issubdtype(places.dtype, np.integer):
+            raise DtypeError(
+                "Rows are positions of examples, not {dtype}. Give integers from 0 to {highest}.",
+                dtype=str(places.dtype),
+                highest=len(self) - 1,
+            )
+        positions = places.astype(np.int64)
+        wrong = positions[(positions < 0) | (positions >= len(self))]
+        if len(wrong):
+            raise InputError(
+                "There is no example at row {row}: the recorder has {n_examples}. Give positions "
+                "from 0 to {highest}, not ids.",
+                row=int(wrong[0]),
+                n_examples=len(self),
+                highest=len(self) - 1,
+            )
+        return positions
+
+
+def _off_device(values: Any) -> Any:  # noqa: ANN401 - arrays, tensors, lists
+    """Return tensors as arrays; leave lists alone, as numpy turns NaN among texts into a text."""
+    return as_array(values) if hasattr(values, "detach") else values

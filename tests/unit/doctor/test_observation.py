@@ -1,10 +1,9 @@
-"""Differences between trainings that are made by hand."""
+"""Differences between constructed observations."""
 
 from dataclasses import replace
 
-from seedproof.doctor.differences import compared, differences
 from seedproof.doctor.finding import details
-from seedproof.doctor.observation import Observed, SplitSeen
+from seedproof.doctor.observation import Observed, SplitSeen, compared, differences
 
 
 def trained(*digests, **facts):
@@ -13,21 +12,21 @@ def trained(*digests, **facts):
 
 
 def logged(values="aab", *, ids="012", labels="xyx", split="test", has_ids=True, **facts):
-    """Return a training that predicts this for three examples."""
+    """Return a training with these predictions for three examples."""
     split_seen = SplitSeen(list(ids), list(labels), [v.encode() for v in values], has_ids=has_ids)
     return Observed(splits={split: split_seen}, **facts)
 
 
-ONE = logged("aab")
+FIRST = logged("aab")
 OTHER = logged("abb")
 
 
 def test_predictions_are_compared_by_id():
     """One of three examples changed; another order is not a difference."""
-    assert details(differences(ONE, OTHER)) == [
+    assert details(differences(FIRST, OTHER)) == [
         {"code": "predictions", "n_changed": 1, "n_examples": 3, "split": "test"}
     ]
-    assert not differences(ONE, logged("baa", ids="210", labels="xyx"))
+    assert not differences(FIRST, logged("baa", ids="210", labels="xyx"))
 
 
 def test_first_step_at_which_weights_differ_is_named():
@@ -42,40 +41,40 @@ def test_first_step_at_which_weights_differ_is_named():
 
 
 def test_ids_and_splits_count_unless_a_training_was_cut():
-    """A training that was ended early has logged less, from which nothing follows."""
+    """A training that was stopped has logged less."""
     fewer, renamed = logged("aa", ids="01", labels="xy"), logged(split="held-out")
 
-    assert details(differences(ONE, fewer)) == [{"code": "ids", "split": "test"}]
-    assert details(differences(ONE, renamed)) == [{"code": "splits"}]
-    assert not differences(ONE, replace(fewer, is_cut=True))
-    assert not differences(ONE, replace(renamed, is_cut=True))
+    assert details(differences(FIRST, fewer)) == [{"code": "ids", "split": "test"}]
+    assert details(differences(FIRST, renamed)) == [{"code": "splits"}]
+    assert not differences(FIRST, replace(fewer, is_cut=True))
+    assert not differences(FIRST, replace(renamed, is_cut=True))
 
 
-def test_example_that_was_cut_off_while_it_was_logged_is_not_compared():
-    """It has an id, and no value."""
+def test_incompletely_logged_example_is_not_compared():
+    """It has an id, but no value."""
     torn = logged("aa", ids="012", labels="xy", is_cut=True)
 
-    assert not differences(ONE, torn)
+    assert not differences(FIRST, torn)
 
 
 def test_everything_that_differs_is_named():
     """Weights first, then predictions by split."""
-    one = replace(trained("s", "a"), splits=ONE.splits)
-    two = replace(trained("s", "b"), splits=OTHER.splits)
+    first = replace(trained("s", "a"), splits=FIRST.splits)
+    second = replace(trained("s", "b"), splits=OTHER.splits)
 
-    changes = differences(one, two)
+    changes = differences(first, second)
 
     assert [part.code for part in changes.parts] == ["weights", "predictions"]
     assert str(changes) == " and ".join(str(part) for part in changes.parts)
 
 
 def test_only_what_both_have_is_compared():
-    """Steps and examples of the shorter training; nothing if they share nothing."""
-    one = replace(trained("s", "a", "b"), splits=ONE.splits)
-    two = replace(trained("s", "a"), splits=logged("a", ids="2", labels="x").splits)
+    """Steps and examples of the shorter training."""
+    first = replace(trained("s", "a", "b"), splits=FIRST.splits)
+    second = replace(trained("s", "a"), splits=logged("a", ids="2", labels="x").splits)
 
-    assert details(compared(one, two)) == [
+    assert details(compared(first, second)) == [
         {"code": "weights", "n_steps": 1},
         {"code": "predictions", "n_examples": 1, "split": "test"},
     ]
-    assert not compared(ONE, trained("s"))
+    assert not compared(FIRST, trained("s"))

@@ -1,17 +1,17 @@
-"""Bounds and rounding of sparse counts and running moments; the recorder's tests have the rest."""
+"""Bounds and rounding of sparse counts and running moments."""
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seedproof.training.dynamics import counts as module
-from seedproof.training.dynamics.counts import GoldMoments, PairCounts
+from seedproof.training import dynamics_counts as module
+from seedproof.training.dynamics_counts import GoldMoments, PairCounts
 
 STREAM = st.lists(st.lists(st.tuples(st.integers(0, 3), st.floats(0, 1)), max_size=8), max_size=8)
 
 
 def followed(stream):
-    """Moments of a stream of batches."""
+    """Return the moments of a stream of batches."""
     moments = GoldMoments(4)
     for batch in stream:
         rows = np.array([row for row, _ in batch], dtype=np.int64)
@@ -20,8 +20,8 @@ def followed(stream):
 
 
 @given(STREAM)
-def test_a_repeat_in_a_batch_is_another_step(stream):
-    """To the bit as if its rows had come one by one."""
+def test_repeat_in_a_batch_is_another_step(stream):
+    """To the bit as if the rows came one at a time."""
     whole = followed(stream)
     one_by_one = followed([[pair] for batch in stream for pair in batch])
 
@@ -30,7 +30,7 @@ def test_a_repeat_in_a_batch_is_another_step(stream):
 
 
 def test_nan_stays_with_its_example():
-    """What is unknown once is unknown for good, and for no other example."""
+    """It makes its moments NaN for good, and no others."""
     moments = GoldMoments(2)
     moments.add(np.array([0, 1]), np.array([np.nan, 0.25]))
     moments.add(np.array([0, 1]), np.array([0.5, 0.75]))
@@ -43,7 +43,7 @@ def test_nan_stays_with_its_example():
 
 
 def test_many_steps_do_not_overflow():
-    """Two halves of 2^31 - 2 steps, in the 32 bits in which they are kept."""
+    """Two halves of 2^31 - 2 steps, in 32 bits."""
     halves = [GoldMoments(1), GoldMoments(1)]
     for half, mean in zip(halves, (0.0, 1.0), strict=True):
         half.n_steps[:], half.mean[:] = 2**30 - 1, mean
@@ -53,8 +53,8 @@ def test_many_steps_do_not_overflow():
     assert halves[0].mean_and_sd() == (0.5, 0.5)
 
 
-def test_the_buffer_of_counts_is_bounded():
-    """Half a megabyte, and 12 bytes a pair however often it was met."""
+def test_buffer_of_counts_is_bounded():
+    """Half a megabyte, and 12 bytes per pair."""
     counts = PairCounts(10)
     rows, classes = np.arange(1000), np.zeros(1000, dtype=np.int64)
 
@@ -68,8 +68,8 @@ def test_the_buffer_of_counts_is_bounded():
     assert counts.nbytes == 12 * 1000
 
 
-def test_class_indices_of_any_width_make_the_same_pairs():
-    """Pairs are 64 bits wide, also where classes are bytes: 70,000 · 70,000 needs 33."""
+def test_class_indices_of_any_width_give_the_same_pairs():
+    """Pairs have 64 bits, also if classes are bytes: 70,000 · 70,000 needs 33."""
     counts = PairCounts(70_000)
     for kind in (np.uint8, np.int32, np.uint64):
         counts.add(np.array([69_999], dtype=np.int32), np.array([200], dtype=kind))

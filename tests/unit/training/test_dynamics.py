@@ -1,4 +1,4 @@
-"""The recorder equals a dense count, goes on to the bit, and merges over ranks."""
+"""The recorder equals a dense count, resumes to the bit, and merges over ranks."""
 
 import io
 import math
@@ -25,23 +25,23 @@ from seedproof.errors import (
 from seedproof.metrics.dynamics import step_entropy
 from seedproof.records.dynamics import dynamics_of
 from seedproof.testing.errors import WithFields
+from seedproof.training import dynamics as module
+from seedproof.training import dynamics_counts as counting
 from seedproof.training.dynamics import Dynamics
-from seedproof.training.dynamics import counts as counting
-from seedproof.training.dynamics import recorder as module
 
 N_EXAMPLES, N_CLASSES = 5, 4
 LABELS = [0, 3, -1, 2, 1]
 
 
 def one_update(rng, *, partial=True):
-    """Probabilities of some rows, with repeats, or of all examples in order."""
+    """Return probabilities of some rows, with repeats, or of all examples in order."""
     n_rows = int(rng.integers(0, 9)) if partial else N_EXAMPLES
     rows = rng.integers(0, N_EXAMPLES, n_rows) if partial else None
     return rng.dirichlet(np.ones(N_CLASSES), n_rows).astype(np.float32), rows
 
 
 def stream_of(seed, n_updates):
-    """Updates of a training: whole evaluations and batches of any size, mixed."""
+    """Return updates of a training: whole evaluations and batches of any size, mixed."""
     rng = np.random.default_rng(seed)
     return [one_update(rng, partial=bool(rng.integers(0, 3))) for _ in range(n_updates)]
 
@@ -50,20 +50,20 @@ STREAMS = st.builds(stream_of, st.integers(0, 10**6), st.integers(0, 20))
 
 
 def recorder(**others):
-    """A recorder of five examples."""
+    """Return a recorder of five examples."""
     return Dynamics(N_CLASSES, **({"labels": LABELS} | others))
 
 
 def recorded(stream, **others):
-    """A recorder that saw a stream."""
-    one = recorder(**others)
+    """Return a recorder after a stream of updates."""
+    dynamics = recorder(**others)
     for values, rows in stream:
-        one.update(values, rows=rows)
-    return one
+        dynamics.update(values, rows=rows)
+    return dynamics
 
 
 def dense(stream):
-    """Counts (examples, classes) and gold probabilities of each example, kept whole."""
+    """Return counts (examples, classes) and all gold probabilities per example."""
     counts = np.zeros((N_EXAMPLES, N_CLASSES), dtype=int)
     gold = [[] for _ in range(N_EXAMPLES)]
     for values, rows in stream:
@@ -76,28 +76,28 @@ def dense(stream):
 
 
 def as_table(record):
-    """Counts of a record as a dense table."""
+    """Return the counts of a record as a dense table."""
     table = np.zeros((len(record), len(record.class_names)), dtype=int)
     rows = np.repeat(np.arange(len(record)), np.diff(record.offsets))
     table[rows, record.classes] = record.counts
     return table
 
 
-def plain(one):
-    """Everything that a recorder holds, as bytes."""
-    return {name: array.tobytes() for name, array in one.state_dict().items()}
+def plain(dynamics):
+    """Return the whole state of a recorder as bytes."""
+    return {name: array.tobytes() for name, array in dynamics.state_dict().items()}
 
 
 @pytest.mark.parametrize("waiting", [0, 2**16], ids=["settled-at-once", "waiting"])
 @given(stream=STREAMS)
-def test_counts_and_means_are_those_of_a_dense_count(waiting, stream):
+def test_counts_and_means_equal_a_dense_count(waiting, stream):
     """On random streams in which examples are seen unequally often."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(counting, "MAX_WAITING", waiting)
-        one = recorded(stream)
+        dynamics = recorded(stream)
     counts, gold = dense(stream)
 
-    entropy, (confidence, variability, right) = one.label_entropy(), one.cartography()
+    entropy, (confidence, variability, right) = dynamics.label_entropy(), dynamics.cartography()
 
     for row in range(N_EXAMPLES):
         n_steps = counts[row].sum()
@@ -112,11 +112,11 @@ def test_counts_and_means_are_those_of_a_dense_count(waiting, stream):
         else:
             assert np.isnan([confidence[row], variability[row], right[row]]).all()
     if counts.any():
-        assert as_table(one.record()).tolist() == counts.tolist()
-        assert one.record().n_steps.tolist() == counts.sum(axis=1).tolist()
+        assert as_table(dynamics.record()).tolist() == counts.tolist()
+        assert dynamics.record().n_steps.tolist() == counts.sum(axis=1).tolist()
 
 
-def test_figures_of_the_paper_come_out_of_a_stream():
+def test_stream_gives_the_numbers_of_the_paper():
     """90/5/5 over 100 steps gives 0.394, 75/25 gives 0.562, always the same class 0."""
     steps = np.stack(
         [
@@ -125,35 +125,35 @@ def test_figures_of_the_paper_come_out_of_a_stream():
             np.full(100, 2),
         ]
     )
-    one = Dynamics(4, ids=range(3))
+    dynamics = Dynamics(4, ids=range(3))
 
     for predictions in steps.T:
-        one.update(predictions)
+        dynamics.update(predictions)
 
-    assert one.label_entropy() == pytest.approx([0.394, 0.562, 0.0], abs=5e-4)
+    assert dynamics.label_entropy() == pytest.approx([0.394, 0.562, 0.0], abs=5e-4)
 
 
-def test_memory_grows_with_the_pairs_met_and_not_with_the_classes():
-    """10,000 examples by 100,000 classes: 4 GB as a table of 32 bits, and 2 MB here."""
+def test_memory_grows_with_the_pairs_and_not_with_the_classes():
+    """10,000 examples by 100,000 classes: 2 MB instead of 4 GB."""
     rng = np.random.default_rng(0)
     first, second = rng.integers(0, 100_000, (2, 10_000))
-    one = Dynamics(100_000, ids=range(10_000))
+    dynamics = Dynamics(100_000, ids=range(10_000))
 
     largest = 0
     for step in range(30):
-        one.update(np.where(rng.random(10_000) < 0.1 * (step > 3), second, first))
-        largest = max(largest, one.nbytes)
+        dynamics.update(np.where(rng.random(10_000) < 0.1 * (step > 3), second, first))
+        largest = max(largest, dynamics.nbytes)
 
-    n_pairs = len(one.record().counts)
+    n_pairs = len(dynamics.record().counts)
     assert 10_000 < n_pairs <= 20_000
     of_examples = 20 * 10_000  # steps, mean and squares
-    assert one.nbytes == 12 * n_pairs + of_examples
-    assert largest <= one.nbytes + 8 * counting.MAX_WAITING
+    assert dynamics.nbytes == 12 * n_pairs + of_examples
+    assert largest <= dynamics.nbytes + 8 * counting.MAX_WAITING
 
 
 @given(first=STREAMS, second=STREAMS)
-def test_a_merge_of_two_halves_equals_the_whole(first, second):
-    """Counts exactly; means to rounding, since they were added in another order."""
+def test_merge_of_two_halves_equals_the_whole(first, second):
+    """Counts exactly; means up to rounding."""
     whole, merged, other = recorded(first + second), recorded(first), recorded(second)
     before = plain(other)
 
@@ -164,39 +164,30 @@ def test_a_merge_of_two_halves_equals_the_whole(first, second):
     left, right = merged.state_dict(), whole.state_dict()
     for name in ("keys", "counts", "n_steps", "given"):
         assert left[name].tolist() == right[name].tolist()
-    for mine, theirs in zip(merged.cartography(), whole.cartography(), strict=True):
-        np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-7)
+    for actual, expected in zip(merged.cartography(), whole.cartography(), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-7)
 
 
-def test_an_empty_recorder_changes_no_bit_of_a_merge():
-    """On either side."""
+def test_empty_recorder_changes_no_bit_of_a_merge():
+    """On either side; merged recorders share no memory."""
     stream = stream_of(3, 12)
-    taken, kept = recorder(), recorded(stream)
+    other, dynamics, full = recorded(stream), recorder(), recorded(stream)
 
-    taken.merge(recorded(stream))
-    kept.merge(recorder())
+    dynamics.merge(other)
+    full.merge(recorder())
 
-    assert plain(taken) == plain(kept) == plain(recorded(stream))
-
-
-def test_a_recorder_that_took_another_one_goes_on_alone():
-    """What it counts later is not counted by the other."""
-    stream = stream_of(3, 12)
-    other, one = recorded(stream), recorder()
-    one.merge(other)
-
-    one.update(np.full((N_EXAMPLES, N_CLASSES), 0.25))
-
+    assert plain(dynamics) == plain(full) == plain(recorded(stream))
+    dynamics.update(np.full((N_EXAMPLES, N_CLASSES), 0.25))
     assert plain(other) == plain(recorded(stream))
 
 
 def through_pickle(state):
-    """As a checkpoint of any library does it."""
+    """Save and load as a checkpoint of any library."""
     return pickle.loads(pickle.dumps(state))  # noqa: S301 - our own
 
 
 def through_torch(state):
-    """As a checkpoint of torch does it, which reads tensors alone unless told otherwise."""
+    """Save and load as a checkpoint of torch, with tensors only."""
     file = io.BytesIO()
     torch.save({name: torch.from_numpy(array) for name, array in state.items()}, file)
     file.seek(0)
@@ -204,7 +195,7 @@ def through_torch(state):
 
 
 def through_torch_as_arrays(state):
-    """As they are, with the permission to read them."""
+    """Save and load as a checkpoint of torch, with arrays."""
     file = io.BytesIO()
     torch.save(state, file)
     file.seek(0)
@@ -212,7 +203,7 @@ def through_torch_as_arrays(state):
 
 
 def through_npz(state):
-    """Without any pickle."""
+    """Save and load without pickle."""
     file = io.BytesIO()
     np.savez(file, **state)
     file.seek(0)
@@ -223,7 +214,7 @@ def through_npz(state):
     "kept", [dict, through_pickle, through_torch, through_torch_as_arrays, through_npz]
 )
 @given(stream=STREAMS, place=st.floats(0, 1))
-def test_a_resumed_recorder_equals_an_uninterrupted_one(kept, stream, place):
+def test_resumed_recorder_equals_an_uninterrupted_one(kept, stream, place):
     """To the bit, wherever it stopped."""
     cut = int(place * len(stream))
     resumed = recorder()
@@ -234,71 +225,73 @@ def test_a_resumed_recorder_equals_an_uninterrupted_one(kept, stream, place):
     assert plain(resumed) == plain(recorded(stream))
 
 
-def test_a_state_of_version_0_1_0_is_taken():
-    """It has a curve of entropies, which is left out."""
-    one = recorded(stream_of(1, 5))
+def test_state_of_version_0_1_0_is_accepted():
+    """Its curve of entropies is ignored."""
+    dynamics = recorded(stream_of(1, 5))
     curve = {"curve_stride": 1, "curve_steps": [1, 2], "curve_values": [0.0, 0.5]}
     other = recorder()
 
-    other.load_state_dict(one.state_dict() | curve)
+    other.load_state_dict(dynamics.state_dict() | curve)
 
-    assert plain(other) == plain(one)
+    assert plain(other) == plain(dynamics)
 
 
-def test_a_state_is_a_copy():
-    """What is counted later changes neither the state nor what was loaded from it."""
-    one = recorded(stream_of(1, 5))
-    state, bits = one.state_dict(), plain(one)
+def test_state_is_a_copy():
+    """Later updates change neither the state nor recorders that loaded it."""
+    dynamics = recorded(stream_of(1, 5))
+    state, bits = dynamics.state_dict(), plain(dynamics)
 
     other = recorder()
     other.load_state_dict(state)
-    for changed in (one, other):
+    for changed in (dynamics, other):
         changed.update(np.full((N_EXAMPLES, N_CLASSES), 0.25))
 
     assert {name: array.tobytes() for name, array in state.items()} == bits
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
-def test_tensors_on_a_graph_are_taken(dtype):
-    """Of every precision, as a training has them; half precision may stray from a sum of one."""
+def test_tensors_that_require_a_gradient_are_accepted(dtype):
+    """In every precision; half precision has a larger tolerance."""
     logits = torch.linspace(-2, 2, N_EXAMPLES * 3).reshape(N_EXAMPLES, 3).requires_grad_()
-    one = Dynamics(3, labels=torch.tensor([2, 1, 0, 2, 2]))
+    dynamics = Dynamics(3, labels=torch.tensor([2, 1, 0, 2, 2]))
 
-    one.update(torch.softmax(logits, dim=1).to(dtype), rows=torch.arange(N_EXAMPLES))
+    dynamics.update(torch.softmax(logits, dim=1).to(dtype), rows=torch.arange(N_EXAMPLES))
 
-    confidence, variability, right = one.cartography()
+    confidence, variability, right = dynamics.cartography()
     assert confidence[0] == pytest.approx(torch.softmax(logits, dim=1)[0, 2].item(), rel=1e-2)
     assert variability.tolist() == [0.0] * N_EXAMPLES
     assert right.tolist() == [1.0, 0.0, 0.0, 1.0, 1.0]
 
 
-def test_the_first_one_among_equals_is_predicted():
+def test_first_class_of_a_tie_is_predicted():
     """As in records of predictions."""
-    one = recorder()
-    one.update(np.full((N_EXAMPLES, N_CLASSES), 0.25))
+    dynamics = recorder()
+    dynamics.update(np.full((N_EXAMPLES, N_CLASSES), 0.25))
 
-    assert one.record().classes.tolist() == [0] * N_EXAMPLES
+    assert dynamics.record().classes.tolist() == [0] * N_EXAMPLES
 
 
 def test_predictions_alone_give_no_mean_probability():
     """Entropy and correctness need none."""
-    one = recorder()
-    one.update(np.array([0, 0, 0, 2, 2]))
+    dynamics = recorder()
+    dynamics.update(np.array([0, 0, 0, 2, 2]))
 
-    record, (confidence, variability, right) = one.record(), one.cartography()
+    record, (confidence, variability, right) = dynamics.record(), dynamics.cartography()
 
     assert right[[0, 1, 3, 4]].tolist() == [1.0, 0.0, 1.0, 0.0]
     for unknown in (confidence, variability, record.gold_mean, record.gold_sd):
         assert np.isnan(unknown).all()
 
 
-def test_the_record_has_examples_and_classes_in_order():
-    """Ids by value and classes by name, as records of predictions have them."""
-    one = Dynamics(3, ids=[7, 3, 5], labels=["fox", None, "cat"], classes=["fox", "dog", "cat"])
-    one.update(np.array([[0.5, 0.25, 0.25], [0.0, 1.0, 0.0], [0.75, 0.0, 0.25]]))
-    one.update(np.array([[0.25, 0.75, 0.0]]), rows=[0])
+def test_record_has_sorted_examples_and_classes():
+    """Ids by value and classes by name, as in records of predictions."""
+    dynamics = Dynamics(
+        3, ids=[7, 3, 5], labels=["fox", None, "cat"], classes=["fox", "dog", "cat"]
+    )
+    dynamics.update(np.array([[0.5, 0.25, 0.25], [0.0, 1.0, 0.0], [0.75, 0.0, 0.25]]))
+    dynamics.update(np.array([[0.25, 0.75, 0.0]]), rows=[0])
 
-    record = one.record()
+    record = dynamics.record()
 
     assert record.class_names == ("cat", "dog", "fox")
     assert record.ids.to_pylist() == [3, 5, 7]
@@ -311,13 +304,13 @@ def test_the_record_has_examples_and_classes_in_order():
     assert np.isnan([record.gold_mean[0], record.gold_sd[0]]).all()
 
 
-def test_a_batch_of_nothing_is_no_update():
-    """The last rank may have no rows left."""
-    one = recorder()
+def test_empty_batch_is_not_an_update():
+    """The last rank may have no rows."""
+    dynamics = recorder()
 
-    one.update(np.empty((0, N_CLASSES)), rows=np.empty(0))
+    dynamics.update(np.empty((0, N_CLASSES)), rows=np.empty(0))
 
-    assert one.n_updates == 0
+    assert dynamics.n_updates == 0
 
 
 GOOD = np.full((N_EXAMPLES, N_CLASSES), 0.25)
@@ -352,33 +345,33 @@ NAN = pytest.approx(np.nan, nan_ok=True)
         "float-predictions", "texts", "large-class", "negative-class",
     ],
 )  # fmt: skip
-def test_what_cannot_be_counted_is_refused_and_changes_nothing(values, rows, error, fields):
-    """The error says what was wrong."""
-    one = recorder()
+def test_invalid_update_is_refused_and_changes_nothing(values, rows, error, fields):
+    """The error names the problem."""
+    dynamics = recorder()
 
     with pytest.raises(error, check=WithFields(**fields)):
-        one.update(values, rows=rows)
+        dynamics.update(values, rows=rows)
 
-    assert plain(one) == plain(recorder())
+    assert plain(dynamics) == plain(recorder())
 
 
 @pytest.mark.parametrize("first", ["probs", "predictions"])
 def test_probabilities_and_predictions_are_not_mixed(first):
-    """Neither by updates nor by a merge: a mean over some of the steps would mislead."""
+    """Neither by updates nor by a merge: the mean would cover only some of the steps."""
     updates = {"probs": GOOD, "predictions": np.zeros(N_EXAMPLES, dtype=int)}
     second = next(name for name in updates if name != first)
-    one, other = recorder(), recorder()
-    one.update(updates[first])
+    dynamics, other = recorder(), recorder()
+    dynamics.update(updates[first])
     other.update(updates[second])
-    before = plain(one)
+    before = plain(dynamics)
 
     mixed = WithFields(given=first, other=second)
     with pytest.raises(OptionError, check=mixed):
-        one.update(updates[second])
+        dynamics.update(updates[second])
     with pytest.raises(OptionError, check=mixed):
-        one.merge(other)
+        dynamics.merge(other)
 
-    assert plain(one) == before
+    assert plain(dynamics) == before
 
 
 OTHERS = [
@@ -391,36 +384,36 @@ OTHERS = [
 
 
 @pytest.mark.parametrize("others", OTHERS, ids=["label", "one-more", "ids", "order", "classes"])
-def test_recorders_of_other_examples_are_not_mixed(others):
+def test_recorders_of_different_examples_are_not_mixed(others):
     """Neither by a merge nor by a state."""
-    one, other = recorder(), recorder(**others)
+    dynamics, other = recorder(), recorder(**others)
 
     with pytest.raises(InputError):
-        one.merge(other)
+        dynamics.merge(other)
     with pytest.raises(InputError, check=WithFields(key="examples")):
-        one.load_state_dict(other.state_dict())
+        dynamics.load_state_dict(other.state_dict())
 
 
-def test_what_is_no_state_is_refused():
-    """The message says what is missing, and the recorder stays as it is."""
-    one = recorded(stream_of(1, 3))
-    state, before = one.state_dict(), plain(one)
+def test_incomplete_state_is_refused():
+    """The error names the missing key, and the recorder is not changed."""
+    dynamics = recorded(stream_of(1, 3))
+    state, before = dynamics.state_dict(), plain(dynamics)
     del state["counts"], state["keys"]
 
     with pytest.raises(InputError, check=WithFields(missing=("keys", "counts"))):
-        one.load_state_dict(state)
+        dynamics.load_state_dict(state)
 
-    assert plain(one) == before
+    assert plain(dynamics) == before
 
 
-def test_a_recorder_that_saw_nothing_has_no_record():
-    """And the message says what to call."""
+def test_recorder_without_updates_has_no_record():
+    """The error is ours."""
     with pytest.raises(EmptyInputError):
         recorder().record()
 
 
 def _train(run):
-    """A small classifier of four blobs, which looks at its test examples after every step."""
+    """Train a small classifier of four blobs that predicts its test examples after every step."""
     draw = np.random.default_rng(0)
     labels = np.arange(240) % 4
     inputs = torch.from_numpy(draw.normal(0, 1.2, (240, 2)) + 2 * np.eye(4)[labels][:, :2]).float()
@@ -448,13 +441,13 @@ def _train(run):
     return np.array(kept), labels[160:]
 
 
-def test_a_training_is_logged_read_back_and_measured(make_run):
-    """LE_s and the map of a real training are those of all its kept probabilities."""
+def test_training_is_logged_read_back_and_measured(make_run):
+    """LE_s and the map of a real training equal those of all its probabilities."""
     run = make_run()
     kept, labels = _train(run)
     manifest = run.commit({})
 
-    found = dynamics_of(run.folder.parent.parent, manifest, "test")
+    record = dynamics_of(run.folder.parent.parent, manifest, "test")
     of_batches = dynamics_of(run.folder.parent.parent, manifest, "train")
 
     order = np.argsort([f"example {i}" for i in range(80)])  # text sorts by its bytes
@@ -462,12 +455,12 @@ def test_a_training_is_logged_read_back_and_measured(make_run):
     by_class = (predictions[:, :, None] == np.arange(4)).sum(axis=0)
     expected = scipy_entropy(by_class, axis=1)
     assert expected.max() > 0.5  # some examples do move
-    assert step_entropy(found.counts, found.offsets) == pytest.approx(expected[order], abs=1e-12)
+    assert step_entropy(record.counts, record.offsets) == pytest.approx(expected[order], abs=1e-12)
     gold = kept[:, np.arange(80), labels].astype(np.float64)
-    assert found.gold_mean == pytest.approx(gold.mean(axis=0)[order])
-    assert found.gold_sd == pytest.approx(gold.std(axis=0)[order])
-    assert found.ids.to_pylist() == sorted(f"example {i}" for i in range(80))
-    assert (found.n_steps == 20).all()
+    assert record.gold_mean == pytest.approx(gold.mean(axis=0)[order])
+    assert record.gold_sd == pytest.approx(gold.std(axis=0)[order])
+    assert record.ids.to_pylist() == sorted(f"example {i}" for i in range(80))
+    assert (record.n_steps == 20).all()
     assert (of_batches.n_steps == 4).all()  # each example is in one batch of an epoch
     kinds = sorted(part.path.split("/")[0] for part in manifest.parts)
     assert kinds == ["dynamics", "dynamics", "predictions"]

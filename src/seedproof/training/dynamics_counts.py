@@ -12,10 +12,10 @@ MAX_WAITING = 2**16
 
 
 class PairCounts:
-    """Exact counts of pairs of example and class, in memory proportional to the pairs met.
+    """Exact counts of pairs of example and class, in memory proportional to the pairs that occur.
 
-    Pairs are numbers, example times classes plus class, in ascending order with a count each. What
-    was added last waits in a small buffer, so that a small batch does not move all of them.
+    A pair is a number, example times classes plus class. Pairs are sorted, each with a count. New
+    ones wait in a small buffer, so that a small batch does not move all of them.
     """
 
     def __init__(self, n_classes: int) -> None:
@@ -73,7 +73,7 @@ class PairCounts:
 class GoldMoments:
     """Running mean and spread of the gold label's probability, per example.
 
-    Examples may be seen unequally often. NaN makes the moments of its example NaN for good.
+    Examples may be seen unequally often. A NaN makes the moments of its example NaN.
     """
 
     def __init__(self, n_examples: int) -> None:

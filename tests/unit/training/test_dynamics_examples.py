@@ -1,4 +1,4 @@
-"""Ids, labels and classes that a recorder follows, as records of predictions take them."""
+"""Ids, labels and classes of a recorder, normalized as in records of predictions."""
 
 import numpy as np
 import pytest
@@ -15,12 +15,12 @@ from seedproof.errors import (
 )
 from seedproof.records.arrays import ArrayShards
 from seedproof.testing.errors import WithFields
-from seedproof.training.dynamics.examples import DynamicsExamples
+from seedproof.training.dynamics import _Examples
 
 
 def examples(n_classes=3, **given):
-    """Examples of three classes."""
-    return DynamicsExamples(n_classes, **({"ids": None, "labels": None, "classes": None} | given))
+    """Return examples of three classes."""
+    return _Examples(n_classes, **({"ids": None, "labels": None, "classes": None} | given))
 
 
 NAN = float("nan")
@@ -45,16 +45,16 @@ NAN = float("nan")
         (np.ma.masked_array([0, 2, 1, 1], [False, True, False, False]), None),
     ],
 )
-def test_labels_and_classes_are_those_of_predictions(labels, classes):
-    """Indices or names, in the canonical order of names, unknown where predictions have it so."""
+def test_labels_and_classes_are_normalized_as_in_predictions(labels, classes):
+    """Indices or names, in the canonical order of names, or unknown."""
     probs = np.full((1, 4, 3), 1 / 3)
     of_predictions = ArrayShards(probs, labels=labels, classes=classes, alone=True)
 
-    found = examples(labels=labels, classes=classes)
+    normalized = examples(labels=labels, classes=classes)
 
-    in_order = [found.class_names[index] for index in found.class_order]
+    in_order = [normalized.class_names[index] for index in normalized.class_order]
     assert tuple(in_order) == of_predictions.classes
-    names = [None if i < 0 else found.class_names[i] for i in found.labels]
+    names = [None if i < 0 else normalized.class_names[i] for i in normalized.labels]
     expected = of_predictions.shard(0).labels
     assert names == [None if i < 0 else of_predictions.classes[i] for i in expected]
 
@@ -63,8 +63,8 @@ def test_labels_and_classes_are_those_of_predictions(labels, classes):
     ("labels", "classes"),
     [([0, 1, 3, 2], None), ([0, 1, 2, 2], ["10", "20", "30"]), (["emu"] * 4, list("abc"))],
 )
-def test_labels_that_are_no_class_are_refused_as_in_predictions(labels, classes):
-    """An index that is too large, or a name that nobody gave."""
+def test_unknown_labels_are_refused_as_in_predictions(labels, classes):
+    """An index that is too large, or an unknown name."""
     with pytest.raises(UnknownLabelError):
         ArrayShards(np.full((1, 4, 3), 1 / 3), labels=labels, classes=classes, alone=True)
 
@@ -72,8 +72,8 @@ def test_labels_that_are_no_class_are_refused_as_in_predictions(labels, classes)
         examples(labels=labels, classes=classes)
 
 
-def test_positions_are_ids_where_none_are_given():
-    """As many as there are labels; and labels may be left out where there are ids."""
+def test_positions_are_used_if_ids_are_omitted():
+    """As many as there are labels; labels may be omitted if there are ids."""
     assert examples(labels=[0, 1]).ids.to_pylist() == [0, 1]
     assert examples(ids=range(3)).labels.tolist() == [-1, -1, -1]
 
@@ -83,10 +83,10 @@ def test_positions_are_ids_where_none_are_given():
     [([10, 9, -1], [-1, 9, 10]), (["b", "é", "B"], ["B", "b", "é"]), (["10", "9"], [9, 10])],
 )
 def test_ids_have_the_order_of_records(ids, in_order):
-    """Numbers by value, text by its bytes, texts of digits as numbers."""
-    found = examples(ids=ids)
+    """Numbers by value, texts by their bytes, texts of digits as numbers."""
+    normalized = examples(ids=ids)
 
-    assert found.ids.take(found.order).to_pylist() == in_order
+    assert normalized.ids.take(normalized.order).to_pylist() == in_order
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,8 @@ def test_ids_have_the_order_of_records(ids, in_order):
         "one-class", "float-classes", "fewer-names", "equal-names",
     ],
 )  # fmt: skip
-def test_what_cannot_be_followed_is_refused(given, error, fields):
-    """The error says what is wrong with it."""
+def test_invalid_examples_are_refused(given, error, fields):
+    """The error names the problem."""
     with pytest.raises(error, check=WithFields(**fields)) as caught:
         examples(**given)
 
