@@ -38,6 +38,9 @@ def measure(
             "for the words of explained examples."
         ),
     ] = None,
+    all_metrics: Annotated[
+        bool, typer.Option("--all", help="Print every metric, not only the key metrics.")
+    ] = False,
     metrics: options.Metrics = None,
     engine: options.Engine = "serial",
     workers: options.Workers = None,
@@ -90,8 +93,8 @@ def measure(
         sys.stdout.write(result.to_json())
         return
     if sys.stdout.isatty():
-        result.show(show=shown)
+        result.show(show=shown, all_metrics=all_metrics)
     else:
-        typer.echo(result.text(show=shown))
+        typer.echo(result.text(show=shown, all_metrics=all_metrics))
     if out is not None:
         typer.echo(f"Written to {out.rstrip('/')}: {written}", err=True)

@@ -8,7 +8,7 @@ import pytest
 
 import seedproof as sp
 from seedproof.report import charts
-from seedproof.report.charts.drawing import picture_spec
+from seedproof.report.charts import picture_spec
 from seedproof.report.comparison.figures import build_figures as figures_of_comparison
 from seedproof.report.figures import build_figures
 

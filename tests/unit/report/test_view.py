@@ -6,7 +6,7 @@ import pytest
 import seedproof as sp
 from seedproof.errors import ColumnError
 from seedproof.report.numbers import bracketed, number
-from seedproof.report.words import limits
+from seedproof.report.sentences import limits
 from seedproof.stats.intervals import Estimate
 from seedproof.testing.errors import WithFields
 

@@ -6,7 +6,7 @@ import pytest
 import seedproof as sp
 from seedproof.metrics.confidence import AGREEMENTS
 from seedproof.report.figures import build_figures, section_titles
-from seedproof.report.words import drift, followed, headline, limits, sentences
+from seedproof.report.sentences import drift, followed, headline, limits, sentences
 
 
 def _flipping(n_runs, n_examples, n_flips):
