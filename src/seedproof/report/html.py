@@ -1,7 +1,6 @@
 """The page of a measurement."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message
@@ -13,7 +12,7 @@ from seedproof.report.document import card_html, page_parts, provenance, templat
 from seedproof.report.explanations.heat import MAX_RUNS
 from seedproof.report.explanations.view import TOKENS
 from seedproof.report.explanations.words import paragraphs as on_explanations
-from seedproof.report.figures import Figure, build_figures, section_titles
+from seedproof.report.figures import build_figures, section_titles
 from seedproof.report.figures.base import MAX_NAMED_RUNS
 from seedproof.report.sentences import followed, on_accuracy
 from seedproof.report.view import View, build_view
@@ -21,17 +20,6 @@ from seedproof.report.view import View, build_view
 NUMERALS = {2: "two", 3: "three", 4: "four", 5: "five"}
 MAX_SWAPS = 10
 MAX_LISTED_RUNS = 20
-
-
-@dataclass(frozen=True)
-class PageSection:
-    """One topic of the page: its finding, charts, paragraphs, and classes that swap."""
-
-    topic: str
-    finding: Message
-    figures: tuple[Figure, ...]
-    paragraphs: tuple[Message, ...] = ()
-    swaps: tuple[tuple[str, str, str], ...] = ()
 
 
 def render_page(
@@ -50,7 +38,12 @@ def render_page(
     return template("page.html").render(
         view=view,
         dots=[group for group, count in enumerate(view.dots) for _ in range(count)],
-        sections=_sections(measurement, figures),
+        sections=[
+            (topic, finding, [figure for figure in figures if figure.section == topic])
+            for topic, finding in section_titles(measurement, figures).items()
+        ],
+        paragraphs=_paragraphs(measurement),
+        swaps=_swaps(measurement),
         orders=_orders(measurement),
         n_runs=measurement.n_runs,
         shown=any(name in measurement.extras() for name in show),
@@ -73,32 +66,21 @@ def _ticks(probs: Sequence[float]) -> Sequence[float]:
     return probs if len(probs) <= MAX_NAMED_RUNS else sorted({round(p, 2) for p in probs})
 
 
-def _sections(measurement: Measurement, figures: Sequence[Figure]) -> list[PageSection]:
-    paragraphs: dict[str, tuple[Message, ...]] = {
-        "Reasons": on_explanations(list(measurement.explanations.values()))
+def _paragraphs(measurement: Measurement) -> dict[str, tuple[Message, ...]]:
+    return {
+        "Accuracy": on_accuracy(measurement) if "accuracy" in measurement.metrics else (),
+        "Reasons": on_explanations(list(measurement.explanations.values())),
     }
-    if "accuracy" in measurement.metrics:
-        paragraphs["Accuracy"] = on_accuracy(measurement)
+
+
+def _swaps(measurement: Measurement) -> list[tuple[str, str, str]]:
+    """Return the pairs of classes that are swapped most often, with their counts."""
+    names, detail = measurement.classes, measurement.detail
+    pairs, counts = detail.get("swap_classes", ()), detail.get("swap_counts", ())
     return [
-        PageSection(
-            topic=topic,
-            finding=finding,
-            figures=tuple(figure for figure in figures if figure.section == topic),
-            paragraphs=paragraphs.get(topic, ()),
-            swaps=_swaps(measurement) if topic == "Flips" else (),
-        )
-        for topic, finding in section_titles(measurement, figures).items()
+        (names[a], names[b], f"{count:,}")
+        for (a, b), count in zip(pairs[:MAX_SWAPS], counts[:MAX_SWAPS], strict=True)
     ]
-
-
-def _swaps(measurement: Measurement) -> tuple[tuple[str, str, str], ...]:
-    """Return the pairs of classes that runs confuse most, with their counts."""
-    if "swap_counts" not in measurement.detail:
-        return ()
-    names = measurement.classes
-    pairs, counts = measurement.detail["swap_classes"], measurement.detail["swap_counts"]
-    swaps = [(names[a], names[b], f"{n:,}") for (a, b), n in zip(pairs, counts, strict=True)]
-    return tuple(swaps[:MAX_SWAPS])
 
 
 def _orders(measurement: Measurement) -> list[tuple[str, str]]:

@@ -89,13 +89,3 @@ class WithInterval:
 
     def __str__(self) -> str:
         return bracketed(self.estimate, self.unit)
-
-
-@dataclass(frozen=True)
-class PercentText:
-    """A share that prints with two decimals, such as ".62"."""
-
-    value: float
-
-    def __str__(self) -> str:
-        return f"{self.value:.2f}".removeprefix("0")

@@ -11,7 +11,7 @@ from seedproof.measurement.dynamics import ENTROPY, DynamicsMeasurement
 from seedproof.measurement.result import Measurement
 from seedproof.messages import Message, Sentences
 from seedproof.report.explanations import words as explanations
-from seedproof.report.numbers import NO_BREAK, PercentText, WithInterval, WithUnit
+from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit
 from seedproof.typing import FloatArray
 
 # Fewer runs than this support no verdict on a spread.
@@ -46,7 +46,7 @@ SENTENCES = {
     "best-and-worst-run": "Reporting the best of {n_runs} runs would claim {best}; an unlucky "
     "single run would show {worst}.",
     "true-spread": "With {n_runs} runs, the true spread may be {low:.2f} to {high:.2f} times this.",
-    "class-share-drifts": "the share of {class_name!r} predictions ranges from {low} to {high}",
+    "class-share-drifts": "the share of {class_name!r} predictions is {low:bare} to {high}",
     "probability-spread": "The probability of {followed} varies by {spread} between runs (standard "
     "deviation).",
     "calibration-error-of-every-run": "Every run has a calibration error of {ece}.",
@@ -231,7 +231,7 @@ def drift(measurement: Measurement) -> tuple[str, FloatArray]:
 
 def _drift_range(measurement: Measurement) -> Message:
     name, shares = drift(measurement)
-    low, high = (PercentText(float(end)) for end in (shares.min(), shares.max()))
+    low, high = (WithUnit(float(end), "percent") for end in (shares.min(), shares.max()))
     return _say("class-share-drifts", class_name=name, low=low, high=high)
 
 
