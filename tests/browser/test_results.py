@@ -1,4 +1,4 @@
-"""Pages of two versions, gates, plans, arms and blame in a real browser."""
+"""Pages of versions, gates, plans, arms and blame in a real browser."""
 
 from functools import cache
 
@@ -80,16 +80,16 @@ def _made(name):
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
 @pytest.mark.parametrize("name", MAKERS)
-def test_every_result_is_drawn_quietly_and_accessibly(name, width, scheme, open_page, assert_sound):
-    """Every chart is drawn, nothing is logged or requested, nothing overflows, axe is content."""
+def test_page_of_every_result_is_sound(name, width, scheme, open_page, assert_sound):
+    """Every chart is drawn."""
     opened = open_page(_made(name), width=width, scheme=scheme)
 
     opened.unfold()
     assert_sound(opened)
 
 
-def test_the_first_line_says_what_the_report_says(open_page):
-    """The title of the page is the finding, and the sentence on stability is there."""
+def test_page_starts_with_the_headline_and_the_sentences(open_page):
+    """They are those of the overview."""
     report = _made("versions")
     page = open_page(report).page
 
@@ -99,8 +99,8 @@ def test_the_first_line_says_what_the_report_says(open_page):
     assert report.steadiness.verdict == "steadier"
 
 
-def test_hostile_words_stay_words(open_page, assert_sound):
-    """Classes, ids, slices and texts full of markup are shown as they are, and run nothing."""
+def test_markup_in_the_data_is_shown_as_text(open_page, assert_sound):
+    """In classes, ids, slices and texts; nothing of it is executed."""
     names = (EVIL, "constructor")
     report = _versions(4, 4, names, groups=(EVIL, "</script>"), text=EVIL)
 
@@ -110,7 +110,7 @@ def test_hostile_words_stay_words(open_page, assert_sound):
     assert_sound(opened)
 
 
-def test_texts_are_absent_unless_asked_for(open_page):
-    """Without `show` a text is not even in the file."""
+def test_texts_are_absent_unless_requested(open_page):
+    """If `show` is omitted, a text is not in the file."""
     assert OWN_TEXT not in open_page(_made("versions")).page.content()
     assert OWN_TEXT in open_page(_made("versions"), show=["text"]).page.content()
