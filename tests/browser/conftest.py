@@ -109,7 +109,7 @@ def open_page(browser, written):
 
 
 def _violations(page, axe):
-    """What axe-core calls serious or critical on a page."""
+    """Serious and critical violations on a page, by axe-core."""
     # Not a script of the page: its own policy would forbid that.
     session = page.context.new_cdp_session(page)
     session.send("Runtime.evaluate", {"expression": axe})

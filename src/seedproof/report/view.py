@@ -188,7 +188,7 @@ def agreement_dots(measurement: Measurement) -> tuple[int, int, int]:
     return whole[0], whole[1], whole[2]
 
 
-MEANINGS = {
+SENTENCES = {
     "pairs-differ": "of the answers differ between two runs; mean of {pairs}.",
     "one-pair": "the one pair of runs",
     "pairs": "{n_pairs:,} pairs of runs",
@@ -202,7 +202,7 @@ MEANINGS = {
     "top-words-and-noise": "of the {words} are named by only one; mean of {pairs}. Two draws of "
     "one explainer: {noise:bare}.",
 }
-_say = Sentences(MEANINGS)
+_say = Sentences(SENTENCES)
 
 
 def _key_figures(measurement: Measurement) -> tuple[KeyFigure, ...]:

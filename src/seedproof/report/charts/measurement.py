@@ -20,6 +20,9 @@ from seedproof.report.charts.theme import (
 )
 from seedproof.report.figures.base import Figure
 
+# Characters of a name, and pixels of a chart on a phone.
+LONG_NAME, PHONE_WIDTH = 20, 270
+
 
 def _accuracy_by_run(figure: Figure) -> Spec:
     facts = figure.facts
@@ -83,7 +86,10 @@ def _flip_matrix(figure: Figure) -> Spec:
     axis = BARE | {"title": "run"} | angle
     is_half = len(figure.rows) in {0, len(names) * (len(names) - 1) // 2}
     columns, rows = (names[:-1] or names, names[1:] or names) if is_half else (names, names)
-    x = field("column:N", sort=names, axis=axis, scale={"domain": columns})
+    # Long names would overlap, and leave the screen of a phone.
+    is_long = max(map(len, names)) > LONG_NAME
+    x_axis = axis | {"labelLimit": max(PHONE_WIDTH // len(names), 30)} if is_long else axis
+    x = field("column:N", sort=names, axis=x_axis, scale={"domain": columns})
     y = field("row:N", sort=names, axis=axis, scale={"domain": rows})
     parts = [
         shown(

@@ -22,7 +22,7 @@ from seedproof.report.sentences import SPREAD_CODES, spread_cause
 
 __all__ = ["Figure", "build_figures", "section_titles"]
 
-TITLES = {
+SENTENCES = {
     "pairs-disagree": "Two runs disagree on {low:bare} to {high} of the examples",
     "pairs-disagree-equally": "Two runs disagree on {high} of the examples",
     "accuracy-by-run": "Accuracy of each run",
@@ -37,7 +37,7 @@ TITLES = {
     "calibration-error-range": "The calibration error of a single run is {low:bare} to {high}",
     "entropy-over-steps": "How much a run changes its predictions over its steps",
 }
-_say = Sentences(TITLES)
+_say = Sentences(SENTENCES)
 
 
 def build_figures(measurement: Measurement) -> tuple[Figure, ...]:

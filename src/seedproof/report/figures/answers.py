@@ -64,9 +64,7 @@ def accuracy_by_run(measurement: Measurement) -> Figure:
         takeaway=_say(
             "runs-outside-band", n_outside=n_outside, n_runs=n_runs, expected=0.05 * n_runs
         ),
-        reading=[
-            _say("accuracy-band", best=float(accuracy.max()), worst=float(accuracy.min())),
-        ],
+        reading=[_say("accuracy-band", best=float(accuracy.max()), worst=float(accuracy.min()))],
         rows=rows,
         facts={
             "mean": mean,
@@ -112,10 +110,7 @@ def flip_matrix(measurement: Measurement) -> Figure:
         takeaway=_most_apart(measurement),
         reading=[ordered_by, _say("cell-of-two-runs")],
         rows=rows,
-        facts={
-            "names": names,
-            "printed": len(names) <= 20,
-        },
+        facts={"names": names, "printed": len(names) <= 20},
         legend=_step_legend(limits),
         header=("run", "run", "differ on, %"),
         numbers=[(row["row"], row["column"], f"{row['rate']:.2f}") for row in rows]
@@ -252,11 +247,7 @@ def _entropies(measurement: Measurement) -> Figure:
         takeaway=_agreement(measurement),
         reading=[_say("bar-by-entropy")],
         rows=[row for row in rows if row["count"]],
-        facts={
-            "axis": "label entropy",
-            "start": -float(edges[1]),
-            "top": float(edges[-1]),
-        },
+        facts={"axis": "label entropy", "start": -float(edges[1]), "top": float(edges[-1])},
         legend=AGREEMENT_LEGEND,
         header=("entropy", "examples", "% of examples"),
         numbers=[
