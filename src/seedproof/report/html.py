@@ -29,8 +29,8 @@ def render_page(
     view = build_view(measurement, show=show)
     figures = build_figures(measurement)
     identity = measurement.to_json()
-    data = {
-        "examples": [vars(example) | {"probs": _ticks(example.probs)} for example in view.unstable],
+    examples = [vars(example) | {"probs": _ticks(example.probs)} for example in view.unstable]
+    columns = {
         "has_probs": "probability_sd" in measurement.metrics,
         "has_labels": bool(measurement.n_labeled),
     }
@@ -47,8 +47,7 @@ def render_page(
         orders=_orders(measurement),
         n_runs=measurement.n_runs,
         shown=any(name in measurement.extras() for name in show),
-        has_probs=data["has_probs"],
-        has_labels=data["has_labels"],
+        **columns,
         followed=f"Probability of {followed(measurement)}",
         table_note=_table_note(measurement, view),
         made=provenance(
@@ -57,7 +56,7 @@ def render_page(
         shows_tokens=TOKENS in show,
         n_shown=NUMERALS[min(MAX_RUNS, measurement.n_runs)],
         card_html=card_html,
-        **page_parts(figures, data=data, css=css, identity=identity),
+        **page_parts(figures, data={"examples": examples, **columns}, css=css, identity=identity),
     )
 
 

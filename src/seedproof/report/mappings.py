@@ -54,17 +54,10 @@ class ByName(Mapping[str, V]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WrittenEstimate(Estimate):
-    """An estimate that prints as in the table of its report; equal to the plain one.
-
-    Args:
-        unit: The unit that it is printed in.
-        is_difference: Whether it is a difference of shares, in points with the digits of a share.
-
-    >>> print(WrittenEstimate(0.0902, 0.0571, 0.1398, "runs × examples", "percent"))
-    9.0 % [5.7, 14.0] over runs × examples
-    """
+    """An estimate that prints as in the table of its report; equal to the plain estimate."""
 
     unit: Unit = "score"
+    # A difference of shares is in points, with the digits of a share.
     is_difference: bool = False
 
     @classmethod

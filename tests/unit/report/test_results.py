@@ -1,12 +1,9 @@
 """Every method of the common base works for every result."""
 
 import copy
-import doctest
 import gc
-import importlib
 import json
 import pickle
-import pkgutil
 from collections.abc import Mapping
 
 import numpy as np
@@ -14,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 import seedproof as sp
-from seedproof import report as package
 from seedproof.comparison.blame.compute import Blame
 from seedproof.comparison.blame.variance_shares import Share, Shares
 from seedproof.errors import ColumnError, UnknownNameError
@@ -292,17 +288,3 @@ def test_every_verb_rounds_an_accuracy_alike():
 
     assert all(value in text.replace("\N{NO-BREAK SPACE}", " ") for text in texts)
     assert str(sp.compare_versions(table, table)["accuracy_old"]).startswith(measured[:4])
-
-
-@pytest.mark.parametrize(
-    "module",
-    [info.name for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")],
-)
-def test_examples_in_docstrings_are_correct(module, tmp_path, monkeypatch):
-    """Their output is what the docstring shows."""
-    monkeypatch.chdir(tmp_path)
-    outcome = doctest.testmod(
-        importlib.import_module(module), optionflags=doctest.NORMALIZE_WHITESPACE
-    )
-
-    assert outcome.failed == 0
