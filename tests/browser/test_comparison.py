@@ -4,17 +4,14 @@ import os
 from functools import cache
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
-import seedproof as sp
 from seedproof.comparison.arms.compare import ArmData, compare_sides
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.location import Location
 from seedproof.report.comparison.report import ComparisonReport
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>"
-OWN_TEXT = "a secret"
 
 
 def _arms(noises, *, n_runs=8, n_examples=300, n_classes=2):
@@ -127,41 +124,6 @@ def test_verdicts_are_level_with_their_marks(compared, open_page):
 
     assert len(tops[0]) == len(tops[1]) == 2
     assert tops[0] == pytest.approx(tops[1], abs=4)  # pixels, of a row of 38
-
-
-def test_markup_in_the_data_is_shown_as_text(open_page, assert_sound):
-    """In a column of the user; nothing of it is executed."""
-    rows = [
-        {
-            "run": f"{EVIL}{r}",
-            "example": f"{EVIL}{e}",
-            "prediction": EVIL if v == "a" else "b",
-            "text": EVIL,
-        }
-        for r, votes in enumerate(["aabb", "abab", "aaab"])
-        for e, v in enumerate(votes)
-    ]
-    calm = [row | {"prediction": EVIL} for row in rows]
-    report = sp.compare([pa.Table.from_pylist(rows), pa.Table.from_pylist(calm)])
-
-    opened = open_page(report, show=["text"])
-
-    assert EVIL in opened.page.locator(".moved").first.inner_text()
-    assert_sound(opened)
-
-
-def test_texts_are_absent_unless_requested(open_page):
-    """If `show` is omitted, a text is not in the file."""
-    rows = [
-        {"run": r, "example": e, "prediction": str((r + e) % 2), "text": OWN_TEXT}
-        for r in range(3)
-        for e in range(4)
-    ]
-    table = pa.Table.from_pylist(rows)
-
-    opened = open_page(sp.compare([table, table]))
-
-    assert OWN_TEXT not in opened.page.content()
 
 
 def test_arrow_keys_read_the_effects_of_a_chart(compared, open_page):

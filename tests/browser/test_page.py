@@ -6,14 +6,11 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import seedproof as sp
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "predictions.csv"
-EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>"
-OWN_TEXT = "a secret"
 ROWS = "#examples tbody tr"
 
 
@@ -106,35 +103,6 @@ def test_button_shows_more_rows(usual, open_page):
     page.click("#more")
 
     assert (n_first, page.locator(ROWS).count()) == (12, 32)
-
-
-def test_markup_in_the_data_is_shown_as_text(open_page, assert_sound):
-    """In ids, classes, runs and texts; nothing of it is executed."""
-    names = [f"{EVIL}{i}" for i in range(4)]
-    rows = [
-        {"run": f"{EVIL}{r}", "example": names[e], "label": EVIL, "prediction": p, "text": EVIL}
-        for r, votes in enumerate(["aabb", "abab", "aaab"])
-        for e, p in enumerate(EVIL if v == "a" else "</script>" for v in votes)
-    ]
-    report = sp.measure(pa.Table.from_pylist(rows))
-
-    opened = open_page(report, show=["text"])
-
-    assert EVIL in opened.page.locator("#examples").inner_text()
-    assert_sound(opened)
-
-
-def test_texts_are_absent_unless_requested(open_page):
-    """If `show` is omitted, a text is not in the file."""
-    rows = [
-        {"run": r, "example": e, "prediction": str((r + e) % 2), "text": OWN_TEXT}
-        for r in range(3)
-        for e in range(4)
-    ]
-
-    opened = open_page(sp.measure(pa.Table.from_pylist(rows)))
-
-    assert OWN_TEXT not in opened.page.content()
 
 
 def test_phone_folds_all_but_the_first_sections(usual, open_page):
