@@ -135,8 +135,10 @@ def build_view(measurement: Measurement, *, show: Sequence[str] = ()) -> View:
 
 def _key_metrics(measurement: Measurement) -> Sequence[str]:
     """Return the metrics that a terminal shows by default: the requested ones, if there are any."""
-    requested = (note.fields for note in measurement.notes if note.code == SOME_METRICS)
-    return cast("Sequence[str]", next(requested, {}).get("metrics", KEY_METRICS))
+    notes = [note for note in measurement.notes if note.code == SOME_METRICS]
+    requested = [name for note in notes for name in cast("Sequence[str]", note.fields["metrics"])]
+    # Metrics of explanations have a table of their own.
+    return [name for name in requested if name in measurement.metrics] or KEY_METRICS
 
 
 def _dynamics(dynamics: DynamicsMeasurement | None) -> DynamicsView | None:

@@ -67,6 +67,16 @@ def test_requested_metrics_are_printed():
     assert shown[:-1] == ["ambiguity", "predictive_js"]
 
 
+def test_key_metrics_are_printed_if_those_of_explanations_are_requested(
+    make_explained_store, drawn_texts
+):
+    """Metrics of explanations have a table of their own."""
+    arm, tokens, _ = drawn_texts(0.8, n_runs=3, n_examples=12)
+    store = make_explained_store({"none": arm}, tokens=tokens)
+
+    assert "flip_rate" in _metrics(sp.measure(store, metrics=["explanation_kl"]).text())
+
+
 def test_unstable_examples_are_printed_with_their_answers():
     """With the number of runs, the most frequent first; long names lose their middle."""
     answers = ["negative", "a-rather-long-class-1", "a-rather-long-class-2"]
