@@ -46,7 +46,8 @@ SENTENCES = {
     "best-and-worst-run": "Reporting the best of {n_runs} runs would claim {best}; an unlucky "
     "single run would show {worst}.",
     "true-spread": "With {n_runs} runs, the true spread may be {low:.2f} to {high:.2f} times this.",
-    "class-share-drifts": "the share of {class_name!r} predictions is {low:bare} to {high}",
+    "class-share-drifts": "the share of {class_name!r} predictions ranges from {low:bare} to "
+    "{high}",
     "probability-spread": "The probability of {followed} varies by {spread} between runs (standard "
     "deviation).",
     "calibration-error-of-every-run": "Every run has a calibration error of {ece}.",

@@ -22,7 +22,7 @@ from seedproof.report.files import save_files
 from seedproof.report.mappings import ByName
 from seedproof.report.overview import Overview, Section, TextTable
 from seedproof.report.report import Report
-from seedproof.report.result import ESTIMATE_COLUMNS, MetricsResult
+from seedproof.report.result import MetricsResult
 from seedproof.report.text import MORE, bare_table
 from seedproof.report.view import Row, View, can_show, unknown_column
 
@@ -60,12 +60,7 @@ class SideBySide(MetricsResult, ByName[Report]):
 
     _page_file = "arms.html"
     _json_file = "arms.json"
-    _columns: ClassVar = {
-        "arm": pa.string(),
-        "metric": pa.string(),
-        **ESTIMATE_COLUMNS,
-        "unit": pa.string(),
-    }
+    _columns: ClassVar = {"arm": pa.string(), **Report._columns}  # noqa: SLF001 - a result, too
 
     def __init__(self, reports: Mapping[str, Report], left_out: Sequence[str] = ()) -> None:
         self._reports = dict(reports)
@@ -97,7 +92,7 @@ class SideBySide(MetricsResult, ByName[Report]):
         Args:
             folder: Where to write; it is created if needed.
             show: Further columns of your own to show with examples, such as a text; "tokens" for
-                the words of explained examples. Arms that lack one are shown without it.
+                the words of explained examples. Arms without a column leave it out.
             command: The command that made it, for the box at each page's end.
             pairs: Whether to write `pairs.parquet` of each arm as well.
 
