@@ -18,8 +18,8 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-# What is no violation is not described, which takes as long as finding those that are.
-AXE = "axe.run({resultTypes: ['violations']}).then(found => JSON.stringify(found.violations))"
+# Rules that pass are not described, which would take as long as finding violations.
+AXE = "axe.run({resultTypes: ['violations']}).then(result => JSON.stringify(result.violations))"
 
 
 def _missing(what):
@@ -31,7 +31,7 @@ def _missing(what):
 
 @pytest.fixture(scope="session")
 def axe():
-    """The source of axe-core, which finds what keeps people out of a page."""
+    """The source of axe-core, which checks accessibility."""
     folder = Path(os.environ.get("SEEDPROOF_NODE_MODULES", "node_modules"))
     script = folder / "axe-core" / "axe.min.js"
     if not script.is_file():
@@ -55,7 +55,7 @@ def browser():
 
 
 class Opened:
-    """A page with what it said and asked for while it was opened."""
+    """A page with its messages and requests while it was opened."""
 
     def __init__(self, page):
         self.page = page
@@ -78,7 +78,7 @@ class Opened:
 
 @pytest.fixture(scope="session")
 def written(tmp_path_factory):
-    """Where a report's page is: written once, however often it is opened."""
+    """The file of a report's page: written once, however often it is opened."""
 
     @cache
     def write(report, show):
@@ -94,69 +94,72 @@ def open_page(browser, written):
     """Open a report's page, and wait for its charts."""
     contexts = []
 
-    def opened(report, *, width=1280, scheme="light", show=()):
+    def open_report(report, *, width=1280, scheme="light", show=()):
         path = written(report, tuple(show))
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
         contexts.append(context)
-        found = Opened(context.new_page())
-        found.page.goto(path.as_uri())
-        found.page.wait_for_function("document.body.dataset.charts !== undefined")
-        return found
+        opened = Opened(context.new_page())
+        opened.page.goto(path.as_uri())
+        opened.page.wait_for_function("document.body.dataset.charts !== undefined")
+        return opened
 
-    yield opened
+    yield open_report
     for context in contexts:
         context.close()
 
 
-@pytest.fixture(scope="session")
-def serious(axe):
-    """What axe-core calls serious or critical on a page."""
-
-    def violations(page):
-        # Not a script of the page: its own policy would forbid that.
-        session = page.context.new_cdp_session(page)
-        session.send("Runtime.evaluate", {"expression": axe})
-        found = session.send(
-            "Runtime.evaluate",
-            {"expression": AXE, "awaitPromise": True, "returnByValue": True},
-        )
-        return [
-            (one["id"], [node["html"][:120] for node in one["nodes"]][:3])
-            for one in json.loads(found["result"]["value"])
-            if one["impact"] in {"serious", "critical"}
-        ]
-
-    return violations
+def _violations(page, axe):
+    """Serious and critical violations on a page, by axe-core."""
+    # Not a script of the page: its own policy would forbid that.
+    session = page.context.new_cdp_session(page)
+    session.send("Runtime.evaluate", {"expression": axe})
+    options = {"expression": AXE, "awaitPromise": True, "returnByValue": True}
+    answer = session.send("Runtime.evaluate", options)
+    return [
+        (violation["id"], [node["html"][:120] for node in violation["nodes"]][:3])
+        for violation in json.loads(answer["result"]["value"])
+        if violation["impact"] in {"serious", "critical"}
+    ]
 
 
-@pytest.fixture(scope="session")
-def cut_texts():
-    """Titles and labels of charts that do not fit on a page: an svg shows no scroll bar."""
-
-    def found(page):
-        boxes = page.evaluate(
-            """[...document.querySelectorAll(".plot svg text")].map((text) => {
-              const box = text.getBoundingClientRect();
-              return [text.textContent, box.left, box.right, box.width];
-            })"""
-        )
-        wide = page.viewport_size["width"]
-        return [text for text, left, right, width in boxes if width and (left < 0 or right > wide)]
-
-    return found
+def _cut_texts(page):
+    """Titles and labels of charts that do not fit on a page: an SVG has no scroll bar."""
+    boxes = page.evaluate(
+        """[...document.querySelectorAll(".plot svg text")].map((text) => {
+          const box = text.getBoundingClientRect();
+          return [text.textContent, box.left, box.right, box.width];
+        })"""
+    )
+    wide = page.viewport_size["width"]
+    return [text for text, left, right, width in boxes if width and (left < 0 or right > wide)]
 
 
 @pytest.fixture(scope="session")
-def assert_sound(serious, cut_texts):
-    """Nothing is logged, asked for, too wide, cut or an image on a page, and axe is content."""
+def assert_sound(axe):
+    """Nothing on a page is logged, requested, too wide, cut or an image, and axe passes."""
 
     def check(opened):
         page = opened.page
         assert opened.messages == []
         assert len(opened.requests) == 1  # the file itself
         assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
-        assert cut_texts(page) == []
+        assert _cut_texts(page) == []
         assert page.locator("img").count() == 0
-        assert serious(page) == []
+        assert _violations(page, axe) == []
+
+    return check
+
+
+@pytest.fixture
+def assert_prints_well(tmp_path):
+    """A page prints on a few light sheets, even if it is dark on the screen."""
+
+    def check(page, *, max_pages=6):
+        page.emulate_media(media="print")
+        page.pdf(path=str(tmp_path / "page.pdf"), prefer_css_page_size=True)
+        n_pages = (tmp_path / "page.pdf").read_bytes().count(b"/Type /Page\n")
+        background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert background == "rgb(255, 255, 255)"
+        assert 1 <= n_pages <= max_pages
 
     return check

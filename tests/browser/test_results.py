@@ -1,4 +1,4 @@
-"""Pages of two versions, gates, plans, arms and blame in a real browser."""
+"""Pages of every kind of result in a real browser."""
 
 from functools import cache
 
@@ -37,12 +37,24 @@ def _table(predictions, names, *, groups=("forum", "mail"), run="run", text=OWN_
     )
 
 
-def _versions(n_old, n_new, names=("no", "yes"), **more):
+def _tables(n_old, n_new, names=("no", "yes"), **more):
+    """Predictions of two versions, of which the second is steadier."""
     old = _runs(n_old, noise=1.5, seed=1, n_classes=len(names))
     new = _runs(n_new, noise=0.4, seed=2, n_classes=len(names))
     new[:, :60] = (old[0, :60] + 1) % len(names)
-    tables = [_table(runs, names, **more) for runs in (old, new)]
-    return sp.compare_versions(*tables, slices=["group"])
+    return [_table(runs, names, **more) for runs in (old, new)]
+
+
+def _versions(*args, **more):
+    return sp.compare_versions(*_tables(*args, **more), slices=["group"])
+
+
+# A report of two tables, and where its page has the texts of examples.
+VERBS = {
+    "measure": (lambda old, _: sp.measure(old), "#examples"),
+    "compare": (lambda old, new: sp.compare([old, new]), ".moved"),
+    "versions": (lambda old, new: sp.compare_versions(old, new, slices=["group"]), "main"),
+}
 
 
 def _blamed():
@@ -80,16 +92,16 @@ def _made(name):
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
 @pytest.mark.parametrize("name", MAKERS)
-def test_every_result_is_drawn_quietly_and_accessibly(name, width, scheme, open_page, assert_sound):
-    """Every chart is drawn, nothing is logged or requested, nothing overflows, axe is content."""
+def test_page_of_every_result_is_sound(name, width, scheme, open_page, assert_sound):
+    """Every chart is drawn."""
     opened = open_page(_made(name), width=width, scheme=scheme)
 
     opened.unfold()
     assert_sound(opened)
 
 
-def test_the_first_line_says_what_the_report_says(open_page):
-    """The title of the page is the finding, and the sentence on stability is there."""
+def test_page_starts_with_the_headline_and_the_sentences(open_page):
+    """They are those of the overview."""
     report = _made("versions")
     page = open_page(report).page
 
@@ -99,18 +111,22 @@ def test_the_first_line_says_what_the_report_says(open_page):
     assert report.steadiness.verdict == "steadier"
 
 
-def test_hostile_words_stay_words(open_page, assert_sound):
-    """Classes, ids, slices and texts full of markup are shown as they are, and run nothing."""
-    names = (EVIL, "constructor")
-    report = _versions(4, 4, names, groups=(EVIL, "</script>"), text=EVIL)
+@pytest.mark.parametrize("verb", VERBS)
+def test_markup_in_the_data_is_shown_as_text(verb, open_page, assert_sound):
+    """In runs, ids, classes, slices and texts; nothing of it is executed."""
+    report, place = VERBS[verb]
+    markup = {"groups": (EVIL, "</script>"), "run": EVIL, "text": EVIL}
 
-    opened = open_page(report, show=["text"])
+    opened = open_page(report(*_tables(4, 4, (EVIL, "constructor"), **markup)), show=["text"])
 
-    assert EVIL in opened.page.locator("main").inner_text()
+    assert EVIL in opened.page.locator(place).first.inner_text()
     assert_sound(opened)
 
 
-def test_texts_are_absent_unless_asked_for(open_page):
-    """Without `show` a text is not even in the file."""
-    assert OWN_TEXT not in open_page(_made("versions")).page.content()
-    assert OWN_TEXT in open_page(_made("versions"), show=["text"]).page.content()
+@pytest.mark.parametrize("verb", VERBS)
+def test_texts_are_absent_unless_requested(verb, open_page):
+    """If `show` is omitted, a text is not in the file."""
+    report = VERBS[verb][0](*_tables(6, 6))
+
+    assert OWN_TEXT not in open_page(report).page.content()
+    assert OWN_TEXT in open_page(report, show=["text"]).page.content()

@@ -77,7 +77,7 @@ def compare(
             )
     if out is not None:
         result.save(out, show=show or (), command=options.command_line())
-    options.print_result(result, as_json=as_json, show=show)
+    options.print_result(result, as_json=as_json, show=show or ())
     if out is not None and not as_json:
         typer.echo(f"Written to {out}: {files}", err=True)
 

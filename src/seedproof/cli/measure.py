@@ -34,6 +34,9 @@ def measure(
             "the words of explained examples."
         ),
     ] = None,
+    all_metrics: Annotated[
+        bool, typer.Option("--all", help="Print every metric, not only the key metrics.")
+    ] = False,
     metrics: options.Metrics = None,
     reading: dict[str, Any],
 ) -> None:
@@ -72,6 +75,6 @@ def measure(
         files = "report.html, summary.json, examples.parquet" + ", pairs.parquet" * pairs
     if out is not None:
         result.save(out, show=show or (), command=options.command_line(), pairs=pairs)
-    options.print_result(result, as_json=as_json, show=shown)
+    options.print_result(result, as_json=as_json, show=shown, all_metrics=all_metrics)
     if out is not None and not as_json:
         typer.echo(f"Written to {out.rstrip('/')}: {files}", err=True)

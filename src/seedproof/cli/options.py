@@ -151,14 +151,14 @@ def measured(
         return measure(targets, **options, **reading)
 
 
-def print_result(result: "Result", *, as_json: bool, show: Sequence[str] | None = None) -> None:
-    """Print a result: as JSON, in color on a terminal, or as plain text."""
+def print_result(result: "Result", *, as_json: bool, **options: Any) -> None:  # noqa: ANN401
+    """Print a result: as JSON, in color on a terminal, or as plain text; options are `text`'s."""
     if as_json:
         sys.stdout.write(result.to_json())
     elif sys.stdout.isatty():
-        result.show(show=show or ())
+        result.show(**options)
     else:
-        typer.echo(result.text(show=show or ()))
+        typer.echo(result.text(**options))
 
 
 def store_of(targets: Sequence[str], *, skip_damaged: bool = False) -> "Store | None":

@@ -1,4 +1,4 @@
-"""One self-contained file that loads nothing and sends nothing: what all pages share."""
+"""Pages as self-contained files that load nothing and send nothing, and their short form."""
 
 import html
 import json
@@ -15,17 +15,71 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from seedproof.report import charts
-from seedproof.report.figures import Figure
+from seedproof.report.figures.base import Figure
+from seedproof.report.overview import Overview
 
 MAX_READ_ALOUD = 60
+# A notebook keeps every output: a chart of thousands of marks would bloat it.
+MAX_CHART_BYTES = 120_000
+LIMITS = "These results hold for these examples, this recipe and whatever varied between the runs."
+
+
+def render_result(
+    overview: Overview,
+    figures: Sequence[Figure],
+    *,
+    identity: str,
+    json_file: str,
+    command: str | None,
+) -> str:
+    """Return a result as one HTML file."""
+    topics = [
+        (section, [figure for figure in figures if figure.section == section.topic])
+        for section in overview.sections
+    ]
+    return template("result.html").render(
+        view=overview,
+        topics=topics,
+        made=provenance(identity, json_file=json_file, command=command),
+        **page_parts(figures, data={}, css=["page.css", "comparison.css"], identity=identity),
+    )
+
+
+def render_short(overview: Overview, figure: Figure | None) -> str:
+    """Return the short form of a result: headline, key figures and one chart, without scripts."""
+    chart = b"" if figure is None else charts.picture(figure, "svg")
+    if len(chart) > MAX_CHART_BYTES:
+        chart = b""
+    return template("short.html").render(
+        view=overview,
+        chart=Markup(chart.decode()),  # noqa: S704 - drawn by us, with its texts escaped
+        chart_title="" if figure is None else figure.title,
+    )
+
+
+def provenance(
+    identity: str,
+    *,
+    json_file: str,
+    command: str | None,
+    details: Sequence[tuple[str, str]] = (),
+) -> list[tuple[str, str]]:
+    """Return how a page was made: command, details, limits, versions and digest."""
+    return [
+        *([("Command", command)] if command else []),
+        *details,
+        ("Limits", LIMITS),
+        ("Versions", versions()),
+        ("Digest", f"{digest(identity)} (of {json_file})"),
+    ]
 
 
 def page_parts(
     figures: Sequence[Figure], *, data: dict[str, Any], css: Sequence[str], identity: str
 ) -> dict[str, Any]:
-    """What `base.html` needs: styles, scripts, charts and data."""
+    """Return what `base.html` needs: styles, scripts, charts and data."""
     drawn = [
-        {"name": figure.name, "spec": charts.spec(figure), "points": _aloud(figure)}
+        {"name": figure.name, "spec": charts.spec(figure), "points": _spoken(figure)}
         for figure in figures
     ]
     return {
@@ -39,7 +93,7 @@ def page_parts(
 
 @cache
 def template(name: str) -> Template:
-    """A template of the folder `page`; whatever enters it is escaped."""
+    """Return a template of the folder `page`, which escapes its values."""
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(_asset)
     )
@@ -47,31 +101,32 @@ def template(name: str) -> Template:
 
 
 def card_html(text: str) -> Markup:
-    """A metric card as HTML: paragraphs, bold and code are all that cards use."""
-    paragraphs = [part for part in text.strip().split("\n\n") if not part.startswith("#")]
-    found = []
-    for part in paragraphs:
+    """Return a metric card as HTML; cards use paragraphs, bold, italics and code only."""
+    paragraphs = []
+    for part in text.strip().split("\n\n"):
+        if part.startswith("#"):
+            continue
         safe = html.escape(" ".join(part.split()))
         safe = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", safe)
         safe = re.sub(r"`(.+?)`", r"<code>\1</code>", safe)
         safe = re.sub(r"^\*(.+)\*$", r"<i>\1</i>", safe)
-        found.append(f"<p>{safe}</p>")
-    return Markup("".join(found))  # noqa: S704 - escaped above
+        paragraphs.append(f"<p>{safe}</p>")
+    return Markup("".join(paragraphs))  # noqa: S704 - escaped above
 
 
 def versions() -> str:
-    """The software that made a page, in one line."""
+    """Return the versions of the software that made a page, in one line."""
     packages = " · ".join(f"{name} {version(name)}" for name in ("seedproof", "numpy", "pyarrow"))
     return f"{packages} · Python {python_version()} · {system()} {machine()}"
 
 
 def digest(text: str) -> str:
-    """A short name for what a page was made from."""
+    """Return a short hash of what a page was made from."""
     return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def _aloud(figure: Figure) -> list[str]:
-    """The marks of a chart in words, for the keyboard."""
+def _spoken(figure: Figure) -> list[str]:
+    """Return the marks of a chart as text for the arrow keys; nothing if they are too many."""
     if len(figure.numbers) > MAX_READ_ALOUD:
         return []
     return [
@@ -81,7 +136,7 @@ def _aloud(figure: Figure) -> list[str]:
 
 
 def _json(content: Any) -> str:  # noqa: ANN401 - plain data
-    """JSON that cannot end the script element it stands in."""
+    """Return JSON that cannot end the script element around it."""
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -89,7 +144,7 @@ def _json(content: Any) -> str:  # noqa: ANN401 - plain data
 
 
 def _script(code: str) -> str:
-    """Code that cannot end the script element it stands in."""
+    """Return code that cannot end the script element around it."""
     return re.sub(r"</(?=script)", r"<\\/", code, flags=re.IGNORECASE).replace("<!--", r"<\!--")
 
 

@@ -10,7 +10,7 @@ from seedproof.records.reader import Store
 
 
 def write_file(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write one file, and make its folder if need be."""
+    """Write one file, and create its folder if needed."""
     place = Location.of(path)
     place.parent.make_folder()
     with place.open_write() as file:
@@ -18,20 +18,12 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
 
 
 def check_folder(folder: str | os.PathLike[str]) -> None:
-    """See that a folder can be made or written to, before there is something to write."""
-    place = Location.of(folder)
-    if Store.is_at(place):
+    """Raise unless a folder can be created or written to, before there is something to write."""
+    if Store.is_at(Location.of(folder)):
         raise OptionError(
             "{folder!r} is a store. Give the report a folder of its own.", folder=str(folder)
         )
-    try:
-        place.make_folder()
-    except OSError as error:
-        raise OptionError(
-            "{folder!r} cannot be written to ({reason}). Give a folder.",
-            folder=str(folder),
-            reason=first_line(error),
-        ) from error
+    save_files(folder, {})
 
 
 def save_files(
@@ -40,7 +32,7 @@ def save_files(
     *,
     examples: ExampleTable | None = None,
 ) -> None:
-    """Write files into a folder, which is made if need be."""
+    """Write files into a folder, which is created if needed."""
     place = Location.of(folder)
     try:
         place.make_folder()
@@ -51,7 +43,7 @@ def save_files(
                 file.write(content.encode())
     except OSError as error:
         raise OptionError(
-            "{folder!r} cannot be written to ({reason}). Give a folder.",
+            "{folder!r} cannot be written to ({reason}). Give another folder.",
             folder=str(folder),
             reason=first_line(error),
         ) from error

@@ -1,4 +1,4 @@
-"""Results that are mappings, and estimates that are written in their unit."""
+"""Results that are mappings, and estimates that print in their unit."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,6 @@ from seedproof.stats.intervals import Estimate
 
 V = TypeVar("V")
 T = TypeVar("T")
-# What makes two estimates equal.
 FIGURES = attrgetter("value", "low", "high", "over")
 
 
@@ -27,7 +26,7 @@ class ByName(Mapping[str, V]):
 
     @abstractmethod
     def _unknown(self, name: str) -> UnknownNameError:
-        """Return what to raise for a name that is not there."""
+        """Return the error for an unknown name."""
 
     def __getitem__(self, name: str) -> V:
         entries = self._entries
@@ -49,23 +48,16 @@ class ByName(Mapping[str, V]):
     @overload
     def get(self, key: str, /, default: V | T) -> V | T: ...
     def get(self, key: str, /, default: V | T | None = None) -> V | T | None:
-        """Return what has a name, or the default if nothing has it."""
+        """Return the entry of that name, or the default."""
         return self._entries.get(key, default)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WrittenEstimate(Estimate):
-    """An estimate that prints as in the table of its report; equal to the plain one.
-
-    Args:
-        unit: The unit that it is written in.
-        is_difference: Whether it is a difference of shares, in points with the digits of a share.
-
-    >>> print(WrittenEstimate(0.0902, 0.0571, 0.1398, "runs × examples", "percent"))
-    9.0 % [5.7, 14.0] over runs × examples
-    """
+    """An estimate that prints as in the table of its report; equal to the plain estimate."""
 
     unit: Unit = "score"
+    # A difference of shares is in points, with the digits of a share.
     is_difference: bool = False
 
     @classmethod

@@ -1,4 +1,4 @@
-"""How numbers are written: one way for each unit, everywhere."""
+"""Numbers as text: one way for each unit, everywhere."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,41 +8,42 @@ from seedproof.stats.intervals import Estimate
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
-# From here on a number with four digits that count has none behind the point.
+DIGITS = {"percent": 1, "points": 2, "probability": 3, "nats": 3, "score": 3}
+# From here on four significant digits leave none after the decimal point.
 MANY = 1000
 # Sums in another order differ in their last bits, which must not decide how a tie is rounded:
-# 76.05 and 76.05000000000003 are one figure and have one text.
+# 76.05 and 76.05000000000003 are the same number and need the same text.
 SAME_DECIMALS = 9
 
 
 def bracketed(value: Estimate, unit: Unit) -> str:
-    """A value with its unit and interval, such as "9.0 % [5.7, 14.0]"."""
+    """Return a value with its unit and interval, such as "9.0 % [5.7, 14.0]"."""
     return number(value.value, unit) + sign(unit) + in_brackets(value, lambda x: number(x, unit))
 
 
 def in_brackets(value: Estimate, write: Callable[[float], str]) -> str:
-    """An interval after a space, such as " [5.7, 14.0]"; nothing without one."""
+    """Return an interval after a space, such as " [5.7, 14.0]"; "" if there is none."""
     if value.low is None or value.high is None:
         return ""
     return f" [{write(value.low)}, {write(value.high)}]"
 
 
 def number(value: float, unit: Unit) -> str:
-    """A value in its unit, with as many digits as its size needs."""
+    """Return a value in its unit, with as many digits as its size needs."""
     scaled = 100 * value if unit in {"percent", "points"} else value
     return with_minus(scaled, number_format(scaled, unit))
 
 
 def number_format(scaled: float, unit: Unit) -> str:
-    """The format of a number in its unit: fixed digits, or one that counts if it is tiny."""
-    digits = {"percent": 1, "points": 2, "probability": 3, "nats": 3, "score": 3}[unit]
-    # Below a hundredth of the last digit nobody cares for the value.
+    """Return the format of a number: fixed decimals, or one significant digit if it is tiny."""
+    digits = DIGITS[unit]
+    # Below a hundredth of the last digit the exact value does not matter.
     is_tiny = 10 ** -(digits + 2) <= abs(scaled) < 10**-digits
     return ".1g" if is_tiny else f".{digits}f"
 
 
 def with_minus(scaled: float, number_format: str) -> str:
-    """Return a number in a format, with a true minus sign before it."""
+    """Return a number in a format, with a typographic minus sign."""
     text = format(round(scaled, SAME_DECIMALS), number_format)
     return text.replace("-", MINUS, 1) if text.startswith("-") else text
 
@@ -54,29 +55,19 @@ def signless(value: float) -> str:
 
 
 def sign(unit: Unit) -> str:
-    """What follows a number of this unit: a sign, or nothing."""
+    """Return what follows a number of this unit: a no-break space and a sign, or nothing."""
     return {"percent": f"{NO_BREAK}%", "points": f"{NO_BREAK}pts"}.get(unit, "")
 
 
 def quantity(value: float) -> str:
-    """What something costs, with four digits that count, such as "151,600"; never a power of 10."""
+    """Return a cost with four significant digits, such as "151,600", never as a power of 10."""
     rounded = float(f"{value:.4g}")
     return f"{rounded:,.0f}" if abs(rounded) >= MANY else f"{rounded:g}"
 
 
-def short(share: float) -> str:
-    """A share as people write it in passing, such as ".62"."""
-    return f"{share:.2f}".removeprefix("0")
-
-
 @dataclass(frozen=True)
 class WithUnit:
-    """A value that is written in its unit, such as "9.0 %"; as `{value:bare}`, without its sign.
-
-    Args:
-        value: The value.
-        unit: Its unit.
-    """
+    """A value that prints in its unit, such as "9.0 %"; as `{value:bare}` without the sign."""
 
     value: float
     unit: Unit
@@ -91,50 +82,10 @@ class WithUnit:
 
 @dataclass(frozen=True)
 class WithInterval:
-    """An estimate that is written in its unit, such as "9.0 % [5.7, 14.0]".
-
-    Args:
-        estimate: The value and its interval.
-        unit: Their unit.
-    """
+    """An estimate that prints in its unit, such as "9.0 % [5.7, 14.0]"."""
 
     estimate: Estimate
     unit: Unit
 
     def __str__(self) -> str:
         return bracketed(self.estimate, self.unit)
-
-
-@dataclass(frozen=True)
-class PercentText:
-    """A share that is written in passing, such as ".62".
-
-    Args:
-        value: The share.
-    """
-
-    value: float
-
-    def __str__(self) -> str:
-        return short(self.value)
-
-
-@dataclass(frozen=True)
-class Correlation:
-    """A correlation that is written with two digits, and its interval if it has one.
-
-    Args:
-        estimate: The value and its interval.
-    """
-
-    estimate: Estimate
-
-    def __str__(self) -> str:
-        value, low, high = self.estimate.value, self.estimate.low, self.estimate.high
-        if low is None or high is None:
-            return _two_digits(value)
-        return f"{_two_digits(value)} [{_two_digits(low)}, {_two_digits(high)}]"
-
-
-def _two_digits(value: float) -> str:
-    return f"{value:.2f}".replace("-", MINUS)

@@ -17,26 +17,24 @@ from seedproof.measurement.result import Measurement
 from seedproof.metrics.card import card
 from seedproof.records.location import Location
 from seedproof.report.figures import Figure, build_figures
-from seedproof.report.figures.votes import votes
+from seedproof.report.figures.answers import votes
 from seedproof.report.mappings import ByName, WrittenEstimate
 from seedproof.report.overview import Overview, Section, TextTable
-from seedproof.report.result import ESTIMATE_COLUMNS, Result, estimate_cells
+from seedproof.report.result import ESTIMATE_COLUMNS, MetricsResult, estimate_cells
 from seedproof.report.scratch import HoldsScratch, ScratchFolder
-from seedproof.report.text import render
-from seedproof.report.view import Row, View, build_view
+from seedproof.report.text import DYNAMICS, HEADER, metric_cells, reasons_table, render
+from seedproof.report.view import View, build_view
 from seedproof.stats.intervals import Estimate
 from seedproof.typing import FloatArray
 
-HEADER = ("metric", "value", "95 % interval", "over")
 
+class Report(HoldsScratch, MetricsResult, ByName[Estimate]):
+    """Seed dependence of predictions: a mapping of metrics to estimates.
 
-class Report(HoldsScratch, Result, ByName[Estimate]):
-    """How much of the predictions the seed decided: a mapping of metrics to estimates.
-
-    `print` it, ask it for a figure, look at its examples, or save its page.
+    Print it, get an estimate or a chart, look at its examples, or save its page.
 
     Args:
-        measurement: The figures.
+        measurement: The estimates.
         scratch: A temporary folder to be removed together with the report and its copies.
 
     >>> import seedproof as sp
@@ -79,7 +77,7 @@ class Report(HoldsScratch, Result, ByName[Estimate]):
 
     @property
     def metrics(self) -> Mapping[str, Estimate]:
-        """Every figure by name."""
+        """Every estimate by the name of its metric."""
         return {
             name: WrittenEstimate.of(estimate, card(name).unit)
             for name, estimate in self.measurement.metrics.items()
@@ -87,7 +85,7 @@ class Report(HoldsScratch, Result, ByName[Estimate]):
 
     @property
     def explanations(self) -> Mapping[str, ExplanationMeasurement]:
-        """How much of the explanations the seed decided, by method; none without records."""
+        """Seed dependence of explanations, by method; empty if none were recorded."""
         return self.measurement.explanations
 
     @property
@@ -106,14 +104,14 @@ class Report(HoldsScratch, Result, ByName[Estimate]):
         return self.measurement.detail["flip_matrix"]
 
     def view(self, *, show: Sequence[str] = ()) -> View:
-        """Return the report in words and rows, as plain data.
+        """Return the report in sentences and rows, as plain data.
 
         Args:
             show: Further columns of your own to show with examples, such as a text; "tokens" for
                 the words of explained examples.
 
         Returns:
-            Sentences, figures and the least stable examples.
+            Sentences, metrics and the least stable examples.
         """
         return build_view(self.measurement, show=show)
 
@@ -135,8 +133,8 @@ class Report(HoldsScratch, Result, ByName[Estimate]):
             folder: Where to write; it is created if needed.
             show: Further columns of your own to show with examples, such as a text.
             command: The command that made it, for the box at the page's end.
-            pairs: Whether to write `pairs.parquet` as well, one row per pair of runs. Of more than
-                50 runs the summary has the most extreme pairs only.
+            pairs: Whether to write `pairs.parquet` as well, one row per pair of runs. With more
+                than 50 runs the summary has the most extreme pairs only.
         """
         super().save(folder, show=show, command=command)
         if pairs:
@@ -145,8 +143,8 @@ class Report(HoldsScratch, Result, ByName[Estimate]):
             with (Location.of(folder) / "pairs.parquet").open_write() as file:
                 pq.write_table(self.measurement.pairs(), file)
 
-    def _render(self, show: Sequence[str]) -> RenderableType:
-        return render(self.view(show=show))
+    def _render(self, show: Sequence[str], *, all_metrics: bool = False) -> RenderableType:
+        return render(self.view(show=show), all_metrics=all_metrics)
 
     def _page(self, show: Sequence[str], command: str | None) -> str:
         from seedproof.report.html import render_page
@@ -163,37 +161,26 @@ class Report(HoldsScratch, Result, ByName[Estimate]):
         return build_figures(self.measurement)
 
     def _first_figure(self) -> Figure:
-        # A few marks however many runs there are, and made without reading the examples.
+        # Few marks for any number of runs, and drawn without reading the examples.
         return votes(self.measurement)
 
     def _overview(self, show: Sequence[str]) -> Overview:
         view = self.view(show=show)
-        tables = [TextTable(HEADER, _cells(view.rows))]
+        tables = [TextTable(HEADER, tuple(map(metric_cells, view.rows)))]
         tables += [
-            TextTable(
-                (*HEADER[:3], "drawn twice" if reasons.has_floor else "over"),
-                tuple(
-                    (
-                        row.name,
-                        row.value,
-                        row.interval,
-                        row.floor if reasons.has_floor else row.over,
-                    )
-                    for row in reasons.rows
-                ),
-                title=f"reasons by {reasons.title}",
-            )
+            TextTable(*reasons_table(reasons), title=f"reasons by {reasons.title}")
             for reasons in view.reasons
         ]
         if view.dynamics is not None:
-            rows = _cells(view.dynamics.rows)
-            tables.append(TextTable(HEADER, rows, title="one run over its steps"))
+            tables.append(
+                TextTable(HEADER, tuple(map(metric_cells, view.dynamics.rows)), title=DYNAMICS)
+            )
         return Overview(
             headline=view.headline,
             title=view.title,
-            sentences=tuple((str(one.topic), str(one.text)) for one in view.sentences),
+            sentences=tuple((sentence.topic, sentence.text) for sentence in view.sentences),
             key_figures=view.key_figures,
-            sections=(Section("Figures", "Every figure", tuple(tables)),),
+            sections=(Section("Figures", "Every metric", tuple(tables)),),
             notes=view.notes,
         )
 
@@ -205,10 +192,5 @@ class Report(HoldsScratch, Result, ByName[Estimate]):
         self.measurement = replace(self.measurement, example_table=table)
 
     def _about(self) -> str:
-        found = self.measurement
-        size = f"{found.n_runs:,} runs, {found.n_examples:,} examples"
+        size = f"{self.measurement.n_runs:,} runs, {self.measurement.n_examples:,} examples"
         return f"of {size}: flip_rate {self['flip_rate']}"
-
-
-def _cells(rows: Sequence[Row]) -> tuple[tuple[str, ...], ...]:
-    return tuple((row.name, row.value, row.interval, row.over) for row in rows)

@@ -1,4 +1,4 @@
-"""What all results have in common: text, JSON, a page, a table, charts, files."""
+"""The base of all results: text, JSON, a page, a table, charts, files."""
 
 import json
 import os
@@ -67,21 +67,20 @@ class Result(ABC):
 
     @abstractmethod
     def _figures(self) -> tuple[Figure, ...]:
-        """Return every chart that there is, as plain data."""
+        """Return every chart as plain data."""
 
     @abstractmethod
     def _about(self) -> str:
         """Return a few words for the short form: "of 10 runs: …"."""
 
     def _first_figure(self) -> Figure | None:
-        """Return the chart that says most; None if there is none."""
+        """Return the most important chart; None if there is none."""
         return next(iter(self._figures()), None)
 
     def _page(self, show: Sequence[str], command: str | None) -> str:
-        """Return the page."""
-        from seedproof.report.overview_html import render_page
+        from seedproof.report.document import render_result
 
-        return render_page(
+        return render_result(
             self._overview(show),
             self._figures(),
             identity=self.to_json(),
@@ -94,7 +93,7 @@ class Result(ABC):
         return None
 
     def _texts(self, show: Sequence[str], command: str | None) -> dict[str, str]:
-        """Return the texts that `save` writes, by the name of their file."""
+        """Return the texts that `save` writes, by file name."""
         return {
             self._json_file: self.to_json(),
             self._page_file: self.to_html(show=show, command=command),
@@ -109,7 +108,7 @@ class Result(ABC):
         """Return one chart, to be shown in a notebook or saved as a picture.
 
         Args:
-            name: Its name, one of `figure_names`. If omitted, the chart that says most.
+            name: Its name, one of `figure_names`. If omitted, the most important chart.
 
         Returns:
             A chart.
@@ -141,9 +140,8 @@ class Result(ABC):
         Returns:
             A pandas data frame, or a pyarrow table if pandas is not installed.
         """
-        rows = self._records()
         schema = pa.schema(list(self._columns.items()))
-        table = pa.Table.from_pylist(rows, schema=schema)
+        table = pa.Table.from_pylist(self._records(), schema=schema)
         return table if find_spec("pandas") is None else table.to_pandas()
 
     def to_html(
@@ -204,7 +202,7 @@ class Result(ABC):
         return plain_text(self._render(show))
 
     def _repr_html_(self) -> str:
-        from seedproof.report.overview_html import render_short
+        from seedproof.report.document import render_short
 
         return render_short(self._overview(()), self._first_figure())
 
@@ -217,12 +215,40 @@ class Result(ABC):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._about()}>"
 
-    # A mapping would compare its entries and have no hash; a result is itself.
+    # A mapping would compare its entries and have no hash; a result has an identity.
     def __eq__(self, other: object) -> bool:
         return self is other
 
     def __hash__(self) -> int:
         return id(self)
+
+
+class MetricsResult(Result):
+    """A result that prints its key metrics, or all of them on request."""
+
+    @abstractmethod
+    def _render(self, show: Sequence[str], *, all_metrics: bool = False) -> RenderableType: ...
+
+    def show(self, *, show: Sequence[str] = (), all_metrics: bool = False) -> None:
+        """Print to the terminal, with colors where it has them.
+
+        Args:
+            show: Further columns of your own to show with examples, such as a text.
+            all_metrics: Whether to print every metric, as `--all` does, or the key metrics only.
+        """
+        Console().print(self._render(show, all_metrics=all_metrics))
+
+    def text(self, *, show: Sequence[str] = (), all_metrics: bool = False) -> str:
+        """Return what `print` prints: no colors, 80 columns wide.
+
+        Args:
+            show: Further columns of your own to show with examples, such as a text.
+            all_metrics: Whether to include every metric, as `--all` does, or the key metrics only.
+
+        Returns:
+            Lines of text.
+        """
+        return plain_text(self._render(show, all_metrics=all_metrics))
 
 
 def estimate_cells(estimate: Estimate) -> dict[str, Any]:
@@ -231,6 +257,6 @@ def estimate_cells(estimate: Estimate) -> dict[str, Any]:
 
 
 def refuse_columns(show: Sequence[str]) -> None:
-    """Refuse columns of examples where there are no examples."""
+    """Raise for any column of examples, because this result has no examples."""
     for name in show:
         raise unknown_column(name, ())

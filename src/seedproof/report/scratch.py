@@ -12,15 +12,10 @@ from seedproof.records.location import Location
 
 
 class ScratchFolder:
-    """A temporary folder that is removed as soon as nothing holds it.
+    """A temporary folder that is removed with the last object that refers to it."""
 
-    Copies of its holder hold the same folder. A pickle carries the files, and loading it makes a
-    new folder.
-
-    Args:
-        path: The folder.
-        packed_at: Where its files were when they were pickled.
-    """
+    # Copies share the folder. A pickle carries the files, and loading it creates a new folder;
+    # `packed_at` is where the files were when they were pickled.
 
     def __init__(self, path: Path, packed_at: str | None = None) -> None:
         self.path = path
@@ -42,7 +37,7 @@ class ScratchFolder:
         return _unpacked, (self.path.absolute().as_posix(), files)
 
     def moved(self, place: Location) -> Location:
-        """Return where a file is now that was in the folder when that was pickled."""
+        """Return the current location of a file that was in the folder when it was pickled."""
         if self.packed_at is None or not place.path.startswith(f"{self.packed_at}/"):
             return place
         return replace(
@@ -51,7 +46,6 @@ class ScratchFolder:
 
 
 def _unpacked(packed_at: str, files: Mapping[str, bytes]) -> ScratchFolder:
-    """Return a new folder with the files of a pickled one."""
     scratch = ScratchFolder(Path(mkdtemp(prefix="seedproof-")), packed_at)
     for name, content in files.items():
         file = scratch.path / name
@@ -61,11 +55,7 @@ def _unpacked(packed_at: str, files: Mapping[str, bytes]) -> ScratchFolder:
 
 
 class HoldsScratch:
-    """A result whose table of examples may lie in a temporary folder.
-
-    Args:
-        scratch: The folder; None if the table lies elsewhere.
-    """
+    """A result whose table of examples may be in a temporary folder."""
 
     def __init__(self, scratch: Path | None) -> None:
         self._scratch = None if scratch is None else ScratchFolder(scratch)
@@ -76,5 +66,5 @@ class HoldsScratch:
             self._move_examples(self._scratch)
 
     def _move_examples(self, scratch: ScratchFolder) -> None:
-        """Look for the examples where they are since a pickle was loaded."""
+        """Update the location of the examples after a pickle was loaded."""
         raise NotImplementedError

@@ -1,9 +1,9 @@
-"""Several arms of a study, side by side: one report each, one table for all."""
+"""Several arms of a study side by side: one report per arm, one table for all."""
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeAlias
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -22,31 +22,32 @@ from seedproof.report.files import save_files
 from seedproof.report.mappings import ByName
 from seedproof.report.overview import Overview, Section, TextTable
 from seedproof.report.report import Report
-from seedproof.report.result import ESTIMATE_COLUMNS, Result
-from seedproof.report.text import bare_table
+from seedproof.report.result import MetricsResult
+from seedproof.report.text import MORE, bare_table
 from seedproof.report.view import Row, View, can_show, unknown_column
 
 FIGURES = "Figures"
-# More arms have no room next to each other; the table has all.
+# No more key figures fit next to each other; the table has all arms.
 MAX_KEYS = 4
 DRAWN = ("flip_rate", "accuracy", "accuracy_sd", "label_entropy_corrected")
-JUDGES_NOTHING = (
-    "Intervals that overlap may still belong to a real difference; seedproof compare judges."
+NO_VERDICT = (
+    "Arms whose intervals overlap may still differ; seedproof compare tests for a difference."
 )
 LEFT_OUT = "Left out: {}, which has one finished run."
-# Columns that no terminal has.
-NEVER_REACHED = 100_000
+# Wider than any terminal.
+UNBOUNDED = 100_000
+# Rows by heading, name of the metric, and arm.
+Metrics: TypeAlias = dict[str, dict[str, dict[str, Row | ReasonRow]]]
 
 
-class SideBySide(Result, ByName[Report]):
-    """The report of each arm, by its name; `print` it for the figures side by side.
+class SideBySide(MetricsResult, ByName[Report]):
+    """The report of each arm, by its name; print it to see the metrics side by side.
 
-    It shows what each arm has, and judges nothing: intervals that overlap may still belong to a
-    real difference.
+    It gives no verdict: arms whose intervals overlap may still differ. Use `compare` to test that.
 
     Args:
         reports: A report for each arm.
-        left_out: Arms that have too few finished runs for one.
+        left_out: Arms with too few finished runs for a report.
 
     >>> import seedproof as sp
     >>> runs = [[0, 1, 1, 0], [0, 1, 0, 0], [0, 1, 1, 0]]
@@ -59,12 +60,7 @@ class SideBySide(Result, ByName[Report]):
 
     _page_file = "arms.html"
     _json_file = "arms.json"
-    _columns: ClassVar = {
-        "arm": pa.string(),
-        "metric": pa.string(),
-        **ESTIMATE_COLUMNS,
-        "unit": pa.string(),
-    }
+    _columns: ClassVar = {"arm": pa.string(), **Report._columns}  # noqa: SLF001 - a result, too
 
     def __init__(self, reports: Mapping[str, Report], left_out: Sequence[str] = ()) -> None:
         self._reports = dict(reports)
@@ -76,7 +72,7 @@ class SideBySide(Result, ByName[Report]):
 
     def _unknown(self, name: str) -> UnknownNameError:
         return UnknownNameError(
-            "There is no arm {arm!r} here. Known: {known}.", arm=name, known=tuple(self._reports)
+            "There is no arm {arm!r}. Known: {known}.", arm=name, known=tuple(self._reports)
         )
 
     def summary(self) -> dict[str, Any]:
@@ -96,7 +92,7 @@ class SideBySide(Result, ByName[Report]):
         Args:
             folder: Where to write; it is created if needed.
             show: Further columns of your own to show with examples, such as a text; "tokens" for
-                the words of explained examples. Arms that lack one are shown without it.
+                the words of explained examples. Arms without a column leave it out.
             command: The command that made it, for the box at each page's end.
             pairs: Whether to write `pairs.parquet` of each arm as well.
 
@@ -117,16 +113,17 @@ class SideBySide(Result, ByName[Report]):
             )
 
     def _check_columns(self, show: Sequence[str]) -> None:
-        """Refuse columns that no arm has."""
+        """Raise for a column that no arm has."""
         known = [name for report in self.values() for name in can_show(report.measurement)]
         for name in show:
             if name not in known:
                 notes = [note for report in self.values() for note in report.measurement.notes]
                 raise unknown_column(name, list(dict.fromkeys(known)), list(dict.fromkeys(notes)))
 
-    def _render(self, show: Sequence[str]) -> RenderableType:
+    def _render(self, show: Sequence[str], *, all_metrics: bool = False) -> RenderableType:
         self._check_columns(show)  # examples are shown by the report of each arm
-        return self
+        views = {arm: report.view() for arm, report in self.items()}
+        return _Arms(views, self.left_out, all_metrics)
 
     def _records(self) -> list[dict[str, Any]]:
         return [{"arm": arm, **row} for arm, report in self.items() for row in report._records()]  # noqa: SLF001 - a result, too
@@ -146,11 +143,11 @@ class SideBySide(Result, ByName[Report]):
                 ("metric", *views),
                 tuple(
                     (name, *(_cell(cells.get(arm)) for arm in views))
-                    for name, cells in figures.items()
+                    for name, cells in metrics.items()
                 ),
                 title=f"reasons by {heading}" if heading else "",
             )
-            for heading, figures in _by_heading(views).items()
+            for heading, metrics in _by_heading(views).items()
         )
         return Overview(
             headline=f"{self._size} side by side",
@@ -160,8 +157,8 @@ class SideBySide(Result, ByName[Report]):
                 replace(view.key_figures[0], title=f"{view.key_figures[0].title}, {arm}")
                 for arm, view in list(views.items())[:MAX_KEYS]
             ),
-            sections=(Section(FIGURES, "Every figure of every arm", tables),),
-            notes=(JUDGES_NOTHING, *map(LEFT_OUT.format, self.left_out)),
+            sections=(Section(FIGURES, "Every metric of every arm", tables),),
+            notes=(NO_VERDICT, *map(LEFT_OUT.format, self.left_out)),
         )
 
     @property
@@ -171,62 +168,74 @@ class SideBySide(Result, ByName[Report]):
     def _about(self) -> str:
         return f"of {self._size}: {', '.join(self)}"
 
+
+@dataclass(frozen=True)
+class _Arms:
+    """The table of all arms, in as many parts as the width of the terminal needs."""
+
+    views: Mapping[str, View]
+    left_out: Sequence[str]
+    all_metrics: bool
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        views = {arm: report.view() for arm, report in self.items()}
-        for arm, view in views.items():
+        for arm, view in self.views.items():
             yield Text(f"{printable(arm)}: {view.title}", style="dim")
-        left = list(views)
-        while left:
+        metrics = _by_heading(self.views, all_metrics=self.all_metrics)
+        n_more = len(_by_heading(self.views)[""]) - len(metrics[""])
+        rest = list(self.views)
+        while rest:
             yield Text("")
-            n_arms = len(left)
-            while n_arms > 1 and not _fits(_table(views, left[:n_arms]), console, options):
+            n_arms = len(rest)
+            while n_arms > 1 and not _fits(self._table(metrics, rest[:n_arms]), console, options):
                 n_arms -= 1
-            yield _table(views, left[:n_arms])
-            left = left[n_arms:]
+            yield self._table(metrics, rest[:n_arms])
+            rest = rest[n_arms:]
+        if n_more:
+            yield Text(MORE.format(n_more), style="dim")
         for arm in self.left_out:
             yield Text(LEFT_OUT.format(printable(arm)), style="dim")
 
-
-def _table(views: Mapping[str, View], arms: Sequence[str]) -> Table:
-    """The figures of some arms, with the rows that any arm has."""
-    table = bare_table()
-    table.add_column("metric", style="bold", no_wrap=True)
-    for arm in arms:
-        table.add_column(Text(printable(arm)), justify="right", no_wrap=True)
-    every = [reasons for view in views.values() for reasons in view.reasons]
-    has_floor = {reasons.title for reasons in every if reasons.has_floor}
-    for heading, figures in _by_heading(views).items():
-        if heading:
-            table.add_row(Text(f"reasons by {printable(heading)}", style="dim"))
-        for name, by_arm in figures.items():
-            cells = [by_arm.get(arm) for arm in arms]
-            table.add_row(name, *("" if cell is None else cell.value for cell in cells))
-            ends = ["" if cell is None else cell.interval for cell in cells]
-            if any(ends):
-                table.add_row("", *(Text(text, style="dim") for text in ends))
-            if heading in has_floor:
-                # Without their intervals, for which there is no room.
-                floors = [getattr(cell, "bare_floor", "") for cell in cells]
-                table.add_row(*(Text(text, style="dim") for text in ("  drawn twice", *floors)))
-    return table
+    def _table(self, metrics: Metrics, arms: Sequence[str]) -> Table:
+        """Return the metrics of some arms, with the rows that any arm has."""
+        table = bare_table()
+        table.add_column("metric", style="bold", no_wrap=True)
+        for arm in arms:
+            table.add_column(Text(printable(arm)), justify="right", no_wrap=True)
+        every = [reasons for view in self.views.values() for reasons in view.reasons]
+        with_floor = {reasons.title for reasons in every if reasons.has_floor}
+        for heading, by_name in metrics.items():
+            if heading:
+                table.add_row(Text(f"reasons by {printable(heading)}", style="dim"))
+            for name, by_arm in by_name.items():
+                cells = [by_arm.get(arm) for arm in arms]
+                table.add_row(name, *("" if cell is None else cell.value for cell in cells))
+                ends = ["" if cell is None else cell.interval for cell in cells]
+                if any(ends):
+                    table.add_row("", *(Text(text, style="dim") for text in ends))
+                # There is no room for the intervals of floors.
+                if heading in with_floor:
+                    floors = [getattr(cell, "bare_floor", "") for cell in cells]
+                    table.add_row(*(Text(text, style="dim") for text in ("  drawn twice", *floors)))
+        return table
 
 
 def _fits(table: Table, console: Console, options: ConsoleOptions) -> bool:
-    """Whether nothing of a table need be cut off."""
-    unbounded = options.update(width=NEVER_REACHED)
+    """Check that no column of a table is cut off."""
+    unbounded = options.update(width=UNBOUNDED)
     return Measurement.get(console, unbounded, table).maximum <= options.max_width
 
 
-def _by_heading(views: Mapping[str, View]) -> dict[str, dict[str, dict[str, Row | ReasonRow]]]:
-    """Every figure by name and arm: those of predictions first, then by method of explanation."""
-    found: dict[str, dict[str, dict[str, Row | ReasonRow]]] = {}
+def _by_heading(views: Mapping[str, View], *, all_metrics: bool = True) -> Metrics:
+    """Return metrics by name and arm: those of predictions, then by method of explanation."""
+    metrics: Metrics = {"": {}}
     for arm, view in views.items():
         for row in view.rows:
-            found.setdefault("", {}).setdefault(row.name, {})[arm] = row
+            if row.is_key or all_metrics:
+                metrics[""].setdefault(row.name, {})[arm] = row
         for reasons in view.reasons:
             for reason in reasons.rows:
-                found.setdefault(reasons.title, {}).setdefault(reason.name, {})[arm] = reason
-    return found
+                metrics.setdefault(reasons.title, {}).setdefault(reason.name, {})[arm] = reason
+    return metrics
 
 
 def _cell(cell: Row | ReasonRow | None) -> str:

@@ -1,7 +1,7 @@
-"""The view for a terminal: sentences, then the table. Plain text where there is no terminal."""
+"""A measurement for a terminal: sentences, then tables. Plain text if there is no terminal."""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from io import StringIO
 
@@ -13,112 +13,126 @@ from seedproof.messages import printable
 from seedproof.report.explanations.heat import HeatMap
 from seedproof.report.explanations.view import Reasons
 from seedproof.report.numbers import NO_BREAK
-from seedproof.report.view import DynamicsView, Row, View
+from seedproof.report.view import Row, Unstable, View
 
 PLAIN_WIDTH = 80
 N_UNSTABLE = 5
 MAX_CELL = 20
+# Width of the column of votes, and of the class names in it.
+MAX_VOTES, MAX_CLASS = 36, 12
 # Longer lines are hard to read, however wide the terminal.
 MAX_LINE = 100
+HEADER = ("metric", "value", "95 % interval", "over")
+MORE = "{} more with --all"
+DYNAMICS = "one run over its steps"
 
 
 @dataclass(frozen=True)
 class Prose:
-    """Prose that keeps a value and its unit on one line, which rich's own wrapping does not."""
+    """Prose that keeps a value and its unit on one line, unlike the wrapping of rich."""
 
     text: str
     style: str = ""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = min(options.max_width, MAX_LINE)
-        # A no-break space is not printable for Python, but for people.
+        # Python does not count a no-break space as printable.
         text = NO_BREAK.join(printable(part) for part in self.text.split(NO_BREAK))
         yield Text(textwrap.fill(text, width, break_on_hyphens=False), style=self.style)
 
 
-def render(view: View) -> RenderableType:
-    """What a terminal shows."""
+def render(view: View, *, all_metrics: bool = False) -> RenderableType:
+    """Return what a terminal shows: the key metrics, or all of them."""
     parts: list[RenderableType] = [Text(view.title, style="dim"), Text("")]
     for sentence in view.sentences:
         parts += [Prose(sentence.text), Text("")]
-    parts.append(_figures("metric", view.rows))
+    rows = [row for row in view.rows if row.is_key or all_metrics]
+    parts.append(_metrics(HEADER, map(metric_cells, rows)))
+    if len(rows) < len(view.rows):
+        parts.append(Text(MORE.format(len(view.rows) - len(rows)), style="dim"))
     for reasons in view.reasons:
-        parts += [Text(""), *reasons_parts(reasons)]
+        parts += [Text(""), *_reasons(reasons)]
     if view.dynamics is not None:
-        parts += [Text(""), *_dynamics_parts(view.dynamics)]
+        cells = map(metric_cells, view.dynamics.rows)
+        parts += [Text(""), _metrics([DYNAMICS, *HEADER[1:]], cells)]
+        parts += [Prose(f"{view.dynamics.title}.", style="dim"), *_notes(view.dynamics.notes)]
     if view.unstable:
-        parts += [Text(""), _examples(view)]
+        parts += [Text(""), _unstable(view.unstable[:N_UNSTABLE])]
     if view.notes:
-        parts += [Text(""), *(Prose(f"Note: {note}", style="dim") for note in view.notes)]
+        parts += [Text(""), *_notes(view.notes)]
     return Group(*parts)
 
 
-def _figures(name: str, rows: Sequence[Row]) -> Table:
+def metric_cells(row: Row) -> tuple[str, ...]:
+    """Return the cells of one metric."""
+    return row.name, row.value, row.interval, row.over
+
+
+def reasons_table(reasons: Reasons) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Return header and cells of one method; the last column is the explainer's own noise."""
+    last = "drawn twice" if reasons.has_floor else "over"
+    rows = tuple(
+        (row.name, row.value, row.interval, row.floor if reasons.has_floor else row.over)
+        for row in reasons.rows
+    )
+    return (*HEADER[:3], last), rows
+
+
+def _metrics(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     table = bare_table()
-    table.add_column(name, style="bold", no_wrap=True)
-    table.add_column("value", justify="right", no_wrap=True)
-    table.add_column("95 % interval", no_wrap=True)
-    table.add_column("over", style="dim", no_wrap=True)
+    styles = ("bold", "", "", "dim")
+    for name, style in zip(header, styles, strict=True):
+        table.add_column(
+            name, style=style, justify="right" if name == "value" else "left", no_wrap=True
+        )
     for row in rows:
-        table.add_row(row.name, row.value, row.interval, row.over)
+        table.add_row(*row)
     return table
 
 
-def _dynamics_parts(dynamics: DynamicsView) -> list[RenderableType]:
-    """Figures of traced runs, and what was traced."""
-    table = _figures("one run over its steps", dynamics.rows)
-    notes = [Prose(f"Note: {note}", style="dim") for note in dynamics.notes]
-    return [table, Prose(f"{dynamics.title}.", style="dim"), *notes]
+def _notes(notes: Iterable[str]) -> list[RenderableType]:
+    return [Prose(f"Note: {note}", style="dim") for note in notes]
 
 
-def reasons_parts(reasons: Reasons) -> list[RenderableType]:
-    """Figures of one method, what is known of its noise, and the texts if they are shown."""
-    table = bare_table()
-    table.add_column(f"reasons by {printable(reasons.title)}", style="bold", no_wrap=True)
-    table.add_column("value", justify="right", no_wrap=True)
-    table.add_column("95 % interval", no_wrap=True)
-    table.add_column("drawn twice" if reasons.has_floor else "over", style="dim", no_wrap=True)
-    for row in reasons.rows:
-        last = row.floor if reasons.has_floor else row.over
-        table.add_row(row.name, row.value, row.interval, last)
+def _reasons(reasons: Reasons) -> list[RenderableType]:
+    """Return the metrics of one method, its noise, and the texts if they are shown."""
+    (_, *header), rows = reasons_table(reasons)
+    table = _metrics([f"reasons by {printable(reasons.title)}", *header], rows)
     parts: list[RenderableType] = [table, Prose(reasons.floor, style="dim")]
-    parts += [Prose(f"Note: {note}", style="dim") for note in reasons.notes]
-    for one in reasons.heat_maps:
-        parts += [Text(""), *_heat_map(one)]
+    parts += _notes(reasons.notes)
+    for heat_map in reasons.heat_maps:
+        parts += [Text(""), *_heat_map(heat_map)]
     return parts
 
 
-def _heat_map(one: HeatMap) -> list[RenderableType]:
-    """The top words of each run; how much weight they have needs a page."""
+def _heat_map(heat_map: HeatMap) -> list[RenderableType]:
+    """Return the top words of each run; their weights are on the page only."""
     table = bare_table()
     table.expand = True
-    for name, most in (("run", MAX_CELL), ("answer", MAX_CELL)):
-        table.add_column(name, overflow="ellipsis", no_wrap=True, max_width=most)
+    for name in ("run", "answer"):
+        table.add_column(name, overflow="ellipsis", no_wrap=True, max_width=MAX_CELL)
     table.add_column("top words", overflow="ellipsis", no_wrap=True, ratio=1)
-    for row in one.rows:
+    for row in heat_map.rows:
         cells = (row.run, row.answer, ", ".join(row.top_words))
         table.add_row(*(Text(printable(cell)) for cell in cells))
-    return [Prose(f"{one.title} ({one.example}). {one.caption}"), table]
+    return [Prose(f"{heat_map.title} ({heat_map.example}). {heat_map.caption}"), table]
 
 
-def _examples(view: View) -> Table:
-    """The least stable examples; ids and texts are a user's words, so they are never markup."""
-    examples = view.unstable[:N_UNSTABLE]
+def _unstable(examples: Sequence[Unstable]) -> Table:
+    """Return the least stable examples; ids, classes and texts are the user's, never markup."""
     n_runs = sum(count for _, count in examples[0].votes)
     columns = {
         "least stable": [example.example for example in examples],
-        "most runs say": ["(a tie)" if one.is_tie else one.consensus for one in examples],
-        "runs": [f"{example.votes[0][1]} of {n_runs}" for example in examples],
+        f"answers of {n_runs} runs": [_votes(example) for example in examples],
     }
     if any(example.label is not None for example in examples):
         columns["label"] = [example.label or "" for example in examples]
     table = bare_table()
     table.expand = bool(examples[0].shown)
-    for name, texts in columns.items():
-        # A long text beside them must not squeeze these out.
-        longest = max(len(printable(text)) for text in (name, *texts))
-        least = min(longest, MAX_CELL)
-        table.add_column(name, overflow="ellipsis", no_wrap=True, min_width=least, max_width=least)
+    for (name, texts), most in zip(columns.items(), (MAX_CELL, MAX_VOTES, MAX_CELL), strict=False):
+        # A fixed width, so that a long text next to them cannot squeeze these out.
+        width = min(max(len(printable(text)) for text in (name, *texts)), most)
+        table.add_column(name, overflow="ellipsis", no_wrap=True, min_width=width, max_width=width)
     for name in examples[0].shown:
         table.add_column(Text(printable(name)), overflow="ellipsis", no_wrap=True, ratio=1)
     further = [[example.shown[name] for example in examples] for name in examples[0].shown]
@@ -127,18 +141,23 @@ def _examples(view: View) -> Table:
     return table
 
 
+def _votes(example: Unstable) -> str:
+    """Return the answers that runs give, such as "6 × positive, 4 × negative"."""
+    return ", ".join(f"{count} × {_short(printable(name))}" for name, count in example.votes)
+
+
+def _short(name: str) -> str:
+    """Return a class name without its middle if it is long: names often differ at their ends."""
+    return name if len(name) <= MAX_CLASS else f"{name[: MAX_CLASS - 6]}…{name[-5:]}"
+
+
 def bare_table(gap: int = 2) -> Table:
     """Return a table without lines, its columns so many spaces apart."""
     return Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim")
 
 
-def as_text(view: View) -> str:
-    """The same without colors, 80 columns wide."""
-    return plain_text(render(view))
-
-
 def plain_text(renderable: RenderableType) -> str:
-    """What a terminal shows, without colors, in lines of 80 signs at most."""
+    """Return what a terminal shows, without colors, in lines of at most 80 characters."""
     output = StringIO()
     console = Console(file=output, width=PLAIN_WIDTH, color_system=None, force_terminal=False)
     console.print(renderable)

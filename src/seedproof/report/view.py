@@ -1,30 +1,40 @@
-"""A measurement as plain data: words first, then key figures, every figure, unstable examples."""
+"""A measurement as plain data: sentences, key figures, every metric, unstable examples."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
 from seedproof.errors import ColumnError
+from seedproof.measurement.dynamics import DynamicsMeasurement
 from seedproof.measurement.result import Measurement
-from seedproof.messages import Message
-from seedproof.metrics.card import card
+from seedproof.messages import Message, Sentences
+from seedproof.metrics.card import Unit, card
 from seedproof.records.explanation_shards import EXPLANATIONS_LEFT_OUT
-from seedproof.report import words
-from seedproof.report.dynamics import title as dynamics_title
+from seedproof.report import sentences
 from seedproof.report.explanations.view import TOKENS, Reasons, build_reasons
 from seedproof.report.explanations.words import TOP_WORDS, which_words
-from seedproof.report.numbers import WithUnit, number, sign
-from seedproof.report.words import Sentence
+from seedproof.report.numbers import WithUnit, in_brackets, number
+from seedproof.report.sentences import Sentence
 from seedproof.stats.intervals import Estimate
 
 N_DOTS = 100
 MAX_VOTES = 3
+# Code of the note that lists the requested metrics.
+SOME_METRICS = "some-metrics"
+KEY_METRICS = (
+    "flip_rate",
+    "accuracy",
+    "accuracy_sd",
+    "probability_sd",
+    "ece",
+    "label_entropy_corrected",
+)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table of figures."""
+    """One line of the table of metrics; a terminal shows the key metrics unless asked for all."""
 
     name: str
     title: str
@@ -33,17 +43,12 @@ class Row:
     over: str
     better: str
     card: str
+    is_key: bool = True
 
 
 @dataclass(frozen=True)
 class DynamicsView:
-    """What single runs do over their steps.
-
-    Args:
-        title: How many runs were traced, on how many examples.
-        rows: Every figure.
-        notes: How the records were read.
-    """
+    """Metrics of single runs over their steps."""
 
     title: str
     rows: tuple[Row, ...]
@@ -52,18 +57,7 @@ class DynamicsView:
 
 @dataclass(frozen=True)
 class KeyFigure:
-    """One of the few figures that stand first.
-
-    Args:
-        name: Name of the metric.
-        title: What it is.
-        value: The number, without its unit.
-        unit: What follows the number.
-        interval: Its interval, or nothing.
-        meaning: What it says, in one sentence.
-        bar: Low end, value and high end of the interval on a scale from 0 to 1; None without.
-        mark: A reference on the same scale, such as what chance would give.
-    """
+    """One of the few numbers that come first, with its unit apart."""
 
     name: str
     title: str
@@ -71,61 +65,40 @@ class KeyFigure:
     unit: str
     interval: str
     meaning: Message
+    # Low end, value and high end of the interval on a scale from 0 to 1.
     bar: tuple[float, float, float] | None
+    # A reference on the same scale, such as the value expected by chance.
     mark: float | None = None
 
 
 @dataclass(frozen=True)
 class Unstable:
-    """One of the examples on which runs disagree most.
-
-    Args:
-        example: Its id.
-        label: Its gold class, if known.
-        consensus: The class that most runs predict.
-        votes: Class and number of runs, the most frequent first; rare ones together as "other".
-        flip_rate: Share of the pairs of runs that disagree.
-        entropy: Entropy of the votes.
-        mean: Mean over runs of the probability that is followed.
-        sd: Its standard deviation.
-        probs: That probability for each run.
-        is_tie: Whether no class has more votes than every other.
-        shown: Further columns that were asked for, by name.
-    """
+    """One of the examples on which runs disagree most."""
 
     example: str
     label: str | None
     consensus: str
+    # Class and number of runs, the most frequent first; rare ones together as "other".
     votes: tuple[tuple[str, int], ...]
     flip_rate: float
     entropy: float
+    # Mean, standard deviation and values per run of the probability that is followed.
     mean: float | None
     sd: float | None
     probs: tuple[float, ...]
     is_tie: bool
+    # Further columns that were requested, by name.
     shown: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class View:
-    """A measurement in words and rows.
-
-    Args:
-        title: What was measured, in one line.
-        headline: The verdict, in one sentence.
-        sentences: What a person wants to know first.
-        dots: Of a hundred examples: all runs agree, some differ, entropy above 0.56.
-        key_figures: The few figures that stand first.
-        rows: Every figure.
-        reasons: Explanations, by method; none without records of them.
-        dynamics: What single runs do over their steps; None if no run was traced.
-        unstable: The examples on which runs disagree most; none if no run disagrees.
-        notes: How the input was read, and what limits the figures.
-    """
+    """A measurement in sentences and rows."""
 
     title: str
     headline: str
     sentences: tuple[Sentence, ...]
+    # Of a hundred examples: all runs agree, some differ, entropy above 0.56.
     dots: tuple[int, int, int]
     key_figures: tuple[KeyFigure, ...]
     rows: tuple[Row, ...]
@@ -136,55 +109,66 @@ class View:
 
 
 def build_view(measurement: Measurement, *, show: Sequence[str] = ()) -> View:
-    """The view of a measurement."""
+    """Return the view of a measurement; raise for a column that cannot be shown."""
+    known = can_show(measurement)
     for name in show:
-        if name not in can_show(measurement):
-            raise unknown_column(name, can_show(measurement), measurement.notes)
+        if name not in known:
+            raise unknown_column(name, known, measurement.notes)
     columns = [name for name in show if name in measurement.extras()]
+    key_metrics = _key_metrics(measurement)
     return View(
-        title=str(words.title(measurement)),
-        headline=str(words.headline(measurement)),
-        sentences=words.sentences(measurement),
+        title=str(sentences.title(measurement)),
+        headline=str(sentences.headline(measurement)),
+        sentences=sentences.sentences(measurement),
         dots=agreement_dots(measurement),
         key_figures=_key_figures(measurement),
-        rows=tuple(_row(name, value) for name, value in measurement.metrics.items()),
+        rows=tuple(
+            _row(name, value, is_key=name in key_metrics)
+            for name, value in measurement.metrics.items()
+        ),
         reasons=build_reasons(measurement, with_texts=TOKENS in show),
-        dynamics=_dynamics(measurement),
+        dynamics=_dynamics(measurement.dynamics),
         unstable=_unstable(measurement, columns),
-        notes=tuple(map(str, (*measurement.notes, *words.limits(measurement)))),
+        notes=tuple(map(str, (*measurement.notes, *sentences.limits(measurement)))),
     )
 
 
-def _dynamics(measurement: Measurement) -> DynamicsView | None:
-    found = measurement.dynamics
-    if found is None:
+def _key_metrics(measurement: Measurement) -> Sequence[str]:
+    """Return the metrics that a terminal shows by default: the requested ones, if there are any."""
+    notes = [note for note in measurement.notes if note.code == SOME_METRICS]
+    requested = [name for note in notes for name in cast("Sequence[str]", note.fields["metrics"])]
+    # Metrics of explanations have a table of their own.
+    return [name for name in requested if name in measurement.metrics] or KEY_METRICS
+
+
+def _dynamics(dynamics: DynamicsMeasurement | None) -> DynamicsView | None:
+    if dynamics is None:
         return None
     return DynamicsView(
-        title=str(dynamics_title(found)),
-        rows=tuple(_row(name, value) for name, value in found.metrics.items()),
-        notes=tuple(map(str, found.notes)),
+        title=str(sentences.dynamics_title(dynamics)),
+        rows=tuple(_row(name, value) for name, value in dynamics.metrics.items()),
+        notes=tuple(map(str, dynamics.notes)),
     )
 
 
 def can_show(measurement: Measurement) -> tuple[str, ...]:
-    """What of an example may be shown if it is asked for."""
+    """Return the columns of examples that can be shown on request."""
     tokens = (TOKENS,) if measurement.explanations else ()
     return tuple(dict.fromkeys((*measurement.extras(), *tokens)))
 
 
 def unknown_column(name: str, known: Sequence[str], notes: Sequence[Message] = ()) -> ColumnError:
-    """What to raise where something is to be shown that is not there."""
+    """Return the error for a column that cannot be shown."""
     if name == TOKENS:
         left_out = tuple(note for note in notes if note.code == EXPLANATIONS_LEFT_OUT)
         return ColumnError(
-            "There are no tokens to show: they belong to explanations, and none was measured. "
-            "{why}",
+            "There are no tokens to show, because no explanations were measured. {why}",
             why=" ".join(map(str, left_out)) or "Log explanations with run.log_explanations.",
             column=name,
             left_out=left_out,
         )
     return ColumnError(
-        "There is no further column {column!r} to show. Carried along: {listed}.",
+        "There is no column {column!r} to show. Available: {listed}.",
         column=name,
         listed=", ".join(map(repr, known)) or "none",
         known=tuple(known),
@@ -192,9 +176,9 @@ def unknown_column(name: str, known: Sequence[str], notes: Sequence[Message] = (
 
 
 def agreement_dots(measurement: Measurement) -> tuple[int, int, int]:
-    """Of a hundred examples: all runs agree, some differ, entropy above 0.56.
+    """Return how many of a hundred examples have all runs agree, some differ, or high entropy.
 
-    They add up, because they are rounded by largest remainder.
+    They add up to a hundred, because they are rounded by largest remainder.
     """
     differ = measurement.metrics["ambiguity"].value
     high = measurement.metrics["high_entropy_share"].value
@@ -206,61 +190,59 @@ def agreement_dots(measurement: Measurement) -> tuple[int, int, int]:
     return whole[0], whole[1], whole[2]
 
 
+SENTENCES = {
+    "pairs-differ": "of the answers differ between two runs; mean of {pairs}.",
+    "one-pair": "the one pair of runs",
+    "pairs": "{n_pairs:,} pairs of runs",
+    "spread-and-chance": "standard deviation over runs; independent flips would give "
+    "{chance:bare}.",
+    "mean-entropy": "mean entropy of the runs’ answers.",
+    "examples-that-flip": "of the examples get different answers from the {n_runs} runs.",
+    "probability-spread": "standard deviation of a probability over runs.",
+    "runs-farthest-apart": "of the answers differ between the two most different runs.",
+    "top-words-differ": "of the {words} are named by only one; mean of {pairs}.",
+    "top-words-and-noise": "of the {words} are named by only one; mean of {pairs}. Two draws of "
+    "one explainer: {noise:bare}.",
+}
+_say = Sentences(SENTENCES)
+
+
 def _key_figures(measurement: Measurement) -> tuple[KeyFigure, ...]:
-    metrics = measurement.metrics
-    pairs = _pairs(measurement.n_runs)
-    flips = Message(
-        "pairs-differ", "of the answers differ between two runs; mean of {pairs}.", pairs=pairs
-    )
-    found = [_key("flip_rate", metrics, flips)]
+    metrics, n_runs = measurement.metrics, measurement.n_runs
+    n_pairs = n_runs * (n_runs - 1) // 2
+    pairs = _say("one-pair" if n_pairs == 1 else "pairs", n_pairs=n_pairs)
+    key_figures = [_key("flip_rate", metrics, _say("pairs-differ", pairs=pairs))]
     if "accuracy_sd" in metrics:
         independent = metrics["accuracy_sd_independent"].value
-        spread = Message(
-            "spread-and-chance",
-            "standard deviation over runs; independent flips would give {chance:bare}.",
-            chance=WithUnit(independent, "points"),
-        )
-        found.append(_key("accuracy_sd", metrics, spread, reference=independent))
+        spread = _say("spread-and-chance", chance=WithUnit(independent, "points"))
+        key_figures.append(_key("accuracy_sd", metrics, spread, reference=independent))
     else:
-        entropy = Message("mean-entropy", "mean entropy of the runs' answers.")
-        found.append(_key("label_entropy_corrected", metrics, entropy))
-    touched = Message(
-        "examples-touched",
-        "of the examples get another answer from at least one of {n_runs} runs.",
-        n_runs=measurement.n_runs,
-    )
-    found.append(_key("ambiguity", metrics, touched, title="Examples touched"))
+        key_figures.append(_key("label_entropy_corrected", metrics, _say("mean-entropy")))
+    flipping = _say("examples-that-flip", n_runs=n_runs)
+    key_figures.append(_key("ambiguity", metrics, flipping, title="Examples that flip"))
     if measurement.explanations:
-        found.append(_top_words(measurement, pairs))
+        key_figures.append(_top_words(measurement, pairs))
     elif "probability_sd" in metrics:
-        moved = Message("probability-spread", "standard deviation of one probability over runs.")
-        found.append(_key("probability_sd", metrics, moved))
+        key_figures.append(_key("probability_sd", metrics, _say("probability-spread")))
     else:
-        apart = Message(
-            "runs-farthest-apart", "of the answers differ between the two runs least alike."
-        )
-        found.append(_key("discrepancy", metrics, apart))
-    return tuple(found)
-
-
-def _pairs(n_runs: int) -> Message:
-    n_pairs = n_runs * (n_runs - 1) // 2
-    words = "the one pair of runs" if n_pairs == 1 else "{n_pairs:,} pairs of runs"
-    return Message("pairs", words, n_pairs=n_pairs)
+        key_figures.append(_key("discrepancy", metrics, _say("runs-farthest-apart")))
+    return tuple(key_figures)
 
 
 def _top_words(measurement: Measurement, pairs: Message) -> KeyFigure:
-    """How much of the reasons differs, by the first method, beside the explainer's own noise."""
+    """Return the share of top words that differ by the first method, with the explainer's noise."""
     method, explained = next(iter(measurement.explanations.items()))
-    noise = None if explained.noise is None else explained.noise[TOP_WORDS].value
-    template = "of the {words} are named by only one; mean of {pairs}."
     fields: dict[str, object] = {"words": which_words(method), "pairs": pairs}
-    if noise is not None:
-        template += " Two draws of one explainer: {noise:bare}."
+    code, noise = "top-words-differ", None
+    if explained.noise is not None:
+        code, noise = "top-words-and-noise", explained.noise[TOP_WORDS].value
         fields["noise"] = WithUnit(noise, "percent")
-    meaning = Message("top-words-differ", template, **fields)
     return _key(
-        TOP_WORDS, explained.metrics, meaning, reference=noise, title="Top words that differ"
+        TOP_WORDS,
+        explained.metrics,
+        _say(code, **fields),
+        reference=noise,
+        title="Top words that differ",
     )
 
 
@@ -273,20 +255,33 @@ def _key(
     title: str | None = None,
 ) -> KeyFigure:
     about, estimate = card(name), metrics[name]
-    bar, mark, interval = None, None, ""
-    if estimate.low is not None and estimate.high is not None:
-        scale = 1.25 * max(estimate.high, reference or 0.0) or 1.0
-        bar = (estimate.low / scale, estimate.value / scale, estimate.high / scale)
-        mark = None if reference is None else reference / scale
-        interval = f"[{number(estimate.low, about.unit)}, {number(estimate.high, about.unit)}]"
-    unit = {"percent": "%", "points": "points", "nats": "nats"}.get(about.unit, "")
-    value = number(estimate.value, about.unit)
-    return KeyFigure(name, title or about.title, value, unit, interval, meaning, bar, mark)
+    bar, mark = interval_bar(estimate, reference)
+    return KeyFigure(
+        name,
+        title or about.title,
+        value=number(estimate.value, about.unit),
+        unit={"percent": "%", "points": "points", "nats": "nats"}.get(about.unit, ""),
+        interval=_interval(estimate, about.unit),
+        meaning=meaning,
+        bar=bar,
+        mark=mark,
+    )
+
+
+def interval_bar(
+    estimate: Estimate, reference: float | None = None
+) -> tuple[tuple[float, float, float] | None, float | None]:
+    """Return the interval with its value, and a reference, on a scale from 0 to 1."""
+    if estimate.low is None or estimate.high is None:
+        return None, None
+    scale = 1.25 * max(estimate.high, reference or 0.0) or 1.0
+    bar = (estimate.low / scale, estimate.value / scale, estimate.high / scale)
+    return bar, None if reference is None else reference / scale
 
 
 def _unstable(measurement: Measurement, show: Sequence[str]) -> tuple[Unstable, ...]:
-    found = [row for row in measurement.unstable_examples.to_pylist() if row["flip_rate"] > 0]
-    ballots = [_votes(row["predictions"], measurement.classes) for row in found]
+    rows = [row for row in measurement.unstable_examples.to_pylist() if row["flip_rate"] > 0]
+    ballots = [_votes(row["predictions"], measurement.classes) for row in rows]
     return tuple(
         Unstable(
             example=str(row["example"]),
@@ -299,14 +294,14 @@ def _unstable(measurement: Measurement, show: Sequence[str]) -> tuple[Unstable, 
             mean=row.get("probability_mean"),
             sd=row.get("probability_sd"),
             probs=tuple(row.get("probs") or ()),
-            shown={name: _text(row[name]) for name in show},
+            shown={name: "" if row[name] is None else str(row[name]) for name in show},
         )
-        for row, votes in zip(found, ballots, strict=True)
+        for row, votes in zip(rows, ballots, strict=True)
     )
 
 
 def _votes(predictions: Sequence[int], classes: Sequence[str]) -> tuple[tuple[str, int], ...]:
-    """How many runs say what, the most frequent first, ties by class."""
+    """Count the runs per class, the most frequent first, ties by class."""
     counts = sorted(Counter(predictions).items(), key=lambda item: (-item[1], item[0]))
     named = [(classes[index], count) for index, count in counts]
     if len(named) <= MAX_VOTES:
@@ -315,21 +310,19 @@ def _votes(predictions: Sequence[int], classes: Sequence[str]) -> tuple[tuple[st
     return (*named[:MAX_VOTES], ("other", rest))
 
 
-def _text(value: Any) -> str:  # noqa: ANN401 - a user's own column
-    return "" if value is None else str(value)
-
-
-def _row(name: str, value: Estimate) -> Row:
+def _row(name: str, value: Estimate, *, is_key: bool = True) -> Row:
     about = card(name)
-    interval = ""
-    if value.low is not None and value.high is not None:
-        interval = f"[{number(value.low, about.unit)}, {number(value.high, about.unit)}]"
     return Row(
         name=name,
         title=about.title,
-        value=number(value.value, about.unit) + sign(about.unit),
-        interval=interval,
+        value=str(WithUnit(value.value, about.unit)),
+        interval=_interval(value, about.unit),
         over=value.over or "",
         better=about.better,
         card=about.text,
+        is_key=is_key,
     )
+
+
+def _interval(estimate: Estimate, unit: Unit) -> str:
+    return in_brackets(estimate, lambda end: number(end, unit)).strip()

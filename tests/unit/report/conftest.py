@@ -1,4 +1,4 @@
-"""Stores with explanations whose figures are known or drawn."""
+"""Reports with explanations, and helpers for charts and pages."""
 
 from html.parser import HTMLParser
 
@@ -13,11 +13,11 @@ from seedproof.report.document import digest, versions
 
 @pytest.fixture(scope="session")
 def check_spec():
-    """Raise an error if a figure's chart is not as the schema of Vega-Lite says."""
+    """Raise an error if the chart of a figure does not match the schema of Vega-Lite."""
 
     def checked(figure):
         content = charts.spec(figure)
-        del content["autosize"]  # altair knows no charts that fit one side only
+        del content["autosize"]  # altair does not know charts that fit one side only
         alt.LayerChart.from_dict(content)
 
     return checked
@@ -25,7 +25,7 @@ def check_spec():
 
 @pytest.fixture(scope="session")
 def drawn_texts():
-    """Predictions and scores of runs around shared ones: how noisy, and how noisy a second draw."""
+    """Predictions and scores of runs, with noise between runs and between draws."""
 
     def made(noise, *, n_runs=8, n_examples=60, methods=("attention",), repeat=0.1, seed=1):
         truth = np.random.default_rng(0)
@@ -40,11 +40,11 @@ def drawn_texts():
             n_draws = 2 if method == "lime" else 1
             explanations[method] = [
                 np.exp(
-                    of_text
-                    + noise * rng.normal(size=(n_runs, 1, len(of_text)))
-                    + repeat * (n_draws - 1) * rng.normal(size=(n_runs, n_draws, len(of_text)))
+                    text
+                    + noise * rng.normal(size=(n_runs, 1, len(text)))
+                    + repeat * (n_draws - 1) * rng.normal(size=(n_runs, n_draws, len(text)))
                 )
-                for of_text in weights
+                for text in weights
             ]
         return (np.stack([1 - second, second], axis=2), explanations), tokens, labels
 
@@ -53,7 +53,7 @@ def drawn_texts():
 
 @pytest.fixture(scope="session")
 def three_methods(make_explained_store, drawn_texts):
-    """Eight runs, sixty texts, explained by attention, gradient and LIME, the last one twice."""
+    """Eight runs, sixty texts, explained by attention and gradient, and twice by LIME."""
     arm, tokens, labels = drawn_texts(0.8, methods=("attention", "gradient", "lime"))
     return sp.measure(make_explained_store({"none": arm}, tokens=tokens, labels=labels))
 
@@ -62,8 +62,8 @@ def three_methods(make_explained_store, drawn_texts):
 def hand_made(make_explained_store):
     """Two runs, three texts of five words and one top word each, by hand.
 
-    Both runs point at the first word of the first text; at different words of the second, on whose
-    answer they agree; and at different words of the third, on whose answer they do not.
+    The top words of the two runs are the same for the first text and differ for the others. The
+    runs agree on the answers of the first two texts.
     """
     tokens = [["good", "b", "c", "d", "e"], ["f", "g", "h", "i", "j"], ["k", "l", "m", "n", "o"]]
     sharp, other = [0.6, 0.1, 0.1, 0.1, 0.1], [0.1, 0.1, -0.6, 0.1, 0.1]
@@ -80,7 +80,7 @@ UNSEEN = frozenset({"script", "style"})
 
 
 class VisibleText(HTMLParser):
-    """The text of a page as it opens, a line for each of its blocks; folded details stay folded."""
+    """The text of a page as it opens, one line per block; folded details stay folded."""
 
     def __init__(self):
         super().__init__()
@@ -105,7 +105,7 @@ class VisibleText(HTMLParser):
 
 @pytest.fixture(scope="session")
 def visible():
-    """What people see of a page without scripts; versions and the digest of its JSON are replaced."""
+    """The visible text of a page, with versions and the digest of its JSON replaced."""
 
     def text(page, json_text):
         parser = VisibleText()

@@ -1,10 +1,33 @@
-"""Numbers are written as people read them."""
+"""Numbers as text."""
 
 import pytest
 
 from seedproof.report.gate import NearLimit
-from seedproof.report.numbers import number, quantity
+from seedproof.report.numbers import bracketed, number, quantity
 from seedproof.stats.intervals import Estimate
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0.0895, "percent", "8.9"),
+        (0.01536, "points", "1.54"),
+        (0.0002, "percent", "0.02"),
+        (0.0, "percent", "0.0"),
+        (0.12345, "nats", "0.123"),
+        (-0.5, "nats", "\N{MINUS SIGN}0.500"),
+        (0.00004, "probability", "4e-05"),
+    ],
+)
+def test_number_has_the_digits_of_its_unit(value, unit, text):
+    """Rates have one decimal, points two, the rest three; tiny values keep one digit."""
+    assert number(value, unit) == text
+
+
+def test_brackets_are_printed_only_with_an_interval():
+    """An estimate without an interval has none."""
+    assert bracketed(Estimate(0.5), "percent") == "50.0\N{NO-BREAK SPACE}%"
+    assert bracketed(Estimate(0.5, 0.4, 0.6, "runs"), "percent").endswith("% [40.0, 60.0]")
 
 
 @pytest.mark.parametrize(
@@ -19,14 +42,14 @@ from seedproof.stats.intervals import Estimate
         (0.0, "0"),
     ],
 )
-def test_a_cost_has_four_digits_that_count_and_no_power_of_ten(value, text):
-    """1.516e+05 forward passes are for machines."""
+def test_cost_has_four_significant_digits_and_no_power_of_ten(value, text):
+    """1.516e+05 forward passes are hard to read."""
     assert quantity(value) == text
 
 
 @pytest.mark.parametrize("other", [0.7535000000000001, 0.7535 - 1e-15])
 def test_sums_in_another_order_have_the_same_text(other):
-    """Half a digit more or less by rounding errors: each verb writes the same figure."""
+    """Rounding errors of sums do not decide how a tie is rounded, in any verb."""
     assert number(other, "percent") == number(0.7535, "percent")
     texts = {str(NearLimit(Estimate(value), "percent", 0.5)) for value in (0.7535, other)}
     assert len(texts) == 1

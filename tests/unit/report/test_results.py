@@ -1,12 +1,9 @@
-"""All results have one base: every method works for each of them."""
+"""Every method of the common base works for every result."""
 
 import copy
-import doctest
 import gc
-import importlib
 import json
 import pickle
-import pkgutil
 from collections.abc import Mapping
 
 import numpy as np
@@ -14,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 import seedproof as sp
-from seedproof import report as package
 from seedproof.comparison.blame.compute import Blame
 from seedproof.comparison.blame.variance_shares import Share, Shares
 from seedproof.errors import ColumnError, UnknownNameError
@@ -65,15 +61,15 @@ def result(request, results):
     return results[request.param]
 
 
-def test_every_result_is_one_and_is_exported(results):
+def test_every_result_has_the_base_and_is_exported(results):
     """The class that a verb returns has the same name in the package."""
-    for name, found in results.items():
-        assert type(found) is getattr(sp, name)
-        assert isinstance(found, sp.Result)
+    for name, result in results.items():
+        assert type(result) is getattr(sp, name)
+        assert isinstance(result, sp.Result)
 
 
-def test_texts_say_the_same(result, capsys):
-    """`print`, `text` and `show` have the same lines; the short form is one short line."""
+def test_print_text_and_show_are_the_same(result, capsys):
+    """The `repr` is one short line."""
     assert str(result) == result.text()
     result.show()
     assert capsys.readouterr().out.split() == str(result).split()
@@ -86,8 +82,8 @@ def test_json_is_the_summary(result):
     assert json.loads(result.to_json()) == json.loads(json.dumps(result.summary()))
 
 
-def test_page_and_files(result, tmp_path):
-    """`save` writes the page and the summary; the page names its charts and loads nothing."""
+def test_save_writes_the_page_and_the_summary(result, tmp_path):
+    """The page has all charts and a policy that lets it load nothing."""
     page = result.to_html(tmp_path / "page.html", command="seedproof x")
     result.save(tmp_path / "out", command="seedproof x")
 
@@ -99,8 +95,8 @@ def test_page_and_files(result, tmp_path):
     assert all(f'id="c-{name}"' in page for name in result.figure_names)
 
 
-def test_table(result):
-    """One row each, with a pandas data frame where pandas is installed."""
+def test_table_is_a_data_frame(result):
+    """If pandas is installed."""
     frame = result.to_frame()
 
     assert len(frame) > 0
@@ -108,8 +104,8 @@ def test_table(result):
     assert "value" not in frame or frame["value"].dtype == float
 
 
-def test_table_without_pandas(result, monkeypatch):
-    """The same columns as a pyarrow table."""
+def test_table_without_pandas_is_a_pyarrow_table(result, monkeypatch):
+    """It has the same columns."""
     monkeypatch.setattr(base, "find_spec", lambda _: None)
 
     table = result.to_frame()
@@ -119,7 +115,7 @@ def test_table_without_pandas(result, monkeypatch):
 
 
 def test_every_chart_can_be_shown_and_saved(result, tmp_path):
-    """In a notebook as SVG, in a file by its extension; without a name, the first choice."""
+    """In a notebook as SVG, in a file by its extension. If the name is omitted, there is a default."""
     names = result.figure_names
 
     assert names
@@ -134,8 +130,8 @@ def test_every_chart_can_be_shown_and_saved(result, tmp_path):
         result.figure("no such chart")
 
 
-def test_notebooks_get_headline_key_figures_and_one_chart(result):
-    """Small, and without scripts."""
+def test_short_form_has_key_figures_and_one_chart(result):
+    """A notebook shows it: small, and without scripts."""
     short = result._repr_html_()
 
     assert short.count("<svg") == 1
@@ -145,8 +141,8 @@ def test_notebooks_get_headline_key_figures_and_one_chart(result):
         assert key.title in short
 
 
-def test_the_short_form_reads_no_examples():
-    """A notebook shows a report of millions of examples at once, or one whose table is gone."""
+def test_short_form_does_not_read_the_examples():
+    """A notebook shows a report of millions of examples at once."""
     report = MAKERS["Report"]()
     for file in report._scratch.path.iterdir():
         file.unlink()
@@ -154,15 +150,15 @@ def test_the_short_form_reads_no_examples():
     assert report.view().headline in report._repr_html_()
 
 
-def test_columns_that_are_not_there_are_refused(result):
-    """The same error whatever is asked for."""
-    for ask in (result.text, result.to_html):
+def test_unknown_column_is_refused(result):
+    """Text and page raise the same error."""
+    for method in (result.text, result.to_html):
         with pytest.raises(ColumnError):
-            ask(show=["no such column"])
+            method(show=["no such column"])
 
 
 def test_results_are_compared_by_identity(results):
-    """Two reports of the same figures are two reports, and each can be a key."""
+    """Two reports with equal content are different, and each can be a key."""
     assert len({*results.values()}) == len(MAKERS)
     for result in results.values():
         assert result == result  # noqa: PLR0124 - that is what is tested
@@ -170,33 +166,33 @@ def test_results_are_compared_by_identity(results):
 
 
 @pytest.mark.parametrize("name", MAPPINGS)
-def test_mappings_are_whole(results, name):
+def test_result_is_a_complete_mapping(results, name):
     """Items, values, get and membership agree, and an unknown name has a default."""
-    found = results[name]
+    result = results[name]
 
-    assert isinstance(found, Mapping)
-    assert list(found) == list(found.keys()) == [key for key, _ in found.items()]
-    assert len(found) == len(list(found.values())) == len(dict(found))
-    first = next(iter(found))
-    assert first in found
-    assert found.get(first) == found[first]
-    assert found.get("nothing") is None
-    assert found.get("nothing", 3) == 3
-    assert "nothing" not in found
+    assert isinstance(result, Mapping)
+    assert list(result) == list(result.keys()) == [key for key, _ in result.items()]
+    assert len(result) == len(list(result.values())) == len(dict(result))
+    first = next(iter(result))
+    assert first in result
+    assert result.get(first) == result[first]
+    assert result.get("nothing") is None
+    assert result.get("nothing", 3) == 3
+    assert "nothing" not in result
     with pytest.raises(UnknownNameError):
-        found["nothing"]
+        result["nothing"]
 
 
-def test_an_estimate_prints_as_in_the_table(results):
-    """Value, unit, interval and what it is over, as the row of the report has them."""
+def test_estimate_prints_as_in_the_table(results):
+    """Value, unit, interval and what it is over."""
     for row in results["Report"].view().rows:
         printed = str(results["Report"][row.name])
         over = f"over {row.over}" if row.over else ""
         assert printed.split() == f"{row.value} {row.interval} {over}".split()
 
 
-def test_an_estimate_with_a_unit_equals_the_plain_one(results):
-    """Whoever compares or hashes figures sees no difference."""
+def test_estimate_with_a_unit_equals_the_plain_one(results):
+    """They have the same hash, too."""
     report = results["Report"]
     plain, written = report.measurement.metrics["flip_rate"], report["flip_rate"]
 
@@ -207,8 +203,8 @@ def test_an_estimate_with_a_unit_equals_the_plain_one(results):
     assert copy.deepcopy(written) == written
 
 
-def test_effects_map_metrics(results):
-    """All of an arm, the same as one by one; the baseline has none."""
+def test_effects_of_an_arm_are_by_metric(results):
+    """The baseline has none."""
     report = results["ComparisonReport"]
     effects = report.effects("calm")
 
@@ -223,11 +219,11 @@ def test_effects_map_metrics(results):
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
 @pytest.mark.parametrize(
     "copied",
-    [copy.copy, copy.deepcopy, lambda found: pickle.loads(pickle.dumps(found))],  # noqa: S301
+    [copy.copy, copy.deepcopy, lambda report: pickle.loads(pickle.dumps(report))],  # noqa: S301
     ids=["copy", "deepcopy", "pickle"],
 )
 def test_copies_keep_the_examples(name, copied):
-    """They are there after the original is gone, and gone with the last copy."""
+    """They outlive the original and are deleted with the last copy."""
     report = MAKERS[name]()
     examples, folder = report.examples, report._scratch.path
     second = copied(copied(report))
@@ -243,8 +239,8 @@ def test_copies_keep_the_examples(name, copied):
     assert not folder.exists()
 
 
-def test_a_pickle_outlives_its_report():
-    """It carries the table, so that it can be sent to another machine."""
+def test_pickle_outlives_its_report():
+    """It contains the table, so that it can be sent to another machine."""
     report = MAKERS["Report"]()
     examples, packed = report.examples, pickle.dumps(report)
     del report
@@ -255,19 +251,19 @@ def test_a_pickle_outlives_its_report():
     assert again.examples.equals(examples)
 
 
-def test_examples_outside_of_the_folder_stay_where_they_are(tmp_path):
-    """A report that was loaded from a folder refers to it, and so do its copies."""
+def test_examples_of_a_saved_report_are_not_copied(tmp_path):
+    """A report that was loaded from a folder refers to that folder, and so do its copies."""
     MAKERS["Report"]().save(tmp_path)
     saved = sp.compare([str(tmp_path), str(tmp_path)])
 
     again = pickle.loads(pickle.dumps(saved))  # noqa: S301 - made above
 
-    tables = [one.baseline.measurement.example_table for one in (saved, again)]
+    tables = [report.baseline.measurement.example_table for report in (saved, again)]
     assert tables[0] == tables[1]
 
 
-def test_one_file_has_one_accuracy_in_every_verb():
-    """15.07 right answers of 20 in each run: a tie of the last digit is rounded alike."""
+def test_every_verb_rounds_an_accuracy_alike():
+    """1507 of 2000 answers are right: 75.35 % is a tie of the last digit."""
     rng = np.random.default_rng(51)
     n_runs, n_examples = 10, 200
     gold = np.zeros(n_examples, dtype=int)
@@ -292,17 +288,3 @@ def test_one_file_has_one_accuracy_in_every_verb():
 
     assert all(value in text.replace("\N{NO-BREAK SPACE}", " ") for text in texts)
     assert str(sp.compare_versions(table, table)["accuracy_old"]).startswith(measured[:4])
-
-
-@pytest.mark.parametrize(
-    "module",
-    [info.name for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")],
-)
-def test_examples_in_docstrings_are_true(module, tmp_path, monkeypatch):
-    """What a docstring shows is what comes out."""
-    monkeypatch.chdir(tmp_path)
-    found = doctest.testmod(
-        importlib.import_module(module), optionflags=doctest.NORMALIZE_WHITESPACE
-    )
-
-    assert found.failed == 0

@@ -10,7 +10,7 @@ from seedproof.comparison.arms.result import ComparedArm
 from seedproof.measurement.explanations import Curves, ExplanationMeasurement
 from seedproof.measurement.result import Measurement
 from seedproof.records.manifest import RunManifest
-from seedproof.report.words import drift, spread_cause
+from seedproof.report.sentences import drift, spread_cause
 from seedproof.stats.effect import Effect
 from seedproof_reproductions.conll2019.families import compared_families, compared_rivals
 from seedproof_reproductions.conll2019.names import BASELINE, JACCARD, KL

@@ -1,20 +1,30 @@
-"""The charts of a comparison."""
+"""Charts of a comparison, and of values with intervals."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from seedproof.report.charts.theme import Spec, field, in_lines, layers, mark, shown, var
-from seedproof.report.figures import Figure
+from seedproof.report.charts.theme import (
+    BARE,
+    ON_SHADE,
+    SHADES,
+    Spec,
+    field,
+    in_lines,
+    layers,
+    mark,
+    shown,
+    var,
+)
+from seedproof.report.figures.base import Figure
 
 ROW_HEIGHT = 38
 NAME_WIDTH = 118
-# As much as a phone has room for next to a chart.
+# What a phone has room for next to a chart.
 LINE_NAME_WIDTH = 140
 KINDS = ["good", "bad", "open", "base"]
 FILLS = [var("accent"), var("alert-mark"), var("bg"), var("ink")]
 STROKES = [var("accent"), var("alert-mark"), var("ink-3"), var("ink")]
 SHAPES = ["circle", "diamond", "circle", "square"]
-BARE = {"domain": False, "ticks": False, "grid": False}
 
 
 def _by_kind(looks: list[str]) -> Spec:
@@ -22,7 +32,7 @@ def _by_kind(looks: list[str]) -> Spec:
 
 
 def _points(size: int, x: Spec, y: Spec, tooltip: list[Spec]) -> Spec:
-    """Points whose fill, stroke and shape all say what was shown."""
+    """Return points whose fill, stroke and shape all show the verdict."""
     return shown(
         mark("point", size=size, opacity=1, strokeWidth=1.8),
         x=x,
@@ -48,13 +58,7 @@ def _interval_lines(rows: Sequence[Mapping[str, Any]], scale: Spec, y: Spec) -> 
 def _forest(figure: Figure) -> Spec:
     facts = figure.facts
     scale = {"type": facts["scale"], "domain": list(facts["domain"]), "nice": False}
-    axis = {
-        "grid": True,
-        "domain": False,
-        "ticks": False,
-        "labels": facts["labeled"],
-        "tickCount": 5,
-    }
+    axis = BARE | {"grid": True, "labels": facts["labeled"], "tickCount": 5}
     if facts["ticks"] is not None:
         ticks = zip(facts["ticks"], facts["texts"], strict=True)
         texts = [f"datum.value == {at} ? '{text}' : " for at, text in ticks]
@@ -88,15 +92,9 @@ def _tradeoff(figure: Figure) -> Spec:
     if facts["nothing"] is not None:
         zero = [{"x": facts["nothing"]}]
         parts.append(shown(mark("rule", color=var("ink-2"), size=1.2), zero, x=x))
-    parts.append(
-        shown(
-            mark("line", color=var("ink-3"), strokeDash=[4, 3], strokeWidth=1.4),
-            [row for row in rows if row.get("best")],
-            x=x,
-            y=y,
-            order=field("x:Q"),
-        )
-    )
+    dashed = mark("line", color=var("ink-3"), strokeDash=[4, 3], strokeWidth=1.4)
+    best = [row for row in rows if row.get("best")]
+    parts.append(shown(dashed, best, x=x, y=y, order=field("x:Q")))
     ends: tuple[tuple[str, dict[str, Any]], ...] = (
         ("y_low", {"x": x, "y": field("y_low:Q", scale=y_scale), "y2": field("y_high")}),
         ("x_low", {"x": field("x_low:Q", scale=x_scale), "x2": field("x_high"), "y": y}),
@@ -130,7 +128,7 @@ def _padded(
     is_log: bool,
     reverse: bool = False,
 ) -> Spec:
-    """An axis with some room on both sides; never an empty one."""
+    """Return a scale with some room on both sides, and a width above 0."""
     values = [row[name] for row in rows for name in names if row.get(name) is not None]
     low, high = min(values), max(values)
     if is_log:
@@ -177,13 +175,12 @@ def _votes_before_after(figure: Figure) -> Spec:
         "x": field("before:N", sort=names, scale={"domain": names}, axis=axis, title=facts["x"]),
         "y": field("after:N", sort=names[::-1], axis=axis, title=facts["y"]),
     }
-    shades = [var("bg"), *(var(f"r{i}") for i in range(1, 6))]
-    on_dark = {"test": "datum.step >= 4", "value": var("on-dark")}
+    shades = SHADES | {"range": [var("bg"), *SHADES["range"][1:]]}
     return layers(
         shown(
             mark("rect", stroke=var("bg"), strokeWidth=2),
             **place,
-            color=field("step:O", scale={"domain": list(range(6)), "range": shades}, legend=None),
+            color=field("step:O", scale=shades, legend=None),
             tooltip=[
                 field("before:N", title="% of votes before"),
                 field("after:N", title="% of votes after"),
@@ -195,12 +192,7 @@ def _votes_before_after(figure: Figure) -> Spec:
             where="datum.moved == 'kept'",
             **place,
         ),
-        shown(
-            mark("text", fontSize=11),
-            **place,
-            text=field("text:N"),
-            color={"condition": on_dark, "value": var("ink")},
-        ),
+        shown(mark("text", fontSize=11), **place, text=field("text:N"), color=ON_SHADE),
         rows=figure.rows,
         height=222,
     )
@@ -214,13 +206,7 @@ def _intervals(figure: Figure) -> Spec:
     room = (max(values) - min(values)) * 0.06 or max(abs(max(values)), 1.0) * 0.1
     least = 0.0 if min(values) >= 0.0 and min(values) - room < 0.0 else min(values) - room
     scale = {"domain": [least, max(values) + room], "nice": False, "zero": False}
-    x_axis = {
-        "grid": True,
-        "domain": False,
-        "ticks": False,
-        "tickCount": 5,
-        "labelOverlap": True,
-    }
+    x_axis = BARE | {"grid": True, "tickCount": 5, "labelOverlap": True}
     x = field("value:Q", scale=scale, axis=x_axis, title=in_lines(facts["axis"]))
     y_axis = BARE | {"title": None, "labelPadding": 8, "labelLimit": LINE_NAME_WIDTH}
     y = field("name:N", sort=facts["names"], scale={"domain": facts["names"]}, axis=y_axis)

@@ -1,15 +1,27 @@
-"""The charts of one measurement."""
+"""Charts of a measurement."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
 from seedproof.metrics.confidence import AGREEMENTS
-from seedproof.report.charts.theme import Spec, field, in_lines, layers, mark, shown, var
-from seedproof.report.figures import Figure
+from seedproof.report.charts.theme import (
+    BARE,
+    ON_SHADE,
+    SHADES,
+    Spec,
+    field,
+    in_lines,
+    layers,
+    mark,
+    shown,
+    var,
+)
+from seedproof.report.figures.base import Figure
 
-BARE = {"domain": False, "ticks": False, "grid": False}
-SHADES = {"domain": list(range(6)), "range": [var(f"r{i}") for i in range(6)]}
+# Characters of a name, and pixels of a chart on a phone.
+LONG_NAME, PHONE_WIDTH = 20, 270
 
 
 def _accuracy_by_run(figure: Figure) -> Spec:
@@ -74,7 +86,10 @@ def _flip_matrix(figure: Figure) -> Spec:
     axis = BARE | {"title": "run"} | angle
     is_half = len(figure.rows) in {0, len(names) * (len(names) - 1) // 2}
     columns, rows = (names[:-1] or names, names[1:] or names) if is_half else (names, names)
-    x = field("column:N", sort=names, axis=axis, scale={"domain": columns})
+    # Long names would overlap, and leave the screen of a phone.
+    is_long = max(map(len, names)) > LONG_NAME
+    x_axis = axis | {"labelLimit": max(PHONE_WIDTH // len(names), 30)} if is_long else axis
+    x = field("column:N", sort=names, axis=x_axis, scale={"domain": columns})
     y = field("row:N", sort=names, axis=axis, scale={"domain": rows})
     parts = [
         shown(
@@ -90,16 +105,9 @@ def _flip_matrix(figure: Figure) -> Spec:
         )
     ]
     if facts["printed"]:
-        on_dark = {"test": "datum.step >= 4", "value": var("on-dark")}
-        parts.append(
-            shown(
-                mark("text", fontSize=12 if len(names) <= 12 else 10),
-                x=x,
-                y=y,
-                text=field("rate:Q", format=".0f"),
-                color={"condition": on_dark, "value": var("ink")},
-            )
-        )
+        text = mark("text", fontSize=12 if len(names) <= 12 else 10)
+        rate = field("rate:Q", format=".0f")
+        parts.append(shown(text, x=x, y=y, text=rate, color=ON_SHADE))
     return layers(*parts, rows=figure.rows, height=min(max(26 * len(names), 60), 420))
 
 
@@ -112,29 +120,17 @@ def _group_color() -> Spec:
     return _by_group([var("quiet"), var("accent"), var("alert-mark")])
 
 
-def _votes(figure: Figure) -> Spec:
-    return _entropies(figure) if figure.facts["kind"] == "entropy" else _splits(figure)
-
-
 def _entropies(figure: Figure) -> Spec:
     height = 240
     start, top = figure.facts["start"], figure.facts["top"]
     x_axis = {"values": np.arange(0, top, 0.1 if top < 1 else 0.2).round(1).tolist()}
+    x_scale = {"domain": [start, top], "nice": False}
+    y_axis = {"tickCount": 5, "format": "~s"}
     bars = shown(
         mark("rect", stroke=var("bg")),
-        x=field(
-            "low:Q",
-            title=figure.facts["axis"],
-            scale={"domain": [start, top], "nice": False},
-            axis=x_axis,
-        ),
+        x=field("low:Q", title=figure.facts["axis"], scale=x_scale, axis=x_axis),
         x2=field("high"),
-        y=field(
-            "count:Q",
-            title="examples",
-            scale={"type": "symlog"},
-            axis={"tickCount": 5, "format": "~s"},
-        ),
+        y=field("count:Q", title="examples", scale={"type": "symlog"}, axis=y_axis),
         y2={"value": height},
         color=_group_color(),
         tooltip=[
@@ -168,40 +164,52 @@ def _splits(figure: Figure) -> Spec:
     )
 
 
-def _confidence_map(figure: Figure) -> Spec:
+def _confidence_points(figure: Figure) -> Spec:
     facts = figure.facts
-    across = {"title": in_lines(facts["x"]), "scale": {"domain": [0, 1]}}
-    if facts["kind"] == "cells":
-        top = max(row["y2"] for row in figure.rows)
-        strength = {"domain": [0, 1], "range": [0, 1]}
-        marks = shown(
-            mark("rect"),
-            x=field("x:Q", **across),
-            x2=field("x2"),
-            y=field("y:Q", title=facts["y"], scale={"domain": [0, top]}),
-            y2=field("y2"),
-            color=_group_color(),
-            opacity=field("strength:Q", scale=strength, legend=None),
-            tooltip=[field("count:Q", format=",", title="examples")],
-        )
-    else:
-        marks = shown(
-            mark("point", filled=True, size=22, opacity=0.65),
-            x=field("mean:Q", **across),
-            y=field("sd:Q", title=facts["y"]),
-            color=_group_color(),
-            shape=_by_group(["circle", "circle", "diamond"]),
-            tooltip=[
-                field("example:N"),
-                field("mean:Q", format=".3f"),
-                field("sd:Q", format=".3f"),
-            ],
-        )
+    marks = shown(
+        mark("point", filled=True, size=22, opacity=0.65),
+        x=field("mean:Q", title=in_lines(facts["x"]), scale={"domain": [0, 1]}),
+        y=field("sd:Q", title=facts["y"]),
+        color=_group_color(),
+        shape=_by_group(["circle", "circle", "diamond"]),
+        tooltip=[
+            field("example:N"),
+            field("mean:Q", format=".3f"),
+            field("sd:Q", format=".3f"),
+        ],
+    )
+    return layers(marks, rows=figure.rows, height=320)
+
+
+def _confidence_cells(figure: Figure) -> Spec:
+    strength = {"domain": [0, 1], "range": [0, 1]}
+    opacity = field("strength:Q", scale=strength, legend=None)
+    return _cells(figure, color=_group_color(), opacity=opacity)
+
+
+def _cartography(figure: Figure) -> Spec:
+    return _cells(figure, color=field("step:O", scale=SHADES, legend=None))
+
+
+def _cells(figure: Figure, **looks: Any) -> Spec:  # noqa: ANN401 - channels
+    """Return counts in cells of mean (across) and standard deviation (up)."""
+    top = max(row["y2"] for row in figure.rows)
+    x_scale, y_scale = ({"domain": [0, end], "nice": False} for end in (1, top))
+    axis = {"tickCount": 6}
+    marks = shown(
+        mark("rect"),
+        x=field("x:Q", title=in_lines(figure.facts["x"]), scale=x_scale, axis=axis),
+        x2=field("x2"),
+        y=field("y:Q", title=figure.facts["y"], scale=y_scale, axis=axis),
+        y2=field("y2"),
+        **looks,
+        tooltip=[field("count:Q", format=",", title="examples")],
+    )
     return layers(marks, rows=figure.rows, height=320)
 
 
 def _by_confidence(figure: Figure) -> Spec:
-    """A figure in bins of the mean probability, with its band, and a floor where there is one."""
+    """Return values in bins of the mean probability, with their band, and a floor if known."""
     facts = figure.facts
     value, floor = facts["value"], facts.get("floor")
     top = max([row["high"] for row in figure.rows] + ([] if floor is None else [floor])) * 1.08
@@ -256,6 +264,8 @@ def _reliability(figure: Figure) -> Spec:
     axis = {"format": ".1f", "tickCount": 6}
     x = field("x:Q", title=facts["x"], scale={"domain": [start, 1]}, axis=axis)
     y = field("right:Q", title=facts["y"], scale=scale, axis=axis)
+    one_run = mark("line", color=var("accent-2"), strokeWidth=0.8, opacity=0.7)
+    dashed = mark("line", color=var("ink-3"), strokeDash=[4, 4], strokeWidth=1.2)
     return layers(
         shown(
             mark("area", color=var("accent-soft")),
@@ -263,19 +273,8 @@ def _reliability(figure: Figure) -> Spec:
             y=field("low:Q", scale=scale, title=facts["y"]),
             y2=field("high"),
         ),
-        shown(
-            mark("line", color=var("accent-2"), strokeWidth=0.8, opacity=0.7),
-            single,
-            x=x,
-            y=y,
-            detail=field("run:N"),
-        ),
-        shown(
-            mark("line", color=var("ink-3"), strokeDash=[4, 4], strokeWidth=1.2),
-            [{"x": start, "right": start}, {"x": 1, "right": 1}],
-            x=x,
-            y=y,
-        ),
+        shown(one_run, single, x=x, y=y, detail=field("run:N")),
+        shown(dashed, [{"x": start, "right": start}, {"x": 1, "right": 1}], x=x, y=y),
         shown(mark("line", color=var("accent"), strokeWidth=2.4), x=x, y=y),
         shown(
             mark("point", color=var("accent"), filled=True, size=55, opacity=1),
@@ -286,7 +285,7 @@ def _reliability(figure: Figure) -> Spec:
                 field("right:Q", format=".2f", title="share right"),
                 field("low:Q", format=".2f", title="lowest run"),
                 field("high:Q", format=".2f", title="highest run"),
-                field("count:Q", format=",", title="examples a run"),
+                field("count:Q", format=",", title="examples per run"),
             ],
         ),
         rows=together,
@@ -317,10 +316,13 @@ def _ece_by_run(figure: Figure) -> Spec:
 DRAWN_BY: Mapping[str, Callable[[Figure], Spec]] = {
     "accuracy_by_run": _accuracy_by_run,
     "flip_matrix": _flip_matrix,
-    "votes": _votes,
-    "confidence_map": _confidence_map,
+    "splits": _splits,
+    "entropies": _entropies,
+    "confidence_points": _confidence_points,
+    "confidence_cells": _confidence_cells,
     "sd_by_confidence": _by_confidence,
     "top_words": _by_confidence,
     "reliability": _reliability,
     "ece_by_run": _ece_by_run,
+    "cartography": _cartography,
 }

@@ -1,4 +1,4 @@
-"""What all charts share: parts of Vega-Lite specs, and the page's colors as CSS variables."""
+"""Parts of Vega-Lite specs, and the colors of the page as CSS variables."""
 
 from collections.abc import Iterable, Mapping
 from textwrap import wrap
@@ -8,11 +8,11 @@ Spec: TypeAlias = dict[str, Any]
 
 TYPES = {"Q": "quantitative", "N": "nominal", "O": "ordinal"}
 
-# So many characters fit below a chart on a screen of 390 pixels.
+# Characters that fit below a chart on a screen of 390 pixels.
 TITLE_LENGTH = 48
 
-# Colors are the page's CSS variables, so that dark mode and print need no other charts. For a
-# picture they are replaced by these, the light ones.
+# Colors are CSS variables of the page, so that dark mode and print can use the same charts. In a
+# picture they are replaced by these light ones.
 LIGHT: Mapping[str, str] = {
     "bg": "#ffffff",
     "ink": "#1a1e23",
@@ -34,7 +34,6 @@ LIGHT: Mapping[str, str] = {
     "on-dark": "#ffffff",
 }
 
-# What all charts have in common.
 CONFIG: Mapping[str, Any] = {
     "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif",
     "background": "transparent",
@@ -56,13 +55,13 @@ CONFIG: Mapping[str, Any] = {
 
 
 def field(name: str, **options: Any) -> Spec:  # noqa: ANN401 - whatever Vega-Lite takes
-    """Channel of a field, such as "count:Q"; the second end of a mark has no type."""
+    """Return the channel of a field, such as "count:Q"; the second end of a mark has no type."""
     name, _, kind = name.partition(":")
     return {"field": name, **({"type": TYPES[kind]} if kind else {}), **options}
 
 
 def mark(kind: str, **options: Any) -> Spec:  # noqa: ANN401 - whatever Vega-Lite takes
-    """Mark of a layer, such as a point."""
+    """Return the mark of a layer, such as a point."""
     return {"type": kind, **options}
 
 
@@ -73,7 +72,7 @@ def shown(
     where: str | None = None,
     **channels: Spec | list[Spec],
 ) -> Spec:
-    """One layer: a mark per row; if no rows are given, per row of the whole chart."""
+    """Return a layer with a mark per row; if rows are omitted, per row of the whole chart."""
     return {
         **({} if rows is None else {"data": values(rows)}),
         **({} if where is None else {"transform": [{"filter": where}]}),
@@ -83,22 +82,32 @@ def shown(
 
 
 def layers(*parts: Spec, height: int, rows: Iterable[Mapping[str, Any]] | None = None) -> Spec:
-    """A whole chart, with rows for all layers that have none of their own."""
+    """Return a chart, with rows for all layers that have none of their own."""
     data = {} if rows is None else {"data": values(rows)}
     return {**data, "layer": list(parts), "height": height}
 
 
 def values(rows: Iterable[Mapping[str, Any]]) -> Spec:
-    """Rows as data of a chart."""
+    """Return rows as the data of a chart."""
     return {"values": [dict(row) for row in rows]}
 
 
 def var(name: str) -> str:
-    """A color of the page, by its name."""
+    """Return a color of the page by its name."""
     return f"var(--{name})"
 
 
 def in_lines(title: str) -> str | list[str]:
-    """The title of a horizontal axis, in lines that a phone has room for."""
+    """Return the title of a horizontal axis, in lines that fit on a phone."""
     lines = wrap(title, TITLE_LENGTH)
     return lines if len(lines) > 1 else title
+
+
+# Axes of names have neither lines nor ticks.
+BARE: Spec = {"domain": False, "ticks": False, "grid": False}
+SHADES: Spec = {"domain": list(range(6)), "range": [var(f"r{i}") for i in range(6)]}
+# The color of text on one of the shades.
+ON_SHADE: Spec = {
+    "condition": {"test": "datum.step >= 4", "value": var("on-dark")},
+    "value": var("ink"),
+}

@@ -29,7 +29,7 @@ from seedproof.report.explanations.words import named
 from seedproof.report.figures import Figure
 from seedproof.report.figures.base import drawn
 from seedproof.report.numbers import NO_BREAK, quantity
-from seedproof.report.words import VERDICT_RUNS, spread_cause
+from seedproof.report.sentences import VERDICT_RUNS, spread_cause
 from seedproof.stats.effect import Effect, scale_of
 
 ACCURACY, COST, VOTES = "Stability and accuracy", "Stability and cost", "Example by example"

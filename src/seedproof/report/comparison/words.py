@@ -23,7 +23,7 @@ from seedproof.report.comparison.groups import (
 )
 from seedproof.report.explanations.words import TOP_WORDS, named
 from seedproof.report.numbers import NO_BREAK, WithUnit
-from seedproof.report.words import (
+from seedproof.report.sentences import (
     ENOUGH_RUNS,
     NO_LABELS,
     NO_PROBABILITIES,

@@ -1,4 +1,4 @@
-"""Are reasons steadier where runs are sure? Top words that differ, by confidence."""
+"""Top words that differ between runs, by confidence: one chart per method."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,78 +8,83 @@ import numpy as np
 from seedproof.measurement.explanations.curves import Curves
 from seedproof.measurement.explanations.result import ExplanationMeasurement
 from seedproof.measurement.result import Measurement
-from seedproof.messages import Message
+from seedproof.messages import Message, Sentences
 from seedproof.metrics.confidence import N_BINS
 from seedproof.report.explanations.words import TOP_WORDS, named
-from seedproof.report.figures.base import BINS, Figure, quoted
+from seedproof.report.figures.base import BIN_WIDTH, BINS, Figure, bin_numbers, quoted
+from seedproof.report.numbers import NO_BREAK
 from seedproof.stats.intervals import NORMAL
 
-WIDTH = 1 / N_BINS
-COUNTED_BY_CLASS = Message("counted-by-class", "An example counts once for each class.")
-AGAINST = (
-    "{sure:.0f}\N{NO-BREAK SPACE}% of the top words differ where runs are sure, against "
-    "{doubtful:.0f}\N{NO-BREAK SPACE}% where they are not"
+_AGAINST = (
+    f"{{sure:.0f}}{NO_BREAK}% of the top words differ where runs are sure, against {{doubtful:.0f}}"
+    f"{NO_BREAK}% where they are not"
 )
+SENTENCES = {
+    "counted-by-class": "An example counts once for each class.",
+    "steadier-but-not-steady-where-sure": "Explanations are steadier where runs are sure, but not "
+    f"steady: {_AGAINST}.",
+    "steadier-where-sure": f"Explanations are steadier where runs are sure: {_AGAINST}.",
+    "not-steady-where-sure": f"A sure answer does not mean a steady explanation: {_AGAINST}.",
+    "top-words-differ-most": f"Near {{probability:.2f}}, {{differ:.0f}}{NO_BREAK}% of the top "
+    "words differ.",
+}
+_say = Sentences(SENTENCES)
+BETWEEN_RUNS = ("line", "accent", "between two runs")
 DRAWN_TWICE = ("dash", "ink-3", "between two draws of one run")
 
 
 def top_words(measurement: Measurement) -> tuple[Figure, ...]:
-    """One chart a method: the share of the top words that differ, in bins of the confidence."""
-    several = len(measurement.explanations) > 1
+    """Return one chart per method: the share of top words that differ, by confidence."""
     return tuple(
-        _figure(found, rows, measurement.n_classes, names_method=several)
-        for found in measurement.explanations.values()
-        if (rows := _rows(found.curves))
+        _figure(explained, rows, measurement)
+        for explained in measurement.explanations.values()
+        if (rows := _rows(explained.curves))
     )
 
 
 def _rows(curves: Curves | None) -> list[dict[str, Any]]:
-    """Percentages of all followed classes together.
-
-    With several classes an example counts once a class, in one bin or another. Their means then
-    share examples, so that the standard error of the whole is at most the mean of theirs.
-    """
+    """Return percentages of all followed classes together, by bin."""
     if curves is None:
         return []
     means, errors = curves.means[TOP_WORDS], curves.errors[TOP_WORDS]
-    found = []
+    rows = []
     for i in range(N_BINS):
         count, known = curves.counts[:, i], ~np.isnan(errors[:, i])
         if not known.any():  # no band without two examples of a class
             continue
+        # An example counts once per class, so the means of classes share examples, and the
+        # standard error of the whole is at most the mean of theirs.
         weight = count / count.sum()
         value = 100 * float(np.nansum(weight * means[:, i]))
         widest = np.where(known, errors[:, i], np.nanmax(errors[:, i]))
         reach = 100 * NORMAL * float(weight @ widest)
-        found.append(
+        rows.append(
             {
-                "x": round((i + 0.5) * WIDTH, 4),
+                "x": round((i + 0.5) * BIN_WIDTH, 4),
                 "differ": value,
                 "low": max(value - reach, 0.0),
                 "high": min(value + reach, 100.0),
                 "count": int(count.sum()),
             }
         )
-    return found
+    return rows
 
 
 def _figure(
-    found: ExplanationMeasurement,
-    rows: Sequence[Mapping[str, Any]],
-    n_classes: int,
-    *,
-    names_method: bool,
+    explained: ExplanationMeasurement, rows: Sequence[Mapping[str, Any]], measurement: Measurement
 ) -> Figure:
-    curves = found.curves
-    whose = "a class" if curves is None or n_classes != 2 else quoted(curves.classes[0])
-    noise = None if found.noise is None else found.noise[TOP_WORDS].value
-    by_class = [] if n_classes == 2 else [COUNTED_BY_CLASS]
+    is_binary, method = measurement.n_classes == 2, named(explained.method)
+    curves = explained.curves
+    whose = quoted(curves.classes[0]) if curves is not None and is_binary else "a class"
+    noise = None if explained.noise is None else 100 * explained.noise[TOP_WORDS].value
+    floor = [] if noise is None else [DRAWN_TWICE]
     return Figure(
-        name=f"top_words_{found.method}",
+        name=f"top_words_{explained.method}",
         section="Reasons",
-        title="Top words by confidence" + (f": {named(found.method)}" if names_method else ""),
-        takeaway=_takeaway(rows, n_classes),
-        reading=[BINS, *by_class],
+        title="Top words by confidence"
+        + (f": {method}" if len(measurement.explanations) > 1 else ""),
+        takeaway=_takeaway(rows, is_binary=is_binary),
+        reading=[BINS] if is_binary else [BINS, _say("counted-by-class")],
         rows=rows,
         facts={
             "x": f"mean probability of {whose}, over runs (ten bins)",
@@ -87,72 +92,37 @@ def _figure(
             "value": "differ",
             "format": ".1f",
             "ticks": "d",
-            "floor": None if noise is None else 100 * noise,
+            "floor": noise,
         },
-        legend=[]
-        if noise is None
-        else [
-            ("line", "accent", "between two runs"),
-            DRAWN_TWICE,
-        ],
+        legend=[BETWEEN_RUNS, *floor] if floor else [],
         header=("mean probability", "differ, %", "95 % over examples", "examples"),
-        numbers=[
-            (
-                f"{r['x'] - WIDTH / 2:.1f}–{r['x'] + WIDTH / 2:.1f}",
-                f"{r['differ']:.1f}",
-                f"{r['low']:.1f}–{r['high']:.1f}",
-                f"{r['count']:,}",
-            )
-            for r in rows
-        ],
+        numbers=bin_numbers(rows, "differ", digits=1),
         kind="top_words",
         alone={
-            "title": f"Top words that differ, by confidence: {named(found.method)}",
-            "legend": [
-                ("line", "accent", "between two runs"),
-                ("band", "accent-soft", "95 % over examples"),
-                *([] if noise is None else [DRAWN_TWICE]),
-            ],
+            "title": f"Top words that differ, by confidence: {method}",
+            "legend": [BETWEEN_RUNS, ("band", "accent-soft", "95 % over examples"), *floor],
         },
     )
 
 
-def _takeaway(rows: Sequence[Mapping[str, Any]], n_classes: int) -> Message:
-    """What sure and doubtful examples have in common, or not, as far as their bands tell."""
-    # Of three classes one may be out of the question while runs waver between the others.
-    sure = [row for row in rows if row["x"] > 0.9 or (n_classes == 2 and row["x"] < 0.1)]
+def _takeaway(rows: Sequence[Mapping[str, Any]], *, is_binary: bool) -> Message:
+    """Compare sure with doubtful examples, as far as their bands allow."""
+    # With three classes, a class can be improbable while runs waver between the others.
+    sure = [row for row in rows if row["x"] > 0.9 or (is_binary and row["x"] < 0.1)]
     doubtful = [row for row in rows if 0.2 < row["x"] < 0.8]
     if sure and doubtful:
-        fields = {"sure": _mean(sure), "doubtful": _mean(doubtful)}
-        is_far = min(row["low"] for row in sure) > fields["doubtful"] / 2
+        means = {"sure": _mean(sure), "doubtful": _mean(doubtful)}
+        is_far = min(row["low"] for row in sure) > means["doubtful"] / 2
         if max(row["high"] for row in sure) < min(row["low"] for row in doubtful):
-            if is_far:
-                return Message(
-                    "steadier-but-not-steady-where-sure",
-                    f"Reasons are steadier where runs are sure, but not steady: {AGAINST}.",
-                    **fields,
-                )
-            return Message(
-                "steadier-where-sure",
-                f"Reasons are steadier where runs are sure: {AGAINST}.",
-                **fields,
-            )
+            code = "steadier-but-not-steady-where-sure" if is_far else "steadier-where-sure"
+            return _say(code, **means)
         if is_far:
-            return Message(
-                "not-steady-where-sure",
-                f"A sure answer does not mean a steady reason: {AGAINST}.",
-                **fields,
-            )
+            return _say("not-steady-where-sure", **means)
     peak = max(rows, key=lambda row: row["differ"])
-    return Message(
-        "top-words-differ-most",
-        "Near {probability:.2f}, {differ:.0f}\N{NO-BREAK SPACE}% of the top words differ.",
-        probability=peak["x"],
-        differ=peak["differ"],
-    )
+    return _say("top-words-differ-most", probability=peak["x"], differ=peak["differ"])
 
 
 def _mean(rows: Sequence[Mapping[str, Any]]) -> float:
-    """Mean over the examples of several bins."""
-    counts = np.array([row["count"] for row in rows], dtype=np.float64)
-    return float(counts @ np.array([row["differ"] for row in rows]) / counts.sum())
+    """Return the mean over the examples of several bins."""
+    values, counts = ([row[name] for row in rows] for name in ("differ", "count"))
+    return float(np.average(values, weights=counts))

@@ -6,11 +6,11 @@ from typing import Any, Literal, TypeAlias
 
 from seedproof.messages import Message
 from seedproof.metrics.card import Unit
-from seedproof.report.figures.base import Figure, drawn
+from seedproof.report.figures.base import Figure, drawn, unique
 from seedproof.report.numbers import bracketed
 from seedproof.stats.intervals import Estimate
 
-# What draws a mark: shown to be good or bad, not shown to be either, or neither.
+# Shown to be good, shown to be bad, neither shown, or not judged.
 Mark: TypeAlias = Literal["good", "bad", "open", "base"]
 SHAPES: Mapping[Mark, tuple[str, str]] = {
     "good": ("dot", "accent"),
@@ -23,13 +23,7 @@ MAX_NAME = 20
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the chart.
-
-    Args:
-        name: What it is of.
-        estimate: Value and interval.
-        mark: What its mark says.
-    """
+    """One line of the chart."""
 
     name: str
     estimate: Estimate
@@ -52,20 +46,20 @@ def intervals(
     """Return a chart of values with their intervals."""
     factor = 100.0 if unit in {"percent", "points"} else 1.0
     rows: list[dict[str, Any]] = []
-    for line, called in zip(lines, _names(lines), strict=True):
-        ends = line.estimate.low, line.estimate.high
-        low, high = (None if end is None else factor * end for end in ends)
+    for line, label in zip(lines, unique(_label(line.name) for line in lines), strict=True):
+        low, high = line.estimate.low, line.estimate.high
+        ends = (None, None) if low is None or high is None else (factor * low, factor * high)
         rows.append(
             {
-                "name": called,
+                "name": label,
                 "value": factor * line.estimate.value,
-                "low": None if high is None else low,
-                "high": None if low is None else high,
+                "low": ends[0],
+                "high": ends[1],
                 "kind": line.mark,
                 "text": bracketed(line.estimate, unit),
             }
         )
-    seen = {line.mark for line in lines}
+    present = {line.mark for line in lines}
     return Figure(
         name=name,
         section=section,
@@ -78,21 +72,13 @@ def intervals(
             "reference": None if reference is None else factor * reference,
             "names": [row["name"] for row in rows],
         },
-        legend=[(*SHAPES[mark], text) for mark, text in (marks or {}).items() if mark in seen],
+        legend=[(*SHAPES[mark], text) for mark, text in (marks or {}).items() if mark in present],
         header=("", axis),
         numbers=[(row["name"], row["text"]) for row in rows],
         kind="intervals",
     )
 
 
-def _names(lines: Sequence[Line]) -> list[str]:
-    """Return names as a chart can show them, each of them once."""
-    names: dict[str, None] = {}
-    for line in lines:
-        name = drawn(line.name)
-        if len(name) > MAX_NAME:
-            name = f"{name[: MAX_NAME - 7]}…{name[-6:]}"
-        while name in names:
-            name += "*"
-        names[name] = None
-    return list(names)
+def _label(name: str) -> str:
+    name = drawn(name)
+    return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 7]}…{name[-6:]}"

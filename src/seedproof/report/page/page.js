@@ -3,7 +3,7 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const root = document.documentElement;
 
-  // Light or dark: what the system prefers, until the button is pressed.
+  // Light or dark: follow the system until the button is pressed.
   const theme = document.getElementById("theme");
   const setDark = (dark) => {
     root.classList.toggle("dark", dark);
@@ -25,8 +25,8 @@
     if (figure.points.length) readable(place, figure.points);
   };
 
-  // On a phone most sections start folded: their titles are their findings. A chart is drawn when
-  // its section opens, because what is hidden has no width.
+  // On a phone most sections start folded; their titles are their findings. A chart is drawn when
+  // its section opens, because a hidden element has no width.
   if (window.matchMedia("(max-width: 640px)").matches) {
     document.querySelectorAll(".topic > .body").forEach((body, index) => {
       const title = body.parentElement.querySelector("h2");
@@ -52,7 +52,7 @@
   const visible = [...document.querySelectorAll(".plot")].filter((place) => place.offsetParent !== null);
   Promise.all(visible.map(draw)).then(() => { document.body.dataset.charts = String(visible.length); });
 
-  // Arrow keys walk through the marks of a chart and say each in words.
+  // Arrow keys step through the marks of a chart and read them out.
   function readable(place, points) {
     const line = document.createElement("p");
     line.className = "reading";
@@ -73,7 +73,7 @@
     });
   }
 
-  // The table of unstable examples: everything a user gave enters as text, never as markup.
+  // The table of unstable examples. Data from the user is inserted as text, never as markup.
   const table = document.getElementById("examples");
   if (!table) return;
   const body = table.tBodies[0];
@@ -115,7 +115,7 @@
       part.style.flex = String(votes);
       bar.append(part);
     }
-    made.append(cell("", "", [bar, element("span", "tally", row.votes.map(([name, votes]) => `${votes} × ${name}`).join(" / "))]));
+    made.append(cell("", "", [bar, element("span", "vote-counts", row.votes.map(([name, votes]) => `${votes} × ${name}`).join(" / "))]));
     if (data.has_probs) {
       const strip = svgElement("svg", { viewBox: "0 0 140 20", class: "strip", role: "img", "aria-label": "probabilities of the runs: " + row.probs.map((p) => p.toFixed(2)).join(", ") });
       strip.append(svgElement("line", { x1: 2, x2: 138, y1: 18, y2: 18, class: "base" }), svgElement("line", { x1: 70, x2: 70, y1: 2, y2: 18, class: "half" }));
@@ -124,7 +124,7 @@
     }
     if (data.has_labels) {
       const parts = [row.label === null ? "–" : row.label];
-      if (row.is_tie) parts.push(element("span", "tally tie", "tie"));
+      if (row.is_tie) parts.push(element("span", "vote-counts tie", "tie"));
       else if (row.label !== null && row.label !== row.consensus) parts.push(element("span", "wrong", "majority wrong"));
       made.append(cell("right answer", "", parts));
     }
@@ -138,11 +138,11 @@
 
   function show() {
     const wanted = search.value.trim().toLowerCase();
-    const found = data.examples.map((row, i) => [row, i]).filter(([, i]) => words[i].includes(wanted));
-    found.sort(([a, i], [b, j]) => (down ? -1 : 1) * compare(a[key], b[key]) || i - j);
-    body.replaceChildren(...found.slice(0, size).map(([row]) => line(row)));
-    count.textContent = `${Math.min(size, found.length)} of ${found.length} shown`;
-    more.hidden = found.length <= size;
+    const matches = data.examples.map((row, i) => [row, i]).filter(([, i]) => words[i].includes(wanted));
+    matches.sort(([a, i], [b, j]) => (down ? -1 : 1) * compare(a[key], b[key]) || i - j);
+    body.replaceChildren(...matches.slice(0, size).map(([row]) => line(row)));
+    count.textContent = `${Math.min(size, matches.length)} of ${matches.length} shown`;
+    more.hidden = matches.length <= size;
     for (const head of table.tHead.rows[0].cells) {
       const button = head.querySelector("button");
       if (button && button.dataset.key === key) head.setAttribute("aria-sort", down ? "descending" : "ascending");

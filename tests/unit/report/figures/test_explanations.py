@@ -1,4 +1,4 @@
-"""Top words by confidence: bins, bands and what may be said of them."""
+"""Top words by confidence: bins, bands and takeaways."""
 
 from dataclasses import replace
 
@@ -25,35 +25,32 @@ def _curves(means, *, errors=0.01, counts=50):
 
 @pytest.fixture
 def draw(three_methods):
-    """The chart of one method with other curves, and a measurement of so many classes."""
+    """The chart of one method with other curves and other classes."""
 
     def made(curves, *, classes=("negative", "positive"), method="attention"):
-        found = replace(three_methods.explanations[method], curves=curves)
+        explained = replace(three_methods.explanations[method], curves=curves)
         measurement = replace(
-            three_methods.measurement, explanations={method: found}, classes=classes
+            three_methods.measurement, explanations={method: explained}, classes=classes
         )
         return top_words(measurement)[0]
 
     return made
 
 
-def test_one_chart_a_method(three_methods):
-    """Named after the method, so that `--figure` finds it; the floor where it is known."""
-    found = [f for f in build_figures(three_methods.measurement) if f.section == "Reasons"]
+def test_every_method_has_a_chart(three_methods):
+    """It is named after the method, and has a floor if the noise is known."""
+    figures = [f for f in build_figures(three_methods.measurement) if f.section == "Reasons"]
 
-    assert [f.name for f in found] == [
-        "top_words_attention",
-        "top_words_gradient",
-        "top_words_lime",
-    ]
+    methods = ("attention", "gradient", "lime")
+    assert [figure.name for figure in figures] == [f"top_words_{method}" for method in methods]
     noise = three_methods.explanations["lime"].noise[NAME].value
-    assert [f.facts["floor"] for f in found] == [None, None, pytest.approx(100 * noise)]
-    assert [len(f.legend) for f in found] == [0, 0, 2]
-    assert found[2].title.endswith(named("lime"))
+    assert [figure.facts["floor"] for figure in figures] == [None, None, pytest.approx(100 * noise)]
+    assert [len(figure.legend) for figure in figures] == [0, 0, 2]
+    assert figures[2].title.endswith(named("lime"))
 
 
-def test_every_chart_is_valid_and_can_be_a_picture(three_methods, check_spec):
-    """As Vega-Lite's schema says; drawn without a browser."""
+def test_every_chart_is_valid_and_can_be_drawn(three_methods, check_spec):
+    """The spec matches the schema of Vega-Lite."""
     for figure in top_words(three_methods.measurement):
         check_spec(figure)
     assert three_methods.figure("top_words_lime").to_bytes("svg").startswith(b"<svg")
@@ -77,8 +74,8 @@ def test_bins_without_a_band_are_left_out(draw):
     ]  # fmt: skip
 
 
-def test_several_classes_are_put_together_by_their_counts(draw):
-    """30 examples at 0.2 and 10 at 0.4: 25 %; the band is no narrower than if all were one."""
+def test_classes_are_averaged_by_their_counts(draw):
+    """30 examples at 0.2 and 10 at 0.4: 25 %, with the mean of their standard errors."""
     counts = np.full((2, 10), [[30], [10]])
     values = {NAME: np.full((2, 10), [[0.2], [0.4]])}
     errors = {NAME: np.full((2, 10), [[0.01], [0.03]])}
@@ -101,31 +98,31 @@ def test_several_classes_are_put_together_by_their_counts(draw):
         (0.4, "not-steady-where-sure"),
     ],
 )
-def test_the_takeaway_is_what_the_bands_allow(draw, ends, code):
-    """More than half of the middle is not steady; less, with bands apart, is steadier."""
+def test_takeaway_follows_from_the_bands(draw, ends, code):
+    """Not steady: above half of the middle. Steadier: below the middle, with bands apart."""
     figure = draw(_curves([ends] * 2 + [0.4] * 6 + [ends] * 2))
 
     assert figure.takeaway.code == code
     assert figure.takeaway.fields == pytest.approx({"sure": 100 * ends, "doubtful": 40})
 
 
-def test_without_a_clear_difference_the_takeaway_is_the_peak(draw):
-    """Bands that touch allow neither of the two."""
+def test_takeaway_is_the_peak_if_bands_overlap(draw):
+    """Neither sentence on sure examples holds."""
     figure = draw(_curves([0.1, 0.1, 0.11, 0.4, 0.4, 0.4, 0.4, 0.4, 0.1, 0.1]))
 
     assert figure.takeaway.code == "top-words-differ-most"
     assert figure.takeaway.fields == pytest.approx({"probability": 0.35, "differ": 40})
 
 
-def test_a_class_with_a_backslash_stays_a_name(draw):
-    """Vega-Lite reads titles of axes as expressions."""
+def test_backslash_in_a_class_name_is_escaped(draw):
+    """Vega-Lite reads axis titles as expressions."""
     curves = replace(_curves(0.3), classes=("a\\b",))
 
     assert "“a\\\\b”" in draw(curves).facts["x"]
 
 
-def test_with_three_classes_a_low_probability_is_not_a_sure_answer(draw):
-    """One class may be out of the question while runs waver between the other two."""
+def test_low_probability_is_not_a_sure_answer_with_three_classes(draw):
+    """One class may be improbable while runs waver between the other two."""
     means = [0.9, 0.9, *[0.4] * 6, 0.1, 0.1]
 
     figure = draw(_curves(means), classes=("a", "b", "c"))

@@ -1,0 +1,300 @@
+"""Sentences about a measurement, each with its condition.
+
+If a condition does not hold, a weaker sentence is used, never a stronger one.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from seedproof.measurement.dynamics import ENTROPY, DynamicsMeasurement
+from seedproof.measurement.result import Measurement
+from seedproof.messages import Message, Sentences
+from seedproof.report.explanations import words as explanations
+from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit
+from seedproof.typing import FloatArray
+
+# Fewer runs than this support no verdict on a spread.
+VERDICT_RUNS = 5
+ENOUGH_RUNS = 8
+
+_ACCURACY = "Accuracy {accuracy:bare} ± {spread:bare} over runs"
+_CHANCE = f"{_ACCURACY}. If examples flipped independently we would expect ± {{chance:bare}}"
+SENTENCES = {
+    "measured": "{n_runs} runs · {n_examples:,} examples{labeled} · {n_classes:,} classes",
+    "some-labels": " ({n_labeled:,} labeled)",
+    "labels-missing": " (no labels)",
+    "no-answer-changed": "No answer changed with the seed.",
+    "answers-changed": "Another seed changes about {n_changed} in {per:,} answers.",
+    "answers-changed-roughly": "Another seed changes between {low} and {high} in {per:,} answers.",
+    "no-prediction-flipped": "No prediction flipped between the {n_runs} runs. The true flip rate "
+    "could still be up to {at_most}.",
+    "predictions-flipped": "Retraining flips {flip_rate} of the predictions. On {ambiguity} of the "
+    "examples the {n_runs} runs do not all agree.",
+    "accuracies-equal": f"{_ACCURACY}: all {{n_runs}} runs are equally accurate.",
+    "accuracy-spread-of-few-runs": f"{_ACCURACY}. {{n_runs}} runs are too few to explain that "
+    "spread.",
+    "accuracy-spread-within-chance": f"{_CHANCE}; {{n_runs}} runs do not show more than that.",
+    "accuracy-spread-from-drift": f"{_CHANCE}, so errors are correlated, mostly because {{drift}}.",
+    "accuracy-spread-from-drift-and-runs": f"{_CHANCE}, so errors are correlated, and {{drift}}.",
+    "accuracy-spread-from-runs": f"{_CHANCE}, so errors are correlated: some runs are better than "
+    "others.",
+    "accuracies-against-chance": "If examples flipped independently, chance would nearly average "
+    f"out over {{n_labeled:,}} examples: accuracies would differ by ±{NO_BREAK}{{chance:bare}}. "
+    f"They differ by ±{NO_BREAK}{{spread}}.",
+    "accuracies-moved-by-drift": "Most of that comes from shifting class shares: {drift}.",
+    "best-and-worst-run": "Reporting the best of {n_runs} runs would claim {best}; an unlucky "
+    "single run would show {worst}.",
+    "true-spread": "With {n_runs} runs, the true spread may be {low:.2f} to {high:.2f} times this.",
+    "class-share-drifts": "the share of {class_name!r} predictions ranges from {low:bare} to "
+    "{high}",
+    "probability-spread": "The probability of {followed} varies by {spread} between runs (standard "
+    "deviation).",
+    "calibration-error-of-every-run": "Every run has a calibration error of {ece}.",
+    "calibration-error-range": "The calibration error of a single run is {low:bare} to {high}; the "
+    "mean over runs is {mean}.",
+    "entropy-within-one-run": "Within one run the label entropy over its steps is {entropy} nats.",
+    "gold-class": "the right answer",
+    "gold-class-or-consensus": "the right answer (the majority answer where it is unknown)",
+    "consensus": "the majority answer",
+    "two-runs": "With two runs, intervals are over examples only; another pair of runs may differ "
+    "more.",
+    "few-runs": "{n_runs} runs are too few for firm conclusions; use at least {at_least}.",
+    "no-labels": "There are no labels, so accuracy and calibration are left out.",
+    "no-probabilities": "There are no probabilities, so confidence and calibration are left out.",
+    "only-top-classes": "Only the most probable classes were kept: flips, entropy, accuracy and "
+    "calibration errors are exact, probability_sd within probability_sd_error; divergences and "
+    "scores are left out.",
+}
+_say = Sentences(SENTENCES)
+NO_LABELS, NO_PROBABILITIES = _say("no-labels"), _say("no-probabilities")
+ONLY_TOP = _say("only-top-classes")
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One or several messages on a topic."""
+
+    topic: str
+    messages: tuple[Message, ...]
+
+    @property
+    def text(self) -> str:
+        """The messages as text."""
+        return " ".join(map(str, self.messages))
+
+
+def title(measurement: Measurement) -> Message:
+    """Return the size of the input in one line."""
+    labeled: Message | str = ""
+    if not measurement.n_labeled:
+        labeled = _say("labels-missing")
+    elif measurement.n_labeled < measurement.n_examples:
+        labeled = _say("some-labels", n_labeled=measurement.n_labeled)
+    return _say(
+        "measured",
+        n_runs=measurement.n_runs,
+        n_examples=measurement.n_examples,
+        labeled=labeled,
+        n_classes=measurement.n_classes,
+    )
+
+
+def headline(measurement: Measurement) -> Message:
+    """Return the finding on the answers, as precise as its interval allows."""
+    flips = measurement.metrics["flip_rate"]
+    if flips.low is None or flips.high is None or flips.value == 0.0:
+        return _say("no-answer-changed")
+    per = 100
+    while per * flips.value < 1:
+        per *= 10
+    if flips.high - flips.low <= 2 * flips.value:
+        return _say("answers-changed", n_changed=round(per * flips.value), per=per)
+    low, high = round(per * flips.low), round(per * flips.high)
+    return _say("answers-changed-roughly", low=low, high=high, per=per)
+
+
+def sentences(measurement: Measurement) -> tuple[Sentence, ...]:
+    """Return the main findings by topic."""
+    by_topic = {
+        "Answers": (_answers(measurement),),
+        "Accuracy": _accuracy(measurement),
+        "Confidence": _confidence(measurement),
+        "Calibration": _calibration(measurement),
+        "Reasons": explanations.sentences(measurement.explanations, measurement.n_examples),
+        "Dynamics": _dynamics(measurement.dynamics),
+    }
+    return tuple(Sentence(topic, messages) for topic, messages in by_topic.items() if messages)
+
+
+def _answers(measurement: Measurement) -> Message:
+    flips, n_runs = measurement.metrics["flip_rate"], measurement.n_runs
+    if flips.value == 0.0 and flips.high is not None:
+        at_most = WithUnit(flips.high, "percent")
+        return _say("no-prediction-flipped", n_runs=n_runs, at_most=at_most)
+    return _say(
+        "predictions-flipped",
+        flip_rate=WithInterval(flips, "percent"),
+        ambiguity=WithUnit(measurement.metrics["ambiguity"].value, "percent"),
+        n_runs=n_runs,
+    )
+
+
+def _accuracy(measurement: Measurement) -> tuple[Message, ...]:
+    metrics = measurement.metrics
+    if "accuracy" not in metrics:
+        return ()
+    spread = metrics["accuracy_sd"]
+    fields: dict[str, object] = {
+        "accuracy": WithUnit(metrics["accuracy"].value, "percent"),
+        "spread": WithUnit(spread.value, "percent"),
+        "n_runs": measurement.n_runs,
+    }
+    if spread.value == 0.0:
+        code = "accuracies-equal"
+    elif spread.low is None or measurement.n_runs < VERDICT_RUNS:
+        code = "accuracy-spread-of-few-runs"
+    else:
+        cause = spread_cause(measurement)
+        code = SPREAD_CODES[cause]
+        fields["chance"] = WithUnit(metrics["accuracy_sd_independent"].value, "percent")
+        if cause in {"drift", "both"}:
+            fields["drift"] = _drift_range(measurement)
+    return (_say(code, **fields),)
+
+
+def on_accuracy(measurement: Measurement) -> tuple[Message, ...]:
+    """Return short paragraphs on the accuracies of the runs."""
+    metrics, by_run = measurement.metrics, measurement.detail["accuracy_by_run"]
+    spread, n_runs = metrics["accuracy_sd"], measurement.n_runs
+    paragraphs = [
+        _say(
+            "accuracies-against-chance",
+            n_labeled=measurement.n_labeled,
+            chance=WithUnit(metrics["accuracy_sd_independent"].value, "points"),
+            spread=WithInterval(spread, "points"),
+        )
+    ]
+    if spread_cause(measurement) == "drift":
+        paragraphs.append(_say("accuracies-moved-by-drift", drift=_drift_range(measurement)))
+    best, worst = (WithUnit(float(end), "percent") for end in (by_run.max(), by_run.min()))
+    paragraphs.append(_say("best-and-worst-run", n_runs=n_runs, best=best, worst=worst))
+    if spread.low is not None and spread.high is not None:
+        low, high = spread.low / spread.value, spread.high / spread.value
+        paragraphs.append(_say("true-spread", n_runs=n_runs, low=low, high=high))
+    return tuple(paragraphs)
+
+
+# Code of the sentence on the spread of accuracies, by its cause.
+SPREAD_CODES = {
+    None: "accuracy-spread-within-chance",
+    "drift": "accuracy-spread-from-drift",
+    "both": "accuracy-spread-from-drift-and-runs",
+    "runs": "accuracy-spread-from-runs",
+}
+
+
+def spread_cause(measurement: Measurement) -> str | None:
+    """Return why accuracies differ beyond chance, as a key of `SPREAD_CODES`."""
+    metrics = measurement.metrics
+    spread = metrics["accuracy_sd"]
+    if spread.low is None or measurement.n_runs < VERDICT_RUNS:
+        return None
+    chance = metrics["accuracy_sd_independent"]
+    if spread.low <= (chance.value if chance.high is None else chance.high):
+        return None
+    # Drift needs both: most flips are net flips of the class shares, and the shares explain most
+    # of the variance of the accuracies.
+    if metrics["net_flip_rate"].value <= metrics["flip_rate"].value / 2:
+        return "runs"
+    return "drift" if _explained_by_shares(measurement) > 0.5 else "both"
+
+
+def _explained_by_shares(measurement: Measurement) -> float:
+    """Return the adjusted R² of the accuracies on a parabola in the drifting class share.
+
+    A parabola, because a threshold loses accuracy on both sides of its optimum.
+    """
+    accuracy, shares = measurement.detail["accuracy_by_run"], measurement.detail["drift_shares"]
+    share = shares[:, 0] - shares[:, 0].mean()
+    design = np.stack([np.ones_like(share), share, share**2], axis=1)
+    rest = accuracy - design @ np.linalg.lstsq(design, accuracy, rcond=None)[0]
+    n_free = max(measurement.n_runs - 3, 1)
+    return 1 - float(rest @ rest) / n_free / float(accuracy.var(ddof=1))
+
+
+def drift(measurement: Measurement) -> tuple[str, FloatArray]:
+    """Return the class whose share varies most over runs (the second of two), and the shares."""
+    moving, shares = measurement.detail["drift_classes"], measurement.detail["drift_shares"]
+    place = int(np.flatnonzero(moving == 1)[0]) if measurement.n_classes == 2 else 0
+    return measurement.classes[int(moving[place])], shares[:, place]
+
+
+def _drift_range(measurement: Measurement) -> Message:
+    name, shares = drift(measurement)
+    low, high = (WithUnit(float(end), "percent") for end in (shares.min(), shares.max()))
+    return _say("class-share-drifts", class_name=name, low=low, high=high)
+
+
+def _confidence(measurement: Measurement) -> tuple[Message, ...]:
+    if "probability_sd" not in measurement.metrics:
+        return ()
+    spread = WithInterval(measurement.metrics["probability_sd"], "probability")
+    return (_say("probability-spread", followed=followed(measurement), spread=spread),)
+
+
+def _calibration(measurement: Measurement) -> tuple[Message, ...]:
+    if "ece" not in measurement.metrics:
+        return ()
+    by_run = measurement.detail["ece_by_run"]
+    low, high = (WithUnit(float(end), "percent") for end in (by_run.min(), by_run.max()))
+    if str(low) == str(high):
+        return (_say("calibration-error-of-every-run", ece=low),)
+    mean = WithInterval(measurement.metrics["ece"], "percent")
+    return (_say("calibration-error-range", low=low, high=high, mean=mean),)
+
+
+def _dynamics(dynamics: DynamicsMeasurement | None) -> tuple[Message, ...]:
+    if dynamics is None:
+        return ()
+    entropy = WithInterval(dynamics.metrics[ENTROPY], "nats")
+    return (_say("entropy-within-one-run", entropy=entropy),)
+
+
+def dynamics_title(dynamics: DynamicsMeasurement) -> Message:
+    """Return how many runs were traced, on how many examples, at how many steps."""
+    low, high = dynamics.n_steps
+    steps = "{n_steps:,}" if low == high else "{n_steps:,} to {most_steps:,}"
+    runs = "1 run" if len(dynamics.runs) == 1 else "{n_traced} runs"
+    return Message(
+        "traced",
+        f"{runs} traced on {{n_examples:,}} examples, at {steps} steps each",
+        n_traced=len(dynamics.runs),
+        n_examples=dynamics.n_examples,
+        n_steps=low,
+        most_steps=high,
+    )
+
+
+def followed(measurement: Measurement) -> Message:
+    """Return which class's probability is followed over runs: the gold class if it is known."""
+    if measurement.n_labeled == measurement.n_examples:
+        return _say("gold-class")
+    return _say("gold-class-or-consensus" if measurement.n_labeled else "consensus")
+
+
+def limits(measurement: Measurement) -> tuple[Message, ...]:
+    """Return the limitations of these runs and their records."""
+    messages = []
+    if measurement.n_runs == 2:
+        messages.append(_say("two-runs"))
+    elif measurement.n_runs < ENOUGH_RUNS:
+        messages.append(_say("few-runs", n_runs=measurement.n_runs, at_least=ENOUGH_RUNS))
+    if not measurement.n_labeled:
+        messages.append(NO_LABELS)
+    match measurement.kind:
+        case "labels":
+            messages.append(NO_PROBABILITIES)
+        case "top":
+            messages.append(ONLY_TOP)
+    return tuple(messages)
