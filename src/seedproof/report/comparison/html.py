@@ -1,7 +1,7 @@
 """The page of a comparison: one self-contained file that loads nothing and sends nothing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 from seedproof.comparison.arms.result import FORMAT, Comparison
 from seedproof.messages import Message
@@ -21,39 +21,28 @@ from seedproof.report.comparison.groups import (
     verdict_on,
     with_verdict,
 )
+from seedproof.report.comparison.sentences import costs
 from seedproof.report.comparison.view import ComparisonView, build_view
-from seedproof.report.comparison.words import costs
 from seedproof.report.document import card_html, digest, page_parts, template, versions
 from seedproof.report.figures import Figure
 from seedproof.report.numbers import NO_BREAK
 
 INTERVALS = (
-    "Closed forms from totals without each run, over runs × examples; paired where runs share "
-    "their seeds. Nothing is resampled, no seed is needed."
+    "Closed forms over runs × examples, by leaving out one run at a time; paired if runs share "
+    "their seeds. Nothing is resampled, so no seed is needed."
 )
 METHODS = (
     "Ratios on the log scale with Student’s t (jackknife over runs, two-way with examples); ratios "
     "of standard deviations over runs by Bonett (2006); differences of means by Student’s t. "
     f"Power: 80{NO_BREAK}%."
 )
-LIMITS = "This speaks of these examples, this recipe and whatever the runs varied."
-
-
-@dataclass(frozen=True)
-class ArmSection:
-    """One topic of the page: its finding, its charts, words beside them."""
-
-    topic: str
-    slug: str
-    finding: Message
-    figures: tuple[Figure, ...]
-    paragraphs: tuple[Message, ...] = ()
+LIMITS = "The results hold for these examples, this recipe and the sources that the runs varied."
 
 
 def render_page(
     comparison: Comparison, *, show: Sequence[str] = (), command: str | None = None
 ) -> str:
-    """The whole comparison as one HTML file."""
+    """Return the comparison as one HTML file."""
     view, figures = build_view(comparison, show=show), build_figures(comparison)
     blocks = {f"forest_{block.key}": block for block in view.shown_blocks}
     not_drawn = [arm for arm in foremost(comparison) if arm.votes is not None][MAX_VOTES:]
@@ -80,23 +69,29 @@ def render_page(
     )
 
 
-def _sections(comparison: Comparison, figures: Sequence[Figure]) -> list[ArmSection]:
-    """The topics that have a chart."""
-    paid, what_it_costs = tuple(costs(comparison)), Message("costs", "What stability costs")
-    by_topic = {
-        topic: tuple(figure for figure in figures if figure.section == topic)
-        for topic in (ACCURACY, COST, VOTES)
-    }
-    sections = (
-        ArmSection(ACCURACY, "accuracy", _accuracy_finding(comparison), by_topic[ACCURACY]),
-        ArmSection(COST, "cost", what_it_costs, by_topic[COST], paid),
-        ArmSection(VOTES, "votes", _example_finding(comparison), by_topic[VOTES]),
+def _sections(comparison: Comparison, figures: Sequence[Figure]) -> list[dict[str, Any]]:
+    """Return the topics that have a chart."""
+    what_it_costs = Message("costs", "What stability costs")
+    topics: tuple[tuple[str, str, Message, tuple[Message, ...]], ...] = (
+        (ACCURACY, "accuracy", _accuracy_finding(comparison), ()),
+        (COST, "cost", what_it_costs, costs(comparison)),
+        (VOTES, "votes", _example_finding(comparison), ()),
     )
-    return [section for section in sections if section.figures]
+    drawn = {figure.section for figure in figures}
+    return [
+        {
+            "topic": topic,
+            "slug": slug,
+            "finding": finding,
+            "figures": [figure for figure in figures if figure.section == topic],
+            "paragraphs": paragraphs,
+        }
+        for topic, slug, finding, paragraphs in topics
+        if topic in drawn
+    ]
 
 
 def _accuracy_finding(comparison: Comparison) -> Message:
-    """Whether what is steadier pays with accuracy, as far as it is known."""
     steadier = with_verdict(comparison, "flip_rate", "steadier")
     verdicts = {verdict_on(arm, "accuracy") for arm in steadier}
     if "worse" in verdicts:
@@ -125,8 +120,8 @@ def _made(
 ) -> list[tuple[str, str]]:
     n_arms, each = len(comparison.arms), f"{100 * comparison.confidence:.4g}{NO_BREAK}%"
     together = (
-        f" each, so that those of all {n_arms} arms hold together with 95{NO_BREAK}% for a metric "
-        "(Bonferroni); they are not adjusted for the number of metrics"
+        f" each, so that for one metric those of all {n_arms} arms hold together with "
+        f"95{NO_BREAK}% confidence (Bonferroni); they are not adjusted for the number of metrics"
     )
     gold = f"{comparison.gold}: its gain in label entropy is 100 %."
     facts = {

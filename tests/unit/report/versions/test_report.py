@@ -1,4 +1,4 @@
-"""What is said about two versions: each sentence has its condition."""
+"""Report of two versions: each sentence has its condition."""
 
 import json
 import re
@@ -15,8 +15,7 @@ from seedproof.errors import ColumnError, OptionError, UnknownNameError
 from seedproof.records.arrays import ArrayShards
 from seedproof.records.location import Location
 from seedproof.report.versions import VersionReport
-from seedproof.report.versions.view import DIFFERENCES, GROUP_HEAD, TITLES, _votes
-from seedproof.report.versions.words import (
+from seedproof.report.versions.sentences import (
     Points,
     PValue,
     headline,
@@ -27,6 +26,7 @@ from seedproof.report.versions.words import (
     steadier,
     title,
 )
+from seedproof.report.versions.view import DIFFERENCES, GROUP_HEAD, TITLES, _votes
 from seedproof.stats.intervals import Estimate
 from seedproof.testing.errors import WithFields
 
@@ -35,7 +35,7 @@ N_EXAMPLES = 300
 
 @pytest.fixture
 def report(tmp_path):
-    """Compares versions of so many runs, of which the new one answers some examples otherwise."""
+    """Compare versions of given numbers of runs; the new one changes `n_changed` examples."""
 
     def make(n_old, n_new, n_changed=0, *, labeled=True):
         rng = np.random.default_rng(1)
@@ -45,8 +45,8 @@ def report(tmp_path):
         pooled[:n_old, :n_changed] = 0
         gold = np.zeros(N_EXAMPLES, dtype=int) if labeled else None
         sides = [
-            ArrayShards(one, labels=gold, classes=["no", "[yes]"], alone=True)
-            for one in (pooled[:n_old], pooled[n_old:])
+            ArrayShards(runs, labels=gold, classes=["no", "[yes]"], alone=True)
+            for runs in (pooled[:n_old], pooled[n_old:])
         ]
         place = Location.of(tmp_path / "examples.parquet")
         return VersionReport(compare_versions(*sides, place))
@@ -54,50 +54,49 @@ def report(tmp_path):
     return make
 
 
-def said(report):
-    """What is said of the change, of its directions, of accuracy and of single examples."""
+def _sentences(report):
+    """On the change, stability, directions, accuracy and single examples."""
     return sentences(report.comparison)
 
 
-def codes(messages):
-    """Their codes."""
+def _codes(messages):
     return [message.code for message in messages]
 
 
 def test_text(report, snapshot):
-    """What people read in a terminal."""
+    """The text in a terminal."""
     snapshot("versions.txt", f"{report(6, 6, 30)}\n")
 
 
-def test_a_change_beyond_the_seed_is_said_with_its_size_and_p_value(report):
-    """30 of 300 examples change in every run: named as such, and listed with their votes."""
-    found = report(6, 6, 30)
-    change, _, directions, accuracy, examples = said(found)
+def test_change_beyond_the_seed_has_its_size_and_p_value(report):
+    """30 of 300 examples change in every run, and are listed with their votes."""
+    result = report(6, 6, 30)
+    change, _, directions, accuracy, examples = _sentences(result)
 
     assert change.code == "change-beyond-seed"
     assert change.fields["p_value"].value == pytest.approx(2 / 924)  # ways to assign 12 runs
-    assert change.fields["beyond"].estimate == found["flip_rate_beyond"]
-    assert change.fields["flip_rate"].estimate == found["flip_rate"]
+    assert change.fields["beyond"].estimate == result["flip_rate_beyond"]
+    assert change.fields["flip_rate"].estimate == result["flip_rate"]
     assert directions.fields["negative_beyond"].code == "more-than-seed"
-    assert directions.fields["negative"].estimate == found["negative_flip_rate"]
+    assert directions.fields["negative"].estimate == result["negative_flip_rate"]
     assert accuracy.code == "accuracy-worse"
     assert (examples.code, examples.fields["n_found"]) == ("examples-changed", 30)
     votes = ["no (6)", "[yes] (6)"]  # a user's class is never taken for markup
-    assert " ".join(votes) in " ".join(str(found).split())
+    assert " ".join(votes) in " ".join(str(result).split())
 
 
 @pytest.mark.parametrize(
     ("value", "text"), [(0.0021, ".002"), (0.4, ".400"), (0.0001, ".001"), (1.0, "1.000")]
 )
 def test_p_values_have_three_digits(value, text):
-    """Smaller ones are said to be less than .001."""
+    """Smaller ones are written as "< .001"."""
     assert str(PValue(value)).endswith(text)
     assert ("<" in str(PValue(value))) == (value < 0.001)
 
 
-def test_no_change_is_said_in_weaker_words(report):
-    """Nothing changed: the sentence claims none, and no example is named."""
-    change, _, directions, accuracy, examples = said(report(6, 6))
+def test_no_change_has_a_weaker_sentence(report):
+    """No change is claimed, and no example is named."""
+    change, _, directions, accuracy, examples = _sentences(report(6, 6))
 
     assert change.code == "change-not-shown"
     assert change.fields["shown_for"] == ""
@@ -107,33 +106,33 @@ def test_no_change_is_said_in_weaker_words(report):
     assert examples.code == "no-example-changed"
 
 
-def test_runs_too_few_for_a_single_example_are_said_to_be(report):
-    """5 and 5 runs have p = 2/252 at best, which one example among many never makes good."""
-    found = report(5, 5)
-    examples = said(found)[-1]
+def test_too_few_runs_for_single_examples_are_reported(report):
+    """5 and 5 runs have p = 2/252 at best, too large for one example among many."""
+    result = report(5, 5)
+    examples = _sentences(result)[-1]
 
     assert examples.code == "too-few-runs-for-examples"
-    discoveries = found.comparison.discoveries
+    discoveries = result.comparison.discoveries
     assert examples.fields["n_needed"] == discoveries.n_needed > 1
     assert examples.fields["runs_needed"] == discoveries.runs_needed > 5
 
 
-def test_two_runs_of_each_give_no_verdict(report):
-    """Intervals over examples alone cannot distinguish the seed from the version."""
-    found = report(2, 2, 30)
-    change, steady, directions, accuracy, _ = said(found)
+def test_two_runs_of_each_version_have_no_verdict(report):
+    """Intervals over examples only cannot distinguish the seed from the version."""
+    result = report(2, 2, 30)
+    change, steady, directions, accuracy, _ = _sentences(result)
 
     assert (change.code, accuracy.code) == ("change-of-few-runs", "accuracy-of-few-runs")
     assert steady.code == "steadiness-of-few-runs"
     assert directions.fields["negative_beyond"] == ""
-    notes = limits(found.comparison)
-    assert codes(notes) == ["two-runs", "two-runs", "no-small-p-value"]
+    notes = limits(result.comparison)
+    assert _codes(notes) == ["two-runs", "two-runs", "no-small-p-value"]
     assert [note.fields.get("version") for note in notes] == ["old", "new", None]
 
 
 @pytest.fixture
 def noisy(tmp_path):
-    """Compares versions whose runs flip so many of the hard examples at random."""
+    """Compare versions whose runs flip a share of the hard examples at random."""
 
     def make(old, new, n_runs=8):
         rng = np.random.default_rng(4)
@@ -156,19 +155,19 @@ def noisy(tmp_path):
         (0.0, 0.0, "steadiness-not-shown", "not tested"),
     ],
 )
-def test_the_steadier_version_is_named_only_where_it_is_shown(noisy, old, new, code, verdict):
-    """By the ratio of the two flip rates, whose interval must exclude 1."""
-    found = noisy(old, new)
+def test_steadier_version_is_named_only_if_it_is_shown(noisy, old, new, code, verdict):
+    """The interval of the ratio of the flip rates must exclude 1."""
+    result = noisy(old, new)
 
-    assert found.steadiness.verdict == verdict
-    message = steadier(found.comparison)
-    assert (message.code, message.fields["effect"]) == (code, found.steadiness)
-    assert message in said(found) or str(message) in map(str, said(found))
-    assert found.summary()["steadiness"]["verdict"] == verdict
+    assert result.steadiness.verdict == verdict
+    message = steadier(result.comparison)
+    assert (message.code, message.fields["effect"]) == (code, result.steadiness)
+    assert message in _sentences(result)
+    assert result.summary()["steadiness"]["verdict"] == verdict
 
 
-def test_the_headline_names_stability_and_change(noisy, report):
-    """What is shown of both, in one sentence."""
+def test_headline_has_stability_and_change(noisy, report):
+    """In one sentence."""
     assert headline(noisy(0.5, 0.05).comparison).code == "more-changes-and-steadier"
     assert headline(noisy(0.3, 0.3).comparison).code == "no-change-shown"
     assert headline(report(6, 6, 30).comparison).code == "more-changes"
@@ -176,7 +175,7 @@ def test_the_headline_names_stability_and_change(noisy, report):
 
 
 @pytest.mark.parametrize("n_new", [6, 2])
-def test_steadiness_is_that_of_compare(n_new):
+def test_steadiness_equals_the_effect_of_compare(n_new):
     """Both verbs have the same ratio, interval, power and verdict."""
     rng = np.random.default_rng(4)
     hard = rng.random(N_EXAMPLES) < 0.4
@@ -192,51 +191,47 @@ def test_steadiness_is_that_of_compare(n_new):
     assert effect.detectable == pytest.approx(compared.detectable)
 
 
-def test_a_version_of_one_run_is_not_called_steadier(report):
-    """Nothing is known of the stability of a single run."""
-    found = report(1, 6)
+def test_single_old_run_has_no_stability_and_a_note(report):
+    """What another seed changes is estimated from the new version."""
+    result = report(1, 6)
+    (note,) = limits(result.comparison)
 
-    assert found.steadiness is None
-    assert found.summary()["steadiness"] is None
-    message = steadier(found.comparison)
+    assert result.steadiness is None
+    assert result.summary()["steadiness"] is None
+    message = steadier(result.comparison)
     assert (message.code, message.fields) == ("steadiness-unknown", {"version": "old"})
+    assert title(result.comparison).fields["old"].fields["n_runs"] == 1
+    assert _sentences(result)[0].fields["baseline_from"] == "new"
+    assert (note.code, note.fields) == ("one-run", {"version": "old", "other": "new"})
 
 
 def test_figures_print_as_in_the_table(report):
     """Rates in percent, differences in points, both with the digits of the table."""
-    found = report(6, 6, 30)
-    lines = [" ".join(line.split()) for line in found.text().splitlines()]
+    result = report(6, 6, 30)
+    lines = [" ".join(line.split()) for line in result.text().splitlines()]
 
-    for name, estimate in found.items():
+    for name, estimate in result.items():
         printed = str(estimate).replace(" over ", " ")
         assert any(line.endswith(f"{TITLES[name].strip()} {printed}") for line in lines)
-
-
-def test_a_single_old_run_is_pointed_out(report):
-    """The baseline is the new version's, and what that supposes is said."""
-    found = report(1, 6)
-    (note,) = limits(found.comparison)
-
-    assert title(found.comparison).fields["old"].fields["n_runs"] == 1
-    assert said(found)[0].fields["baseline_from"] == "new"
-    assert (note.code, note.fields) == ("one-run", {"version": "old", "other": "new"})
+        assert (" pts" in printed) == (name in DIFFERENCES)
+    assert len(DIFFERENCES) == 4
 
 
 def test_without_labels_right_and_wrong_are_left_out(report):
-    """Flips need no labels; the note says what is missing."""
-    found = report(4, 4, labeled=False)
+    """Flips need no labels; a note reports what is missing."""
+    result = report(4, 4, labeled=False)
 
-    assert len(said(found)) == 3
-    assert not [line for line in found.text().splitlines() if TITLES["accuracy_old"] in line]
-    assert "no-labels" in codes(limits(found.comparison))
+    assert len(_sentences(result)) == 3
+    assert not [line for line in result.text().splitlines() if TITLES["accuracy_old"] in line]
+    assert "no-labels" in _codes(limits(result.comparison))
 
 
 def test_saving_writes_four_files(report, tmp_path):
     """The text ends with the command; a folder that is a file is refused."""
-    found = report(3, 3)
+    result = report(3, 3)
 
     command = "seedproof compare --old a --new b"
-    found.save(tmp_path / "out", command=command)
+    result.save(tmp_path / "out", command=command)
 
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "examples.parquet",
@@ -245,37 +240,37 @@ def test_saving_writes_four_files(report, tmp_path):
         "versions.txt",
     ]
     text = (tmp_path / "out" / "versions.txt").read_text(encoding="utf-8")
-    assert text.startswith(found.text())
+    assert text.startswith(result.text())
     assert text.endswith(f"{command}\n")
     (tmp_path / "taken").write_text("", encoding="utf-8")
     with pytest.raises(OptionError, check=WithFields(folder=str(tmp_path / "taken"))):
-        found.save(tmp_path / "taken")
+        result.save(tmp_path / "taken")
 
 
 def test_unknown_names_are_refused(report):
-    """A figure or a column that is not there: the message lists those that are."""
-    found = report(3, 3)
+    """A figure or a column."""
+    result = report(3, 3)
 
     with pytest.raises(UnknownNameError, check=WithFields(figure="churn")):
-        found["churn"]
+        result["churn"]
     with pytest.raises(ColumnError, check=WithFields(column="text", known=())):
-        found.text(show=["text"])
+        result.text(show=["text"])
 
 
-def _with_whole(found, *, p_value, **changes):
+def _with_whole(result, *, p_value, **changes):
     """The same comparison with another verdict on the whole."""
-    whole = replace(found.comparison.whole, **changes)
-    exchange = Exchange(p_value, found.comparison.exchange.least)
-    return VersionReport(replace(found.comparison, whole=whole, exchange=exchange))
+    whole = replace(result.comparison.whole, **changes)
+    exchange = Exchange(p_value, result.comparison.exchange.least)
+    return VersionReport(replace(result.comparison, whole=whole, exchange=exchange))
 
 
-def test_a_change_of_unknown_size_is_not_given_as_one(report):
-    """The exact test shows a change but the interval holds 0: the sentence says both."""
-    found = report(6, 6)
+def test_change_of_unknown_size_has_its_own_sentence(report):
+    """The exact test shows a change, but the interval includes 0."""
+    result = report(6, 6)
     beyond = Estimate(0.021, -0.01, 0.052, "runs × examples")
-    figures = {**found.comparison.whole.figures, "flip_rate_beyond": beyond}
+    figures = {**result.comparison.whole.figures, "flip_rate_beyond": beyond}
 
-    change = said(_with_whole(found, p_value=0.003, figures=figures))[0]
+    change = _sentences(_with_whole(result, p_value=0.003, figures=figures))[0]
 
     assert change.code == "change-of-unknown-size"
     assert change.fields["beyond"].estimate == beyond
@@ -300,33 +295,21 @@ def test_differences_have_one_digit_and_zero_has_no_sign(estimate, text):
     ("n_starred", "names", "n_more"),
     [(1, ("1",), 0), (2, ("1", "2"), 0), (5, ("1", "2", "3"), 2)],
 )
-def test_a_class_that_changes_is_named_where_the_whole_is_not_shown_to(
+def test_changed_classes_are_named_if_the_whole_is_not_shown_to_change(
     report, n_starred, names, n_more
 ):
-    """A star in a table below never contradicts the first sentence; many are counted."""
-    found = report(6, 6)
-    part = found.comparison.by_class[0]
+    """The stars of the table do not contradict the first sentence; many are counted."""
+    result = report(6, 6)
+    part = result.comparison.by_class[0]
     starred = tuple(replace(part, name=n, is_beyond=True) for n in "12345"[:n_starred])
-    some = VersionReport(replace(found.comparison, by_class=starred))
+    some = VersionReport(replace(result.comparison, by_class=starred))
 
-    change = said(_with_whole(some, p_value=0.4, is_beyond=False))[0]
+    change = _sentences(_with_whole(some, p_value=0.4, is_beyond=False))[0]
 
     assert change.code == "change-not-shown"
     shown_for = change.fields["shown_for"]
     assert shown_for.code == "change-shown-for-parts"
     assert (shown_for.fields["names"], shown_for.fields["n_more"]) == (names, n_more)
-
-
-def test_differences_are_in_points_and_rates_in_percent(report):
-    """Three figures beyond the seed and the change of accuracy: no other line is of points."""
-    found = report(6, 6, 30)
-    lines = [line for line in found.text().splitlines() if "runs × examples" in line]
-
-    in_points = [line.strip() for line in lines if "\N{NO-BREAK SPACE}pts" in line]
-    shown = [TITLES[name].strip() for name in TITLES if name in DIFFERENCES]
-    assert [line.split("  ")[0] for line in in_points] == shown
-    assert len(shown) == 4
-    assert all("\N{NO-BREAK SPACE}%" in line for line in lines if line.strip() not in in_points)
 
 
 COLUMN = "a long title of a column"
@@ -348,7 +331,7 @@ class _WithExtras:
 
 @pytest.fixture
 def sliced(tmp_path):
-    """Compares versions with a slice for every few examples, of the names that are given."""
+    """Compare versions with a slice of `each` examples per name."""
 
     def make(names, n_runs=6, n_changed=0, classes=("no", "yes"), each=20):
         rng = np.random.default_rng(2)
@@ -359,8 +342,8 @@ def sliced(tmp_path):
         extras = pa.table({COLUMN: np.repeat(names, each)})
         gold = np.zeros(n_examples, dtype=int)
         sides = [
-            _WithExtras(ArrayShards(one, labels=gold, classes=list(classes)), extras)
-            for one in (pooled[:n_runs], pooled[n_runs:])
+            _WithExtras(ArrayShards(runs, labels=gold, classes=list(classes)), extras)
+            for runs in (pooled[:n_runs], pooled[n_runs:])
         ]
         place = Location.of(tmp_path / "examples.parquet")
         return VersionReport(compare_versions(*sides, place, slices=[COLUMN]))
@@ -368,19 +351,19 @@ def sliced(tmp_path):
     return make
 
 
-def _rows(found):
-    """The lines of the table of slices, its head first."""
-    lines = found.text().splitlines()
+def _rows(result):
+    """The table of slices, its head first."""
+    lines = result.text().splitlines()
     start = next(i for i, line in enumerate(lines) if "  ".join(GROUP_HEAD[:4]) in line)
-    return lines[start : start + 1 + min(len(found.comparison.slices[COLUMN]), 10)]
+    return lines[start : start + 1 + min(len(result.comparison.slices[COLUMN]), 10)]
 
 
 @pytest.mark.parametrize("name", ["a name that goes on and on and on ", "很长的名字" * 6])
-def test_long_names_give_way_to_figures_and_stars(sliced, name):
-    """80 columns: each row ends with both shares of flips, and the star of the first one stays."""
-    found = sliced([f"{name}{i}" for i in range(3)], n_changed=20)
+def test_long_names_are_cut_and_figures_and_stars_are_not(sliced, name):
+    """In 80 columns each row ends with both shares of flips, and the first one has its star."""
+    result = sliced([f"{name}{i}" for i in range(3)], n_changed=20)
 
-    head, *rows = _rows(found)
+    head, *rows = _rows(result)
 
     assert re.search("  +".join(GROUP_HEAD) + "$", head)
     assert all(re.search(r"\[\S+, \S+\]( \*)? +\S+\s% +\S+\s%$", row) for row in rows)
@@ -388,8 +371,8 @@ def test_long_names_give_way_to_figures_and_stars(sliced, name):
     assert re.match(r"[^…]+…[^…]*0  ", rows[0])  # the end of the name is kept
 
 
-def test_long_classes_give_way_to_the_counts_of_votes(sliced):
-    """All 6 runs say one thing before and another one now: both counts are there."""
+def test_long_classes_are_cut_and_counts_of_votes_are_not(sliced):
+    """All 6 runs give one answer before and another one now."""
     classes = ["the first of two classes with long names", "the second of two such classes"]
     text = sliced(["one", "two"], n_changed=20, classes=classes).text()
 
@@ -398,73 +381,73 @@ def test_long_classes_give_way_to_the_counts_of_votes(sliced):
 
 
 def test_votes_for_many_classes_are_added_up():
-    """What does not fit is counted, never cut."""
+    """Votes that do not fit are counted together."""
     names = ["politics", "business", "technology"]
 
     assert _votes([0, 0, 0, 1, 2], names) == "pol…cs (3), others (2)"
     assert _votes([0, 0, 0, 1, 2], ["a", "b", "c"]) == "a (3), b (1), c (1)"
 
 
-def test_the_interval_in_a_table_is_the_one_that_the_star_judges(sliced):
-    """Wider than that of the slice alone, printed, and said to hold for all rows."""
-    found = sliced(["one", "two", "three"], n_changed=20)
-    part = next(p for p in found.comparison.slices[COLUMN] if p.name == "one")
+def test_star_is_judged_by_the_printed_interval(sliced):
+    """It holds for all rows together, so it is wider than that of the slice alone."""
+    result = sliced(["one", "two", "three"], n_changed=20)
+    part = next(p for p in result.comparison.slices[COLUMN] if p.name == "one")
 
     low, high = (
         f"{100 * end:.1f}".replace("-", "−") for end in (part.beyond.low, part.beyond.high)
     )
 
-    assert f"[{low}, {high}] *" in _rows(found)[1]
+    assert f"[{low}, {high}] *" in _rows(result)[1]
     assert part.beyond.low < part.figures["flip_rate_beyond"].low
-    judged = legend(found.comparison.slices[COLUMN])[0]
+    judged = legend(result.comparison.slices[COLUMN])[0]
     assert (judged.code, judged.fields) == ("rows-judged", {"n_parts": 3})
-    assert str(judged) in " ".join(found.text().split())
+    assert str(judged) in " ".join(result.text().split())
 
 
 def test_slices_of_two_runs_are_not_judged(sliced):
-    """An interval over examples alone earns no star, and the line says so."""
-    found = sliced(["one", "two"], n_runs=2, n_changed=20)
+    """An interval over examples only gets no star, and a note reports it."""
+    result = sliced(["one", "two"], n_runs=2, n_changed=20)
 
-    judged = legend(found.comparison.slices[COLUMN])[0]
+    judged = legend(result.comparison.slices[COLUMN])[0]
     assert (judged.code, judged.fields) == ("rows-not-judged", {"n_parts": 2})
-    assert "] *" not in found.text()
+    assert "] *" not in result.text()
 
 
-def test_what_is_left_out_is_counted_and_is_in_the_file(sliced):
-    """12 slices and 20 examples, of which 10 each are shown; the file has all of them."""
-    found = sliced([f"s{i}" for i in range(12)], n_changed=20)
-    summary = json.loads(found.to_json())
+def test_rows_that_are_left_out_are_counted_and_in_the_file(sliced):
+    """10 of 12 slices and 10 of 20 examples are shown; the file has all."""
+    result = sliced([f"s{i}" for i in range(12)], n_changed=20)
+    summary = json.loads(result.to_json())
 
-    left_out = legend(found.comparison.slices[COLUMN])[0]
+    left_out = legend(result.comparison.slices[COLUMN])[0]
     assert (left_out.code, left_out.fields) == ("parts-left-out", {"n_shown": 10, "n_parts": 12})
     assert len(summary["slices"][COLUMN]) == 12
-    assert found.comparison.discoveries.n_found == len(summary["unexplained"]) == 20
-    examples = left_out_examples(found.comparison)
+    assert result.comparison.discoveries.n_found == len(summary["unexplained"]) == 20
+    examples = left_out_examples(result.comparison)
     assert examples.fields == {"n_shown": 10, "n_found": 20, "n_kept": 20}
-    text = " ".join(found.text().split())
+    text = " ".join(result.text().split())
     assert str(left_out) in text
     assert str(examples) in text
     few = sliced(["one", "two"]).comparison
     assert left_out_examples(few) is None
-    assert "parts-left-out" not in codes(legend(few.slices[COLUMN]))
+    assert "parts-left-out" not in _codes(legend(few.slices[COLUMN]))
 
 
-def test_more_examples_than_the_file_keeps_are_in_the_table_of_all(sliced):
-    """600 change; 500 are in the JSON, and the p-values of the table give all."""
-    found = sliced(["one", "two"], n_changed=600, each=400)
-    p_values = found.comparison.examples()["p_value"].to_numpy()
+def test_examples_beyond_the_json_are_in_the_table_of_examples(sliced):
+    """600 change; 500 are in the JSON, and p-values in the table identify all."""
+    result = sliced(["one", "two"], n_changed=600, each=400)
+    p_values = result.comparison.examples()["p_value"].to_numpy()
 
-    left_out = left_out_examples(found.comparison)
+    left_out = left_out_examples(result.comparison)
     assert left_out.fields == {"n_shown": 10, "n_found": 600, "n_kept": 500}
-    assert (p_values <= found.summary()["discoveries"]["threshold"]).sum() == 600
+    assert (p_values <= result.summary()["discoveries"]["threshold"]).sum() == 600
 
 
-def test_right_and_wrong_are_spelled_out_where_they_are_shown(report, sliced):
-    """The arrows have a line of their own; without labels there are neither."""
+def test_legend_explains_right_and_wrong_if_there_are_labels(report, sliced):
+    """Without labels there are no such columns."""
     labeled = sliced(["one", "two"]).comparison
     unlabeled = report(4, 4, labeled=False)
 
-    assert "right-and-wrong" in codes(legend(labeled.slices[COLUMN]))
+    assert "right-and-wrong" in _codes(legend(labeled.slices[COLUMN]))
     parts = (unlabeled.comparison.whole,)
-    assert "right-and-wrong" not in codes(legend(parts))
+    assert "right-and-wrong" not in _codes(legend(parts))
     assert GROUP_HEAD[-1] not in unlabeled.text()
