@@ -3,11 +3,11 @@
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from typing import Any, ClassVar
 
 import pyarrow as pa
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from seedproof.comparison.planning.answers import Answer, Kind, Reach
@@ -31,25 +31,15 @@ KINDS: dict[Kind, str] = {
     "sd": "ratio of spreads",
     "flip_rate": "ratio of flip rates",
 }
-LINES: dict[Kind, str] = {
-    "mean": "means, by",
-    "sd": "spreads, times",
-    "flip_rate": "flips, times",
-}
-# Codes of the effect to detect, and of the note on skewed runs.
-EFFECTS: dict[Kind, tuple[str, str]] = {
-    "mean": ("difference-of-means", "skew-of-means"),
-    "sd": ("ratio-of-spreads", "skew-of-spreads"),
-    "flip_rate": ("ratio-of-flip-rates", "skew-of-flip-rates"),
-}
+LINES: dict[Kind, str] = {"mean": "means, by", "sd": "spreads, times", "flip_rate": "flips, times"}
 SENTENCES = {
-    "difference-of-means": "a difference of {effect:.4g} between two means",
-    "ratio-of-spreads": "that the standard deviation of one arm is {effect:.4g} times the other's",
-    "ratio-of-flip-rates": "that the flip rate of one arm is {effect:.4g} times the other's",
-    "skew-of-means": "Skew hardly matters for means.",
-    "skew-of-spreads": "For standard deviations, seedproof compare relies on that less and needs "
+    "mean": "a difference of {effect:.4g} between two means",
+    "sd": "that the standard deviation of one arm is {effect:.4g} times the other's",
+    "flip_rate": "that the flip rate of one arm is {effect:.4g} times the other's",
+    "skew-of-mean": "Skew hardly matters for means.",
+    "skew-of-sd": "For standard deviations, seedproof compare relies on that less and needs "
     "about three more seeds; a kurtosis of k instead of 3 needs (k - 1)/2 times as many.",
-    "skew-of-flip-rates": "Rare bad runs make flip rates less certain than this plan assumes.",
+    "skew-of-flip_rate": "Rare bad runs make flip rates less certain than this plan assumes.",
     "too-few-pilot-runs": "{n_runs} runs are too few to show how precise that is; use {at_least} "
     "or more.",
     "too-few-examples": "No number of seeds shows {effect} on {n_examples:,} examples: the choice "
@@ -142,20 +132,24 @@ class Plan(Result):
         for message in self.sentences():
             parts += [Prose(str(message)), Text("")]
         if self.reaches:
-            parts += [self._table(), Text("")]
+            table, before = bare_table(), ""
+            table.add_column(self._header[0], style="bold", no_wrap=True)
+            for title in self._header[1:]:
+                table.add_column(title, justify="right", no_wrap=True)
+            for name, *cells in map(_cells, self.reaches):
+                table.add_row("" if name == before else name, *cells)
+                before = name
+            parts += [table, Text("")]
         return Group(*parts, *(Prose(f"Note: {note}", style="dim") for note in self.notes()))
 
-    def _table(self) -> Table:
-        table = bare_table()
-        table.add_column("what differs", style="bold", no_wrap=True)
-        table.add_column("seeds", justify="right", no_wrap=True)
-        table.add_column("observed", justify="right", no_wrap=True)
-        table.add_column(f"true, {100 * self.figures.power:g}{NO_BREAK}% power", justify="right")
-        before = ""
-        for name, *cells in map(_cells, self.reaches):
-            table.add_row("" if name == before else name, *cells)
-            before = name
-        return table
+    @property
+    def _header(self) -> tuple[str, ...]:
+        return (
+            "what differs",
+            "seeds",
+            "observed",
+            f"true, {100 * self.figures.power:g}{NO_BREAK}% power",
+        )
 
     def _records(self) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = [
@@ -204,14 +198,18 @@ class Plan(Result):
         figures, sections = self.figures, []
         if self.answers:
             rows = tuple(
-                (KINDS[answer.kind], f"{answer.effect:.4g}", _seeds(answer), _span(answer) or "–")
+                (
+                    KINDS[answer.kind],
+                    f"{answer.effect:.4g}",
+                    "no number is enough" if answer.n_seeds is None else f"{answer.n_seeds:,}",
+                    _span(answer) or "–",
+                )
                 for answer in self.answers
             )
             header = ("what differs", "by", "seeds per arm", "range of the pilot")
             sections.append(Section(ANSWERS, self._about(), (TextTable(header, rows),)))
         if self.reaches:
-            header = ("what differs", "seeds", "observed", f"true, {100 * figures.power:g} % power")
-            table = TextTable(header, tuple(map(_cells, self.reaches)))
+            table = TextTable(self._header, tuple(map(_cells, self.reaches)))
             finding = "Differences that given seeds per arm can detect"
             sections.append(Section(REACH, finding, (table,)))
         topics = [ANSWERS] * len(self.answers) + [REACH]
@@ -243,7 +241,7 @@ class Plan(Result):
 def _answer(answer: Answer, figures: Figures) -> Message:
     pilot = figures.pilot
     effect = abs(answer.effect) if answer.kind == "mean" else answer.effect
-    what = _say(EFFECTS[answer.kind][0], effect=effect)
+    what = _say(answer.kind, effect=effect)
     if answer.n_seeds is None:
         return _say(
             "too-few-examples",
@@ -252,18 +250,18 @@ def _answer(answer: Answer, figures: Figures) -> Message:
             n_needed=answer.n_examples,
             correlation=answer.example_correlation,
         )
-    has_doubt = pilot is not None and answer.kind != "sd"
+    doubt = "" if pilot is None or answer.kind == "sd" else _how_sure(answer, pilot)
     return Message(
         "seeds-needed",
         f"To show {{effect}}{{condition}}, you need {{n_seeds:,}}{NO_BREAK}seeds per arm for "
         f"{{power:g}}{NO_BREAK}% power at {{confidence:g}}{NO_BREAK}% confidence."
-        f"{' {doubt}' if has_doubt else ''}",
+        f"{' {doubt}' if doubt else ''}",
         effect=what,
         condition=_when(answer, figures),
         n_seeds=answer.n_seeds,
         power=100 * figures.power,
         confidence=100 * figures.confidence,
-        **({"doubt": _how_sure(answer, pilot)} if pilot is not None and has_doubt else {}),
+        doubt=doubt,
     )
 
 
@@ -323,8 +321,8 @@ def _notes(
     answers: Sequence[Answer], reaches: Sequence[Reach], figures: Figures
 ) -> Iterator[Message]:
     requested = {answer.kind for answer in answers} | {reach.kind for reach in reaches}
-    kinds = tuple(kind for kind in EFFECTS if kind in requested)
-    skew = " ".join(SENTENCES[EFFECTS[kind][1]] for kind in kinds)
+    kinds = tuple(kind for kind in KINDS if kind in requested)
+    skew = " ".join(SENTENCES[f"skew-of-{kind}"] for kind in kinds)
     yield _say("normal-runs", skew=skew, kinds=kinds)
     if kinds != ("sd",):
         is_paired = figures.paired_correlation is not None
@@ -343,8 +341,8 @@ def _notes(
 
 def _cells(reach: Reach) -> tuple[str, ...]:
     """Return what differs, the number of seeds, and the differences that they can detect."""
-    sizes = (_size(reach, effect) for effect in (reach.observed, reach.detectable))
-    return (_name(reach), f"{reach.n_seeds:,}", *sizes)
+    observed, true = (_size(reach, effect) for effect in (reach.observed, reach.detectable))
+    return _name(reach), f"{reach.n_seeds:,}", observed, true
 
 
 def _name(reach: Reach) -> str:
@@ -358,10 +356,6 @@ def _size(reach: Reach, effect: float) -> str:
     if reach.kind == "mean":
         return f"{effect:.2f}{NO_BREAK}sd" if reach.given is None else f"{effect:.3g}"
     return "not detectable" if effect > LARGEST_RATIO else f"{effect:.2f} or {1 / effect:.2f}"
-
-
-def _seeds(answer: Answer) -> str:
-    return "no number is enough" if answer.n_seeds is None else f"{answer.n_seeds:,}"
 
 
 def _span(answer: Answer) -> str:
@@ -385,11 +379,8 @@ def _key_figure(answer: Answer) -> KeyFigure:
 
 
 def _reach_figures(reaches: Sequence[Reach]) -> Iterator[Figure]:
-    groups: dict[tuple[Kind, str], list[Reach]] = {}
-    for reach in reaches:
-        groups.setdefault((reach.kind, _name(reach)), []).append(reach)
     n_drawn = dict.fromkeys(KINDS, 0)
-    for (kind, name), members in groups.items():
+    for (kind, name), members in groupby(reaches, lambda reach: (reach.kind, _name(reach))):
         most = sys.float_info.max if kind == "mean" else LARGEST_RATIO
         shown = [reach for reach in members if reach.detectable <= most]
         if not shown:

@@ -287,10 +287,7 @@ def _stability_cost(comparison: Comparison, name: str) -> Figure:
         section=COST,
         title=f"Flips and {title}",
         takeaway=_say("undominated-arms", listed=listed, arms=tuple(best)),
-        reading=[
-            _say("steadier-and-cheaper"),
-            *([_say("logarithmic-costs")] if is_log else []),
-        ],
+        reading=[_say("steadier-and-cheaper"), *([_say("logarithmic-costs")] if is_log else [])],
         rows=rows,
         facts={
             "x": f"{drawn(title)} (median over runs)".replace("\\", "\\\\"),
@@ -375,6 +372,12 @@ def _spread_parts(comparison: Comparison) -> Figure:
             {"arm": name, "part": part, "from": start, "to": end, "text": f"sd {sd}"}
             for part, start, end in (("independent", 0.0, chance), ("excess", chance, total))
         ]
+    base, settled = comparison.baseline, settled_runs(comparison)
+    is_within = spread_cause(base.measurement) is None
+    code = "spread-within-chance" if is_within else "spread-beyond-chance"
+    takeaway = _say(code, baseline=base.name)
+    if settled:
+        takeaway = _say("spread-settled", arms=names(settled))
     reading = [_say("variances-add-up")]
     if left_out and rows:
         reading.append(_say("few-runs-left-out", arms=names(left_out)))
@@ -382,7 +385,7 @@ def _spread_parts(comparison: Comparison) -> Figure:
         name="spread_parts",
         section=ACCURACY,
         title="Parts of the spread of accuracy",
-        takeaway=_spread_finding(comparison),
+        takeaway=takeaway,
         reading=reading,
         rows=rows,
         facts={"x": "variance of accuracy over runs, points²", "arms": list(called.values())},
@@ -393,15 +396,6 @@ def _spread_parts(comparison: Comparison) -> Figure:
         header=("arm", "independent, points²", "excess, points²", "sd, points"),
         numbers=numbers,
     )
-
-
-def _spread_finding(comparison: Comparison) -> Message:
-    settled, base = settled_runs(comparison), comparison.baseline
-    if settled:
-        return _say("spread-settled", arms=names(settled))
-    is_within = spread_cause(base.measurement) is None
-    code = "spread-within-chance" if is_within else "spread-beyond-chance"
-    return _say(code, baseline=base.name)
 
 
 def _votes(comparison: Comparison, arm: ComparedArm, index: int) -> Figure:
@@ -420,13 +414,22 @@ def _votes(comparison: Comparison, arm: ComparedArm, index: int) -> Figure:
         }
         for (after, before), count in np.ndenumerate(counts)
     ]
+    reading = []
+    effect = arm.effects.get("label_entropy")
+    if effect is not None and effect.value is not None:
+        word = "falls" if effect.value <= 1 else "rises"
+        words = f"Label entropy {word} by {{percent:.0f}}{NO_BREAK}%."
+        reading.append(Message(f"entropy-{word}", words, percent=abs(100 * (1 - effect.value))))
+    n_base, n_arm = comparison.baseline.measurement.n_runs, arm.measurement.n_runs
+    if n_base != n_arm:
+        reading.append(_say("uneven-arms", n_base=n_base, n_arm=n_arm))
     n_more, n_less = moved_examples(arm)
     return Figure(
         name=f"votes_before_after_{index}",
         section=VOTES,
         title=arm.name,
         takeaway=_say("examples-settled", n_more=n_more, n_less=n_less),
-        reading=_votes_reading(comparison, arm),
+        reading=reading,
         rows=rows,
         facts={
             "names": list(VOTE_NAMES),
@@ -447,19 +450,6 @@ def moved_examples(arm: ComparedArm) -> tuple[int, int]:
     if arm.votes is None:
         return 0, 0
     return int(np.triu(arm.votes, 1).sum()), int(np.tril(arm.votes, -1).sum())
-
-
-def _votes_reading(comparison: Comparison, arm: ComparedArm) -> list[Message]:
-    reading = []
-    effect = arm.effects.get("label_entropy")
-    if effect is not None and effect.value is not None:
-        word = "falls" if effect.value <= 1 else "rises"
-        words = f"Label entropy {word} by {{percent:.0f}}{NO_BREAK}%."
-        reading.append(Message(f"entropy-{word}", words, percent=abs(100 * (1 - effect.value))))
-    n_base, n_arm = comparison.baseline.measurement.n_runs, arm.measurement.n_runs
-    if n_base != n_arm:
-        reading.append(_say("uneven-arms", n_base=n_base, n_arm=n_arm))
-    return reading
 
 
 def _count_limits(comparison: Comparison) -> list[int]:

@@ -1,10 +1,9 @@
 """The page of a comparison: one self-contained file that loads nothing and sends nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from seedproof.comparison.arms.result import FORMAT, Comparison
-from seedproof.messages import Message
 from seedproof.report.comparison.figures import (
     ACCURACY,
     COST,
@@ -14,13 +13,7 @@ from seedproof.report.comparison.figures import (
     moved_examples,
     vote_legend,
 )
-from seedproof.report.comparison.groups import (
-    foremost,
-    names,
-    verdict_kind,
-    verdict_on,
-    with_verdict,
-)
+from seedproof.report.comparison.groups import foremost, names, verdict_kind
 from seedproof.report.comparison.sentences import costs
 from seedproof.report.comparison.view import ComparisonView, build_view
 from seedproof.report.document import card_html, digest, page_parts, template, versions
@@ -36,6 +29,11 @@ METHODS = (
     "of standard deviations over runs by Bonett (2006); differences of means by Student’s t. "
     f"Power: 80{NO_BREAK}%."
 )
+# Findings on accuracy, by the code of what its chart shows.
+FINDINGS = {
+    "steadier-and-worse": "Steadier, at a loss of accuracy",
+    "steadier-and-no-loss-shown": "Steadier, and no loss of accuracy shown",
+}
 LIMITS = "The results hold for these examples, this recipe and the sources that the runs varied."
 
 
@@ -54,7 +52,7 @@ def render_page(
         ],
         # In the order in which their axes go together.
         forest=[blocks[figure.name] for figure in figures if figure.name in blocks],
-        sections=_sections(comparison, figures),
+        sections=list(_sections(comparison, figures)),
         legend=vote_legend(comparison),
         kind=verdict_kind,
         card_html=card_html,
@@ -69,50 +67,31 @@ def render_page(
     )
 
 
-def _sections(comparison: Comparison, figures: Sequence[Figure]) -> list[dict[str, Any]]:
-    """Return the topics that have a chart."""
-    what_it_costs = Message("costs", "What stability costs")
-    topics: tuple[tuple[str, str, Message, tuple[Message, ...]], ...] = (
-        (ACCURACY, "accuracy", _accuracy_finding(comparison), ()),
-        (COST, "cost", what_it_costs, costs(comparison)),
-        (VOTES, "votes", _example_finding(comparison), ()),
-    )
-    drawn = {figure.section for figure in figures}
-    return [
-        {
-            "topic": topic,
-            "slug": slug,
-            "finding": finding,
-            "figures": [figure for figure in figures if figure.section == topic],
-            "paragraphs": paragraphs,
-        }
-        for topic, slug, finding, paragraphs in topics
-        if topic in drawn
-    ]
+def _sections(comparison: Comparison, figures: Sequence[Figure]) -> Iterator[dict[str, Any]]:
+    """Yield the topics that have a chart."""
+    for topic, slug in ((ACCURACY, "accuracy"), (COST, "cost"), (VOTES, "votes")):
+        drawn = [figure for figure in figures if figure.section == topic]
+        if drawn:
+            yield {
+                "topic": topic,
+                "slug": slug,
+                "finding": _finding(comparison, drawn[0]),
+                "figures": drawn,
+                "paragraphs": costs(comparison) if topic == COST else (),
+            }
 
 
-def _accuracy_finding(comparison: Comparison) -> Message:
-    steadier = with_verdict(comparison, "flip_rate", "steadier")
-    verdicts = {verdict_on(arm, "accuracy") for arm in steadier}
-    if "worse" in verdicts:
-        return Message("steadier-and-worse", "Steadier, at a loss of accuracy")
-    if verdicts and verdicts <= {"better", "no difference shown"}:
-        return Message("steadier-and-no-loss-shown", "Steadier, and no loss of accuracy shown")
-    return Message("flips-and-accuracy", "Flips and accuracy of each arm")
-
-
-def _example_finding(comparison: Comparison) -> Message:
-    first = next((arm for arm in foremost(comparison) if arm.votes is not None), None)
-    if first is None or first.effects["flip_rate"].verdict == "too few runs":
-        return Message("votes", "Votes before and after")
-    more, less = moved_examples(first)
-    return Message(
-        "votes-settled",
-        "With {arm}, {n_more:,} examples are more settled and {n_less:,} less",
-        arm=first.name,
-        n_more=more,
-        n_less=less,
-    )
+def _finding(comparison: Comparison, first: Figure) -> str:
+    if first.section == COST:
+        return "What stability costs"
+    if first.section == ACCURACY:
+        code = "" if first.takeaway is None else first.takeaway.code
+        return FINDINGS.get(code, "Flips and accuracy of each arm")
+    arm = comparison.arm(first.title)
+    if arm.effects["flip_rate"].verdict == "too few runs":
+        return "Votes before and after"
+    more, less = moved_examples(arm)
+    return f"With {arm.name}, {more:,} examples are more settled and {less:,} less"
 
 
 def _made(

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Group, JustifyMethod, RenderableType
@@ -87,13 +86,19 @@ def _check_columns(comparison: VersionComparison, show: Sequence[str]) -> None:
             raise unknown_column(name, comparison.extras())
 
 
-def _figure_rows(comparison: VersionComparison, points: str) -> Iterator[tuple[str, ...]]:
+def _figure_rows(comparison: VersionComparison) -> Iterator[tuple[str, ...]]:
     """Yield name, title, value, interval and `over` of each figure."""
     for name, title in TITLES.items():
         value = comparison.whole.figures.get(name)
         if value is not None:
-            written = signless(value.value) + (points if name in DIFFERENCES else sign("percent"))
-            yield name, title, written, in_brackets(value, signless).strip(), value.over or ""
+            unit = sign("points" if name in DIFFERENCES else "percent")
+            yield (
+                name,
+                title,
+                signless(value.value) + unit,
+                in_brackets(value, signless).strip(),
+                value.over or "",
+            )
 
 
 def _group_rows(
@@ -122,18 +127,41 @@ def _group_rows(
     return rows if any(part.n_labeled for part in parts) else [row[:N_UNLABELED] for row in rows]
 
 
-def _counts(predictions: Sequence[int]) -> list[tuple[int, int]]:
-    """Return how many runs predict each class, the most frequent first."""
-    return sorted(Counter(predictions).items(), key=lambda item: (-item[1], item[0]))
+def _example_columns(
+    comparison: VersionComparison, n_listed: int, show: Sequence[str], *, is_short: bool
+) -> list[tuple[str, list[str]]]:
+    """Return the examples that the seed does not explain, smallest p-values first."""
+    rows, classes = comparison.unexplained.slice(0, n_listed).to_pylist(), comparison.classes
+
+    def fit(text: str, width: int) -> str:
+        return fitted(text, width) if is_short else text
+
+    columns = [("changed", [fit(str(row["example"]), MAX_ID) for row in rows])]
+    for side in ("old", "new"):
+        votes = [_votes(row[f"{side}_predictions"], classes, is_short=is_short) for row in rows]
+        columns.append((f"{side} runs", votes))
+    if any(row.get("label") is not None for row in rows):
+        columns.append(("label", [fit(row["label"] or "", MAX_LABEL) for row in rows]))
+    further = [
+        (name, ["" if row[name] is None else str(row[name]) for row in rows]) for name in show
+    ]
+    return columns + further
 
 
-def _example_rows(
-    comparison: VersionComparison, n_listed: int, show: Sequence[str]
-) -> tuple[list[dict[str, Any]], bool, list[list[str]]]:
-    """Return unexplained examples, whether any has a label, and the columns to show."""
-    rows = comparison.unexplained.slice(0, n_listed).to_pylist()
-    further = [["" if row[name] is None else str(row[name]) for row in rows] for name in show]
-    return rows, any(row.get("label") is not None for row in rows), further
+def _votes(predictions: Sequence[int], classes: Sequence[str], *, is_short: bool) -> str:
+    """Return votes such as "cat (4), dog (1)"; long names are cut, never the counts."""
+    counts = sorted(Counter(predictions).items(), key=lambda item: (-item[1], item[0]))
+    if not is_short:
+        return ", ".join(f"{classes[index]} ({n})" for index, n in counts)
+    for n_named in range(len(counts), 0, -1):
+        rest = sum(count for _, count in counts[n_named:])
+        others = [f"others ({rest})"] if rest else []
+        for length in range(MAX_VOTES, MIN_NAME - 1, -1):
+            named = [f"{fitted(classes[index], length)} ({n})" for index, n in counts[:n_named]]
+            text = ", ".join([*named, *others])
+            if cell_len(text) <= MAX_VOTES:
+                return text
+    return text
 
 
 def render(comparison: VersionComparison, *, show: Sequence[str] = ()) -> RenderableType:
@@ -146,7 +174,7 @@ def render(comparison: VersionComparison, *, show: Sequence[str] = ()) -> Render
     for name, style in zip(FIGURES_HEAD, ("bold", "", "", "dim"), strict=True):
         side: JustifyMethod = "right" if name == "value" else "left"
         table.add_column(name, style=style, justify=side, no_wrap=True)
-    for _, *cells in _figure_rows(comparison, sign("points")):
+    for _, *cells in _figure_rows(comparison):
         table.add_row(*cells)
     parts.append(table)
     if len(comparison.by_class) > 1:
@@ -186,39 +214,17 @@ def _group_lines(title: str, parts: Sequence[GroupFigures]) -> list[RenderableTy
 
 
 def _examples(comparison: VersionComparison, show: Sequence[str]) -> Table:
-    """Return the examples that the seed does not explain, smallest p-values first."""
-    rows, has_labels, further = _example_rows(comparison, N_LISTED, show)
-    columns = {
-        "changed": [fitted(str(row["example"]), MAX_ID) for row in rows],
-        "old": [_votes(row["old_predictions"], comparison.classes) for row in rows],
-        "new": [_votes(row["new_predictions"], comparison.classes) for row in rows],
-    }
-    if has_labels:
-        columns["label"] = [fitted(row["label"] or "", MAX_LABEL) for row in rows]
+    columns = _example_columns(comparison, N_LISTED, show, is_short=True)
     table = bare_table()
-    for name, texts in columns.items():
+    table.expand = bool(show)
+    for name, texts in columns[: len(columns) - len(show)]:
         longest = max(cell_len(text) for text in (name, *texts))
         table.add_column(name, no_wrap=True, min_width=longest, max_width=longest)
-    table.expand = bool(show)
     for name in show:
         table.add_column(Text(printable(name)), overflow="ellipsis", no_wrap=True, ratio=1)
-    for cells in zip(*columns.values(), *further, strict=True):
+    for cells in zip(*(texts for _, texts in columns), strict=True):
         table.add_row(*(Text(printable(cell)) for cell in cells))
     return table
-
-
-def _votes(predictions: Sequence[int], classes: Sequence[str]) -> str:
-    """Return votes such as "cat (4), dog (1)"; long names are cut, never the counts."""
-    counts = _counts(predictions)
-    for n_named in range(len(counts), 0, -1):
-        rest = sum(count for _, count in counts[n_named:])
-        others = [f"others ({rest})"] if rest else []
-        for length in range(MAX_VOTES, MIN_NAME - 1, -1):
-            named = [f"{fitted(classes[index], length)} ({n})" for index, n in counts[:n_named]]
-            text = ", ".join([*named, *others])
-            if cell_len(text) <= MAX_VOTES:
-                return text
-    return text
 
 
 def build_overview(comparison: VersionComparison, *, show: Sequence[str] = ()) -> Overview:
@@ -266,7 +272,7 @@ def _key_figures(comparison: VersionComparison) -> Iterator[KeyFigure]:
 def _figure_table(comparison: VersionComparison, *, is_flip: bool) -> TextTable:
     rows = tuple(
         (title.strip(), *cells)
-        for name, title, *cells in _figure_rows(comparison, " points")
+        for name, title, *cells in _figure_rows(comparison)
         if name.startswith("flip_rate") == is_flip
     )
     return TextTable(FIGURES_HEAD, rows)
@@ -286,20 +292,11 @@ def _group_section(topic: str, title: str, what: str, parts: Sequence[GroupFigur
 
 
 def _example_table(comparison: VersionComparison, show: Sequence[str]) -> TextTable:
-    rows, has_labels, further = _example_rows(comparison, N_ON_PAGE, show)
-    columns = {"example": [str(row["example"]) for row in rows]}
-    for side in ("old", "new"):
-        counts = [_counts(row[f"{side}_predictions"]) for row in rows]
-        columns[f"{side} runs"] = [
-            ", ".join(f"{comparison.classes[index]} ({n})" for index, n in votes)
-            for votes in counts
-        ]
-    if has_labels:
-        columns["label"] = [row["label"] or "" for row in rows]
-    cells = tuple(zip(*columns.values(), *further, strict=True))
+    columns = _example_columns(comparison, N_ON_PAGE, show, is_short=False)
+    names, texts = zip(*columns, strict=True)
     left_out = sentences.left_out_examples(comparison, n_listed=N_ON_PAGE)
     notes = () if left_out is None else (str(left_out),)
-    return TextTable((*columns, *show), cells, notes=notes)
+    return TextTable(names, tuple(zip(*texts, strict=True)), notes=notes)
 
 
 def build_figures(comparison: VersionComparison) -> tuple[Figure, ...]:

@@ -384,8 +384,8 @@ def test_votes_for_many_classes_are_added_up():
     """Votes that do not fit are counted together."""
     names = ["politics", "business", "technology"]
 
-    assert _votes([0, 0, 0, 1, 2], names) == "pol…cs (3), others (2)"
-    assert _votes([0, 0, 0, 1, 2], ["a", "b", "c"]) == "a (3), b (1), c (1)"
+    assert _votes([0, 0, 0, 1, 2], names, is_short=True) == "pol…cs (3), others (2)"
+    assert _votes([0, 0, 0, 1, 2], ["a", "b", "c"], is_short=True) == "a (3), b (1), c (1)"
 
 
 def test_star_is_judged_by_the_printed_interval(sliced):
