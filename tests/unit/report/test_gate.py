@@ -35,11 +35,11 @@ def _plain(text):
     return text.replace("\N{NO-BREAK SPACE}", " ")
 
 
-def check(kind="max", metric="flip_rate", limit=0.05, found=None, n_runs=10, **further):
+def check(kind="max", metric="flip_rate", limit=0.05, value=None, n_runs=10, **further):
     """Judge a rule."""
     rule = Rule(kind, metric, limit)
-    found = found or Estimate(0.044, 0.038, 0.052, BOTH)
-    return judge({metric: found}, [rule], n_runs=n_runs, **further).checks[0]
+    value = value or Estimate(0.044, 0.038, 0.052, BOTH)
+    return judge({metric: value}, [rule], n_runs=n_runs, **further).checks[0]
 
 
 def compared(metric, effect, arm, base, **further):
@@ -126,7 +126,7 @@ def test_ratio_to_a_baseline_of_zero_has_no_change():
 @pytest.mark.parametrize(
     "judged",
     [
-        check(limit=0.8, found=Estimate(0.358, 0.313, 0.408, "examples"), n_runs=2),
+        check(limit=0.8, value=Estimate(0.358, 0.313, 0.408, "examples"), n_runs=2),
         compared(
             "accuracy",
             Effect("accuracy", "difference", 0.1, 0.05, 0.15, "examples"),
@@ -151,7 +151,7 @@ def test_interval_of_two_runs_covers_examples_only(judged):
         (check(limit=0.06), None),
         (check(limit=0.03), "fail"),
         (check(limit=0.0441), "too-near"),
-        (check(found=Estimate(0.0, 0.0, 0.06, "examples")), "too-few-examples"),
+        (check(value=Estimate(0.0, 0.0, 0.06, "examples")), "too-few-examples"),
         (check("max", "accuracy_sd", 0.01, Estimate(0.012), n_runs=6), "no-interval"),
     ],
     ids=["pass", "fail", "too-near", "examples", "interval"],
@@ -167,7 +167,7 @@ def test_advice_depends_on_the_reason(judged, code):
     ("judged", "least", "better"),
     [
         (check("max", "accuracy_sd", 0.01, Estimate(0.012), n_runs=4), 5, 10),
-        (check(limit=0.8, found=Estimate(0.358, 0.313, 0.408, "examples"), n_runs=2), 3, 5),
+        (check(limit=0.8, value=Estimate(0.358, 0.313, 0.408, "examples"), n_runs=2), 3, 5),
     ],
     ids=["spread", "mean"],
 )

@@ -5,15 +5,11 @@ import re
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import seedproof as sp
-from seedproof.comparison.versions.compare import compare_versions
 from seedproof.comparison.versions.result import Exchange
 from seedproof.errors import ColumnError, OptionError, UnknownNameError
-from seedproof.records.arrays import ArrayShards
-from seedproof.records.location import Location
 from seedproof.report.versions import VersionReport
 from seedproof.report.versions.sentences import (
     Points,
@@ -31,27 +27,39 @@ from seedproof.stats.intervals import Estimate
 from seedproof.testing.errors import WithFields
 
 N_EXAMPLES = 300
+COLUMN = "a long title of a column"
 
 
-@pytest.fixture
-def report(tmp_path):
+def report(n_old, n_new, n_changed=0, *, labeled=True):
     """Compare versions of given numbers of runs; the new one changes `n_changed` examples."""
+    rng = np.random.default_rng(1)
+    hard = rng.random(N_EXAMPLES) < 0.2
+    pooled = ((rng.random((n_old + n_new, N_EXAMPLES)) < 0.3) & hard).astype(int)
+    pooled[:n_old, :n_changed], pooled[n_old:, :n_changed] = 0, 1
+    options = {"labels": np.zeros(N_EXAMPLES, dtype=int)} if labeled else {}
+    return sp.compare_versions(pooled[:n_old], pooled[n_old:], classes=["no", "[yes]"], **options)
 
-    def make(n_old, n_new, n_changed=0, *, labeled=True):
-        rng = np.random.default_rng(1)
-        hard = rng.random(N_EXAMPLES) < 0.2
-        pooled = ((rng.random((n_old + n_new, N_EXAMPLES)) < 0.3) & hard).astype(int)
-        pooled[n_old:, :n_changed] = 1
-        pooled[:n_old, :n_changed] = 0
-        gold = np.zeros(N_EXAMPLES, dtype=int) if labeled else None
-        sides = [
-            ArrayShards(runs, labels=gold, classes=["no", "[yes]"], alone=True)
-            for runs in (pooled[:n_old], pooled[n_old:])
-        ]
-        place = Location.of(tmp_path / "examples.parquet")
-        return VersionReport(compare_versions(*sides, place))
 
-    return make
+def noisy(*shares, n_runs=8):
+    """Compare versions whose runs flip a share of the hard examples at random."""
+    rng = np.random.default_rng(4)
+    hard = rng.random(N_EXAMPLES) < 0.4
+    sides = [((rng.random((n_runs, N_EXAMPLES)) < share) & hard).astype(int) for share in shares]
+    return sp.compare_versions(*sides)
+
+
+def sliced(names, n_runs=6, n_changed=0, classes=("no", "yes"), each=20):
+    """Compare versions with a slice of `each` examples per name."""
+    rng = np.random.default_rng(2)
+    pooled = (rng.random((2 * n_runs, each * len(names))) < 0.1).astype(int)
+    pooled[:n_runs, :n_changed], pooled[n_runs:, :n_changed] = 0, 1
+    return sp.compare_versions(
+        pooled[:n_runs],
+        pooled[n_runs:],
+        labels=np.zeros(each * len(names), dtype=int),
+        classes=list(classes),
+        slices={COLUMN: np.repeat(names, each)},
+    )
 
 
 def _sentences(report):
@@ -63,12 +71,12 @@ def _codes(messages):
     return [message.code for message in messages]
 
 
-def test_text(report, snapshot):
+def test_text(snapshot):
     """The text in a terminal."""
     snapshot("versions.txt", f"{report(6, 6, 30)}\n")
 
 
-def test_change_beyond_the_seed_has_its_size_and_p_value(report):
+def test_change_beyond_the_seed_has_its_size_and_p_value():
     """30 of 300 examples change in every run, and are listed with their votes."""
     result = report(6, 6, 30)
     change, _, directions, accuracy, examples = _sentences(result)
@@ -94,7 +102,7 @@ def test_p_values_have_three_digits(value, text):
     assert ("<" in str(PValue(value))) == (value < 0.001)
 
 
-def test_no_change_has_a_weaker_sentence(report):
+def test_no_change_has_a_weaker_sentence():
     """No change is claimed, and no example is named."""
     change, _, directions, accuracy, examples = _sentences(report(6, 6))
 
@@ -106,7 +114,7 @@ def test_no_change_has_a_weaker_sentence(report):
     assert examples.code == "no-example-changed"
 
 
-def test_too_few_runs_for_single_examples_are_reported(report):
+def test_too_few_runs_for_single_examples_are_reported():
     """5 and 5 runs have p = 2/252 at best, too large for one example among many."""
     result = report(5, 5)
     examples = _sentences(result)[-1]
@@ -117,7 +125,7 @@ def test_too_few_runs_for_single_examples_are_reported(report):
     assert examples.fields["runs_needed"] == discoveries.runs_needed > 5
 
 
-def test_two_runs_of_each_version_have_no_verdict(report):
+def test_two_runs_of_each_version_have_no_verdict():
     """Intervals over examples only cannot distinguish the seed from the version."""
     result = report(2, 2, 30)
     change, steady, directions, accuracy, _ = _sentences(result)
@@ -130,22 +138,6 @@ def test_two_runs_of_each_version_have_no_verdict(report):
     assert [note.fields.get("version") for note in notes] == ["old", "new", None]
 
 
-@pytest.fixture
-def noisy(tmp_path):
-    """Compare versions whose runs flip a share of the hard examples at random."""
-
-    def make(old, new, n_runs=8):
-        rng = np.random.default_rng(4)
-        hard = rng.random(N_EXAMPLES) < 0.4
-        sides = [
-            ArrayShards(((rng.random((n_runs, N_EXAMPLES)) < share) & hard).astype(int))
-            for share in (old, new)
-        ]
-        return VersionReport(compare_versions(*sides, Location.of(tmp_path / "x.parquet")))
-
-    return make
-
-
 @pytest.mark.parametrize(
     ("old", "new", "code", "verdict"),
     [
@@ -155,7 +147,7 @@ def noisy(tmp_path):
         (0.0, 0.0, "steadiness-not-shown", "not tested"),
     ],
 )
-def test_steadier_version_is_named_only_if_it_is_shown(noisy, old, new, code, verdict):
+def test_steadier_version_is_named_only_if_it_is_shown(old, new, code, verdict):
     """The interval of the ratio of the flip rates must exclude 1."""
     result = noisy(old, new)
 
@@ -166,7 +158,7 @@ def test_steadier_version_is_named_only_if_it_is_shown(noisy, old, new, code, ve
     assert result.summary()["steadiness"]["verdict"] == verdict
 
 
-def test_headline_has_stability_and_change(noisy, report):
+def test_headline_has_stability_and_change():
     """In one sentence."""
     assert headline(noisy(0.5, 0.05).comparison).code == "more-changes-and-steadier"
     assert headline(noisy(0.3, 0.3).comparison).code == "no-change-shown"
@@ -191,7 +183,7 @@ def test_steadiness_equals_the_effect_of_compare(n_new):
     assert effect.detectable == pytest.approx(compared.detectable)
 
 
-def test_single_old_run_has_no_stability_and_a_note(report):
+def test_single_old_run_has_no_stability_and_a_note():
     """What another seed changes is estimated from the new version."""
     result = report(1, 6)
     (note,) = limits(result.comparison)
@@ -205,7 +197,7 @@ def test_single_old_run_has_no_stability_and_a_note(report):
     assert (note.code, note.fields) == ("one-run", {"version": "old", "other": "new"})
 
 
-def test_figures_print_as_in_the_table(report):
+def test_figures_print_as_in_the_table():
     """Rates in percent, differences in points, both with the digits of the table."""
     result = report(6, 6, 30)
     lines = [" ".join(line.split()) for line in result.text().splitlines()]
@@ -217,7 +209,7 @@ def test_figures_print_as_in_the_table(report):
     assert len(DIFFERENCES) == 4
 
 
-def test_without_labels_right_and_wrong_are_left_out(report):
+def test_without_labels_right_and_wrong_are_left_out():
     """Flips need no labels; a note reports what is missing."""
     result = report(4, 4, labeled=False)
 
@@ -226,7 +218,7 @@ def test_without_labels_right_and_wrong_are_left_out(report):
     assert "no-labels" in _codes(limits(result.comparison))
 
 
-def test_saving_writes_four_files(report, tmp_path):
+def test_saving_writes_four_files(tmp_path):
     """The text ends with the command; a folder that is a file is refused."""
     result = report(3, 3)
 
@@ -247,7 +239,7 @@ def test_saving_writes_four_files(report, tmp_path):
         result.save(tmp_path / "taken")
 
 
-def test_unknown_names_are_refused(report):
+def test_unknown_names_are_refused():
     """A figure or a column."""
     result = report(3, 3)
 
@@ -264,7 +256,7 @@ def _with_whole(result, *, p_value, **changes):
     return VersionReport(replace(result.comparison, whole=whole, exchange=exchange))
 
 
-def test_change_of_unknown_size_has_its_own_sentence(report):
+def test_change_of_unknown_size_has_its_own_sentence():
     """The exact test shows a change, but the interval includes 0."""
     result = report(6, 6)
     beyond = Estimate(0.021, -0.01, 0.052, "runs × examples")
@@ -295,9 +287,7 @@ def test_differences_have_one_digit_and_zero_has_no_sign(estimate, text):
     ("n_starred", "names", "n_more"),
     [(1, ("1",), 0), (2, ("1", "2"), 0), (5, ("1", "2", "3"), 2)],
 )
-def test_changed_classes_are_named_if_the_whole_is_not_shown_to_change(
-    report, n_starred, names, n_more
-):
+def test_changed_classes_are_named_if_the_whole_is_not_shown_to_change(n_starred, names, n_more):
     """The stars of the table do not contradict the first sentence; many are counted."""
     result = report(6, 6)
     part = result.comparison.by_class[0]
@@ -312,45 +302,6 @@ def test_changed_classes_are_named_if_the_whole_is_not_shown_to_change(
     assert (shown_for.fields["names"], shown_for.fields["n_more"]) == (names, n_more)
 
 
-COLUMN = "a long title of a column"
-
-
-class _WithExtras:
-    """A source of one shard, which carries further columns."""
-
-    def __init__(self, source, extras):
-        self._source, self._extras = source, extras
-
-    def __getattr__(self, name):
-        return getattr(self._source, name)
-
-    def shard(self, index):
-        """The shard, with the columns."""
-        return replace(self._source.shard(index), extras=self._extras)
-
-
-@pytest.fixture
-def sliced(tmp_path):
-    """Compare versions with a slice of `each` examples per name."""
-
-    def make(names, n_runs=6, n_changed=0, classes=("no", "yes"), each=20):
-        rng = np.random.default_rng(2)
-        n_examples = each * len(names)
-        pooled = (rng.random((2 * n_runs, n_examples)) < 0.1).astype(int)
-        pooled[n_runs:, :n_changed] = 1
-        pooled[:n_runs, :n_changed] = 0
-        extras = pa.table({COLUMN: np.repeat(names, each)})
-        gold = np.zeros(n_examples, dtype=int)
-        sides = [
-            _WithExtras(ArrayShards(runs, labels=gold, classes=list(classes)), extras)
-            for runs in (pooled[:n_runs], pooled[n_runs:])
-        ]
-        place = Location.of(tmp_path / "examples.parquet")
-        return VersionReport(compare_versions(*sides, place, slices=[COLUMN]))
-
-    return make
-
-
 def _rows(result):
     """The table of slices, its head first."""
     lines = result.text().splitlines()
@@ -359,7 +310,7 @@ def _rows(result):
 
 
 @pytest.mark.parametrize("name", ["a name that goes on and on and on ", "很长的名字" * 6])
-def test_long_names_are_cut_and_figures_and_stars_are_not(sliced, name):
+def test_long_names_are_cut_and_figures_and_stars_are_not(name):
     """In 80 columns each row ends with both shares of flips, and the first one has its star."""
     result = sliced([f"{name}{i}" for i in range(3)], n_changed=20)
 
@@ -371,7 +322,7 @@ def test_long_names_are_cut_and_figures_and_stars_are_not(sliced, name):
     assert re.match(r"[^…]+…[^…]*0  ", rows[0])  # the end of the name is kept
 
 
-def test_long_classes_are_cut_and_counts_of_votes_are_not(sliced):
+def test_long_classes_are_cut_and_counts_of_votes_are_not():
     """All 6 runs give one answer before and another one now."""
     classes = ["the first of two classes with long names", "the second of two such classes"]
     text = sliced(["one", "two"], n_changed=20, classes=classes).text()
@@ -388,7 +339,7 @@ def test_votes_for_many_classes_are_added_up():
     assert _votes([0, 0, 0, 1, 2], ["a", "b", "c"], is_short=True) == "a (3), b (1), c (1)"
 
 
-def test_star_is_judged_by_the_printed_interval(sliced):
+def test_star_is_judged_by_the_printed_interval():
     """It holds for all rows together, so it is wider than that of the slice alone."""
     result = sliced(["one", "two", "three"], n_changed=20)
     part = next(p for p in result.comparison.slices[COLUMN] if p.name == "one")
@@ -404,7 +355,7 @@ def test_star_is_judged_by_the_printed_interval(sliced):
     assert str(judged) in " ".join(result.text().split())
 
 
-def test_slices_of_two_runs_are_not_judged(sliced):
+def test_slices_of_two_runs_are_not_judged():
     """An interval over examples only gets no star, and a note reports it."""
     result = sliced(["one", "two"], n_runs=2, n_changed=20)
 
@@ -413,7 +364,7 @@ def test_slices_of_two_runs_are_not_judged(sliced):
     assert "] *" not in result.text()
 
 
-def test_rows_that_are_left_out_are_counted_and_in_the_file(sliced):
+def test_rows_that_are_left_out_are_counted_and_in_the_file():
     """10 of 12 slices and 10 of 20 examples are shown; the file has all."""
     result = sliced([f"s{i}" for i in range(12)], n_changed=20)
     summary = json.loads(result.to_json())
@@ -432,7 +383,7 @@ def test_rows_that_are_left_out_are_counted_and_in_the_file(sliced):
     assert "parts-left-out" not in _codes(legend(few.slices[COLUMN]))
 
 
-def test_examples_beyond_the_json_are_in_the_table_of_examples(sliced):
+def test_examples_beyond_the_json_are_in_the_table_of_examples():
     """600 change; 500 are in the JSON, and p-values in the table identify all."""
     result = sliced(["one", "two"], n_changed=600, each=400)
     p_values = result.comparison.examples()["p_value"].to_numpy()
@@ -442,7 +393,7 @@ def test_examples_beyond_the_json_are_in_the_table_of_examples(sliced):
     assert (p_values <= result.summary()["discoveries"]["threshold"]).sum() == 600
 
 
-def test_legend_explains_right_and_wrong_if_there_are_labels(report, sliced):
+def test_legend_explains_right_and_wrong_if_there_are_labels():
     """Without labels there are no such columns."""
     labeled = sliced(["one", "two"]).comparison
     unlabeled = report(4, 4, labeled=False)
