@@ -21,16 +21,15 @@ from seedproof.report.comparison.groups import (
     of_method,
     verdict_kind,
     verdict_on,
-    with_verdict,
 )
-from seedproof.report.comparison.sentences import cost_title, settled_runs
+from seedproof.report.comparison.sentences import cost_title, on_flips, on_spread
 from seedproof.report.comparison.text import shortened
 from seedproof.report.comparison.view import KEY_METRICS
 from seedproof.report.explanations.words import named
 from seedproof.report.figures import Figure
 from seedproof.report.figures.base import drawn
 from seedproof.report.numbers import NO_BREAK, quantity
-from seedproof.report.words import VERDICT_RUNS, spread_cause
+from seedproof.report.words import VERDICT_RUNS
 from seedproof.stats.effect import Effect, scale_of
 
 ACCURACY, COST, VOTES = "Stability and accuracy", "Stability and cost", "Example by example"
@@ -61,7 +60,6 @@ VOTE_NAMES = ("all", "90", "80", "70", "60", "less")
 SENTENCES = {
     "steadier-and-more-accurate": "Up is steadier, right is more accurate. Lines are intervals of "
     "the flip rate and of the difference in accuracy to the baseline.",
-    "none-steadier": "No arm is shown to be steadier.",
     "undominated-arms": "By their estimates, no other arm is both cheaper and steadier than "
     "{listed}.",
     "steadier-and-cheaper": "Up is steadier, left is cheaper. The line joins the arms that no "
@@ -70,10 +68,6 @@ SENTENCES = {
     "variances-add-up": "Variances add up, so bars show the variance; the text next to each bar is "
     "the sd in points.",
     "few-runs-left-out": "Left out: {arms}; too few runs to estimate a spread.",
-    "spread-settled": "With {arms}, the spread no longer exceeds that of independent flips.",
-    "spread-beyond-chance": "Runs of {baseline} differ by more than independent flips explain.",
-    "spread-within-chance": "Runs of {baseline} are not shown to differ by more than independent "
-    "flips explain.",
     "examples-settled": "{n_more:,} examples more settled, {n_less:,} less.",
     "uneven-arms": "{n_base} and {n_arm} runs: fewer runs look more settled.",
 }
@@ -215,7 +209,7 @@ def _stability_accuracy(comparison: Comparison) -> Figure:
         name="stability_accuracy",
         section=ACCURACY,
         title="Flips and accuracy of each arm",
-        takeaway=_tradeoff(comparison),
+        takeaway=on_flips(comparison),
         reading=[_say("steadier-and-more-accurate")],
         rows=rows,
         facts={
@@ -244,25 +238,6 @@ def _point(
     if flips.low is not None and flips.high is not None:
         row |= {"y_low": 100 * flips.low, "y_high": 100 * flips.high}
     return row
-
-
-def _tradeoff(comparison: Comparison) -> Message:
-    steadier = with_verdict(comparison, "flip_rate", "steadier")
-    if not steadier:
-        less_steady = with_verdict(comparison, "flip_rate", "less steady")
-        if not less_steady:
-            return _say("none-steadier")
-        words = f"{{arms}} {'is' if len(less_steady) == 1 else 'are'} less steady."
-        return Message("less-steady", words, arms=names(less_steady))
-    start, arms = f"{{arms}} {'is' if len(steadier) == 1 else 'are'} steadier", names(steadier)
-    worse = [arm for arm in steadier if verdict_on(arm, "accuracy") == "worse"]
-    if worse:
-        words = f"{start}; {{worse}} {'loses' if len(worse) == 1 else 'lose'} accuracy."
-        return Message("steadier-and-worse", words, arms=arms, worse=names(worse))
-    if {verdict_on(arm, "accuracy") for arm in steadier} <= {"better", "no difference shown"}:
-        words = f"{start}, and no loss of accuracy is shown."
-        return Message("steadier-and-no-loss-shown", words, arms=arms)
-    return Message("steadier", f"{start}.", arms=arms)
 
 
 def _stability_cost(comparison: Comparison, name: str) -> Figure:
@@ -372,12 +347,6 @@ def _spread_parts(comparison: Comparison) -> Figure:
             {"arm": name, "part": part, "from": start, "to": end, "text": f"sd {sd}"}
             for part, start, end in (("independent", 0.0, chance), ("excess", chance, total))
         ]
-    base, settled = comparison.baseline, settled_runs(comparison)
-    is_within = spread_cause(base.measurement) is None
-    code = "spread-within-chance" if is_within else "spread-beyond-chance"
-    takeaway = _say(code, baseline=base.name)
-    if settled:
-        takeaway = _say("spread-settled", arms=names(settled))
     reading = [_say("variances-add-up")]
     if left_out and rows:
         reading.append(_say("few-runs-left-out", arms=names(left_out)))
@@ -385,7 +354,7 @@ def _spread_parts(comparison: Comparison) -> Figure:
         name="spread_parts",
         section=ACCURACY,
         title="Parts of the spread of accuracy",
-        takeaway=takeaway,
+        takeaway=next(reversed(on_spread(comparison)), None),
         reading=reading,
         rows=rows,
         facts={"x": "variance of accuracy over runs, points²", "arms": list(called.values())},

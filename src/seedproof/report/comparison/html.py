@@ -14,7 +14,7 @@ from seedproof.report.comparison.figures import (
     vote_legend,
 )
 from seedproof.report.comparison.groups import foremost, names, verdict_kind
-from seedproof.report.comparison.sentences import costs
+from seedproof.report.comparison.sentences import costs, on_flips
 from seedproof.report.comparison.view import ComparisonView, build_view
 from seedproof.report.document import card_html, digest, page_parts, template, versions
 from seedproof.report.figures import Figure
@@ -29,10 +29,11 @@ METHODS = (
     "of standard deviations over runs by Bonett (2006); differences of means by Student’s t. "
     f"Power: 80{NO_BREAK}%."
 )
-# Findings on accuracy, by the code of what its chart shows.
+# Findings on steadier arms, by the code of the clause on accuracy.
 FINDINGS = {
-    "steadier-and-worse": "Steadier, at a loss of accuracy",
-    "steadier-and-no-loss-shown": "Steadier, and no loss of accuracy shown",
+    "accuracy-falls": "Steadier, at a loss of accuracy",
+    "accuracy-rises": "Steadier, and no loss of accuracy shown",
+    "no-accuracy-loss-shown": "Steadier, and no loss of accuracy shown",
 }
 LIMITS = "The results hold for these examples, this recipe and the sources that the runs varied."
 
@@ -85,8 +86,10 @@ def _finding(comparison: Comparison, first: Figure) -> str:
     if first.section == COST:
         return "What stability costs"
     if first.section == ACCURACY:
-        code = "" if first.takeaway is None else first.takeaway.code
-        return FINDINGS.get(code, "Flips and accuracy of each arm")
+        flips = on_flips(comparison)
+        code = getattr(flips.fields.get("accuracy"), "code", "")
+        is_steadier = flips.code == "flips-cut"
+        return FINDINGS.get(code if is_steadier else "", "Flips and accuracy of each arm")
     arm = comparison.arm(first.title)
     if arm.effects["flip_rate"].verdict == "too few runs":
         return "Votes before and after"

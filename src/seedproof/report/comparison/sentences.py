@@ -53,11 +53,11 @@ SENTENCES = {
     "no-accuracy-loss-shown": "; no loss of accuracy shown",
     "noise-of-arm": "{noise} with {arm}",
     "explainer-noise": "Two draws of the explainer for the same run already differ in {listed}.",
-    "spread-within-chance": "With {baseline} it is not shown to exceed {chance}, the spread "
-    "expected if examples flipped independently.",
-    "spread-beyond-chance": "If examples flipped independently, we would expect {chance} with "
-    "{baseline}.",
-    "spread-settled": "With {arms} the spread no longer exceeds that of independent flips.",
+    "spread-within-chance": "Runs of {baseline} are not shown to differ by more than the {chance} "
+    "expected from independent flips.",
+    "spread-beyond-chance": "Runs of {baseline} differ by more than the {chance} expected from "
+    "independent flips.",
+    "spread-settled": "With {arms}, the spread no longer exceeds that of independent flips.",
     "metric-worse": "{title}: {verdict} with {arms} ({direction} by {amount}).",
     "runs-of-arm": "{arm} {n_runs}",
     "uneven-arms": "Arms differ in their number of runs: {counts}.",
@@ -106,12 +106,13 @@ def title(comparison: Comparison) -> Message:
 
 
 def headline(comparison: Comparison) -> Message:
-    """Return the finding on flips, and whether accuracy suffers."""
-    finding = _on_flips(comparison)
+    """Return the finding on flips and accuracy, in one sentence."""
+    finding = on_flips(comparison)
     return _say("at-matched-rates", finding=finding) if comparison.match_rates else finding
 
 
-def _on_flips(comparison: Comparison) -> Message:
+def on_flips(comparison: Comparison) -> Message:
+    """Return the finding on flips, as strong as the verdicts allow."""
     steadier = with_verdict(comparison, "flip_rate", "steadier")
     less_steady = with_verdict(comparison, "flip_rate", "less steady")
     if steadier:
@@ -181,7 +182,7 @@ def findings(comparison: Comparison) -> tuple[ArmFinding, ...]:
     if "accuracy" in metrics:
         topics.append(_on(comparison, "Accuracy", "accuracy", "Accuracy"))
         spread = _on(comparison, "Spread of accuracy", "accuracy_sd", "The sd of accuracy")
-        messages = (*spread.messages, *_parts_of_spread(comparison))
+        messages = (*spread.messages, *on_spread(comparison))
         topics.append(replace(spread, messages=messages))
     if "probability_sd" in metrics:
         topics.append(_on(comparison, "Confidence", "probability_sd", "The sd of a probability"))
@@ -302,27 +303,18 @@ def _undecided(
     return Message("no-difference-shown", f"{words}.", **fields, detectable=amount)
 
 
-def _parts_of_spread(comparison: Comparison) -> tuple[Message, ...]:
-    """Return how much of the spread of accuracy independent flips explain, if that is known."""
-    base = comparison.baseline.measurement
-    if base.n_runs < VERDICT_RUNS:
+def on_spread(comparison: Comparison) -> tuple[Message, ...]:
+    """Return whether accuracies spread beyond chance, and the arms that settle that."""
+    base = comparison.baseline
+    if base.measurement.n_runs < VERDICT_RUNS:
         return ()
-    chance = WithUnit(base.metrics["accuracy_sd_independent"].value, "points")
-    code = "spread-within-chance" if spread_cause(base) is None else "spread-beyond-chance"
-    spread = _say(code, baseline=comparison.baseline.name, chance=chance)
-    settled = settled_runs(comparison)
-    return (spread, _say("spread-settled", arms=names(settled))) if settled else (spread,)
-
-
-def settled_runs(comparison: Comparison) -> list[ComparedArm]:
-    """Return the arms whose spread of accuracy is shown to fall, and is now within chance."""
-    if spread_cause(comparison.baseline.measurement) is None:
-        return []
-    return [
-        arm
-        for arm in with_verdict(comparison, "accuracy_sd", "steadier")
-        if spread_cause(arm.measurement) is None
-    ]
+    chance = WithUnit(base.measurement.metrics["accuracy_sd_independent"].value, "points")
+    if spread_cause(base.measurement) is None:
+        return (_say("spread-within-chance", baseline=base.name, chance=chance),)
+    beyond = _say("spread-beyond-chance", baseline=base.name, chance=chance)
+    steadier = with_verdict(comparison, "accuracy_sd", "steadier")
+    settled = [arm for arm in steadier if spread_cause(arm.measurement) is None]
+    return (beyond, _say("spread-settled", arms=names(settled))) if settled else (beyond,)
 
 
 def cautions(comparison: Comparison) -> tuple[Message, ...]:
