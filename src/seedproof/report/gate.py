@@ -36,6 +36,7 @@ FORMAT = 1
 SIGNS: Mapping[Outcome, str] = {"pass": "✅", "fail": "❌", "investigate": "🔍"}
 # Recommended runs, by the least number of runs.
 BETTER_RUNS: Mapping[int, int] = {MEAN_FROM: 5, SPREAD_FROM: 10}
+HEADER = ("value, with its 95 % interval", "limit", "what to do")
 # Characters with a meaning in Markdown.
 _MARKS = re.compile(r"([\\`*_\[\]|~#!@])")
 ONE_RULE: Mapping[Outcome, str] = {
@@ -213,6 +214,11 @@ class NearLimit:
         return with_minus(scaled, spec)
 
 
+def cells(check: RuleVerdict) -> tuple[str, str, str]:
+    """Return the cells of a rule in a table, after its metric and verdict."""
+    return str(value_text(check)), str(limit_text(check.rule)), str(advice(check) or "–")
+
+
 def as_text(result: GateResult, *, width: int = PLAIN_WIDTH) -> str:
     """Return the text for a terminal: the verdict, each rule, notes."""
     rules = [
@@ -239,18 +245,13 @@ def as_markdown(result: GateResult, *, command: str | None = None) -> str:
     lines = [
         f"**{SIGNS[result.outcome]} {headline(result)}**",
         "",
-        "| verdict | metric | value, with its 95 % interval | limit | what to do |",
+        f"| verdict | metric | {' | '.join(HEADER)} |",
         "|---|---|---|---|---|",
     ]
     for check in result.checks:
-        cells = (
-            f"{SIGNS[check.outcome]} {check.outcome}",
-            _escaped(check.rule.metric),
-            str(value_text(check)),
-            str(limit_text(check.rule)),
-            str(advice(check) or "–"),
-        )
-        lines.append(f"| {' | '.join(cells)} |")
+        verdict = f"{SIGNS[check.outcome]} {check.outcome}"
+        texts = (verdict, _escaped(check.rule.metric), *cells(check))
+        lines.append(f"| {' | '.join(texts)} |")
     for note in map(str, result.notes):
         lines += ["", f"Note: {_escaped(note)}"]
     if command is not None:

@@ -133,16 +133,9 @@ class GateReport(Result):
     def _overview(self, show: Sequence[str]) -> Overview:
         refuse_columns(show)
         rows = tuple(
-            (
-                check.rule.metric,
-                check.outcome,
-                str(formats.value_text(check)),
-                str(formats.limit_text(check.rule)),
-                str(formats.advice(check) or "–"),
-            )
-            for check in self.checks
+            (check.rule.metric, check.outcome, *formats.cells(check)) for check in self.checks
         )
-        header = ("metric", "verdict", "value, with its 95 % interval", "limit", "what to do")
+        header = ("metric", "verdict", *formats.HEADER)
         return Overview(
             headline=str(formats.headline(self.result)),
             title=self._size,

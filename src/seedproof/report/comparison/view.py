@@ -158,7 +158,7 @@ class ComparisonView:
 
     @property
     def has_floors(self) -> bool:
-        """Whether the noise of the explainer is known for any arm."""
+        """True if the noise of the explainer is known for any arm."""
         return any(
             cell.floor
             for block in self.reason_blocks

@@ -184,7 +184,7 @@ def test_steadiness_equals_the_effect_of_compare(n_new):
 
 
 def test_single_old_run_has_no_stability_and_a_note():
-    """What another seed changes is estimated from the new version."""
+    """The effect of another seed is estimated from the new version."""
     result = report(1, 6)
     (note,) = limits(result.comparison)
 
