@@ -1,6 +1,5 @@
 """The report object, its text and its page without a browser."""
 
-import json
 import re
 
 import pytest
@@ -80,26 +79,14 @@ def test_long_names_keep_both_ends(compare, drawn_probs):
     assert len(set(drawn.facts["arms"])) == 2
 
 
-def test_show_prints_the_text(usual, capsys):
-    """With its headline."""
-    usual.show()
-
-    assert usual.view().headline.split(";")[0] in capsys.readouterr().out
-
-
-def test_saving_writes_a_page_and_its_figures(usual, tmp_path):
-    """`comparison.json` has the summary, `comparison.html` the command; a file is refused."""
+def test_saving_writes_the_page_and_the_summary(usual, tmp_path):
+    """The page has the command; an existing file is refused as a folder."""
     command = "seedproof compare runs/"
     usual.save(tmp_path / "out", command=command)
 
-    content = json.loads((tmp_path / "out" / "comparison.json").read_text())
-    page = (tmp_path / "out" / "comparison.html").read_text()
-    assert content == usual.summary()
-    assert command in page
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
-        "comparison.html",
-        "comparison.json",
-    ]
+    written = sorted((tmp_path / "out").iterdir())
+    assert [path.name for path in written] == ["comparison.html", "comparison.json"]
+    assert command in written[0].read_text()
     (tmp_path / "file").write_text("")
     with pytest.raises(OptionError, check=WithFields(folder=str(tmp_path / "file"))):
         usual.save(tmp_path / "file")
@@ -151,12 +138,3 @@ def test_every_chart_is_valid_and_can_be_a_picture(usual, check_spec):
         "votes_before_after_2",
     ]
     assert b"var(--" not in usual.figure("forest_flip_rate").to_bytes("svg")
-
-
-def test_notebook_shows_a_short_form(usual):
-    """Sentences and effects, no script."""
-    short = usual._repr_html_()
-
-    assert "no difference shown" in short
-    assert "<script" not in short
-    assert len(short) < 30_000

@@ -135,12 +135,14 @@ def test_open_effect_has_the_smallest_detectable_effect(usual):
 
 
 def test_every_open_cell_has_the_smallest_detectable_effect(usual):
-    """In every table that has the verdict "no difference shown"."""
+    """In the view and in the short form."""
     cells = [cell for block in usual.view().blocks for _, cell in block.cells]
     open_cells = [cell for cell in cells if cell.verdict == "no difference shown"]
 
     assert open_cells
     assert all(cell.would_show and cell.shows for cell in open_cells)
+    assert "no difference shown" in usual._repr_html_()
+    assert dict(usual.view().key_blocks[0].cells)["again"].would_show in usual._repr_html_()
 
 
 def test_cut_reverses_its_interval(usual):

@@ -9,7 +9,7 @@ import pytest
 
 import seedproof as sp
 from seedproof.comparison.versions.result import Exchange
-from seedproof.errors import ColumnError, OptionError, UnknownNameError
+from seedproof.errors import ColumnError, UnknownNameError
 from seedproof.report.versions import VersionReport
 from seedproof.report.versions.sentences import (
     Points,
@@ -219,7 +219,7 @@ def test_without_labels_right_and_wrong_are_left_out():
 
 
 def test_saving_writes_four_files(tmp_path):
-    """The text ends with the command; a folder that is a file is refused."""
+    """The text ends with the command."""
     result = report(3, 3)
 
     command = "seedproof compare --old a --new b"
@@ -234,9 +234,6 @@ def test_saving_writes_four_files(tmp_path):
     text = (tmp_path / "out" / "versions.txt").read_text(encoding="utf-8")
     assert text.startswith(result.text())
     assert text.endswith(f"{command}\n")
-    (tmp_path / "taken").write_text("", encoding="utf-8")
-    with pytest.raises(OptionError, check=WithFields(folder=str(tmp_path / "taken"))):
-        result.save(tmp_path / "taken")
 
 
 def test_unknown_names_are_refused():
