@@ -30,15 +30,7 @@ LEGEND = (
     "Total: the share that remains if only this source varies. "
     "Interaction: the share of no single source, 100 % minus the first-order shares."
 )
-# Title of the section, its finding, and the title of the table.
-TITLES = {
-    "flips": ("Flips", "Shares of the flips", "of the flips"),
-    "logits": (
-        "Variance of the logit",
-        "Shares of the variance of the logit",
-        "of the logit's variance",
-    ),
-}
+NAMES = {"flips": "flips", "logits": "variance of the logit"}
 SENTENCES = {
     "runs-apart": "Two runs that share none of these seeds disagree on {apart} of the predictions.",
     "source-to-blame": "{source} causes most flips: if only {source} varies, {share} of them "
@@ -118,7 +110,7 @@ class BlameReport(Result):
             parts += [Prose(str(sentence)), Text("")]
         for kind, shares in self._kinds.items():
             table = bare_table(3)
-            table.add_column(TITLES[kind][2], style="bold", no_wrap=True)
+            table.add_column(f"of the {NAMES[kind]}", style="bold", no_wrap=True)
             for name in HEADER[1:]:
                 table.add_column(name, no_wrap=True)
             for source, *cells in _cells(shares):
@@ -147,7 +139,11 @@ class BlameReport(Result):
             sentences=tuple(("Flips", str(sentence)) for sentence in self.sentences()),
             key_figures=tuple(_key_figures(self.result.flips)),
             sections=tuple(
-                Section(*TITLES[kind][:2], (TextTable(HEADER, _cells(shares), notes=(LEGEND,)),))
+                Section(
+                    NAMES[kind].capitalize(),
+                    f"Shares of the {NAMES[kind]}",
+                    (TextTable(HEADER, _cells(shares), notes=(LEGEND,)),),
+                )
                 for kind, shares in self._kinds.items()
             ),
             notes=tuple(map(str, self.notes())),
@@ -248,7 +244,7 @@ def _figure(kind: str, shares: Shares) -> Figure:
             lines.append(Line(f"{source} (first)", _estimate(first), "open"))
     if shares.interaction is not None:
         lines.append(Line("interaction", _estimate(shares.interaction)))
-    title = TITLES[kind][0]
+    title = NAMES[kind].capitalize()
     return intervals(
         f"shares_of_{kind}",
         f"{title}: shares of each source of randomness",

@@ -309,8 +309,8 @@ def _how_to_read(reaches: Sequence[Reach], figures: Figures) -> Message:
         code, subject = "reach", "{n_seeds} seeds per arm"
     return Message(
         code,
-        f"For {subject}, the table has the smallest observed difference that counts as one, and "
-        f"the smallest true difference that is detected with {{power:g}}{NO_BREAK}% power.",
+        f"With {subject}: the smallest observed difference that counts as one, and the smallest "
+        f"true difference that is detected with {{power:g}}{NO_BREAK}% power.",
         n_seeds=sizes[0],
         sizes=sizes,
         power=100 * figures.power,
