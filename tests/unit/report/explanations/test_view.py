@@ -15,7 +15,6 @@ from seedproof.records.explanation_shards import EXPLANATIONS_LEFT_OUT
 from seedproof.records.location import Location
 from seedproof.report.explanations.words import on_floor
 from seedproof.report.side_by_side import SideBySide
-from seedproof.report.text import as_text
 from seedproof.testing.errors import WithFields
 from support.explained import write_explained
 
@@ -25,7 +24,7 @@ NAME = "explanation_jaccard_20"
 
 def test_text(three_methods, snapshot):
     """The text in a terminal."""
-    snapshot("measure.txt", f"{as_text(three_methods.view(show=['tokens']))}\n")
+    snapshot("measure.txt", f"{three_methods.text(show=['tokens'])}\n")
 
 
 def test_page(three_methods, snapshot, visible):
@@ -88,7 +87,7 @@ def test_noise_is_a_mark_of_the_key_figure(make_explained_store, drawn_texts):
 
 def test_text_fits_80_columns(three_methods):
     """Metrics by method, and with `tokens` the top words of each run."""
-    plain, with_tokens = str(three_methods), as_text(three_methods.view(show=["tokens"]))
+    plain, with_tokens = str(three_methods), three_methods.text(show=["tokens"])
 
     assert max(map(len, with_tokens.splitlines())) <= 80
     view = three_methods.view(show=["tokens"])
@@ -106,7 +105,7 @@ def test_long_tokens_do_not_break_the_text(make_explained_store, drawn_texts):
     odd = [["\x1b[2J" + 90 * "x" + word for word in words] for words in tokens]
     report = sp.measure(make_explained_store({"none": arm}, tokens=odd))
 
-    text = as_text(report.view(show=["tokens"]))
+    text = report.text(show=["tokens"])
 
     assert max(map(len, text.splitlines())) <= 80
     assert "\x1b" not in text
