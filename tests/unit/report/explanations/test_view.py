@@ -178,7 +178,6 @@ def test_arms_side_by_side_have_the_noise(make_explained_store, drawn_texts, sna
     reports = measure_arms(make_explained_store({"none": none, "calm": calm}, tokens=tokens))
 
     text = str(reports)
-    snapshot("side-by-side.txt", f"{text}\n")
 
     lines = text.splitlines()
     starts = [i for i, line in enumerate(lines) if line.startswith(NAME)]
@@ -193,6 +192,7 @@ def test_arms_side_by_side_have_the_noise(make_explained_store, drawn_texts, sna
     assert [after - before for before, after in pairwise(figures[:7])] == [2] * 6
     assert [after - before for before, after in pairwise(figures[7:])] == [3] * 6
     assert max(map(len, text.splitlines())) <= 80
+    snapshot("side-by-side.txt", f"{text}\n")
 
 
 def test_saved_report_has_metrics_and_no_tokens(hand_made, tmp_path):
