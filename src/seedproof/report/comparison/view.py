@@ -1,6 +1,6 @@
 """A comparison as plain data: sentences first, then effects by metric, tables, examples."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -282,36 +282,33 @@ def _cell(arm: ComparedArm, name: str, method: str) -> Cell:
     )
 
 
+def _entropy_cut(arm: ComparedArm) -> float | None:
+    effect = arm.effects.get("label_entropy")
+    return None if effect is None or effect.value is None else 1 - effect.value
+
+
+# Title and value of each share, by the name of its column.
+SHARES: Mapping[str, tuple[str, Callable[[ComparedArm], float | None]]] = {
+    "entropy_cut": ("ΔLE", _entropy_cut),
+    "high_entropy_cut": (
+        "ΔLE, high-entropy examples",
+        lambda arm: getattr(arm.high_entropy, "reduction", None),
+    ),
+    "high_entropy_cut_as_published": (
+        "as published (regression to the mean)",
+        lambda arm: getattr(arm.high_entropy, "as_published", None),
+    ),
+    "share_of_gold": ("% of {}", lambda arm: arm.share_of_gold),
+}
+
+
 def _sheet(comparison: Comparison) -> Sheet | None:
     """Return reductions of entropy, shares of the gold standard, and costs; None without any."""
-    arms, gold = comparison.arms, comparison.gold
-    high = {arm.name: arm.high_entropy for arm in arms if arm.high_entropy is not None}
-    shares: list[tuple[str, str, dict[str, float | None]]] = [
-        ("entropy_cut", "ΔLE", {arm.name: _entropy_cut(arm) for arm in arms}),
-        (
-            "high_entropy_cut",
-            "ΔLE, high-entropy examples",
-            {arm: examples.reduction for arm, examples in high.items()},
-        ),
-        (
-            "high_entropy_cut_as_published",
-            "as published (regression to the mean)",
-            {arm: examples.as_published for arm, examples in high.items()},
-        ),
-        (
-            "share_of_gold",
-            f"% of {gold}",
-            {arm.name: arm.share_of_gold for arm in arms if gold is not None},
-        ),
-    ]
-    columns = [
-        (
-            name,
-            title,
-            {arm: str(WithUnit(x, "percent")) for arm, x in cells.items() if x is not None},
-        )
-        for name, title, cells in shares
-    ]
+    columns: list[tuple[str, str, dict[str, str]]] = []
+    for name, (title, value_of) in SHARES.items():
+        values = {arm.name: value_of(arm) for arm in comparison.arms}
+        cells = {arm: str(WithUnit(x, "percent")) for arm, x in values.items() if x is not None}
+        columns.append((name, title.format(comparison.gold), cells))
     every = all_arms(comparison)
     for name in dict.fromkeys(key for arm in every for key in arm.costs):
         costs = {arm.name: quantity(arm.costs[name]) for arm in every if name in arm.costs}
@@ -328,11 +325,6 @@ def _sheet(comparison: Comparison) -> Sheet | None:
         ),
         notes=tuple(_sheet_notes(comparison)),
     )
-
-
-def _entropy_cut(arm: ComparedArm) -> float | None:
-    effect = arm.effects.get("label_entropy")
-    return None if effect is None or effect.value is None else 1 - effect.value
 
 
 def _sheet_notes(comparison: Comparison) -> Iterator[Message]:
