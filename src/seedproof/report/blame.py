@@ -1,6 +1,6 @@
-"""`sp.blame`: a store in, and out comes which source of randomness its flips come with."""
+"""Report of `sp.blame`: which source of randomness causes the flips."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,53 +20,46 @@ from seedproof.report.text import Prose, bare_table
 from seedproof.report.view import KeyFigure
 from seedproof.stats.intervals import Estimate
 
-# If varying any one source alone leaves nearly all flips, the training hardly heeds its sources.
+# If varying any single source leaves nearly all flips, the training hardly uses its sources.
 UNHEEDED = 0.9
-# More have no room next to each other; the table has all.
+# The page has no room for more next to each other; the table has all.
 MAX_SOURCES = 3
+HEADER = ("source", "first-order", "total")
 LEGEND = (
-    "First-order: what fixing this source alone takes away. "
-    "Total: what is left when this source alone varies. "
-    "Interaction: what belongs to no source alone, 100 % less the first-order shares."
+    "First-order: the share that fixing only this source removes. "
+    "Total: the share that remains if only this source varies. "
+    "Interaction: the share of no single source, 100 % minus the first-order shares."
 )
-# Titles of the section, of what it shows, and of the terminal's table.
-TITLES = {
-    "flips": ("Flips", "Shares of the flips", "of the flips"),
-    "logits": (
-        "Variance of the logit",
-        "Shares of the variance of the logit",
-        "of the logit's variance",
-    ),
-}
+NAMES = {"flips": "flips", "logits": "variance of the logit"}
 SENTENCES = {
     "runs-apart": "Two runs that share none of these seeds disagree on {apart} of the predictions.",
-    "source-to-blame": "{source} is to blame most: varied alone, it leaves {share} of these flips, "
-    "and each other source leaves fewer, by more than chance.",
-    "no-source-to-blame": "No source is shown to be more to blame than all others.",
-    "source-not-resolvable": "Which source is to blame is not resolvable with this many runs.",
-    "interaction": "The sources do not add up: {share} of the flips belong to no source alone, and "
-    "fixing a single one leaves them.",
-    "one-block": "all these runs share seeds with one another, directly or through others, so "
-    "there are no independent blocks and no intervals. seedproof run --blame {useful} makes such "
-    "blocks.",
-    "few-blocks": "{n_blocks} blocks are too few for intervals, {least} are the least, {useful} "
-    "are useful. The same seedproof run with --blame {useful} adds to these runs.",
-    "sources-unheeded": "runs that share all sources but one still differ like strangers. Perhaps "
-    "the training draws outside of its sources: ask seedproof doctor.",
-    "interaction-by-rounding": "taking the most probable class creates interaction by itself; the "
-    "variance of the logit has none of that.",
-    "shares-out-of-range": "true shares are between 0 and 100 %; what lies beyond is chance.",
-    "no-shares-of-accuracy": "shares of the accuracy's variance are not resolvable below about 100 "
-    "runs, so there are none here.",
+    "source-to-blame": "{source} causes most flips: if only {source} varies, {share} of them "
+    "remain, significantly more than for any other source.",
+    "no-source-to-blame": "No source is shown to cause more flips than all others.",
+    "source-not-resolvable": "These runs are too few to show which source causes most flips.",
+    "interaction": "The sources interact: {share} of the flips have no single source, so fixing "
+    "one source does not remove them.",
+    "one-block": "All these runs are connected by shared seeds, so there are no independent blocks "
+    "and no intervals. seedproof run --blame {useful} creates such blocks.",
+    "few-blocks": "{n_blocks} blocks are too few for intervals. At least {least} are needed, and "
+    "{useful} are useful. Run the same seedproof run with --blame {useful} to add runs.",
+    "sources-unheeded": "Runs that share all sources but one still differ as much as unrelated "
+    "runs. The training may draw random numbers outside of its sources: run seedproof doctor.",
+    "interaction-by-rounding": "Taking the most probable class creates interaction by itself; the "
+    "variance of the logit is free of that.",
+    "shares-out-of-range": "True shares are between 0 and 100 %; estimates beyond are due to "
+    "chance.",
+    "no-shares-of-accuracy": "Shares of the variance of accuracy need about 100 runs, so they are "
+    "left out.",
     "apart": "of the predictions differ between runs that share no seed.",
-    "total-share": "of these flips are left if this source alone varies.",
+    "total-share": "of these flips remain if only this source varies.",
 }
 _say = Sentences(SENTENCES)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BlameReport(Result):
-    """Which source of randomness causes the flips, for people and as JSON.
+    """The share of the flips that each source of randomness causes.
 
     Args:
         result: Shares of flips and of logits.
@@ -97,7 +90,7 @@ class BlameReport(Result):
         return self.result.summary()
 
     def sentences(self) -> tuple[Message, ...]:
-        """Return what may be said, the most important first."""
+        """Return the findings, the most important first."""
         return tuple(_sentences(self.result.flips))
 
     def notes(self) -> tuple[Message, ...]:
@@ -106,7 +99,7 @@ class BlameReport(Result):
 
     @property
     def _kinds(self) -> dict[str, Shares]:
-        """The shares that are known: of the flips, and of the logit's variance."""
+        """Known shares: of the flips, and of the variance of the logit."""
         kinds = {"flips": self.result.flips, "logits": self.result.logits}
         return {kind: shares for kind, shares in kinds.items() if shares is not None}
 
@@ -117,9 +110,9 @@ class BlameReport(Result):
             parts += [Prose(str(sentence)), Text("")]
         for kind, shares in self._kinds.items():
             table = bare_table(3)
-            table.add_column(TITLES[kind][2], style="bold", no_wrap=True)
-            table.add_column("first-order", no_wrap=True)
-            table.add_column("total", no_wrap=True)
+            table.add_column(f"of the {NAMES[kind]}", style="bold", no_wrap=True)
+            for name in HEADER[1:]:
+                table.add_column(name, no_wrap=True)
             for source, *cells in _cells(shares):
                 table.add_row(Text(printable(source)), *cells)
             parts += [table, Text("")]
@@ -140,14 +133,17 @@ class BlameReport(Result):
 
     def _overview(self, show: Sequence[str]) -> Overview:
         refuse_columns(show)
-        header = ("source", "first-order", "total")
         return Overview(
             headline=self._headline,
             title=str(_title(self.result)),
             sentences=tuple(("Flips", str(sentence)) for sentence in self.sentences()),
             key_figures=tuple(_key_figures(self.result.flips)),
             sections=tuple(
-                Section(*TITLES[kind][:2], (TextTable(header, _cells(shares), notes=(LEGEND,)),))
+                Section(
+                    NAMES[kind].capitalize(),
+                    f"Shares of the {NAMES[kind]}",
+                    (TextTable(HEADER, _cells(shares), notes=(LEGEND,)),),
+                )
                 for kind, shares in self._kinds.items()
             ),
             notes=tuple(map(str, self.notes())),
@@ -163,25 +159,25 @@ class BlameReport(Result):
         return f"of {self.result.n_runs:,} runs: {self._headline}"
 
 
-def _title(found: Blame) -> Message:
-    blocks = "1 block" if found.n_blocks == 1 else "{n_blocks} blocks"
+def _title(blame: Blame) -> Message:
+    blocks = "1 block" if blame.n_blocks == 1 else "{n_blocks} blocks"
     return Message(
         "blamed",
         f"{{n_runs}} runs in {blocks} · {{n_examples:,}} examples · {{listed}} vary",
-        n_runs=found.n_runs,
-        n_blocks=found.n_blocks,
-        n_examples=found.n_examples,
-        listed=printable(", ".join(found.sources)),
-        sources=found.sources,
+        n_runs=blame.n_runs,
+        n_blocks=blame.n_blocks,
+        n_examples=blame.n_examples,
+        listed=printable(", ".join(blame.sources)),
+        sources=blame.sources,
     )
 
 
 def _sentences(flips: Shares) -> Iterator[Message]:
     yield _say("runs-apart", apart=WithUnit(flips.apart, "percent"))
     known = (*flips.first.values(), *flips.total.values())
-    if flips.most is not None:
-        share = WrittenShare(flips.total[flips.most])
-        yield _say("source-to-blame", source=flips.most, share=share)
+    most = flips.total.get(flips.most or "")
+    if most is not None:
+        yield _say("source-to-blame", source=flips.most, share=WrittenShare(most))
     elif all(share is not None and share.is_resolved for share in known):
         yield _say("no-source-to-blame")
     else:
@@ -191,32 +187,35 @@ def _sentences(flips: Shares) -> Iterator[Message]:
         yield _say("interaction", share=WrittenShare(together))
 
 
-def _notes(found: Blame) -> Iterator[Message]:
-    if found.n_blocks == 1:
+def _notes(blame: Blame) -> Iterator[Message]:
+    if blame.n_blocks == 1:
         yield _say("one-block", useful=USEFUL_BLOCKS)
-    elif found.n_blocks < LEAST_BLOCKS:
-        yield _say("few-blocks", n_blocks=found.n_blocks, least=LEAST_BLOCKS, useful=USEFUL_BLOCKS)
-    totals = [share.value for share in found.flips.total.values() if share is not None]
+    elif blame.n_blocks < LEAST_BLOCKS:
+        yield _say("few-blocks", n_blocks=blame.n_blocks, least=LEAST_BLOCKS, useful=USEFUL_BLOCKS)
+    totals = [share.value for share in blame.flips.total.values() if share is not None]
     if totals and min(totals) >= UNHEEDED:
         yield _say("sources-unheeded")
-    if found.logits is not None:
+    if blame.logits is not None:
         yield _say("interaction-by-rounding")
-    shown = [shares for shares in (found.flips, found.logits) if shares is not None]
-    if any(not 0.0 <= share.value <= 1.0 for one in shown for _, _, share in _known(one)):
+    shown = [shares for shares in (blame.flips, blame.logits) if shares is not None]
+    values = [share.value for shares in shown for _, _, share in _known(shares)]
+    if any(not 0.0 <= value <= 1.0 for value in values):
         yield _say("shares-out-of-range")
     yield _say("no-shares-of-accuracy")
 
 
 def _known(shares: Shares) -> list[tuple[str | None, str, Share]]:
-    """Source, order and value of every share that is known."""
-    orders: dict[str, Mapping[str, Share | None]] = {"first": shares.first, "total": shares.total}
-    every = [(source, order, one) for order, of in orders.items() for source, one in of.items()]
-    last = (None, "interaction", shares.interaction)
-    return [(source, order, one) for source, order, one in (*every, last) if one is not None]
+    """Return source, order and value of every known share."""
+    every: list[tuple[str | None, str, Share | None]] = [
+        *((source, "first", share) for source, share in shares.first.items()),
+        *((source, "total", share) for source, share in shares.total.items()),
+        (None, "interaction", shares.interaction),
+    ]
+    return [(source, order, share) for source, order, share in every if share is not None]
 
 
 def _cells(shares: Shares) -> tuple[tuple[str, str, str], ...]:
-    rows = [(name, _cell(one), _cell(shares.total[name])) for name, one in shares.first.items()]
+    rows = [(name, _cell(first), _cell(shares.total[name])) for name, first in shares.first.items()]
     return (*rows, ("interaction", _cell(shares.interaction), ""))
 
 
@@ -236,7 +235,6 @@ def _key_figures(flips: Shares) -> Iterator[KeyFigure]:
 
 
 def _figure(kind: str, shares: Shares) -> Figure:
-    """Return a chart of total and first-order shares."""
     lines = []
     for source, first in shares.first.items():
         total = shares.total[source]
@@ -246,7 +244,7 @@ def _figure(kind: str, shares: Shares) -> Figure:
             lines.append(Line(f"{source} (first)", _estimate(first), "open"))
     if shares.interaction is not None:
         lines.append(Line("interaction", _estimate(shares.interaction)))
-    title = TITLES[kind][0]
+    title = NAMES[kind].capitalize()
     return intervals(
         f"shares_of_{kind}",
         f"{title}: shares of each source of randomness",
@@ -255,9 +253,9 @@ def _figure(kind: str, shares: Shares) -> Figure:
         axis="share, % (intervals over blocks of runs)",
         unit="percent",
         marks={
-            "good": "total: left if this source alone varies",
-            "open": "first-order: gone if this source alone is fixed",
-            "base": "interaction: of no source alone",
+            "good": "total: remains if only this source varies",
+            "open": "first-order: removed if only this source is fixed",
+            "base": "interaction: of no single source",
         },
         reference=0.0,
     )
@@ -269,17 +267,15 @@ def _estimate(share: Share) -> Estimate:
 
 @dataclass(frozen=True)
 class WrittenShare:
-    """A share as people write it, such as "34 % [21, 47]"; None if it is unknown."""
+    """A share, written such as "34 % [21, 47]"."""
 
-    share: Share | None
+    share: Share
 
     def __str__(self) -> str:
-        if self.share is None:
-            return "an unknown share"
         ends = in_brackets(_estimate(self.share), _percent)
         return f"{_percent(self.share.value)}{NO_BREAK}%{ends}"
 
 
 def _percent(share: float) -> str:
-    # A share is known to some points at best: decimals would only pretend.
+    # Shares are known to a few points at best, so decimals would mislead.
     return f"{round(100 * share)}".replace("-", MINUS)

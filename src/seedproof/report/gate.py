@@ -1,4 +1,4 @@
-"""The verdicts of a gate in words: for a terminal, a pull request, CI systems and programs."""
+"""Verdicts of a gate as text: for a terminal, a pull request, CI systems and programs."""
 
 import re
 import textwrap
@@ -34,41 +34,45 @@ from seedproof.stats.intervals import SPREAD_FROM, Estimate
 
 FORMAT = 1
 SIGNS: Mapping[Outcome, str] = {"pass": "✅", "fail": "❌", "investigate": "🔍"}
-# What is advised beside the least number of runs.
+# Recommended runs, by the least number of runs.
 BETTER_RUNS: Mapping[int, int] = {MEAN_FROM: 5, SPREAD_FROM: 10}
-# Marks that Markdown or HTML give a meaning to.
+HEADER = ("value, with its 95 % interval", "limit", "what to do")
+# Characters with a meaning in Markdown.
 _MARKS = re.compile(r"([\\`*_\[\]|~#!@])")
 ONE_RULE: Mapping[Outcome, str] = {
     "pass": "Pass: the rule holds.",
     "fail": "Fail: the rule is broken.",
     "investigate": "Investigate: the rule is open.",
 }
-# How a metric stands to its limit, or to its baseline: a code and words.
+# Code and text of the relation to the limit, or to the baseline.
 TO_LIMIT: Mapping[Outcome, tuple[str, str]] = {
-    "pass": ("within-limit", "is {limit}"),
-    "fail": ("beyond-limit", "is not {limit}"),
-    "investigate": ("limit-open", "may or may not be {limit}"),
+    "pass": ("within-limit", "meets the limit ({limit})"),
+    "fail": ("beyond-limit", "{misses} the limit ({limit})"),
+    "investigate": ("limit-open", "may or may not meet the limit ({limit})"),
 }
-STRADDLED = ("limit-straddled", "straddles its limit, {limit}")
+MISSES = {"max": "exceeds", "min": "is below"}
+STRADDLED = ("limit-straddled", "has an interval that includes the limit ({limit})")
 TO_BASELINE: Mapping[Outcome, tuple[str, str]] = {
     "pass": ("no-worse", "is no worse ({limit})"),
     "fail": ("worse", "is worse ({limit})"),
     "investigate": ("maybe-worse", "may be worse ({limit})"),
 }
-# What to do, by why a rule is open; `{where}` becomes " on each side" of a comparison.
+# Advice by the reason why a rule is open; `{where}` becomes " on each side" of a comparison.
 ADVICE = {
-    "more runs": "About {more_runs} more {runs}{where} would settle it, if the value stays.",
-    "too near": "It is too near the limit: more than {most_runs} runs would be needed. Decide by "
-    "hand, or change the limit.",
-    "too few examples": "No number of runs would settle it: there are too few examples.",
-    "too few runs": "Make at least {least_runs} runs{where}, better {better_runs}.",
-    "unlike numbers of runs": "Give both sides the same number of runs: it grows with them.",
-    "no interval": "It has no interval here, as where one run makes all of the spread: add runs.",
+    "more runs": "About {more_runs} more {runs}{where} would decide it if the value does not "
+    "change.",
+    "too near": "The value is too close to the limit: it would take more than {most_runs} runs. "
+    "Decide manually, or change the limit.",
+    "too few examples": "There are too few examples: no number of runs would decide it.",
+    "too few runs": "Use at least {least_runs} runs{where}, or better {better_runs}.",
+    "unlike numbers of runs": "Use equally many runs on both sides: the metric grows with them.",
+    "no interval": "There is no interval, for example because one run causes all of the spread. "
+    "Add runs.",
 }
 
 
 def headline(result: GateResult) -> Message:
-    """Return the verdict in one sentence, and how many runs it is from."""
+    """Return the verdict in one sentence, with the number of runs."""
     outcomes = [check.outcome for check in result.checks]
     n_rules = len(outcomes)
     n_failed, n_open = outcomes.count("fail"), outcomes.count("investigate")
@@ -90,9 +94,9 @@ def headline(result: GateResult) -> Message:
 
 
 def sentence(check: RuleVerdict) -> Message:
-    """Return what was found, and how it stands to the limit."""
+    """Return the value and its relation to the limit."""
     value = value_text(check)
-    # After the baseline of a change a comma ends the aside.
+    # A comma ends the clause on the baseline.
     comma = "," if value.code == "change" else ""
     if check.rule.kind == "no-worse":
         code, relation = TO_BASELINE[check.outcome]
@@ -102,7 +106,7 @@ def sentence(check: RuleVerdict) -> Message:
         code, relation = TO_LIMIT[check.outcome]
     by_value = check.reason == "value"
     if by_value:
-        relation += "; it is judged by its value alone"
+        relation += "; judged by its value alone"
     caveat = _caveat(check)
     return Message(
         code,
@@ -111,17 +115,18 @@ def sentence(check: RuleVerdict) -> Message:
         metric=check.rule.metric,
         value=value,
         limit=limit_text(check.rule),
+        misses=MISSES.get(check.rule.kind),
         by_value=by_value,
         over_examples_only=bool(caveat),
     )
 
 
 def advice(check: RuleVerdict) -> Message | None:
-    """Return what to do about it; None where the rule holds."""
+    """Return what to do; None if the rule holds."""
     if check.outcome == "pass":
         return None
     if check.outcome == "fail":
-        return Message("fail", "Mend the training, or change the limit and say why.")
+        return Message("fail", "Fix the training, or change the limit and document why.")
     least, each_side = least_runs(check.rule.metric), check.rule.kind == "no-worse"
     return Message(
         check.reason.replace(" ", "-"),
@@ -141,7 +146,7 @@ def value_text(check: RuleVerdict) -> Message:
     rule, effect, unit = check.rule, check.effect, unit_of(check.rule.metric)
     if effect is None or check.baseline is None:
         return Message("value", "{value}", value=NearLimit(check.found, unit, rule.limit))
-    own, base = (WithUnit(one.value, unit) for one in (check.found, check.baseline))
+    own, base = WithUnit(check.found.value, unit), WithUnit(check.baseline.value, unit)
     if effect.value is None:
         words = "{own} against the baseline's {baseline}"
         return Message("no-change", words, own=own, baseline=base)
@@ -155,19 +160,16 @@ def value_text(check: RuleVerdict) -> Message:
 
 
 def _caveat(check: RuleVerdict) -> str:
-    """Return what the interval of two runs is silent about."""
+    """Return the limitation of an interval from two runs; empty if there are more."""
     interval = check.found if check.effect is None else check.effect
     if check.reason != "too few runs" or interval.low is None or interval.over != "examples":
         return ""
     where = " on a side" if check.rule.kind == "no-worse" else ""
-    return (
-        f"; with two runs{where} the interval is over examples only, so that nothing is known of "
-        "other runs"
-    )
+    return f"; with two runs{where} the interval covers examples only, not other runs"
 
 
 def limit_text(rule: Rule) -> Message:
-    """Return a limit as people say it: "at most 5 %", or the margin against a baseline."""
+    """Return a limit such as "at most 5 %", or the margin against a baseline."""
     unit = unit_of(rule.metric)
     if rule.kind == "no-worse":
         is_ratio = scale_of(rule.metric) == "ratio"
@@ -184,13 +186,13 @@ def _exact(limit: float, unit: Unit) -> str:
 
 
 def unit_of(metric: str) -> Unit:
-    """Return the unit that a metric is written in."""
+    """Return the unit of a metric; `score` if it is not a known metric."""
     return card(metric).unit if metric in METRIC_NAMES else "score"
 
 
 @dataclass(frozen=True)
 class NearLimit:
-    """An estimate, written with the digits it takes to see on which side of a limit it is."""
+    """An estimate with enough digits to see on which side of a limit it is."""
 
     estimate: Estimate
     unit: Unit | Literal["ratio"]
@@ -212,9 +214,16 @@ class NearLimit:
         return with_minus(scaled, spec)
 
 
+def cells(check: RuleVerdict) -> tuple[str, str, str]:
+    """Return the cells of a rule in a table, after its metric and verdict."""
+    return str(value_text(check)), str(limit_text(check.rule)), str(advice(check) or "–")
+
+
 def as_text(result: GateResult, *, width: int = PLAIN_WIDTH) -> str:
-    """Return what a terminal shows: the verdict, a line for each rule, what else to know."""
-    rules = [_wrapped(_text(one), f"{one.outcome.upper():<13}", width) for one in result.checks]
+    """Return the text for a terminal: the verdict, each rule, notes."""
+    rules = [
+        _wrapped(_text(check), f"{check.outcome.upper():<13}", width) for check in result.checks
+    ]
     notes = [_wrapped(printable(str(note)), "Note: ", width) for note in result.notes]
     blocks = ([str(headline(result))], rules, notes)
     return "\n\n".join("\n".join(lines) for lines in blocks if lines)
@@ -228,31 +237,25 @@ def _wrapped(words: str, start: str, width: int) -> str:
 
 
 def _text(check: RuleVerdict) -> str:
-    """Return what was found, and what to do about it."""
     return " ".join(str(part) for part in (sentence(check), advice(check)) if part is not None)
 
 
 def as_markdown(result: GateResult, *, command: str | None = None) -> str:
-    """A comment for a pull request: the verdict, a row for each rule, the command."""
+    """Return a comment for a pull request: the verdict, a row for each rule, the command."""
     lines = [
         f"**{SIGNS[result.outcome]} {headline(result)}**",
         "",
-        "| verdict | metric | found, with its 95 % interval | limit | what to do |",
+        f"| verdict | metric | {' | '.join(HEADER)} |",
         "|---|---|---|---|---|",
     ]
     for check in result.checks:
-        cells = (
-            f"{SIGNS[check.outcome]} {check.outcome}",
-            _escaped(check.rule.metric),
-            str(value_text(check)),
-            str(limit_text(check.rule)),
-            str(advice(check) or "–"),
-        )
-        lines.append(f"| {' | '.join(cells)} |")
+        verdict = f"{SIGNS[check.outcome]} {check.outcome}"
+        texts = (verdict, _escaped(check.rule.metric), *cells(check))
+        lines.append(f"| {' | '.join(texts)} |")
     for note in map(str, result.notes):
         lines += ["", f"Note: {_escaped(note)}"]
     if command is not None:
-        ticks = max((len(run) for run in re.findall("`+", command)), default=0)
+        ticks = max(map(len, re.findall("`+", command)), default=0)
         fence = "`" * max(3, ticks + 1)
         lines += ["", f"{fence}sh", command, fence]
     return "\n".join(lines) + "\n"
@@ -267,10 +270,10 @@ def _escaped(words: str) -> str:
 
 
 def as_junit(result: GateResult) -> str:
-    """JUnit XML: one test suite, one test case for each rule, under a name that never changes.
+    """Return JUnit XML: one test suite, and a test case with a constant name for each rule.
 
-    An open rule is a failure of the type `investigate`: the schema that Jenkins checks has no
-    errors in test cases, and skipped ones are green in most systems.
+    An open rule is a failure of the type `investigate`: the schema of Jenkins has no errors in test
+    cases, and most systems show skipped ones in green.
     """
     n_failures = sum(check.outcome != "pass" for check in result.checks)
     counts = {"tests": str(len(result.checks)), "failures": str(n_failures), "errors": "0"}
@@ -284,9 +287,8 @@ def as_junit(result: GateResult) -> str:
     for check in result.checks:
         # Without the limit, so that CI follows the rule when its limit changes.
         name = f"{check.rule.kind} {printable(check.rule.metric)}"
-        case = ET.SubElement(
-            suite, "testcase", {"classname": "seedproof.gate", "name": name, "time": "0"}
-        )
+        names = {"classname": "seedproof.gate", "name": name, "time": "0"}
+        case = ET.SubElement(suite, "testcase", names)
         words = _plain_spaces(_text(check))
         if check.outcome == "pass":
             ET.SubElement(case, "system-out").text = words
@@ -303,7 +305,7 @@ def _plain_spaces(words: str) -> str:
 
 
 def summary(result: GateResult) -> dict[str, Any]:
-    """Return the verdicts as plain data, with the sentences of the terminal."""
+    """Return the verdicts as plain data, with their sentences."""
     return {
         "format": FORMAT,
         "outcome": result.outcome,
@@ -328,6 +330,6 @@ def summary(result: GateResult) -> dict[str, Any]:
 
 
 def _finite(effect: Effect) -> dict[str, Any]:
-    """Return an effect with None for ends that are infinite, which JSON cannot say."""
+    """Return an effect with None for infinite ends, which JSON does not have."""
     infinite = {float("inf"), float("-inf")}
     return {name: None if end in infinite else end for name, end in effect.summary().items()}

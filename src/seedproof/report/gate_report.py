@@ -1,4 +1,4 @@
-"""The result of a gate, and the files that a CI system reads."""
+"""Result of a gate, and the files for CI systems."""
 
 import math
 from collections.abc import Sequence
@@ -24,22 +24,22 @@ from seedproof.stats.intervals import Estimate
 
 STYLES = {"PASS": "green", "FAIL": "red", "INVESTIGATE": "yellow"}
 RULES = "Rules"
-# More rules have no room next to each other; the table has all.
+# The page has no room for more next to each other; the table has all rules.
 MAX_KEYS = 4
 MARKS: dict[str, Mark] = {"pass": "good", "fail": "bad", "investigate": "open"}
 MEANINGS: dict[Mark, str] = {
     "good": "the rule holds",
     "bad": "the rule is broken",
-    "open": "open: the interval straddles the limit, or there are too few runs",
+    "open": "open: the limit is inside the interval, or there are too few runs",
 }
 BRACKETS = (
-    "Brackets are 95\N{NO-BREAK SPACE}% intervals. A rule holds or is broken only if they say so."
+    "Brackets are 95\N{NO-BREAK SPACE}% intervals. They decide whether a rule holds or is broken."
 )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GateReport(Result):
-    """The verdict of a gate: `print` it, or ask it for the file that a CI system reads.
+    """The verdict of a gate: `print` it, or get the file for a CI system.
 
     Args:
         result: The verdicts.
@@ -74,7 +74,7 @@ class GateReport(Result):
         return self.result.outcome
 
     def __bool__(self) -> bool:
-        """Whether the gate passed, so that `assert sp.gate(...)` means what it says."""
+        """Return whether the gate passed, for `assert sp.gate(...)`."""
         return self.outcome == "pass"
 
     @property
@@ -128,28 +128,21 @@ class GateReport(Result):
 
     def _first_figure(self) -> Figure | None:
         pairs = zip(self._figures(), self.checks, strict=True)
-        return next((one for one, check in pairs if check.outcome == self.outcome), None)
+        return next((figure for figure, check in pairs if check.outcome == self.outcome), None)
 
     def _overview(self, show: Sequence[str]) -> Overview:
         refuse_columns(show)
         rows = tuple(
-            (
-                check.rule.metric,
-                check.outcome,
-                str(formats.value_text(check)),
-                str(formats.limit_text(check.rule)),
-                str(formats.advice(check) or "–"),
-            )
-            for check in self.checks
+            (check.rule.metric, check.outcome, *formats.cells(check)) for check in self.checks
         )
-        header = ("metric", "verdict", "value, with its 95 % interval", "limit", "what to do")
+        header = ("metric", "verdict", *formats.HEADER)
         return Overview(
             headline=str(formats.headline(self.result)),
             title=self._size,
             sentences=tuple(
                 (check.outcome.capitalize(), str(formats.sentence(check))) for check in self.checks
             ),
-            key_figures=tuple(_key_figure(check) for check in self.checks[:MAX_KEYS]),
+            key_figures=tuple(map(_key_figure, self.checks[:MAX_KEYS])),
             sections=(Section(RULES, "Every rule and its verdict", (TextTable(header, rows),)),),
             notes=tuple(map(str, self.result.notes)),
             brackets=BRACKETS,
@@ -166,7 +159,7 @@ class GateReport(Result):
 
 @dataclass(frozen=True)
 class _Colored:
-    """The verdicts in colors, as wide as the terminal."""
+    """The verdicts in colors, in the width of the terminal."""
 
     result: GateResult
 
@@ -178,7 +171,6 @@ class _Colored:
 
 
 def _key_figure(check: RuleVerdict) -> KeyFigure:
-    """Return a rule as one of the figures that stand first."""
     return KeyFigure(
         name=check.rule.metric,
         title=check.rule.metric,
@@ -191,7 +183,7 @@ def _key_figure(check: RuleVerdict) -> KeyFigure:
 
 
 def _figure(index: int, check: RuleVerdict) -> Figure:
-    """Return a rule as a chart: its value or its change, with the limit as a line."""
+    """Return a chart of a rule: its value or its change, with the limit as a line."""
     effect, unit = check.effect, formats.unit_of(check.rule.metric)
     estimate, what = check.found, ""
     limit: float | None = check.rule.limit

@@ -1,13 +1,13 @@
-"""`sp.plan`: how many seeds a difference needs, and what a number of seeds can show."""
+"""Report of `sp.plan`: seeds needed to detect a difference, and what given seeds can detect."""
 
-import math
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from typing import Any, ClassVar
 
 import pyarrow as pa
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from seedproof.comparison.planning.answers import Answer, Kind, Reach
@@ -23,59 +23,49 @@ from seedproof.report.view import KeyFigure
 from seedproof.stats.intervals import SPREAD_FROM, Estimate
 
 FORMAT = 1
-# Beyond this a ratio says no more than that nothing can be seen.
+# Larger ratios mean that nothing can be detected.
 LARGEST_RATIO = 1000.0
-ANSWERS, REACH = "Seeds needed", "What seeds can show"
+ANSWERS, REACH = "Seeds needed", "Detectable differences"
 KINDS: dict[Kind, str] = {
     "mean": "difference of means",
     "sd": "ratio of spreads",
     "flip_rate": "ratio of flip rates",
 }
-LINES: dict[Kind, str] = {
-    "mean": "means, by",
-    "sd": "spreads, times",
-    "flip_rate": "flips, times",
-}
-# Codes of what is to be shown, and of what skewed runs do to it.
-EFFECTS: dict[Kind, tuple[str, str]] = {
-    "mean": ("difference-of-means", "skew-of-means"),
-    "sd": ("ratio-of-spreads", "skew-of-spreads"),
-    "flip_rate": ("ratio-of-flip-rates", "skew-of-flip-rates"),
-}
+LINES: dict[Kind, str] = {"mean": "means, by", "sd": "spreads, times", "flip_rate": "flips, times"}
 SENTENCES = {
-    "difference-of-means": "a difference of {effect:.4g} between two means",
-    "ratio-of-spreads": "that one arm's standard deviation is {effect:.4g} times the other's",
-    "ratio-of-flip-rates": "that one arm's flip rate is {effect:.4g} times the other's",
-    "skew-of-means": "Skew hardly matters for means.",
-    "skew-of-spreads": "For standard deviations, comparing relies on that less and takes about "
-    "three seeds more; runs with a kurtosis of k instead of 3 take (k - 1)/2 times as many.",
-    "skew-of-flip-rates": "Rare bad runs make flip rates less certain than this says.",
-    "too-few-pilot-runs": "{n_runs} runs do not tell how well that is known; make {at_least} or "
-    "more.",
-    "too-few-examples": "No number of seeds shows {effect} on {n_examples:,} examples: other "
-    "examples alone move the ratio too much. Take more than {n_needed:,} examples, or arms that "
-    "flip much the same ones, with a correlation of {correlation:.2f} or more over examples.",
-    "normal-runs": "Runs are taken as normal. {skew}",
-    "equal-unpaired-arms": "Both arms are taken to vary alike and to be unpaired.",
-    "equal-arms": "Both arms are taken to vary alike.",
-    "too-few-runs-for-spread": "Fewer than {at_least} runs say nothing about a standard deviation.",
-    "enough-examples": "For flip rates the examples are taken to be enough; a pilot tells whether "
-    "they are.",
-    "unrelated-examples": "For flip rates both arms are taken to flip unrelated examples, which is "
-    "cautious: give an example correlation if you know it.",
-    "correlated-examples": "For flip rates the arms' flips are taken to correlate by "
+    "mean": "a difference of {effect:.4g} between two means",
+    "sd": "that the standard deviation of one arm is {effect:.4g} times the other's",
+    "flip_rate": "that the flip rate of one arm is {effect:.4g} times the other's",
+    "skew-of-mean": "Skew hardly matters for means.",
+    "skew-of-sd": "For standard deviations, seedproof compare relies on that less and needs "
+    "about three more seeds; a kurtosis of k instead of 3 needs (k - 1)/2 times as many.",
+    "skew-of-flip_rate": "Rare bad runs make flip rates less certain than this plan assumes.",
+    "too-few-pilot-runs": "{n_runs} runs are too few to show how precise that is; use {at_least} "
+    "or more.",
+    "too-few-examples": "No number of seeds shows {effect} on {n_examples:,} examples: the choice "
+    "of examples alone changes the ratio too much. Use more than {n_needed:,} examples, or arms "
+    "whose flips correlate by {correlation:.2f} or more over examples.",
+    "normal-runs": "Runs are assumed to be normally distributed. {skew}",
+    "equal-unpaired-arms": "Both arms are assumed to vary equally and to be unpaired.",
+    "equal-arms": "Both arms are assumed to vary equally.",
+    "too-few-runs-for-spread": "Standard deviations need at least {at_least} runs.",
+    "enough-examples": "For flip rates, the number of examples is assumed to be sufficient; a "
+    "pilot checks that.",
+    "unrelated-examples": "For flip rates, both arms are assumed to flip unrelated examples, which "
+    "is conservative. Give an example correlation if you know it.",
+    "correlated-examples": "For flip rates, the flips of both arms are assumed to correlate by "
     "{correlation:.2g} over examples.",
-    "seeds-for-effect": "the fewest that show it with the power of the plan.",
-    "range-of-pilot": "Lines reach over what the pilot's runs allow.",
+    "seeds-for-effect": "the fewest that detect it with the power of the plan.",
+    "range-of-pilot": "Lines cover the range that the runs of the pilot allow.",
 }
 _say = Sentences(SENTENCES)
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What a plan was computed from; what is unknown is None.
+    """Input of a plan; unknown figures are None.
 
-    Both sd and cv are of the pilot, or assumed without one. Arms that are not paired have no
+    Both sd and cv come from the pilot, or are assumed if there is none. Unpaired arms have no
     correlation of runs, and without a pilot there is none over examples.
     """
 
@@ -90,12 +80,12 @@ class Figures:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(Result):
-    """How many seeds to make: `print` it, or take its figures.
+    """Number of seeds to run: `print` it, or read its figures.
 
     Args:
-        answers: One per effect that was asked for.
-        reaches: What numbers of seeds can show.
-        figures: What both were computed from.
+        answers: One per requested effect.
+        reaches: Differences that given numbers of seeds can detect.
+        figures: Input of both.
 
     >>> import seedproof as sp
     >>> plan = sp.plan(sd=0.012, detect=0.01)
@@ -128,12 +118,12 @@ class Plan(Result):
         }
 
     def sentences(self) -> tuple[Message, ...]:
-        """Return the answers, and how to read what seeds can show."""
+        """Return the answers, and how to read the table of detectable differences."""
         answers = [_answer(answer, self.figures) for answer in self.answers]
         return (*answers, *([_how_to_read(self.reaches, self.figures)] if self.reaches else []))
 
     def notes(self) -> tuple[Message, ...]:
-        """Return what the figures take for granted."""
+        """Return the assumptions."""
         return tuple(_notes(self.answers, self.reaches, self.figures))
 
     def _render(self, show: Sequence[str]) -> RenderableType:
@@ -142,20 +132,24 @@ class Plan(Result):
         for message in self.sentences():
             parts += [Prose(str(message)), Text("")]
         if self.reaches:
-            parts += [self._table(), Text("")]
+            table, before = bare_table(), ""
+            table.add_column(self._header[0], style="bold", no_wrap=True)
+            for title in self._header[1:]:
+                table.add_column(title, justify="right", no_wrap=True)
+            for name, *cells in map(_cells, self.reaches):
+                table.add_row("" if name == before else name, *cells)
+                before = name
+            parts += [table, Text("")]
         return Group(*parts, *(Prose(f"Note: {note}", style="dim") for note in self.notes()))
 
-    def _table(self) -> Table:
-        table = bare_table()
-        table.add_column("what differs", style="bold", no_wrap=True)
-        table.add_column("seeds", justify="right", no_wrap=True)
-        table.add_column("observed", justify="right", no_wrap=True)
-        table.add_column(f"true, {100 * self.figures.power:g}{NO_BREAK}% power", justify="right")
-        before = ""
-        for name, *cells in map(_cells, self.reaches):
-            table.add_row("" if name == before else name, *cells)
-            before = name
-        return table
+    @property
+    def _header(self) -> tuple[str, ...]:
+        return (
+            "what differs",
+            "seeds",
+            "observed",
+            f"true, {100 * self.figures.power:g}{NO_BREAK}% power",
+        )
 
     def _records(self) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = [
@@ -176,16 +170,18 @@ class Plan(Result):
         ]
 
     def _figures(self) -> tuple[Figure, ...]:
-        """Return a chart of the seeds needed, and one of what seeds can show per kind of figure."""
         needed = [
-            Line(f"{LINES[one.kind]} {one.effect:.4g}", Estimate(one.n_seeds, one.low, one.high))
-            for one in self.answers
-            if one.n_seeds is not None
+            Line(
+                f"{LINES[answer.kind]} {answer.effect:.4g}",
+                Estimate(answer.n_seeds, answer.low, answer.high),
+            )
+            for answer in self.answers
+            if answer.n_seeds is not None
         ]
         reaches = tuple(_reach_figures(self.reaches))
         if not needed:
             return reaches
-        is_range = any(one.low is not None for one in self.answers)
+        is_range = any(answer.low is not None for answer in self.answers)
         chart = intervals(
             "seeds_needed",
             "Seeds per arm that are needed",
@@ -202,15 +198,19 @@ class Plan(Result):
         figures, sections = self.figures, []
         if self.answers:
             rows = tuple(
-                (KINDS[one.kind], f"{one.effect:.4g}", _seeds(one), _span(one) or "–")
-                for one in self.answers
+                (
+                    KINDS[answer.kind],
+                    f"{answer.effect:.4g}",
+                    "no number is enough" if answer.n_seeds is None else f"{answer.n_seeds:,}",
+                    _span(answer) or "–",
+                )
+                for answer in self.answers
             )
-            header = ("what differs", "by", "seeds per arm", "as the pilot allows")
+            header = ("what differs", "by", "seeds per arm", "range of the pilot")
             sections.append(Section(ANSWERS, self._about(), (TextTable(header, rows),)))
         if self.reaches:
-            header = ("what differs", "seeds", "observed", f"true, {100 * figures.power:g} % power")
-            table = TextTable(header, tuple(map(_cells, self.reaches)))
-            finding = "Differences that so many seeds per arm can show"
+            table = TextTable(self._header, tuple(map(_cells, self.reaches)))
+            finding = "Differences that given seeds per arm can detect"
             sections.append(Section(REACH, finding, (table,)))
         topics = [ANSWERS] * len(self.answers) + [REACH]
         return Overview(
@@ -235,13 +235,13 @@ class Plan(Result):
             return f"{max(n for n in needed if n is not None):,} seeds per arm are needed"
         sizes = [f"{n:,}" for n in dict.fromkeys(reach.n_seeds for reach in self.reaches)]
         listed = f"{', '.join(sizes[:-1])} and {sizes[-1]}" if len(sizes) > 1 else "".join(sizes)
-        return f"Differences that {listed} seeds per arm can show"
+        return f"Differences that {listed} seeds per arm can detect"
 
 
 def _answer(answer: Answer, figures: Figures) -> Message:
     pilot = figures.pilot
     effect = abs(answer.effect) if answer.kind == "mean" else answer.effect
-    what = _say(EFFECTS[answer.kind][0], effect=effect)
+    what = _say(answer.kind, effect=effect)
     if answer.n_seeds is None:
         return _say(
             "too-few-examples",
@@ -250,46 +250,48 @@ def _answer(answer: Answer, figures: Figures) -> Message:
             n_needed=answer.n_examples,
             correlation=answer.example_correlation,
         )
-    has_doubt = pilot is not None and answer.kind != "sd"
+    doubt = "" if pilot is None or answer.kind == "sd" else _how_sure(answer, pilot)
     return Message(
         "seeds-needed",
-        f"To show {{effect}}{{condition}}, make {{n_seeds:,}}{NO_BREAK}seeds an arm: {{power:g}} "
-        f"of 100 such studies then show it, with {{confidence:g}}{NO_BREAK}% confidence."
-        f"{' {doubt}' if has_doubt else ''}",
+        f"To show {{effect}}{{condition}}, you need {{n_seeds:,}}{NO_BREAK}seeds per arm for "
+        f"{{power:g}}{NO_BREAK}% power at {{confidence:g}}{NO_BREAK}% confidence."
+        f"{' {doubt}' if doubt else ''}",
         effect=what,
         condition=_when(answer, figures),
         n_seeds=answer.n_seeds,
         power=100 * figures.power,
         confidence=100 * figures.confidence,
-        **({"doubt": _how_sure(answer, pilot)} if pilot is not None and has_doubt else {}),
+        doubt=doubt,
     )
 
 
 def _when(answer: Answer, figures: Figures) -> Message | str:
-    """Return what was assumed of the runs; nothing for standard deviations."""
+    """Return the assumption about the runs; empty for standard deviations."""
     if answer.kind == "sd":
         return ""
     correlation = figures.paired_correlation
-    paired = "" if correlation is None else " and those of one seed correlate by {correlation:.2g}"
+    paired = (
+        "" if correlation is None else " and runs of the same seed correlate by {correlation:.2g}"
+    )
     if answer.kind == "mean":
-        words = f" when runs have a standard deviation of {{sd:.3g}}{paired}"
+        words = f" if runs have a standard deviation of {{sd:.3g}}{paired}"
         return Message("assumed-spread", words, sd=figures.sd, correlation=correlation)
-    words = f" when disagreement varies by {{percent:.2g}}{NO_BREAK}% from run to run{paired}"
+    words = f" if disagreement varies by {{percent:.2g}}{NO_BREAK}% between runs{paired}"
     percent = 100 * (figures.cv or 0.0)
     return Message("assumed-variation", words, percent=percent, correlation=correlation)
 
 
 def _how_sure(answer: Answer, pilot: Pilot) -> Message:
-    """Return the answer at both ends of what the pilot allows."""
+    """Return the answer at both ends of the range that the pilot allows."""
     known = pilot.sd if answer.kind == "mean" else pilot.cv
     if answer.low is None or known is None:
         return _say("too-few-pilot-runs", n_runs=pilot.n_runs, at_least=SPREAD_FROM)
     factor, unit = (1, "") if answer.kind == "mean" else (100, f"{NO_BREAK}%")
-    seeds = "from {low:,} to {high:,}" if answer.high else "{low:,} or more"
+    seeds = "{low:,} to {high:,}" if answer.high else "{low:,} or more"
     return Message(
         "rough-pilot",
-        "The pilot's {n_runs} runs know that figure only roughly ({low_figure:.2g} to "
-        f"{{high_figure:.2g}}{unit}): it may take {seeds} seeds.",
+        "The {n_runs} runs of the pilot estimate that figure only roughly ({low_figure:.2g} to "
+        f"{{high_figure:.2g}}{unit}), so you may need {seeds} seeds.",
         n_runs=pilot.n_runs,
         low_figure=factor * (known.low or 0.0),
         high_figure=factor * (known.high or 0.0),
@@ -300,15 +302,15 @@ def _how_sure(answer: Answer, pilot: Pilot) -> Message:
 
 def _how_to_read(reaches: Sequence[Reach], figures: Figures) -> Message:
     sizes = tuple(dict.fromkeys(reach.n_seeds for reach in reaches))
-    code, subject = "reach-of-pilot", "What today's {n_seeds} seeds an arm can show"
+    code, subject = "reach-of-pilot", "the {n_seeds} seeds per arm that you have"
     if len(sizes) > 1:
-        code, subject = "reaches", "Each row below says what so many seeds an arm can show"
+        code, subject = "reaches", "each number of seeds per arm"
     elif figures.pilot is None or sizes[0] != figures.pilot.n_runs:
-        code, subject = "reach", "What {n_seeds} seeds an arm can show"
+        code, subject = "reach", "{n_seeds} seeds per arm"
     return Message(
         code,
-        f"{subject}: a study calls it a difference when it observes the first figure or more, and "
-        "{power:g} of 100 studies do when the second is true.",
+        f"With {subject}: the smallest observed difference that counts as one, and the smallest "
+        f"true difference that is detected with {{power:g}}{NO_BREAK}% power.",
         n_seeds=sizes[0],
         sizes=sizes,
         power=100 * figures.power,
@@ -318,9 +320,9 @@ def _how_to_read(reaches: Sequence[Reach], figures: Figures) -> Message:
 def _notes(
     answers: Sequence[Answer], reaches: Sequence[Reach], figures: Figures
 ) -> Iterator[Message]:
-    asked = {answer.kind for answer in answers} | {reach.kind for reach in reaches}
-    kinds = tuple(kind for kind in EFFECTS if kind in asked)
-    skew = " ".join(SENTENCES[EFFECTS[kind][1]] for kind in kinds)
+    requested = {answer.kind for answer in answers} | {reach.kind for reach in reaches}
+    kinds = tuple(kind for kind in KINDS if kind in requested)
+    skew = " ".join(SENTENCES[f"skew-of-{kind}"] for kind in kinds)
     yield _say("normal-runs", skew=skew, kinds=kinds)
     if kinds != ("sd",):
         is_paired = figures.paired_correlation is not None
@@ -338,13 +340,13 @@ def _notes(
 
 
 def _cells(reach: Reach) -> tuple[str, ...]:
-    """Return what differs, how many seeds, and what they can show."""
-    sizes = (_size(reach, effect) for effect in (reach.observed, reach.detectable))
-    return (_name(reach), f"{reach.n_seeds:,}", *sizes)
+    """Return what differs, the number of seeds, and the differences that they can detect."""
+    observed, true = (_size(reach, effect) for effect in (reach.observed, reach.detectable))
+    return _name(reach), f"{reach.n_seeds:,}", observed, true
 
 
 def _name(reach: Reach) -> str:
-    """Return what differs, with what is assumed of it."""
+    """Return what differs, with its assumed spread."""
     if reach.kind == "mean":
         return "mean" if reach.given is None else f"mean (sd {reach.given:.3g})"
     return "standard deviation" if reach.kind == "sd" else f"flip rate (cv {reach.given:.2g})"
@@ -353,15 +355,11 @@ def _name(reach: Reach) -> str:
 def _size(reach: Reach, effect: float) -> str:
     if reach.kind == "mean":
         return f"{effect:.2f}{NO_BREAK}sd" if reach.given is None else f"{effect:.3g}"
-    return "beyond sight" if effect > LARGEST_RATIO else f"{effect:.2f} or {1 / effect:.2f}"
-
-
-def _seeds(answer: Answer) -> str:
-    return "no number is enough" if answer.n_seeds is None else f"{answer.n_seeds:,}"
+    return "not detectable" if effect > LARGEST_RATIO else f"{effect:.2f} or {1 / effect:.2f}"
 
 
 def _span(answer: Answer) -> str:
-    """Return what the pilot allows; nothing where that is not known."""
+    """Return the range that the pilot allows; empty if it is unknown."""
     if answer.low is None:
         return ""
     end = "or more" if answer.high is None else f"to {answer.high:,}"
@@ -381,20 +379,17 @@ def _key_figure(answer: Answer) -> KeyFigure:
 
 
 def _reach_figures(reaches: Sequence[Reach]) -> Iterator[Figure]:
-    groups: dict[tuple[Kind, str], list[Reach]] = {}
-    for reach in reaches:
-        groups.setdefault((reach.kind, _name(reach)), []).append(reach)
     n_drawn = dict.fromkeys(KINDS, 0)
-    for (kind, name), members in groups.items():
-        most = math.inf if kind == "mean" else LARGEST_RATIO
-        shown = [one for one in members if math.isfinite(one.detectable) and one.detectable <= most]
+    for (kind, name), members in groupby(reaches, lambda reach: (reach.kind, _name(reach))):
+        most = sys.float_info.max if kind == "mean" else LARGEST_RATIO
+        shown = [reach for reach in members if reach.detectable <= most]
         if not shown:
             continue
         n_drawn[kind] += 1
         unit = " (in standard deviations)" if kind == "mean" and shown[0].given is None else ""
         yield intervals(
             f"reach_{kind}" + ("" if n_drawn[kind] == 1 else f"_{n_drawn[kind]}"),
-            f"Smallest true {KINDS[kind]} that seeds can show: {name}",
+            f"Smallest true {KINDS[kind]} that can be detected: {name}",
             [Line(f"{reach.n_seeds:,} seeds", Estimate(reach.detectable)) for reach in shown],
             section=REACH,
             axis=f"true {KINDS[kind]}{unit}",

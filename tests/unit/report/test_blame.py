@@ -1,4 +1,4 @@
-"""What is said of shares: only what the figures support."""
+"""Report of blame: sentences and tables follow from the shares."""
 
 import re
 
@@ -12,7 +12,7 @@ SURE = Share(0.3, 0.2, 0.4)
 
 
 def report(*, n_blocks=10, **changes):
-    """Ten blocks in which nothing is remarkable, but for what is changed."""
+    """Ten unremarkable blocks with some changes."""
     shares = {
         "apart": 0.067,
         "first": {"init": SURE, "order": SURE},
@@ -24,29 +24,28 @@ def report(*, n_blocks=10, **changes):
     return BlameReport(Blame(("init", "order"), 4 * n_blocks, n_blocks, 500, flips, None))
 
 
-def codes(messages):
-    """Their codes."""
+def _codes(messages):
     return [message.code for message in messages]
 
 
-def row(found, name):
+def _row(result, name):
     """The cells of a row of the table, with ordinary spaces."""
-    line = next(line for line in str(found).splitlines() if line.startswith(f"{name} "))
+    line = next(line for line in str(result).splitlines() if line.startswith(f"{name} "))
     return [cell.replace("\N{NO-BREAK SPACE}", " ") for cell in re.split("  +", line)[1:]]
 
 
-def test_the_flips_that_are_shared_out_stand_first():
-    """With the size of the study above."""
-    found = report()
+def test_text_starts_with_the_size_and_the_flip_rate():
+    """Runs, blocks and examples, then the share of flips."""
+    result = report()
 
-    size = [int(number) for number in re.findall(r"\d+", str(found).splitlines()[0])]
+    size = [int(number) for number in re.findall(r"\d+", str(result).splitlines()[0])]
     assert size == [40, 10, 500]
-    assert found.sentences()[0].code == "runs-apart"
-    assert found.sentences()[0].fields["apart"].value == 0.067
+    assert result.sentences()[0].code == "runs-apart"
+    assert result.sentences()[0].fields["apart"].value == 0.067
 
 
-def test_a_source_is_named_only_if_it_stands_out():
-    """Otherwise it is said that none does."""
+def test_source_is_named_only_if_it_causes_most_flips():
+    """Otherwise the sentence reports that none does."""
     named = report(most="order").sentences()[1]
 
     assert (named.code, named.fields["source"]) == ("source-to-blame", "order")
@@ -55,19 +54,19 @@ def test_a_source_is_named_only_if_it_stands_out():
 
 
 @pytest.mark.parametrize("unsure", [Share(0.4, 0.1, 0.8), Share(0.4)])
-def test_what_is_not_resolvable_is_called_so(unsure):
-    """In the sentence and in the table, with value and interval all the same."""
-    found = report(first={"init": unsure, "order": SURE})
+def test_unresolved_shares_are_marked(unsure):
+    """In the sentence and in the table, which still has value and interval."""
+    result = report(first={"init": unsure, "order": SURE})
 
-    assert found.sentences()[1].code == "source-not-resolvable"
+    assert result.sentences()[1].code == "source-not-resolvable"
     interval = "" if unsure.low is None else " [10, 80]"
-    unsure_cell, sure_cell = row(found, "init")[0], row(found, "order")[0]
+    unsure_cell, sure_cell = _row(result, "init")[0], _row(result, "order")[0]
     assert unsure_cell.startswith(f"40 %{interval} ")
     assert sure_cell == "30 % [20, 40]"
 
 
 @pytest.mark.parametrize(
-    ("interaction", "is_said"),
+    ("interaction", "is_reported"),
     [
         (Share(0.4, 0.3, 0.5), True),
         (Share(0.4, 0.0, 0.5), False),
@@ -76,50 +75,47 @@ def test_what_is_not_resolvable_is_called_so(unsure):
         (None, False),
     ],
 )
-def test_interaction_is_said_where_it_is_shown_and_always_in_the_table(interaction, is_said):
-    """Where its interval excludes nothing and is narrow enough."""
-    found = report(interaction=interaction)
+def test_interaction_has_a_sentence_if_it_is_shown(interaction, is_reported):
+    """Its interval must exclude 0 and be narrow; the table always has it."""
+    result = report(interaction=interaction)
 
-    assert ("interaction" in codes(found.sentences())) is is_said
-    assert "\ninteraction" in str(found)
+    assert ("interaction" in _codes(result.sentences())) is is_reported
+    assert "\ninteraction" in str(result)
 
 
-@pytest.mark.parametrize(
-    ("n_blocks", "code"),
-    [(1, "one-block"), (4, "few-blocks")],
-)
-def test_few_blocks_are_noted_with_what_to_do(n_blocks, code):
-    """One block, as of a grid, and a plan that is not finished are two different things."""
+@pytest.mark.parametrize(("n_blocks", "code"), [(1, "one-block"), (4, "few-blocks")])
+def test_few_blocks_are_noted_with_a_remedy(n_blocks, code):
+    """A grid has a single block; a few blocks need more runs."""
     note = report(n_blocks=n_blocks).notes()[0]
 
     assert (note.code, note.fields["useful"]) == (code, 10)
-    assert code not in codes(report().notes())
+    assert code not in _codes(report().notes())
 
 
-def test_trainings_that_ignore_their_sources_are_sent_to_the_doctor():
-    """Runs that share all but one source, and differ like strangers."""
-    heedless = {"init": Share(0.95, 0.9, 1.0), "order": Share(1.0, 0.9, 1.0)}
+def test_training_that_ignores_its_sources_is_noted():
+    """Runs that share all sources but one differ as much as unrelated runs."""
+    ignored = {"init": Share(0.95, 0.9, 1.0), "order": Share(1.0, 0.9, 1.0)}
 
-    assert "sources-unheeded" in codes(report(total=heedless).notes())
-    assert "sources-unheeded" not in codes(report().notes())
-
-
-def test_shares_of_accuracy_are_said_to_be_out_of_reach():
-    """A reader who looks for them finds why there are none."""
-    assert codes(report().notes()) == ["no-shares-of-accuracy"]
+    assert "sources-unheeded" in _codes(report(total=ignored).notes())
+    assert "sources-unheeded" not in _codes(report().notes())
 
 
-def test_a_share_that_no_runs_tell_is_named():
-    """Such as those of a run that failed."""
-    first = row(report(first={"init": None, "order": SURE}), "init")[0]
+def test_missing_shares_of_accuracy_are_noted():
+    """A note explains why there are none."""
+    assert _codes(report().notes()) == ["no-shares-of-accuracy"]
+
+
+def test_unknown_share_has_no_number():
+    """For example if a run failed."""
+    first = _row(report(first={"init": None, "order": SURE}), "init")[0]
 
     assert not any(sign.isdigit() for sign in first)
 
 
-def test_estimates_below_0_are_shown_and_called_chance():
-    """Rounded up to 0 they would no longer add up to 1 with the others."""
-    found = report(first={"init": SURE, "order": Share(-0.02, -0.14, 0.1)})
+def test_negative_estimates_are_shown_and_noted():
+    """Set to 0, the shares would no longer add up to 1."""
+    result = report(first={"init": SURE, "order": Share(-0.02, -0.14, 0.1)})
 
-    assert row(found, "order")[0] == "\N{MINUS SIGN}2 % [\N{MINUS SIGN}14, 10]"
-    assert "shares-out-of-range" in codes(found.notes())
-    assert "shares-out-of-range" not in codes(report().notes())
+    assert _row(result, "order")[0] == "\N{MINUS SIGN}2 % [\N{MINUS SIGN}14, 10]"
+    assert "shares-out-of-range" in _codes(result.notes())
+    assert "shares-out-of-range" not in _codes(report().notes())

@@ -1,4 +1,4 @@
-"""The verdicts in words: every form says the same, and no user's word breaks one."""
+"""Verdicts as text: every format has the same content, and no user text breaks one."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from seedproof.comparison.gate.judge import Baseline, GateResult, RuleVerdict, judge
+from seedproof.comparison.gate.judge import Baseline, GateResult, judge
 from seedproof.comparison.gate.rules import Rule
 from seedproof.messages import Message, recorded
 from seedproof.report.gate import (
@@ -31,26 +31,22 @@ SUITE = "seedproof gate"
 HOSTILE = '<b>|`x` "&amp;\x00\ud800\n| --- | @all </testcase> ]]> **[a](javascript:b)'
 
 
-def plain(text):
-    """With ordinary spaces."""
+def _plain(text):
     return text.replace("\N{NO-BREAK SPACE}", " ")
 
 
-def check(kind="max", metric="flip_rate", limit=0.05, found=None, n_runs=10, **further):
-    """A rule that was judged."""
+def check(kind="max", metric="flip_rate", limit=0.05, value=None, n_runs=10, **further):
+    """Judge a rule."""
     rule = Rule(kind, metric, limit)
-    found = found or Estimate(0.044, 0.038, 0.052, BOTH)
-    return judge({metric: found}, [rule], n_runs=n_runs, **further).checks[0]
+    value = value or Estimate(0.044, 0.038, 0.052, BOTH)
+    return judge({metric: value}, [rule], n_runs=n_runs, **further).checks[0]
 
 
 def compared(metric, effect, arm, base, **further):
-    """A rule that was judged against a baseline."""
+    """Judge a rule against a baseline."""
     baseline = Baseline({metric: Estimate(base)}, {metric: effect}, 10)
     limit = Rule.no_worse(metric).limit
     return check("no-worse", metric, limit, Estimate(arm), baseline=baseline, **further)
-
-
-# -------------------------------------------------------------------------------------- sentences
 
 
 @pytest.mark.parametrize(
@@ -75,14 +71,14 @@ def compared(metric, effect, arm, base, **further):
     ],
     ids=["within", "beyond", "straddled", "minimum", "one-point", "points", "by-value"],
 )  # fmt: skip
-def test_sentence_holds_what_was_found_and_the_limit(judged, code, value, limit):
-    """The limit as it was given, the figures as everywhere."""
+def test_sentence_has_the_value_and_the_limit(judged, code, value, limit):
+    """The limit is written as it was given."""
     message = sentence(judged)
 
     assert (message.code, message.fields["metric"]) == (code, judged.rule.metric)
-    assert plain(str(message.fields["value"])) == value
+    assert _plain(str(message.fields["value"])) == value
     assert message.fields["limit"].code == judged.rule.kind
-    assert plain(message.fields["limit"].fields["written"]) == limit
+    assert _plain(message.fields["limit"].fields["written"]) == limit
     assert not message.fields["over_examples_only"]
     assert message.fields["by_value"] == (judged.rule.metric == "ambiguity")
 
@@ -107,18 +103,18 @@ def test_sentence_holds_what_was_found_and_the_limit(judged, code, value, limit)
     ],
     ids=["ratio", "points", "nats"],
 )  # fmt: skip
-def test_sentence_on_a_baseline_holds_the_change(judged, code, shown, margin):
+def test_sentence_on_a_baseline_has_the_change(judged, code, shown, margin):
     """Both values, the change with its interval, and the margin."""
     message = sentence(judged)
 
     assert (message.code, message.fields["limit"].code) == (code, "margin")
     fields = message.fields["value"].fields
-    assert tuple(plain(str(fields[name])) for name in ("own", "change", "baseline")) == shown
-    assert plain(message.fields["limit"].fields["margin"]) == margin
+    assert tuple(_plain(str(fields[name])) for name in ("own", "change", "baseline")) == shown
+    assert _plain(message.fields["limit"].fields["margin"]) == margin
 
 
 def test_ratio_to_a_baseline_of_zero_has_no_change():
-    """Both values are said, and nothing else."""
+    """The sentence has both values only."""
     effect = Effect("flip_rate", "ratio", None, 0.5, float("inf"), "examples")
 
     value = sentence(compared("flip_rate", effect, 0.04, 0.0)).fields["value"]
@@ -130,7 +126,7 @@ def test_ratio_to_a_baseline_of_zero_has_no_change():
 @pytest.mark.parametrize(
     "judged",
     [
-        check(limit=0.8, found=Estimate(0.358, 0.313, 0.408, "examples"), n_runs=2),
+        check(limit=0.8, value=Estimate(0.358, 0.313, 0.408, "examples"), n_runs=2),
         compared(
             "accuracy",
             Effect("accuracy", "difference", 0.1, 0.05, 0.15, "examples"),
@@ -141,8 +137,8 @@ def test_ratio_to_a_baseline_of_zero_has_no_change():
     ],
     ids=["alone", "compared"],
 )
-def test_interval_of_two_runs_is_said_to_be_over_examples_only(judged):
-    """Of other runs nothing is known."""
+def test_interval_of_two_runs_covers_examples_only(judged):
+    """The sentence reports that."""
     message = sentence(judged)
 
     assert message.code in {"limit-open", "maybe-worse"}
@@ -155,13 +151,13 @@ def test_interval_of_two_runs_is_said_to_be_over_examples_only(judged):
         (check(limit=0.06), None),
         (check(limit=0.03), "fail"),
         (check(limit=0.0441), "too-near"),
-        (check(found=Estimate(0.0, 0.0, 0.06, "examples")), "too-few-examples"),
+        (check(value=Estimate(0.0, 0.0, 0.06, "examples")), "too-few-examples"),
         (check("max", "accuracy_sd", 0.01, Estimate(0.012), n_runs=6), "no-interval"),
     ],
     ids=["pass", "fail", "too-near", "examples", "interval"],
 )
-def test_advice_says_what_would_settle_it(judged, code):
-    """None where nothing is to be done."""
+def test_advice_depends_on_the_reason(judged, code):
+    """There is none if the rule holds."""
     message = advice(judged)
 
     assert (None if message is None else message.code) == code
@@ -171,11 +167,11 @@ def test_advice_says_what_would_settle_it(judged, code):
     ("judged", "least", "better"),
     [
         (check("max", "accuracy_sd", 0.01, Estimate(0.012), n_runs=4), 5, 10),
-        (check(limit=0.8, found=Estimate(0.358, 0.313, 0.408, "examples"), n_runs=2), 3, 5),
+        (check(limit=0.8, value=Estimate(0.358, 0.313, 0.408, "examples"), n_runs=2), 3, 5),
     ],
     ids=["spread", "mean"],
 )
-def test_too_few_runs_are_answered_with_a_number(judged, least, better):
+def test_advice_on_too_few_runs_has_a_number(judged, least, better):
     """A spread needs more runs than a mean."""
     message = advice(judged)
 
@@ -184,7 +180,7 @@ def test_too_few_runs_are_answered_with_a_number(judged, least, better):
 
 
 def test_advice_counts_runs():
-    """About as many as `more_runs` says; on each side if two are compared."""
+    """As many as `more_runs`; on each side if two are compared."""
     judged = check()
     effect = Effect("flip_rate", "ratio", 1.0, 0.8, 1.2, BOTH)
     on_each_side = advice(compared("flip_rate", effect, 0.04, 0.04))
@@ -200,10 +196,10 @@ def test_advice_counts_runs():
 )
 def test_digits_show_on_which_side_of_the_limit_a_number_is(ends, limit):
     """4.96 against 5 is written 4.96 and not 5.0."""
-    low, value, high = (round(one, 7) for one in ends)
+    low, value, high = (round(end, 7) for end in ends)
     limit = round(limit, 6)  # as many digits as a limit is written with
 
-    text = plain(str(NearLimit(Estimate(value, low, high, BOTH), "percent", limit)))
+    text = _plain(str(NearLimit(Estimate(value, low, high, BOTH), "percent", limit)))
 
     numbers = [float(number) for number in re.findall(r"[\d.e-]+", text)]
     shown_limit = float(f"{100 * limit:.6g}")
@@ -224,8 +220,8 @@ def test_digits_show_on_which_side_of_the_limit_a_number_is(ends, limit):
         ([0.03, 0.02], "fail", 2, 0),
     ],
 )
-def test_headline_counts(limits, code, n_failed, n_open):
-    """The verdict first."""
+def test_headline_counts_failed_and_open_rules(limits, code, n_failed, n_open):
+    """Its code is the verdict."""
     message = headline(GateResult(tuple(check(limit=limit) for limit in limits), 10))
 
     assert message.code == code
@@ -237,8 +233,6 @@ def test_headline_counts(limits, code, n_failed, n_open):
     }
 
 
-# ------------------------------------------------------------------------------------ the formats
-
 RESULT = GateResult(
     (check(limit=0.06), check("max", "net_flip_rate"), check("min", "accuracy", 0.9)),
     10,
@@ -247,26 +241,26 @@ RESULT = GateResult(
 
 
 def test_text_fits_eighty_columns():
-    """One block a rule, the verdict in front, notes at the end."""
-    lines = plain(as_text(RESULT)).splitlines()
+    """One block per rule, which starts with the verdict; notes at the end."""
+    lines = _plain(as_text(RESULT)).splitlines()
 
     assert max(map(len, lines)) <= 80
     starts = [line.split()[0] for line in lines if line[:1].isupper()]
     assert starts == ["Fail:", "PASS", "INVESTIGATE", "FAIL", "Note:"]
 
 
-def test_json_holds_figures_and_sentences():
+def test_json_has_figures_and_sentences():
     """As plain data, with ordinary spaces."""
     content = json.loads(json.dumps(summary(RESULT), allow_nan=False))
 
     assert (content["outcome"], content["exit_code"], content["n_runs"]) == ("fail", 1, 10)
-    assert [one["outcome"] for one in content["checks"]] == ["pass", "investigate", "fail"]
+    assert [entry["outcome"] for entry in content["checks"]] == ["pass", "investigate", "fail"]
     assert content["checks"][0]["rule"] == {"kind": "max", "metric": "flip_rate", "limit": 0.06}
     assert content["checks"][0]["found"]["high"] == 0.052
-    texts = [plain(str(sentence(judged))) for judged in RESULT.checks]
-    assert [one["text"] for one in content["checks"]] == texts
+    texts = [_plain(str(sentence(judged))) for judged in RESULT.checks]
+    assert [entry["text"] for entry in content["checks"]] == texts
     assert content["checks"][0]["advice"] == ""
-    assert content["checks"][2]["advice"] == plain(str(advice(RESULT.checks[2])))
+    assert content["checks"][2]["advice"] == _plain(str(advice(RESULT.checks[2])))
     assert content["notes"] == list(map(str, RESULT.notes))
 
 
@@ -294,18 +288,13 @@ def test_junit_has_a_case_for_each_rule_under_a_name_without_its_limit():
     assert notes == list(map(str, RESULT.notes))
 
 
-def rendered(markdown):
-    """GitHub's Markdown as HTML: tables, and HTML let through, as an attacker would like it."""
-    return MarkdownIt("commonmark", {"html": True}).enable("table").render(markdown)
-
-
 class Page(HTMLParser):
-    """Tags and cells of a page."""
+    """Tags and cells of Markdown as GitHub renders it: with tables, and HTML let through."""
 
-    def __init__(self, html):
+    def __init__(self, markdown):
         super().__init__()
-        self.tags, self.rows, self.code = [], [], ""
-        self.feed(html)
+        self.tags, self.rows = [], []
+        self.feed(MarkdownIt("commonmark", {"html": True}).enable("table").render(markdown))
 
     def handle_starttag(self, tag, attrs):  # noqa: ARG002, D102
         self.tags.append(tag)
@@ -315,37 +304,32 @@ class Page(HTMLParser):
             self.rows[-1].append("")
 
     def handle_data(self, data):  # noqa: D102
-        if self.tags[-1:] == ["code"] and "pre" in self.tags[-2:]:
-            self.code += data
-        elif self.rows and self.rows[-1] and "pre" not in self.tags:
+        if self.rows and self.rows[-1] and "pre" not in self.tags:
             self.rows[-1][-1] += data.strip("\n")
 
 
 def test_markdown_begins_with_the_verdict_and_ends_with_the_command():
-    """Between them one row a rule."""
+    """Between them is one row per rule."""
     command = "seedproof gate runs --max flip_rate=0.06"
     text = as_markdown(RESULT, command=command)
 
     assert text.startswith(f"**❌ {headline(RESULT)}**")
     assert text.endswith(f"```sh\n{command}\n```\n")
-    page = Page(rendered(text))
+    page = Page(text)
     assert [row[0] for row in page.rows] == ["verdict", "✅ pass", "🔍 investigate", "❌ fail"]
-    assert plain(page.rows[1][2]) == "4.4 % [3.8, 5.2]"
+    assert _plain(page.rows[1][2]) == "4.4 % [3.8, 5.2]"
     assert str(RESULT.notes[0]) in text
 
 
-# ---------------------------------------------------------------------------------- hostile words
-
-
 def hostile(words):
-    """Verdicts in which a metric and a note are a user's words."""
+    """Verdicts with user text as metric and note."""
     rules = [Rule("max", words, limit) for limit in (0.06, 0.05, 0.03)]
-    found = {words: Estimate(0.044, 0.038, 0.052, BOTH)}
-    return judge(found, rules, n_runs=10, notes=(recorded(words),))
+    metrics = {words: Estimate(0.044, 0.038, 0.052, BOTH)}
+    return judge(metrics, rules, n_runs=10, notes=(recorded(words),))
 
 
 @given(words=st.text(min_size=1) | st.sampled_from([HOSTILE, "|", "`", "a|b`c`"]))
-def test_no_word_breaks_the_xml(words):
+def test_user_text_does_not_break_the_xml(words):
     """The document parses and has its three cases."""
     root = ET.fromstring(as_junit(hostile(words)))  # noqa: S314 - our own
 
@@ -358,9 +342,9 @@ def test_no_word_breaks_the_xml(words):
     | st.sampled_from([HOSTILE, "|", "`", "a|b`c`", "<img src=x>", "\\|"]),
     command=st.text() | st.sampled_from([HOSTILE, "```\n<script>", "~~~", "````"]),
 )
-def test_no_word_leaves_its_cell_or_becomes_html(words, command):
-    """Four rows of five cells, no tag of the attacker's, the command in one block."""
-    page = Page(rendered(as_markdown(hostile(words), command=command)))
+def test_user_text_does_not_leave_its_cell_or_become_html(words, command):
+    """Four rows of five cells, no foreign tag, the command in one block."""
+    page = Page(as_markdown(hostile(words), command=command))
 
     assert [len(row) for row in page.rows] == [5] * 4
     known = {"p", "strong", "table", "thead", "tbody", "tr", "th", "td", "pre", "code", "em"}
@@ -369,16 +353,15 @@ def test_no_word_leaves_its_cell_or_becomes_html(words, command):
 
 
 @given(words=st.text(min_size=1))
-def test_no_word_steers_the_terminal(words):
-    """Line ends and control codes are written out."""
+def test_user_text_does_not_control_the_terminal(words):
+    """Line ends and control codes are escaped."""
     text = as_text(hostile(words))
 
     assert all(sign.isprintable() or sign in "\n\N{NO-BREAK SPACE}" for sign in text)
     assert len([line for line in text.splitlines() if line.startswith(("PASS", "FAIL"))]) == 2
 
 
-def test_a_check_is_plain_data():
-    """Frozen, so that no verdict can be changed."""
+def test_verdict_is_immutable():
+    """It is a frozen dataclass."""
     with pytest.raises(AttributeError):
         check().outcome = "pass"
-    assert isinstance(check(), RuleVerdict)

@@ -1,8 +1,7 @@
-"""How an effect is written: a change in percent or in points, its interval, what would show."""
+"""Text for effects: a change in percent or points, its interval, the smallest detectable effect."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -13,133 +12,110 @@ from seedproof.stats.effect import Effect
 NONE = "–"
 
 
-class Written(str):
-    """A number and its unit as text; `narrow` is the same without the unit of points."""
-
-    __slots__ = ("narrow",)
-    narrow: str
-
-    def __new__(cls, number: str = "", unit: str = "") -> Self:
-        """Put both together."""
-        text = super().__new__(cls, number + unit)
-        text.narrow = number if unit == sign("points") else number + unit
-        return text
+def figure(metric: str, value: float) -> str:
+    """Return the value of a metric with its unit."""
+    about = card(metric)
+    return number(value, about.unit) + sign(about.unit)
 
 
-def change(effect: Effect) -> Written:
-    """What changes, with its unit: "−50 %" of a ratio, "+0.20 pts" of a difference."""
-    if effect.value is None:
-        return Written(NONE)
-    return Written(_signed(effect, effect.value), unit(effect))
+def change(effect: Effect) -> str:
+    """Return a change with its unit: "−50 %" for a ratio, "+0.20 pts" for a difference."""
+    return NONE if effect.value is None else _signed(effect, effect.value) + unit(effect)
 
 
 def ends(effect: Effect) -> str:
-    """Its interval, such as "[−68, −20]"; nothing without one."""
+    """Return an interval such as "[−68, −20]"; empty if there is none."""
     if effect.low is None:
         return ""
-    # From a baseline of 0 a ratio has no upper end.
+    # A ratio to a baseline of 0 has no upper end.
     high = "+∞" if effect.high is None else _signed(effect, effect.high)
     return f"[{_signed(effect, effect.low)}, {high}]"
 
 
-def size(effect: Effect) -> str:
-    """The change without its sign, and its interval turned the same way: "50 % [20, 68]"."""
-    if effect.value is None:
-        return NONE
-    falls = direction(effect) == "falls"
-    values = (effect.value, effect.low, effect.high)
-    value, *interval = (None if x is None else _bare(effect, x, falls=falls) for x in values)
-    low, high = reversed(interval) if falls else interval
-    text = f"{value}{unit(effect)}"
-    return text if low is None or high is None else f"{text} [{low}, {high}]"
-
-
-def would_show(effects: Sequence[Effect]) -> str:
-    """The smallest true effect that these runs would show, such as "a cut of 41 %"."""
-    sizes = [(effect.detectable, effect) for effect in effects if effect.detectable is not None]
-    if not sizes:
-        return ""
-    first = sizes[0][1]
-    noun = "cut" if first.scale == "ratio" else "difference"
-    return f"a {noun} of {_range(sizes, lambda effect, _: _detectable(effect))}{unit(first)}"
-
-
-def shows(effect: Effect) -> Written:
-    """The same in short: "−41 %" or "±0.43 pts"."""
-    if effect.detectable is None:
-        return Written()
-    sign_of = MINUS if effect.scale == "ratio" else "±"
-    return Written(f"{sign_of}{_detectable(effect)}", unit(effect))
-
-
-def direction(effect: Effect) -> str:
-    """Whether the metric falls or rises; from a baseline of 0 it can only rise."""
-    is_fall = effect.value is not None and _moved(effect, effect.value) < 0
-    return "falls" if is_fall else "rises"
-
-
-def span(effects: Sequence[Effect]) -> str:
-    """The smallest and the largest change of several, without their signs."""
-    sizes = [
-        (abs(_moved(effect, effect.value)), effect)
-        for effect in effects
-        if effect.value is not None
-    ]
-    if not sizes:  # ratios to a baseline of 0
-        return "more than can be said"
-
-    def written(effect: Effect, _: float) -> str:
-        return _bare(effect, effect.value or 0.0, falls=direction(effect) == "falls")
-
-    return f"{_range(sizes, written)}{unit(sizes[0][1])}"
+def change_with_ends(effect: Effect) -> str:
+    """Return a change and its interval, such as "−50 % [−68, −20]"."""
+    return f"{change(effect)} {ends(effect)}".strip()
 
 
 def changes(effects: Sequence[Effect]) -> str:
-    """The estimates of several effects, or one with its interval."""
+    """Return the range of several changes, or a single one with its interval."""
     if len(effects) == 1:
-        return f"{change(effects[0])} {ends(effects[0])}".strip()
+        return change_with_ends(effects[0])
     values = [(effect.value, effect) for effect in effects if effect.value is not None]
     return f"{_range(values, _signed)}{unit(values[0][1])}" if values else NONE
 
 
-def _range(effects: Sequence[tuple[float, Effect]], write: Callable[[Effect, float], str]) -> str:
-    """The least and the largest of some values, or one of them if they are written alike."""
-    ordered = sorted(effects, key=lambda pair: pair[0])
-    low, high = (write(effect, value) for value, effect in (ordered[0], ordered[-1]))
-    return low if low == high else f"{low} to {high}"
+def sizes(effects: Sequence[Effect]) -> str:
+    """Return the same without signs; the interval of a fall is reversed: "50 % [20, 68]"."""
+    values = [
+        (abs(_moved(effect, effect.value)), effect)
+        for effect in effects
+        if effect.value is not None
+    ]
+    if not values:  # ratios to a baseline of 0
+        return "an unbounded factor"
+    text = f"{_range(values, lambda effect, _: _unsigned(effect))}{unit(values[0][1])}"
+    return text + (_unsigned_ends(effects[0]) if len(effects) == 1 else "")
 
 
 @dataclass(frozen=True)
 class Amounts:
-    """What arms change in one metric, for a sentence: all of them in one amount."""
+    """Effects of arms on one metric, written as one amount in a sentence."""
 
     effects: tuple[Effect, ...]
-    write: Callable[[Sequence[Effect]], str] = changes
+    write: Callable[[Sequence[Effect]], str]
 
     def __str__(self) -> str:
         return self.write(self.effects)
 
 
-@dataclass(frozen=True)
-class Size:
-    """What one arm changes in one metric, for a sentence: without its sign."""
+def smallest_detectable(effects: Sequence[Effect]) -> tuple[str, str]:
+    """Return the smallest true effect that these runs can detect, such as ("cut", "41 %")."""
+    sizes = [(effect.detectable, effect) for effect in effects if effect.detectable is not None]
+    if not sizes:
+        return "", ""
+    first = sizes[0][1]
+    noun = "cut" if first.scale == "ratio" else "difference"
+    return noun, f"{_range(sizes, lambda effect, _: _detectable(effect))}{unit(first)}"
 
-    effect: Effect
 
-    def __str__(self) -> str:
-        return size(self.effect)
+def detectable(effect: Effect) -> str:
+    """Return the same in short: "−41 %" or "±0.43 pts"."""
+    if effect.detectable is None:
+        return ""
+    return f"{MINUS if effect.scale == 'ratio' else '±'}{_detectable(effect)}{unit(effect)}"
+
+
+def direction(effect: Effect) -> str:
+    """Return "falls" or "rises"; from a baseline of 0 a metric can only rise."""
+    is_fall = effect.value is not None and _moved(effect, effect.value) < 0
+    return "falls" if is_fall else "rises"
 
 
 def unit(effect: Effect) -> str:
-    """What follows a change: a sign, or nothing."""
+    """Return the sign that follows a change; empty if there is none."""
     if effect.scale == "ratio":
         return f"{NO_BREAK}%"
     return sign("points") if card(effect.metric).unit in {"percent", "points"} else ""
 
 
-def in_percent(effect: Effect) -> float | None:
-    """Reduction of a ratio in percent; negative where it rises."""
-    return None if effect.value is None else 100 * (1 - effect.value)
+def _range(effects: Sequence[tuple[float, Effect]], write: Callable[[Effect, float], str]) -> str:
+    """Return the least and the largest value; a single one if both have the same text."""
+    ordered = sorted(effects, key=lambda pair: pair[0])
+    low, high = (write(effect, value) for value, effect in (ordered[0], ordered[-1]))
+    return low if low == high else f"{low} to {high}"
+
+
+def _unsigned_ends(effect: Effect) -> str:
+    if effect.low is None or effect.high is None:
+        return ""
+    falls = direction(effect) == "falls"
+    low, high = (effect.high, effect.low) if falls else (effect.low, effect.high)
+    return f" [{_bare(effect, low, falls=falls)}, {_bare(effect, high, falls=falls)}]"
+
+
+def _unsigned(effect: Effect) -> str:
+    return _bare(effect, effect.value or 0.0, falls=direction(effect) == "falls")
 
 
 def _moved(effect: Effect, value: float) -> float:
@@ -159,24 +135,13 @@ def _bare(effect: Effect, value: float, *, falls: bool) -> str:
         text = f"{100 * moved:.{0 if abs(moved) >= 0.0095 else 1}f}"
     else:
         text = f"{100 * moved:.2f}" if unit(effect) else f"{moved:.3f}"
-    # What rounds to 0 has no sign.
+    # A value that rounds to 0 has no sign.
     return text.replace("-", MINUS) if text.strip("-0.") else text.lstrip("-")
 
 
 def _detectable(effect: Effect) -> str:
-    """As a number without its unit. A ratio is told as the cut that is as easy to see."""
+    """Return the number alone; a ratio is given as the cut that is equally easy to detect."""
     least = effect.detectable or 0.0
     if effect.scale == "ratio":
         return f"{100 * (1 - 1 / least):.0f}"
     return f"{100 * least:.2f}" if unit(effect) else f"{least:.3f}"
-
-
-def percent(share: float) -> str:
-    """A share that may be negative, in percent."""
-    return number(share, "percent") + sign("percent")
-
-
-def figure(metric: str, value: float) -> Written:
-    """A metric's own value with its unit."""
-    about = card(metric)
-    return Written(number(value, about.unit), sign(about.unit))

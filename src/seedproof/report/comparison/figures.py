@@ -1,4 +1,4 @@
-"""What the charts of a comparison show, as plain data."""
+"""Charts of a comparison, as plain data."""
 
 from collections.abc import Mapping, MutableMapping, Sequence
 from itertools import pairwise
@@ -14,22 +14,22 @@ from seedproof.report.comparison import amounts
 from seedproof.report.comparison.groups import (
     KEY_FIGURES,
     MAX_LISTED,
+    all_arms,
     explained_by,
     foremost,
     names,
     of_method,
     verdict_kind,
     verdict_on,
-    with_verdict,
 )
+from seedproof.report.comparison.sentences import cost_title, on_flips, on_spread
 from seedproof.report.comparison.text import shortened
 from seedproof.report.comparison.view import KEY_METRICS
-from seedproof.report.comparison.words import cost_title, settled_runs
 from seedproof.report.explanations.words import named
 from seedproof.report.figures import Figure
 from seedproof.report.figures.base import drawn
 from seedproof.report.numbers import NO_BREAK, quantity
-from seedproof.report.sentences import VERDICT_RUNS, spread_cause
+from seedproof.report.sentences import VERDICT_RUNS
 from seedproof.stats.effect import Effect, scale_of
 
 ACCURACY, COST, VOTES = "Stability and accuracy", "Stability and cost", "Example by example"
@@ -39,43 +39,35 @@ MARKS = [
     ("diamond", "alert-mark", "less steady or worse"),
     ("ring", "ink-3", "not shown"),
 ]
-# Ratios beyond these are drawn at the edge: an axis that reaches further shows nothing else.
+# Ratios beyond these are drawn at the edge: a longer axis would hide all others.
 LEAST_RATIO, LARGEST_RATIO = 1 / 16, 16.0
 RATIO_TITLE = "times the baseline; left is steadier"
-RATIO_TICKS = dict(
-    zip(
-        (2.0**power for power in range(-4, 5)),
-        ("×1/16", "×⅛", "×¼", "×½", "×1", "×2", "×4", "×8", "×16"),
-        strict=True,
-    )
-)
-# Where a name may go next to its point: its side, and the offset of its anchor in pixels.
+RATIO_TICKS = {
+    2.0**power: text
+    for power, text in enumerate(("×1/16", "×⅛", "×¼", "×½", "×1", "×2", "×4", "×8", "×16"), -4)
+}
+# Positions of a name next to its point: its side, and the offset of its anchor in pixels.
 SPOTS = tuple(
     (side, across, down)
     for pair in ((-9, 10), (-24, 25), (-39, 40))
     for side, across in (("left", 9), ("right", -9))
     for down in pair
 )[:10]
-# How large the part with points, a character and a line are expected to be, in pixels.
+# Expected size of the area with points, of a character and of a line, in pixels.
 WIDTH, HEIGHT, CHARACTER, LINE = 330.0, 240.0, 7.2, 15
 MAX_VOTES = 6
 VOTE_NAMES = ("all", "90", "80", "70", "60", "less")
 SENTENCES = {
-    "steadier-and-more-accurate": "Up is steadier, right is more accurate. Lines are intervals: of "
-    "the flip rate, and of the accuracy’s difference to the baseline.",
-    "none-steadier": "No arm is shown to be steadier.",
+    "steadier-and-more-accurate": "Up is steadier, right is more accurate. Lines are intervals of "
+    "the flip rate and of the difference in accuracy to the baseline.",
     "undominated-arms": "By their estimates, no other arm is both cheaper and steadier than "
     "{listed}.",
-    "steadier-and-cheaper": "Up is steadier, left is cheaper. The line joins those arms. Vertical "
-    "lines are intervals of the flip rate.",
+    "steadier-and-cheaper": "Up is steadier, left is cheaper. The line joins the arms that no "
+    "other arm beats on both. Vertical lines are intervals of the flip rate.",
     "logarithmic-costs": "The axis of costs is logarithmic.",
-    "variances-add-up": "Variances add up, so bars show variance; beside each bar is its sd in "
-    "points.",
-    "few-runs-left-out": "Left out: {arms}; a spread of few runs says little.",
-    "spread-settled": "With {arms}, no spread beyond independent flips is seen any longer.",
-    "spread-beyond-chance": "Runs of {baseline} differ by more than independent flips would give.",
-    "spread-within-chance": "Runs of {baseline} are not shown to differ by more than independent "
-    "flips would give.",
+    "variances-add-up": "Variances add up, so bars show the variance; the text next to each bar is "
+    "the sd in points.",
+    "few-runs-left-out": "Left out: {arms}; too few runs to estimate a spread.",
     "examples-settled": "{n_more:,} examples more settled, {n_less:,} less.",
     "uneven-arms": "{n_base} and {n_arm} runs: fewer runs look more settled.",
 }
@@ -85,13 +77,12 @@ Box = tuple[float, float, float, float]
 
 
 def build_figures(comparison: Comparison) -> tuple[Figure, ...]:
-    """Every chart that the data allows, in the order of the page."""
+    """Return every chart that the data allows, in the order of the page."""
     figures = _forest(comparison)
     if "accuracy" in comparison.baseline.measurement.metrics:
         figures += [_stability_accuracy(comparison), _spread_parts(comparison)]
-    every = (comparison.baseline, *comparison.arms)
     for name in comparison.baseline.costs:
-        if len({arm.costs[name] for arm in every if name in arm.costs}) > 1:
+        if len({arm.costs[name] for arm in all_arms(comparison) if name in arm.costs}) > 1:
             figures.append(_stability_cost(comparison, name))
     voted = [arm for arm in foremost(comparison) if arm.votes is not None][:MAX_VOTES]
     votes = (_votes(comparison, arm, index) for index, arm in enumerate(voted))
@@ -99,9 +90,9 @@ def build_figures(comparison: Comparison) -> tuple[Figure, ...]:
 
 
 def _drawn_arms(comparison: Comparison) -> dict[str, str]:
-    """What charts call each arm: short, printable, each name once."""
+    """Return a short, printable and unique name for each arm."""
     called: dict[str, str] = {}
-    for arm in (comparison.baseline, *comparison.arms):
+    for arm in all_arms(comparison):
         name = shortened(drawn(arm.name), MAX_NAME)
         while name in called.values():
             name += "*"
@@ -110,22 +101,19 @@ def _drawn_arms(comparison: Comparison) -> dict[str, str]:
 
 
 def _forest(comparison: Comparison) -> list[Figure]:
-    """One chart a metric: ratios on a common logarithmic axis, differences each on its own."""
+    """Return a chart per metric: ratios on one logarithmic axis, differences on their own axes."""
     parts = [(name, "", comparison) for name in KEY_METRICS]
-    parts += [
-        (name, method, of_method(comparison, method))
-        for method in explained_by(comparison)
-        for name in KEY_FIGURES
-    ]
-    drawn_parts = [one for one in parts if any(one[0] in arm.effects for arm in one[2].arms)]
-    ratios = [one for one in drawn_parts if scale_of(one[0]) == "ratio"]
+    for method in explained_by(comparison):
+        parts += [(name, method, of_method(comparison, method)) for name in KEY_FIGURES]
+    parts = [part for part in parts if any(part[0] in arm.effects for arm in part[2].arms)]
+    ratios = [part for part in parts if scale_of(part[0]) == "ratio"]
     effects = [e for name, _, of in ratios for arm in of.arms if (e := arm.effects.get(name))]
     axis = _ratio_axis(effects)
-    # Only the last of those that share an axis has its labels.
+    # Only the last of the charts that share an axis has its labels.
     unlabeled = axis | {"labeled": False, "axis": None}
-    figures = [_forest_block(*one, unlabeled) for one in ratios[:-1]]
-    figures += [_forest_block(*one, axis) for one in ratios[-1:]]
-    return figures + [_forest_block(*one, None) for one in drawn_parts if one not in ratios]
+    figures = [_forest_block(*part, unlabeled) for part in ratios[:-1]]
+    figures += [_forest_block(*part, axis) for part in ratios[-1:]]
+    return figures + [_forest_block(*part, None) for part in parts if part not in ratios]
 
 
 def _forest_block(
@@ -134,27 +122,26 @@ def _forest_block(
     called = _drawn_arms(comparison)
     effects = {called[a.name]: a.effects[metric] for a in comparison.arms if metric in a.effects}
     facts = dict(ratio_axis or _difference_axis(metric, list(effects.values())))
+    facts["arms"] = list(effects)
     low, high = facts["domain"]
-    is_points = ratio_axis is None and amounts.unit(next(iter(effects.values())))
+    factor = 100.0 if ratio_axis is None and amounts.unit(next(iter(effects.values()))) else 1.0
 
     def within(value: float | None) -> float | None:
-        scaled = value if value is None or not is_points else 100.0 * value
-        return None if scaled is None else float(np.clip(scaled, low, high))
+        return None if value is None else float(np.clip(factor * value, low, high))
 
     rows: list[dict[str, Any]] = [
         {
             "arm": arm,
             "value": within(effect.value),
             "low": within(effect.low),
-            # A ratio to a baseline of 0 has a lower end alone.
+            # A ratio to a baseline of 0 has no upper end.
             "high": high if effect.low is not None and effect.high is None else within(effect.high),
             "kind": verdict_kind(effect.verdict),
-            "change": f"{amounts.change(effect)} {amounts.ends(effect)}".strip(),
+            "change": amounts.change_with_ends(effect),
             "verdict": effect.verdict,
         }
         for arm, effect in effects.items()
     ]
-    facts["arms"] = list(effects)
     title, by_method = card(metric).title, f" by {named(method)}" if method else ""
     return Figure(
         name=f"forest_{metric}_{method}" if method else f"forest_{metric}",
@@ -176,40 +163,38 @@ def _forest_block(
 
 
 def _ratio_axis(effects: Sequence[Effect]) -> dict[str, Any]:
-    """From the lowest end to the highest, with some room; it always has 1 in it."""
+    """Return an axis over all intervals, with some room; it always includes 1."""
     values = [x for e in effects for x in (e.low, e.value, e.high) if x is not None]
     low = float(np.clip(min([*values, 0.7]), LEAST_RATIO, 1.0) / 1.08)
     high = float(np.clip(max([*values, 1.4]), 1.0, LARGEST_RATIO) * 1.08)
     ticks = {at: text for at, text in RATIO_TICKS.items() if low <= at <= high}
-    return {
-        "scale": "log",
-        "domain": (low, high),
-        "nothing": 1.0,
+    return _axis("log", (low, high), 1.0, RATIO_TITLE) | {
         "ticks": list(ticks),
         "texts": list(ticks.values()),
-        "labeled": True,
-        "axis": RATIO_TITLE,
     }
 
 
 def _difference_axis(metric: str, effects: Sequence[Effect]) -> dict[str, Any]:
-    scale, what = (100.0, "points") if amounts.unit(effects[0]) else (1.0, "difference")
+    scale, unit = (100.0, "points") if amounts.unit(effects[0]) else (1.0, "difference")
     values = [scale * x for e in effects for x in (e.low, e.value, e.high) if x is not None]
     reach = 1.08 * max([abs(x) for x in values if np.isfinite(x)], default=0.0) or 1.0
     side = "right" if card(metric).better == "higher" else "left"
+    return _axis("linear", (-reach, reach), 0.0, f"{unit} against the baseline; {side} is better")
+
+
+def _axis(scale: str, domain: tuple[float, float], nothing: float, title: str) -> dict[str, Any]:
     return {
-        "scale": "linear",
-        "domain": (-reach, reach),
-        "nothing": 0.0,
+        "scale": scale,
+        "domain": domain,
+        "nothing": nothing,
         "ticks": None,
         "texts": None,
         "labeled": True,
-        "axis": f"{what} against the baseline; {side} is better",
+        "axis": title,
     }
 
 
 def _stability_accuracy(comparison: Comparison) -> Figure:
-    """Flip rate against the difference in accuracy, both with their intervals."""
     called = _drawn_arms(comparison)
     rows = [_point(comparison.baseline, called, x=0.0, kind="base")]
     for arm in comparison.arms:
@@ -224,7 +209,7 @@ def _stability_accuracy(comparison: Comparison) -> Figure:
         name="stability_accuracy",
         section=ACCURACY,
         title="Flips and accuracy of each arm",
-        takeaway=_tradeoff(comparison),
+        takeaway=on_flips(comparison),
         reading=[_say("steadier-and-more-accurate")],
         rows=rows,
         facts={
@@ -255,31 +240,11 @@ def _point(
     return row
 
 
-def _tradeoff(comparison: Comparison) -> Message:
-    steadier = with_verdict(comparison, "flip_rate", "steadier")
-    if not steadier:
-        shaken = with_verdict(comparison, "flip_rate", "less steady")
-        if not shaken:
-            return _say("none-steadier")
-        words = f"{{arms}} {'is' if len(shaken) == 1 else 'are'} less steady."
-        return Message("less-steady", words, arms=names(shaken))
-    start, arms = f"{{arms}} {'is' if len(steadier) == 1 else 'are'} steadier", names(steadier)
-    worse = [arm for arm in steadier if verdict_on(arm, "accuracy") == "worse"]
-    if worse:
-        words = f"{start}; {{worse}} {'loses' if len(worse) == 1 else 'lose'} accuracy."
-        return Message("steadier-and-worse", words, arms=arms, worse=names(worse))
-    if {verdict_on(arm, "accuracy") for arm in steadier} <= {"better", "no difference shown"}:
-        words = f"{start}, and no loss of accuracy is shown."
-        return Message("steadier-and-no-loss-shown", words, arms=arms)
-    return Message("steadier", f"{start}.", arms=arms)
-
-
 def _stability_cost(comparison: Comparison, name: str) -> Figure:
-    """Flip rate against one cost, with the arms that no other beats on both."""
     called = _drawn_arms(comparison)
     rows = [
         _point(arm, called, x=arm.costs[name], kind="base" if arm is comparison.baseline else None)
-        for arm in (comparison.baseline, *comparison.arms)
+        for arm in all_arms(comparison)
         if name in arm.costs
     ]
     best = _undominated(rows)
@@ -297,10 +262,7 @@ def _stability_cost(comparison: Comparison, name: str) -> Figure:
         section=COST,
         title=f"Flips and {title}",
         takeaway=_say("undominated-arms", listed=listed, arms=tuple(best)),
-        reading=[
-            _say("steadier-and-cheaper"),
-            *([_say("logarithmic-costs")] if is_log else []),
-        ],
+        reading=[_say("steadier-and-cheaper"), *([_say("logarithmic-costs")] if is_log else [])],
         rows=rows,
         facts={
             "x": f"{drawn(title)} (median over runs)".replace("\\", "\\\\"),
@@ -316,23 +278,19 @@ def _stability_cost(comparison: Comparison, name: str) -> Figure:
 
 
 def _undominated(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Arms that no other beats in both; one that ties in one and wins in the other beats."""
+    """Return the arms that no other arm beats on one axis without losing on the other."""
+    places = [(row["x"], row["flips"]) for row in rows]
     return [
-        one["arm"]
-        for one in rows
-        if not any(
-            other["x"] <= one["x"]
-            and other["flips"] <= one["flips"]
-            and (other["x"] < one["x"] or other["flips"] < one["flips"])
-            for other in rows
-        )
+        row["arm"]
+        for row, (x, flips) in zip(rows, places, strict=True)
+        if not any(a <= x and b <= flips and (a, b) != (x, flips) for a, b in places)
     ]
 
 
 def place_names(rows: Sequence[MutableMapping[str, Any]], *, is_log: bool = False) -> list[Box]:
-    """Give each row the `spot` of its name, the first that covers least; return their boxes.
+    """Give each row the `spot` of its name that covers least; return the boxes of the names.
 
-    Vega-Lite places no labels, and names that cover each other cannot be read.
+    Vega-Lite does not place labels, and overlapping names cannot be read.
     """
     lefts = _pixels(rows, ("x", "x_low", "x_high"), WIDTH, is_log=is_log)
     tops = _pixels(rows, ("flips", "y_low", "y_high"), HEIGHT)
@@ -352,7 +310,7 @@ def place_names(rows: Sequence[MutableMapping[str, Any]], *, is_log: bool = Fals
 def _pixels(
     rows: Sequence[Mapping[str, Any]], ends: Sequence[str], size: float, *, is_log: bool = False
 ) -> list[float]:
-    """Places of the rows on an axis that reaches from the lowest end to the highest."""
+    """Return the position of each row on an axis from the lowest to the highest end."""
     every = [[row[name] for name in ends if name in row] for row in rows]
     scaled = [[log(x) if is_log else x for x in values] for values in every]
     low = min(map(min, scaled))
@@ -372,11 +330,11 @@ def _covered(box: Box, boxes: Sequence[Box], points: Sequence[tuple[float, float
 
 
 def _spread_parts(comparison: Comparison) -> Figure:
-    """Variance of accuracy over runs: what independent flips give, and what is left."""
+    """Split the variance of accuracy over runs into independent flips and the excess."""
     called = _drawn_arms(comparison)
     rows: list[dict[str, Any]] = []
     numbers, left_out = [], []
-    for arm in (comparison.baseline, *comparison.arms):
+    for arm in all_arms(comparison):
         name, metrics = called[arm.name], arm.measurement.metrics
         if arm.measurement.n_runs < VERDICT_RUNS or "accuracy_sd" not in metrics:
             left_out.append(arm)
@@ -395,31 +353,22 @@ def _spread_parts(comparison: Comparison) -> Figure:
     return Figure(
         name="spread_parts",
         section=ACCURACY,
-        title="What accuracy’s spread is made of",
-        takeaway=_spread_finding(comparison),
+        title="Parts of the spread of accuracy",
+        takeaway=next(reversed(on_spread(comparison)), None),
         reading=reading,
         rows=rows,
         facts={"x": "variance of accuracy over runs, points²", "arms": list(called.values())},
         legend=[
-            ("band", "accent-2", "what independent flips give"),
-            ("band", "alert-mark", "beyond: whole runs differ"),
+            ("band", "accent-2", "explained by independent flips"),
+            ("band", "alert-mark", "excess: whole runs differ"),
         ],
-        header=("arm", "independent, points²", "beyond, points²", "sd, points"),
+        header=("arm", "independent, points²", "excess, points²", "sd, points"),
         numbers=numbers,
     )
 
 
-def _spread_finding(comparison: Comparison) -> Message:
-    calm, base = settled_runs(comparison), comparison.baseline
-    if calm:
-        return _say("spread-settled", arms=names(calm))
-    is_within = spread_cause(base.measurement) is None
-    code = "spread-within-chance" if is_within else "spread-beyond-chance"
-    return _say(code, baseline=base.name)
-
-
 def _votes(comparison: Comparison, arm: ComparedArm, index: int) -> Figure:
-    """How many examples go from one share of votes to another."""
+    """Count the examples that go from one share of votes to another."""
     called = _drawn_arms(comparison)
     counts = np.zeros((len(VOTE_SHARES),) * 2, dtype=int) if arm.votes is None else arm.votes
     limits = _count_limits(comparison)
@@ -434,13 +383,22 @@ def _votes(comparison: Comparison, arm: ComparedArm, index: int) -> Figure:
         }
         for (after, before), count in np.ndenumerate(counts)
     ]
+    reading = []
+    effect = arm.effects.get("label_entropy")
+    if effect is not None and effect.value is not None:
+        word = "falls" if effect.value <= 1 else "rises"
+        words = f"Label entropy {word} by {{percent:.0f}}{NO_BREAK}%."
+        reading.append(Message(f"entropy-{word}", words, percent=abs(100 * (1 - effect.value))))
+    n_base, n_arm = comparison.baseline.measurement.n_runs, arm.measurement.n_runs
+    if n_base != n_arm:
+        reading.append(_say("uneven-arms", n_base=n_base, n_arm=n_arm))
     n_more, n_less = moved_examples(arm)
     return Figure(
         name=f"votes_before_after_{index}",
         section=VOTES,
         title=arm.name,
         takeaway=_say("examples-settled", n_more=n_more, n_less=n_less),
-        reading=_votes_reading(comparison, arm),
+        reading=reading,
         rows=rows,
         facts={
             "names": list(VOTE_NAMES),
@@ -457,34 +415,21 @@ def _votes(comparison: Comparison, arm: ComparedArm, index: int) -> Figure:
 
 
 def moved_examples(arm: ComparedArm) -> tuple[int, int]:
-    """How many examples reach a larger share of votes, and how many a smaller one."""
+    """Return how many examples reach a larger share of votes, and how many a smaller one."""
     if arm.votes is None:
         return 0, 0
     return int(np.triu(arm.votes, 1).sum()), int(np.tril(arm.votes, -1).sum())
 
 
-def _votes_reading(comparison: Comparison, arm: ComparedArm) -> list[Message]:
-    reading = []
-    effect = arm.effects.get("label_entropy")
-    if effect is not None and effect.value is not None:
-        word = "falls" if effect.value <= 1 else "rises"
-        words = f"Label entropy {word} by {{percent:.0f}}{NO_BREAK}%."
-        reading.append(Message(f"entropy-{word}", words, percent=abs(100 * (1 - effect.value))))
-    n_base, n_arm = comparison.baseline.measurement.n_runs, arm.measurement.n_runs
-    if n_base != n_arm:
-        reading.append(_say("uneven-arms", n_base=n_base, n_arm=n_arm))
-    return reading
-
-
 def _count_limits(comparison: Comparison) -> list[int]:
-    """From which counts on a cell is one step darker; a thousand examples need finer ones."""
+    """Return the counts at which a cell gets one step darker."""
     n_examples = comparison.baseline.measurement.n_examples
     factor = 10 ** max(0, int(np.ceil(np.log10(n_examples / 5000))))
     return [1, *(factor * limit for limit in (5, 20, 60, 200))]
 
 
 def vote_legend(comparison: Comparison) -> list[tuple[str, str, str]]:
-    """The steps of the counts in words."""
+    """Return the legend of the steps."""
     limits = _count_limits(comparison)
     texts = [f"{start:,}–{after - 1:,}" for start, after in pairwise(limits)]
     texts = [f"{texts[0]} examples", *texts[1:], f"{limits[-1]:,} and more"]

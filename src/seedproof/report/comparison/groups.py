@@ -1,4 +1,4 @@
-"""Arms by what may be said of them, and each method of explanation as a comparison of its own."""
+"""Arms by verdict, and each explanation method as a comparison of its own."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,12 +11,17 @@ GOOD: tuple[Verdict, ...] = ("steadier", "better")
 BAD: tuple[Verdict, ...] = ("less steady", "worse")
 MAX_LISTED = 4
 MAX_LIST_LENGTH = 80
-# What says most of explanations; every figure stands in the list of all metrics.
+# The metrics of explanations that are shown first; the list of all metrics has the others.
 KEY_FIGURES = ("explanation_jaccard_20", "explanation_js")
 
 
+def all_arms(comparison: Comparison) -> tuple[ComparedArm, ...]:
+    """Return the baseline, then the other arms."""
+    return (comparison.baseline, *comparison.arms)
+
+
 def with_verdict(comparison: Comparison, metric: str, *verdicts: Verdict) -> list[ComparedArm]:
-    """The arms whose effect on a metric has one of these verdicts."""
+    """Return the arms whose effect on a metric has one of these verdicts."""
     return [
         arm
         for arm in comparison.arms
@@ -25,13 +30,25 @@ def with_verdict(comparison: Comparison, metric: str, *verdicts: Verdict) -> lis
 
 
 def verdict_on(arm: ComparedArm, metric: str) -> Verdict:
-    """The verdict on one metric; an arm without it, as one without labels, is not tested."""
+    """Return the verdict on a metric; "not tested" if the arm does not have the metric."""
     return arm.effects[metric].verdict if metric in arm.effects else "not tested"
+
+
+def verdict_kind(verdict: str) -> str:
+    """Return how a verdict is marked: `good`, `bad` or `open`."""
+    if verdict in GOOD:
+        return "good"
+    return "bad" if verdict in BAD else "open"
+
+
+def foremost(comparison: Comparison) -> list[ComparedArm]:
+    """Return the arms, those shown to be steadier first."""
+    return sorted(comparison.arms, key=lambda arm: verdict_on(arm, "flip_rate") != "steadier")
 
 
 @dataclass(frozen=True)
 class ArmNames:
-    """Names of arms, written as a list in words, or how many there are if they would fill lines."""
+    """Names of arms as a list in a sentence, or their number if the list would be long."""
 
     names: tuple[str, ...]
 
@@ -43,13 +60,13 @@ class ArmNames:
 
 
 def names(arms: Sequence[ComparedArm]) -> ArmNames:
-    """The names of arms, for a sentence."""
+    """Return the names of arms, for a sentence."""
     return ArmNames(tuple(arm.name for arm in arms))
 
 
 @dataclass(frozen=True)
 class Series:
-    """Parts of a sentence, one after the other."""
+    """Parts of a sentence, joined by a separator."""
 
     parts: tuple[Message, ...]
     separator: str = "; "
@@ -58,21 +75,8 @@ class Series:
         return self.separator.join(map(str, self.parts))
 
 
-def foremost(comparison: Comparison) -> list[ComparedArm]:
-    """The arms that are shown to be steadier first, the others behind, each in its order."""
-    steadier = with_verdict(comparison, "flip_rate", "steadier")
-    return [*steadier, *(arm for arm in comparison.arms if arm not in steadier)]
-
-
-def verdict_kind(verdict: str) -> str:
-    """How a verdict is marked: `good`, `bad` or `open`."""
-    if verdict in GOOD:
-        return "good"
-    return "bad" if verdict in BAD else "open"
-
-
 def explained_by(comparison: Comparison) -> tuple[str, ...]:
-    """Methods by which the baseline and at least one arm were explained."""
+    """Return the methods by which the baseline and at least one arm were explained."""
     return tuple(
         method
         for method in comparison.baseline.measurement.explanations
@@ -81,20 +85,12 @@ def explained_by(comparison: Comparison) -> tuple[str, ...]:
 
 
 def of_method(comparison: Comparison, method: str) -> Comparison:
-    """The comparison of explanations by one method, in place of predictions."""
-    return replace(
-        comparison,
-        baseline=_of_method(comparison.baseline, method),
-        arms=tuple(
-            _of_method(arm, method) for arm in comparison.arms if method in arm.explanations
-        ),
-    )
+    """Return the comparison of explanations by one method, in place of predictions."""
 
+    def explained(arm: ComparedArm) -> ComparedArm:
+        metrics = arm.measurement.explanations[method].metrics
+        measurement = replace(arm.measurement, metrics=metrics)
+        return replace(arm, measurement=measurement, effects=arm.explanations.get(method, {}))
 
-def _of_method(arm: ComparedArm, method: str) -> ComparedArm:
-    metrics = arm.measurement.explanations[method].metrics
-    return replace(
-        arm,
-        measurement=replace(arm.measurement, metrics=metrics),
-        effects=arm.explanations.get(method, {}),
-    )
+    arms = tuple(explained(arm) for arm in comparison.arms if method in arm.explanations)
+    return replace(comparison, baseline=explained(comparison.baseline), arms=arms)

@@ -1,10 +1,9 @@
 """The page of a comparison: one self-contained file that loads nothing and sends nothing."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from seedproof.comparison.arms.result import FORMAT, Comparison
-from seedproof.messages import Message
 from seedproof.report.comparison.figures import (
     ACCURACY,
     COST,
@@ -14,46 +13,35 @@ from seedproof.report.comparison.figures import (
     moved_examples,
     vote_legend,
 )
-from seedproof.report.comparison.groups import (
-    foremost,
-    names,
-    verdict_kind,
-    verdict_on,
-    with_verdict,
-)
+from seedproof.report.comparison.groups import foremost, names, verdict_kind
+from seedproof.report.comparison.sentences import costs, on_flips
 from seedproof.report.comparison.view import ComparisonView, build_view
-from seedproof.report.comparison.words import costs
 from seedproof.report.document import card_html, digest, page_parts, template, versions
 from seedproof.report.figures import Figure
 from seedproof.report.numbers import NO_BREAK
 
 INTERVALS = (
-    "Closed forms from totals without each run, over runs × examples; paired where runs share "
-    "their seeds. Nothing is resampled, no seed is needed."
+    "Closed forms over runs × examples, by leaving out one run at a time; paired if runs share "
+    "their seeds. Nothing is resampled, so no seed is needed."
 )
 METHODS = (
     "Ratios on the log scale with Student’s t (jackknife over runs, two-way with examples); ratios "
     "of standard deviations over runs by Bonett (2006); differences of means by Student’s t. "
     f"Power: 80{NO_BREAK}%."
 )
-LIMITS = "This speaks of these examples, this recipe and whatever the runs varied."
-
-
-@dataclass(frozen=True)
-class ArmSection:
-    """One topic of the page: its finding, its charts, words beside them."""
-
-    topic: str
-    slug: str
-    finding: Message
-    figures: tuple[Figure, ...]
-    paragraphs: tuple[Message, ...] = ()
+# Findings on steadier arms, by the code of the clause on accuracy.
+FINDINGS = {
+    "accuracy-falls": "Steadier, at a loss of accuracy",
+    "accuracy-rises": "Steadier, and no loss of accuracy shown",
+    "no-accuracy-loss-shown": "Steadier, and no loss of accuracy shown",
+}
+LIMITS = "The results hold for these examples, this recipe and the sources that the runs varied."
 
 
 def render_page(
     comparison: Comparison, *, show: Sequence[str] = (), command: str | None = None
 ) -> str:
-    """The whole comparison as one HTML file."""
+    """Return the comparison as one HTML file."""
     view, figures = build_view(comparison, show=show), build_figures(comparison)
     blocks = {f"forest_{block.key}": block for block in view.shown_blocks}
     not_drawn = [arm for arm in foremost(comparison) if arm.votes is not None][MAX_VOTES:]
@@ -65,7 +53,7 @@ def render_page(
         ],
         # In the order in which their axes go together.
         forest=[blocks[figure.name] for figure in figures if figure.name in blocks],
-        sections=_sections(comparison, figures),
+        sections=list(_sections(comparison, figures)),
         legend=vote_legend(comparison),
         kind=verdict_kind,
         card_html=card_html,
@@ -80,44 +68,33 @@ def render_page(
     )
 
 
-def _sections(comparison: Comparison, figures: Sequence[Figure]) -> list[ArmSection]:
-    """The topics that have a chart."""
-    paid, what_it_costs = tuple(costs(comparison)), Message("costs", "What stability costs")
-    by_topic = {
-        topic: tuple(figure for figure in figures if figure.section == topic)
-        for topic in (ACCURACY, COST, VOTES)
-    }
-    sections = (
-        ArmSection(ACCURACY, "accuracy", _accuracy_finding(comparison), by_topic[ACCURACY]),
-        ArmSection(COST, "cost", what_it_costs, by_topic[COST], paid),
-        ArmSection(VOTES, "votes", _example_finding(comparison), by_topic[VOTES]),
-    )
-    return [section for section in sections if section.figures]
+def _sections(comparison: Comparison, figures: Sequence[Figure]) -> Iterator[dict[str, Any]]:
+    """Yield the topics that have a chart."""
+    for topic, slug in ((ACCURACY, "accuracy"), (COST, "cost"), (VOTES, "votes")):
+        drawn = [figure for figure in figures if figure.section == topic]
+        if drawn:
+            yield {
+                "topic": topic,
+                "slug": slug,
+                "finding": _finding(comparison, drawn[0]),
+                "figures": drawn,
+                "paragraphs": costs(comparison) if topic == COST else (),
+            }
 
 
-def _accuracy_finding(comparison: Comparison) -> Message:
-    """Whether what is steadier pays with accuracy, as far as it is known."""
-    steadier = with_verdict(comparison, "flip_rate", "steadier")
-    verdicts = {verdict_on(arm, "accuracy") for arm in steadier}
-    if "worse" in verdicts:
-        return Message("steadier-and-worse", "Steadier, at a loss of accuracy")
-    if verdicts and verdicts <= {"better", "no difference shown"}:
-        return Message("steadier-and-no-loss-shown", "Steadier, and no loss of accuracy shown")
-    return Message("flips-and-accuracy", "Flips and accuracy of each arm")
-
-
-def _example_finding(comparison: Comparison) -> Message:
-    first = next((arm for arm in foremost(comparison) if arm.votes is not None), None)
-    if first is None or first.effects["flip_rate"].verdict == "too few runs":
-        return Message("votes", "Votes before and after")
-    more, less = moved_examples(first)
-    return Message(
-        "votes-settled",
-        "With {arm}, {n_more:,} examples are more settled and {n_less:,} less",
-        arm=first.name,
-        n_more=more,
-        n_less=less,
-    )
+def _finding(comparison: Comparison, first: Figure) -> str:
+    if first.section == COST:
+        return "What stability costs"
+    if first.section == ACCURACY:
+        flips = on_flips(comparison)
+        code = getattr(flips.fields.get("accuracy"), "code", "")
+        is_steadier = flips.code == "flips-cut"
+        return FINDINGS.get(code if is_steadier else "", "Flips and accuracy of each arm")
+    arm = comparison.arm(first.title)
+    if arm.effects["flip_rate"].verdict == "too few runs":
+        return "Votes before and after"
+    more, less = moved_examples(arm)
+    return f"With {arm.name}, {more:,} examples are more settled and {less:,} less"
 
 
 def _made(
@@ -125,8 +102,8 @@ def _made(
 ) -> list[tuple[str, str]]:
     n_arms, each = len(comparison.arms), f"{100 * comparison.confidence:.4g}{NO_BREAK}%"
     together = (
-        f" each, so that those of all {n_arms} arms hold together with 95{NO_BREAK}% for a metric "
-        "(Bonferroni); they are not adjusted for the number of metrics"
+        f" each, so that for one metric those of all {n_arms} arms hold together with "
+        f"95{NO_BREAK}% confidence (Bonferroni); they are not adjusted for the number of metrics"
     )
     gold = f"{comparison.gold}: its gain in label entropy is 100 %."
     facts = {

@@ -23,7 +23,7 @@ EFFECT_COLUMNS = ("metric", "scale", "low", "high", "over", "detectable", "verdi
 
 
 class ComparisonReport(HoldsScratch, Result):
-    """Differences of arms against a baseline: `print` it, ask it for an effect, write its page.
+    """Differences of arms against a baseline: `print` it, read an effect, or write its page.
 
     Args:
         comparison: The effects.
@@ -65,7 +65,7 @@ class ComparisonReport(HoldsScratch, Result):
         return self.comparison.arms
 
     def arm(self, name: str) -> ComparedArm:
-        """Return an arm by its name; the baseline has one, too."""
+        """Return an arm, or the baseline, by its name."""
         return self.comparison.arm(name)
 
     @property
@@ -79,7 +79,7 @@ class ComparisonReport(HoldsScratch, Result):
         return pa.concat_tables(tables, promote_options="default")
 
     def effects(self, arm: str, *, method: str | None = None) -> Mapping[str, Effect]:
-        """Return what an arm changes against the baseline, by metric.
+        """Return the effects of an arm against the baseline, by metric.
 
         Args:
             arm: Name of the arm.
@@ -105,7 +105,7 @@ class ComparisonReport(HoldsScratch, Result):
         return compared.explanations[method]
 
     def effect(self, arm: str, metric: str, *, method: str | None = None) -> Effect:
-        """Return what an arm changes in one metric, against the baseline.
+        """Return the effect of an arm on one metric, against the baseline.
 
         Args:
             arm: Name of the arm.
@@ -130,7 +130,7 @@ class ComparisonReport(HoldsScratch, Result):
         return effects[metric]
 
     def view(self, *, show: Sequence[str] = ()) -> ComparisonView:
-        """Return the comparison in words and rows, as plain data.
+        """Return the comparison as sentences and rows, as plain data.
 
         Args:
             show: Further columns of your own to show with examples, such as a text.

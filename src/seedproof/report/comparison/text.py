@@ -1,41 +1,38 @@
-"""The view of a comparison for a terminal: the finding, the sentences, then the table."""
+"""A comparison in a terminal: the finding, the sentences, then the table."""
 
 from collections.abc import Sequence
 
-from rich.console import Group, JustifyMethod, RenderableType
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from seedproof.messages import printable
 from seedproof.report.comparison.groups import verdict_kind
 from seedproof.report.comparison.view import Block, ComparisonView, Sheet
+from seedproof.report.numbers import sign
 from seedproof.report.text import Prose, bare_table
 
 MAX_NAME = 16
 MAX_COLUMNS = 4
-HEAD = ("", "value", "change", "interval", "verdict", "shows")
-SHOWS = (
-    "Changes are in percent of the baseline; those of accuracy and ece in points. “shows”: the "
-    "smallest true change that these runs would show."
+HEAD = ("", "value", "change", "interval", "verdict", "detects")
+DETECTS = (
+    "Changes are in percent of the baseline; those of accuracy and ece in points. “detects”: the "
+    "smallest true change that these runs can detect with 80\N{NO-BREAK SPACE}% power."
 )
 TWICE = (
-    "“drawn twice”: how far two draws of the explainer are apart for one and the same run, which "
-    "is its own chance."
+    "“drawn twice”: the difference between two draws of the explainer for the same run, which is "
+    "the noise of the explainer."
 )
 STYLES = {"good": "green", "bad": "red", "open": "dim"}
 
 
 def render(view: ComparisonView) -> RenderableType:
-    """What a terminal shows."""
-    parts: list[RenderableType] = [
-        Prose(view.title, style="dim"),
-        Text(""),
-        Prose(view.headline, style="bold"),
-        Text(""),
-    ]
+    """Return the text for a terminal."""
+    parts: list[RenderableType] = [Prose(view.title, style="dim"), Text("")]
+    parts += [Prose(view.headline, style="bold"), Text("")]
     for finding in view.findings:
-        start = f"{finding.verdict} " if finding.verdict else ""
-        parts += [Prose(f"{finding.topic}: {start}{finding.text}"), Text("")]
-    parts += [Group(*_effects(view)), Prose(SHOWS, style="dim")]
+        text = f"{finding.verdict or ''} {finding.text}".strip()
+        parts += [Prose(f"{finding.topic}: {text}"), Text("")]
+    parts += [*_effects(view), Prose(DETECTS, style="dim")]
     if view.has_floors:
         parts.append(Prose(TWICE, style="dim"))
     if view.sheet is not None:
@@ -46,7 +43,7 @@ def render(view: ComparisonView) -> RenderableType:
 
 
 def _effects(view: ComparisonView) -> list[RenderableType]:
-    """One block per metric, one line per arm; 80 columns have no room for the unit of points."""
+    """Return a block per metric with a line per arm."""
     lines = {_heading(block): _lines(block, view.baseline) for block in view.shown_blocks}
     every = [HEAD, *(line for block in lines.values() for line in block)]
     widths = [max(map(len, cells)) for cells in zip(*every, strict=True)]
@@ -66,7 +63,7 @@ def _heading(block: Block) -> str:
 
 
 def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """Cells in their columns; the second and third are numbers, flush right."""
+    """Return cells in columns; the second and third are numbers, aligned right."""
     padded = [
         cell.rjust(width) if index in {1, 2} else cell.ljust(width)
         for index, (cell, width) in enumerate(zip(cells, widths, strict=True))
@@ -75,20 +72,21 @@ def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _lines(block: Block, baseline: str) -> list[tuple[str, ...]]:
-    """A line per arm, and below it what the explainer's own chance gives."""
+    """Return a line per arm, and below it the noise of the explainer if it is known."""
     lines: list[tuple[str, ...]] = []
     for arm, cell in ((baseline, block.baseline), *block.cells):
-        # A user's word: both ends distinguish arms.
         name = "  " + shortened(printable(arm), MAX_NAME - 2)
-        values = (cell.value.narrow, cell.change.narrow, cell.interval)
-        lines.append((name, *values, cell.verdict or "baseline", cell.shows.narrow))
+        cells = (cell.value, cell.change, cell.interval, cell.verdict or "baseline", cell.shows)
+        # 80 columns have no room for the unit of points.
+        lines.append((name, *(text.removesuffix(sign("points")) for text in cells)))
         if cell.floor:
-            lines.append(("    drawn twice", cell.floor.narrow, "", "", "", ""))
+            floor = cell.floor.removesuffix(sign("points"))
+            lines.append(("    drawn twice", floor, "", "", "", ""))
     return lines
 
 
 def shortened(name: str, length: int) -> str:
-    """A name of at most so many characters, with its middle left out."""
+    """Return a name with its middle left out if it is too long: both ends distinguish names."""
     if len(name) <= length:
         return name
     tail = (length - 1) // 2
@@ -96,16 +94,15 @@ def shortened(name: str, length: int) -> str:
 
 
 def _sheets(sheet: Sheet) -> list[RenderableType]:
-    """The table, in parts of a few columns, so that 80 are enough."""
-    found: list[RenderableType] = []
+    """Return the table in parts of a few columns, which fit 80 characters."""
+    parts: list[RenderableType] = []
     for start in range(1, len(sheet.header), MAX_COLUMNS):
-        chosen = (0, *range(start, min(start + MAX_COLUMNS, len(sheet.header))))
+        columns = slice(start, start + MAX_COLUMNS)
         table = bare_table()
-        for index in chosen:
-            side: JustifyMethod = "right" if index else "left"
-            table.add_column(Text(printable(sheet.header[index])), justify=side)
+        table.add_column(sheet.header[0])
+        for title in sheet.header[columns]:
+            table.add_column(Text(printable(title)), justify="right")
         for row in sheet.rows:
-            name = Text(shortened(printable(row[0]), MAX_NAME))
-            table.add_row(name, *(row[index] for index in chosen[1:]))
-        found += [Text(""), table]
-    return found
+            table.add_row(Text(shortened(printable(row[0]), MAX_NAME)), *row[columns])
+        parts += [Text(""), table]
+    return parts

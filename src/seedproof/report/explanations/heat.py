@@ -1,4 +1,4 @@
-"""The same text, explained by several runs: each word with its share of the whole."""
+"""Heat maps: the same text explained by several runs, each word with its share of the weight."""
 
 import math
 from collections import Counter
@@ -20,23 +20,23 @@ from seedproof.metrics.explanations.distances import n_top, token_ranks, token_w
 from seedproof.metrics.explanations.family import PAPER_TOP
 from seedproof.typing import BoolArray
 
-# The first runs in canonical order, never chosen.
+# The first runs in canonical order, never selected.
 MAX_RUNS = 5
 MAX_TOKENS = 60
 MAX_ANSWERS = 3
-# A word is darker from so many times an even share on.
+# Multiples of an even share at which a word gets darker.
 STEPS = (1.0, 2.0, 3.5, 6.0)
 # An even share is 1 up to rounding of 32-bit scores.
 ROUNDING = 1e-4
-# A distance is a mean over runs and all words: those closest may still name other top words.
-MEAN = "in the mean over runs"
+# The distance is a mean over all words, so the closest text may still have different top words.
+MEAN = "averaged over runs"
 SENTENCES = {
-    "agreed-and-farthest-apart": "Of the examples on which all runs agree, the one with reasons "
-    f"farthest apart, {MEAN}.",
-    "disagreed-and-farthest-apart": "Of the examples on which runs differ, the one with reasons "
-    f"farthest apart, {MEAN}.",
-    "agreed-and-closest": "Of the examples on which all runs agree, the one with reasons closest, "
-    f"{MEAN}.",
+    "agreed-and-farthest-apart": "Of the examples on which all runs agree, the one whose "
+    f"explanations differ most, {MEAN}.",
+    "disagreed-and-farthest-apart": "Of the examples on which runs disagree, the one whose "
+    f"explanations differ most, {MEAN}.",
+    "agreed-and-closest": "Of the examples on which all runs agree, the one whose explanations "
+    f"differ least, {MEAN}.",
     "words-left-out": "The first {n_shown} of {n_tokens} words are shown.",
 }
 _say = Sentences(SENTENCES)
@@ -49,7 +49,7 @@ RULES = {
 
 @dataclass(frozen=True)
 class Word:
-    """One token as one run weighs it: `times` is its share, 1 if even; `step` is how dark it is."""
+    """One token in one run: `times` is its multiple of an even share, `step` its shade."""
 
     text: str
     times: float
@@ -59,7 +59,7 @@ class Word:
 
 @dataclass(frozen=True)
 class HeatRow:
-    """One run's view of a text."""
+    """One text in one run."""
 
     run: str
     words: tuple[Word, ...]
@@ -69,7 +69,7 @@ class HeatRow:
 
 @dataclass(frozen=True)
 class HeatMap:
-    """A text that was found by rule, as the first runs explain it."""
+    """A text selected by a rule, as the first runs explain it."""
 
     title: Message
     example: str
@@ -79,25 +79,26 @@ class HeatMap:
 
     @property
     def caption(self) -> str:
-        """The captions in words."""
+        """The captions as text."""
         return " ".join(map(str, self.captions))
 
 
-def heat_maps(found: ExplanationMeasurement, classes: Sequence[str]) -> tuple[HeatMap, ...]:
-    """The texts that show what the figures of one method mean."""
-    return tuple(_heat_map(row, found.runs, classes) for row in found.telling.to_pylist())
+def heat_maps(explained: ExplanationMeasurement, classes: Sequence[str]) -> tuple[HeatMap, ...]:
+    """Return the texts that illustrate the metrics of one method."""
+    return tuple(_heat_map(row, explained.runs, classes) for row in explained.telling.to_pylist())
 
 
-def has_signs(found: ExplanationMeasurement) -> bool:
-    """Whether some score of the texts that are shown is negative."""
-    scores = pc.list_flatten(pc.list_flatten(found.telling.column("scores")))
+def has_signs(explained: ExplanationMeasurement) -> bool:
+    """Return whether the shown texts have negative scores."""
+    scores = pc.list_flatten(pc.list_flatten(explained.telling.column("scores")))
     return bool(pc.any(pc.less(scores, 0)).as_py())
 
 
 def _heat_map(row: Mapping[str, Any], runs: Sequence[str], classes: Sequence[str]) -> HeatMap:
     magnitudes, tokens = np.abs(np.array(row["scores"], dtype=np.float64)), row["tokens"]
-    times = token_weights(magnitudes) * magnitudes.shape[1]
-    is_top = token_ranks(magnitudes) < n_top(magnitudes.shape[1], PAPER_TOP)
+    n_tokens = len(tokens)
+    times = token_weights(magnitudes) * n_tokens
+    is_top = token_ranks(magnitudes) < n_top(n_tokens, PAPER_TOP)
     answers = _answers(row, classes)
     rows = []
     for i, run in enumerate(runs[:MAX_RUNS]):
@@ -105,12 +106,15 @@ def _heat_map(row: Mapping[str, Any], runs: Sequence[str], classes: Sequence[str
         words = [Word(text, round(float(x), 2), _step(x), bool(top)) for text, x, top in weighed]
         top_words = tuple(word.text for word in words if word.is_top)
         rows.append(HeatRow(run, tuple(words[:MAX_TOKENS]), top_words, answers[i]))
+    captions = [_say(RULES[row["rule"]]), _votes(row, classes), _top_words(is_top)]
+    if n_tokens > MAX_TOKENS:
+        captions.append(_say("words-left-out", n_shown=MAX_TOKENS, n_tokens=n_tokens))
     return HeatMap(
         title=_title(row["rule"], is_top),
         example=row["example"],
-        captions=_captions(row, is_top, classes),
+        captions=tuple(captions),
         rows=tuple(rows),
-        is_cut=len(tokens) > MAX_TOKENS,
+        is_cut=n_tokens > MAX_TOKENS,
     )
 
 
@@ -119,47 +123,39 @@ def _step(times: float) -> int:
 
 
 def _answers(row: Mapping[str, Any], classes: Sequence[str]) -> list[str]:
-    said = [classes[index] for index in row["predictions"]]
+    names = [classes[index] for index in row["predictions"]]
     if row["confidences"] is None:
-        return said
-    return [f"{name} {sure:.2f}" for name, sure in zip(said, row["confidences"], strict=True)]
+        return names
+    pairs = zip(names, row["confidences"], strict=True)
+    return [f"{name} {confidence:.2f}" for name, confidence in pairs]
 
 
 def _title(rule: str, is_top: BoolArray) -> Message:
-    """What the rule promises, if the top words bear it out."""
+    """Return what the rule selects, as far as the top words confirm it."""
     answer = "Other answers" if rule == OTHER_ANSWERS else "Same answer"
     if (is_top == is_top[0]).all():
         reasons = "same top words"
     else:
         reasons = "closest reasons" if rule == SAME_REASONS else "other reasons"
     code = f"{answer} {reasons}".lower().replace(" ", "-")
-    return Message(code, "{answer}, {reasons}", answer=answer, reasons=reasons)
+    text = reasons.replace("reasons", "explanations")
+    return Message(code, "{answer}, {reasons}", answer=answer, reasons=text)
 
 
-def _captions(
-    row: Mapping[str, Any], is_top: BoolArray, classes: Sequence[str]
-) -> tuple[Message, ...]:
-    n_tokens = is_top.shape[1]
-    messages = [_say(RULES[row["rule"]]), _said(row, classes), _named(is_top)]
-    if n_tokens > MAX_TOKENS:
-        messages.append(_say("words-left-out", n_shown=MAX_TOKENS, n_tokens=n_tokens))
-    return tuple(messages)
-
-
-def _named(is_top: BoolArray) -> Message:
-    """How many top words a run names, all runs name, and all runs share."""
+def _top_words(is_top: BoolArray) -> Message:
+    """Return how many top words each run has, how many all runs have together, and share."""
     n_each, n_any, n_all = (
         int(n) for n in (is_top[0].sum(), is_top.any(axis=0).sum(), is_top.all(axis=0).sum())
     )
     fields = {"n_runs": len(is_top), "n_each": n_each, "n_any": n_any, "n_all": n_all}
     words = "top word" if n_each == 1 else "{n_each} top words"
     if n_any == n_each:
-        return Message("top-words-same", f"All name the same {words}.", **fields)
+        return Message("top-words-same", f"All have the same {words}.", **fields)
     each = "1 top word" if n_each == 1 else words
     shared = "{n_all} of them are" if n_all > 1 else f"{'{n_all}' if n_all else 'none'} of them is"
     return Message(
         "top-words-counted",
-        f"Each names {each}, and {_all(len(is_top))} together {{n_any}}; {shared} named by all.",
+        f"Each has {each}, and {_all(len(is_top))} together {{n_any}}; {shared} shared by all.",
         **fields,
     )
 
@@ -168,29 +164,27 @@ def _all(n_runs: int) -> str:
     return "both" if n_runs == 2 else "all {n_runs}"
 
 
-def _said(row: Mapping[str, Any], classes: Sequence[str]) -> Message:
-    """What all runs answer, and how sure the least sure one is of it."""
+def _votes(row: Mapping[str, Any], classes: Sequence[str]) -> Message:
+    """Return the answer of all runs with the lowest confidence, or how the answers split."""
     n_runs = len(row["predictions"])
     counts = Counter(row["predictions"]).most_common()
-    if len(counts) == 1:
-        start = f"{_all(n_runs).capitalize()} runs say “{{class_name}}”"
-        fields: dict[str, object] = {"n_runs": n_runs, "class_name": classes[counts[0][0]]}
-        if row["confidences"] is None:
-            return Message("answer-of-all", f"{start}.", **fields)
-        # Probabilities have 32 bits: 0.9 is a little less in them.
-        least = math.floor(round(100 * min(row["confidences"]), 4))
-        sure = "are at least {least_sure}\N{NO-BREAK SPACE}% sure"
-        return Message("answer-of-all", f"{start} and {sure}.", **fields, least_sure=least)
     named = tuple((classes[index], n) for index, n in counts)
-    n_others = sum(n for _, n in named[MAX_ANSWERS:])
-    return Message(
-        "answers-split", "{votes}.", votes=ShownVotes(n_runs, named[:MAX_ANSWERS], n_others)
-    )
+    if len(named) > 1:
+        n_others = sum(n for _, n in named[MAX_ANSWERS:])
+        votes = ShownVotes(n_runs, named[:MAX_ANSWERS], n_others)
+        return Message("answers-split", "{votes}.", votes=votes)
+    words = f"{_all(n_runs).capitalize()} runs answer “{{class_name}}”"
+    fields: dict[str, object] = {"n_runs": n_runs, "class_name": named[0][0]}
+    if row["confidences"] is not None:
+        # Probabilities have 32 bits: 0.9 is a little less in them.
+        fields["least_sure"] = math.floor(round(100 * min(row["confidences"]), 4))
+        words += " with at least {least_sure}\N{NO-BREAK SPACE}% confidence"
+    return Message("answer-of-all", f"{words}.", **fields)
 
 
 @dataclass(frozen=True)
 class ShownVotes:
-    """How many runs give which answer, as a list in words."""
+    """Number of runs per answer, as a list in a sentence."""
 
     n_runs: int
     named: tuple[tuple[str, int], ...]
@@ -198,7 +192,7 @@ class ShownVotes:
 
     def __str__(self) -> str:
         (most, n_most), *others = self.named
-        verb = "says" if n_most == 1 else "say"
+        verb = "answers" if n_most == 1 else "answer"
         parts = [f"{n_most} of {self.n_runs} runs {verb} “{most}”"]
         parts += [f"{n} “{name}”" for name, n in others]
         return ", ".join([*parts, *([f"{self.n_others} something else"] if self.n_others else [])])

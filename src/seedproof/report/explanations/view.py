@@ -1,4 +1,4 @@
-"""What a report shows of the explanations by one method, as plain data."""
+"""Explanations by each method, as plain data for a report."""
 
 from dataclasses import dataclass
 
@@ -10,13 +10,13 @@ from seedproof.report.explanations.words import is_computed, named, on_floor
 from seedproof.report.numbers import WithUnit, bracketed, in_brackets, number, sign
 from seedproof.stats.intervals import Estimate
 
-# What `show` calls the words of explained texts.
+# Value of `show` that shows the words of explained texts.
 TOKENS = "tokens"
 
 
 @dataclass(frozen=True)
 class ReasonRow:
-    """One figure of explanations; the floor is that between two draws of one run."""
+    """One metric of explanations; the floor is its value between two draws of one run."""
 
     name: str
     title: str
@@ -31,7 +31,7 @@ class ReasonRow:
 
 @dataclass(frozen=True)
 class Reasons:
-    """The explanations by one method."""
+    """Explanations by one method."""
 
     method: str
     title: str
@@ -45,29 +45,29 @@ class Reasons:
 
 
 def build_reasons(measurement: Measurement, *, with_texts: bool) -> tuple[Reasons, ...]:
-    """What to show of the explanations, by each method."""
+    """Return the view of the explanations by each method."""
     return tuple(
         Reasons(
             method=method,
             title=named(method),
-            n_examples=found.n_examples,
-            rows=tuple(_row(name, value, found) for name, value in found.metrics.items()),
-            floor=str(on_floor(found)),
-            has_floor=found.noise is not None,
-            heat_maps=heat_maps(found, measurement.classes) if with_texts else (),
-            has_signs=has_signs(found),
-            notes=tuple(map(str, found.notes)),
+            n_examples=explained.n_examples,
+            rows=tuple(_row(name, value, explained) for name, value in explained.metrics.items()),
+            floor=str(on_floor(explained)),
+            has_floor=explained.noise is not None,
+            heat_maps=heat_maps(explained, measurement.classes) if with_texts else (),
+            has_signs=has_signs(explained),
+            notes=tuple(map(str, explained.notes)),
         )
-        for method, found in measurement.explanations.items()
+        for method, explained in measurement.explanations.items()
     )
 
 
-def _row(name: str, value: Estimate, found: ExplanationMeasurement) -> ReasonRow:
+def _row(name: str, value: Estimate, explained: ExplanationMeasurement) -> ReasonRow:
     about = card(name)
-    floor = bare_floor = "no noise" if is_computed(found.method) else "unknown"
-    if found.noise is not None:
-        floor = bracketed(found.noise[name], about.unit)
-        bare_floor = str(WithUnit(found.noise[name].value, about.unit))
+    floor = bare_floor = "no noise" if is_computed(explained.method) else "unknown"
+    if explained.noise is not None:
+        floor = bracketed(explained.noise[name], about.unit)
+        bare_floor = str(WithUnit(explained.noise[name].value, about.unit))
     return ReasonRow(
         name=name,
         title=about.title,

@@ -1,4 +1,4 @@
-"""Show two versions of a model: in words, in a terminal and as a page."""
+"""Report of two versions of a model: text, page and charts."""
 
 from seedproof.report.versions.report import VersionReport
 

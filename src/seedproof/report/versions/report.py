@@ -24,7 +24,7 @@ from seedproof.stats.intervals import Estimate
 class VersionReport(HoldsScratch, Result, ByName[Estimate]):
     """Changes between two versions of a model: a mapping of figures to estimates.
 
-    `print` it, ask it for a figure, or save its page.
+    `print` it, read a figure by name, or save its page.
 
     Args:
         comparison: The figures.
@@ -62,7 +62,7 @@ class VersionReport(HoldsScratch, Result, ByName[Estimate]):
 
     def _unknown(self, name: str) -> UnknownNameError:
         return UnknownNameError(
-            "There is no figure {figure!r} here. Known: {known}",
+            "There is no figure {figure!r} here. Known: {known}.",
             figure=name,
             known=tuple(self.comparison.whole.figures),
         )

@@ -2,10 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from rich.cells import cell_len
-from rich.console import Group, RenderableType
+from rich.console import Group, JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -13,19 +12,19 @@ from seedproof.comparison.versions.result import GroupFigures, VersionComparison
 from seedproof.messages import Message, printable
 from seedproof.report.figures.base import Figure
 from seedproof.report.figures.intervals import Line, Mark, intervals
-from seedproof.report.numbers import WithUnit, sign, signless
+from seedproof.report.numbers import WithUnit, in_brackets, sign, signless
 from seedproof.report.overview import Overview, Section, TextTable, key_figure
 from seedproof.report.text import MAX_CELL, PLAIN_WIDTH, Prose, bare_table
-from seedproof.report.versions import words
-from seedproof.report.versions.words import N_LISTED, fitted
+from seedproof.report.versions import sentences
+from seedproof.report.versions.sentences import N_LISTED, fitted
 from seedproof.report.view import KeyFigure, unknown_column
 
 CHANGES, DIRECTIONS, CLASSES, EXAMPLES = "Changes", "Right and wrong", "Classes", "Examples"
-# What a page lists, and what a chart draws.
+# Rows of a page, and of a chart.
 N_ON_PAGE, N_DRAWN = 50, 20
-# Columns of the list of examples; a text of the user's own takes what they leave.
+# Widths in the list of examples; columns of the user take the rest of the line.
 MAX_ID, MAX_VOTES, MAX_LABEL = 12, 22, 10
-# Fewer letters of a class tell nobody which one it is.
+# A class cannot be recognized by fewer letters.
 MIN_NAME = 6
 TITLES = {
     "flip_rate": "changed answers",
@@ -57,9 +56,9 @@ PAGE_GROUP_HEAD = (
     *("examples", "changed", "no change", "beyond the seed, points"),
     *("right → wrong", "wrong → right"),
 )
-# Their columns with words instead of numbers, and without right and wrong.
+# The column with text, and the number of columns without right and wrong.
 LEFT_ALIGNED, N_UNLABELED = 3, 4
-# Topics of the page, by how the code of a sentence begins.
+# Topics of the page, by the start of the code of a sentence.
 TOPICS = {
     "steadi": "Stability",
     "new-version": "Stability",
@@ -68,40 +67,44 @@ TOPICS = {
     "change": CHANGES,
 }
 BEYOND_MARKS: dict[Mark, str] = {
-    "bad": "more than another seed changes",
+    "bad": "more than another seed would change",
     "open": "not shown to be more",
 }
 PAIRED = Message(
     "paired-change",
-    "Both are of the same examples: whether the change is shown depends on the interval of the "
-    "change, not on whether these two overlap.",
+    "Both cover the same examples: the interval of the change decides whether a change is shown, "
+    "not the overlap of these two.",
 )
 TOGETHER = Message(
-    "intervals-together", "Intervals hold for all rows of the kind together; 0 is the seed alone."
+    "intervals-together", "Intervals hold for all rows together; 0 is the seed alone."
 )
 
 
-def check_columns(comparison: VersionComparison, show: Sequence[str]) -> None:
-    """Refuse columns of examples that were not carried along."""
+def _check_columns(comparison: VersionComparison, show: Sequence[str]) -> None:
     for name in show:
         if name not in comparison.extras():
             raise unknown_column(name, comparison.extras())
 
 
-def _figure_rows(comparison: VersionComparison, points: str) -> Iterator[tuple[str, ...]]:
-    """Yield name, title, value, interval and what it is over, of each figure."""
+def _figure_rows(comparison: VersionComparison) -> Iterator[tuple[str, ...]]:
+    """Yield name, title, value, interval and `over` of each figure."""
     for name, title in TITLES.items():
         value = comparison.whole.figures.get(name)
         if value is not None:
-            unit = points if name in DIFFERENCES else sign("percent")
-            written = signless(value.value) + unit
-            yield name, title, written, words.interval(value), value.over or ""
+            unit = sign("points" if name in DIFFERENCES else "percent")
+            yield (
+                name,
+                title,
+                signless(value.value) + unit,
+                in_brackets(value, signless).strip(),
+                value.over or "",
+            )
 
 
 def _group_rows(
     parts: Sequence[GroupFigures], head: Sequence[str], *, missing: str
 ) -> list[tuple[str, ...]]:
-    """Return a head, and what changes in each group; without labels right and wrong are absent."""
+    """Return a head and a row per group; without labels right and wrong are left out."""
 
     def share(part: GroupFigures, name: str) -> str:
         value = part.figures.get(name)
@@ -113,7 +116,8 @@ def _group_rows(
             f"{part.n_examples:,}",
             share(part, "flip_rate"),
             share(part, "flip_rate_no_change"),
-            f"{signless(part.beyond.value)} {words.interval(part.beyond)}".rstrip()
+            signless(part.beyond.value)
+            + in_brackets(part.beyond, signless)
             + (" *" if part.is_beyond else ""),
             share(part, "negative_flip_rate"),
             share(part, "positive_flip_rate"),
@@ -123,32 +127,54 @@ def _group_rows(
     return rows if any(part.n_labeled for part in parts) else [row[:N_UNLABELED] for row in rows]
 
 
-def _counts(predictions: Sequence[int]) -> list[tuple[int, int]]:
-    """How many runs predict each class, the most frequent first."""
-    return sorted(Counter(predictions).items(), key=lambda item: (-item[1], item[0]))
+def _example_columns(
+    comparison: VersionComparison, n_listed: int, show: Sequence[str], *, is_short: bool
+) -> list[tuple[str, list[str]]]:
+    """Return the examples that the seed does not explain, smallest p-values first."""
+    rows, classes = comparison.unexplained.slice(0, n_listed).to_pylist(), comparison.classes
+
+    def fit(text: str, width: int) -> str:
+        return fitted(text, width) if is_short else text
+
+    columns = [("changed", [fit(str(row["example"]), MAX_ID) for row in rows])]
+    for side in ("old", "new"):
+        votes = [_votes(row[f"{side}_predictions"], classes, is_short=is_short) for row in rows]
+        columns.append((f"{side} runs", votes))
+    if any(row.get("label") is not None for row in rows):
+        columns.append(("label", [fit(row["label"] or "", MAX_LABEL) for row in rows]))
+    further = [
+        (name, ["" if row[name] is None else str(row[name]) for row in rows]) for name in show
+    ]
+    return columns + further
 
 
-def _example_rows(
-    comparison: VersionComparison, n_listed: int, show: Sequence[str]
-) -> tuple[list[dict[str, Any]], bool, list[list[str]]]:
-    """Return examples that the seed does not explain, if any has a label, and further columns."""
-    rows = comparison.unexplained.slice(0, n_listed).to_pylist()
-    further = [["" if row[name] is None else str(row[name]) for row in rows] for name in show]
-    return rows, any(row.get("label") is not None for row in rows), further
+def _votes(predictions: Sequence[int], classes: Sequence[str], *, is_short: bool) -> str:
+    """Return votes such as "cat (4), dog (1)"; long names are cut, never the counts."""
+    counts = sorted(Counter(predictions).items(), key=lambda item: (-item[1], item[0]))
+    if not is_short:
+        return ", ".join(f"{classes[index]} ({n})" for index, n in counts)
+    for n_named in range(len(counts), 0, -1):
+        rest = sum(count for _, count in counts[n_named:])
+        others = [f"others ({rest})"] if rest else []
+        for length in range(MAX_VOTES, MIN_NAME - 1, -1):
+            named = [f"{fitted(classes[index], length)} ({n})" for index, n in counts[:n_named]]
+            text = ", ".join([*named, *others])
+            if cell_len(text) <= MAX_VOTES:
+                return text
+    return text
 
 
 def render(comparison: VersionComparison, *, show: Sequence[str] = ()) -> RenderableType:
-    """Return what a terminal shows."""
-    check_columns(comparison, show)
-    parts: list[RenderableType] = [Text(str(words.title(comparison)), style="dim"), Text("")]
-    for sentence in words.sentences(comparison):
+    """Return the text for a terminal."""
+    _check_columns(comparison, show)
+    parts: list[RenderableType] = [Text(str(sentences.title(comparison)), style="dim"), Text("")]
+    for sentence in sentences.sentences(comparison):
         parts += [Prose(str(sentence)), Text("")]
     table = bare_table()
-    table.add_column(FIGURES_HEAD[0], style="bold", no_wrap=True)
-    table.add_column(FIGURES_HEAD[1], justify="right", no_wrap=True)
-    table.add_column(FIGURES_HEAD[2], no_wrap=True)
-    table.add_column(FIGURES_HEAD[3], style="dim", no_wrap=True)
-    for _, *cells in _figure_rows(comparison, sign("points")):
+    for name, style in zip(FIGURES_HEAD, ("bold", "", "", "dim"), strict=True):
+        side: JustifyMethod = "right" if name == "value" else "left"
+        table.add_column(name, style=style, justify=side, no_wrap=True)
+    for _, *cells in _figure_rows(comparison):
         table.add_row(*cells)
     parts.append(table)
     if len(comparison.by_class) > 1:
@@ -157,21 +183,21 @@ def render(comparison: VersionComparison, *, show: Sequence[str] = ()) -> Render
         parts += [Text(""), *_group_lines(column, slices)]
     if len(comparison.unexplained):
         parts += [Text(""), _examples(comparison, show)]
-        left_out = words.left_out_examples(comparison)
+        left_out = sentences.left_out_examples(comparison)
         if left_out is not None:
             parts.append(Prose(str(left_out), style="dim"))
-    notes = (*comparison.notes, *words.limits(comparison))
+    notes = (*comparison.notes, *sentences.limits(comparison))
     if notes:
         parts += [Text(""), *(Prose(f"Note: {note}", style="dim") for note in notes)]
     return Group(*parts)
 
 
 def _group_lines(title: str, parts: Sequence[GroupFigures]) -> list[RenderableType]:
-    """The groups that change beyond the seed, then those that change most; how to read them."""
-    shown = words.ordered(parts)[:N_LISTED]
+    """Return the table of groups in lines, and how to read it."""
+    shown = sentences.ordered(parts)[:N_LISTED]
     rows = _group_rows(shown, GROUP_HEAD, missing="")
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    # A long name gives way, never a figure.
+    # A long name is cut, never a figure.
     room = PLAIN_WIDTH - sum(widths) - 2 * len(widths)
     most = max(min(MAX_CELL, room), MIN_NAME)
     names = [fitted(name, most) for name in (title, *(part.name for part in shown))]
@@ -184,48 +210,26 @@ def _group_lines(title: str, parts: Sequence[GroupFigures]) -> list[RenderableTy
         ]
         line = "  ".join([name + " " * (wide - cell_len(name)), *padded]).rstrip()
         lines.append(Text(line, style="" if lines else "dim"))
-    return [*lines, *(Prose(str(message), style="dim") for message in words.legend(parts))]
+    return [*lines, *(Prose(str(message), style="dim") for message in sentences.legend(parts))]
 
 
 def _examples(comparison: VersionComparison, show: Sequence[str]) -> Table:
-    """The examples that the seed does not explain, the surest first."""
-    rows, has_labels, further = _example_rows(comparison, N_LISTED, show)
-    columns = {
-        "changed": [fitted(str(row["example"]), MAX_ID) for row in rows],
-        "old": [_votes(row["old_predictions"], comparison.classes) for row in rows],
-        "new": [_votes(row["new_predictions"], comparison.classes) for row in rows],
-    }
-    if has_labels:
-        columns["label"] = [fitted(row["label"] or "", MAX_LABEL) for row in rows]
+    columns = _example_columns(comparison, N_LISTED, show, is_short=True)
     table = bare_table()
-    for name, texts in columns.items():
+    table.expand = bool(show)
+    for name, texts in columns[: len(columns) - len(show)]:
         longest = max(cell_len(text) for text in (name, *texts))
         table.add_column(name, no_wrap=True, min_width=longest, max_width=longest)
-    table.expand = bool(show)
     for name in show:
         table.add_column(Text(printable(name)), overflow="ellipsis", no_wrap=True, ratio=1)
-    for cells in zip(*columns.values(), *further, strict=True):
+    for cells in zip(*(texts for _, texts in columns), strict=True):
         table.add_row(*(Text(printable(cell)) for cell in cells))
     return table
 
 
-def _votes(predictions: Sequence[int], classes: Sequence[str]) -> str:
-    """How many runs say what, such as "cat (4), dog (1)"; long names give way, never the counts."""
-    counts = _counts(predictions)
-    for n_named in range(len(counts), 0, -1):
-        rest = sum(count for _, count in counts[n_named:])
-        others = [f"others ({rest})"] if rest else []
-        for length in range(MAX_VOTES, MIN_NAME - 1, -1):
-            named = [f"{fitted(classes[one], length)} ({n})" for one, n in counts[:n_named]]
-            text = ", ".join([*named, *others])
-            if cell_len(text) <= MAX_VOTES:
-                return text
-    return text
-
-
 def build_overview(comparison: VersionComparison, *, show: Sequence[str] = ()) -> Overview:
     """Return sentences, key figures, and a section per topic."""
-    check_columns(comparison, show)
+    _check_columns(comparison, show)
     between, within = (
         WithUnit(comparison[name].value, "percent") for name in ("flip_rate", "flip_rate_no_change")
     )
@@ -242,12 +246,14 @@ def build_overview(comparison: VersionComparison, *, show: Sequence[str] = ()) -
         finding = "Examples whose change the seed does not explain"
         sections.append(Section(EXAMPLES, finding, (_example_table(comparison, show),)))
     return Overview(
-        headline=str(words.headline(comparison)),
-        title=str(words.title(comparison)),
-        sentences=tuple((_topic(one.code), str(one)) for one in words.sentences(comparison)),
+        headline=str(sentences.headline(comparison)),
+        title=str(sentences.title(comparison)),
+        sentences=tuple(
+            (_topic(message.code), str(message)) for message in sentences.sentences(comparison)
+        ),
         key_figures=tuple(_key_figures(comparison)),
         sections=tuple(sections),
-        notes=tuple(map(str, (*comparison.notes, *words.limits(comparison)))),
+        notes=tuple(map(str, (*comparison.notes, *sentences.limits(comparison)))),
     )
 
 
@@ -256,17 +262,17 @@ def _topic(code: str) -> str:
 
 
 def _key_figures(comparison: VersionComparison) -> Iterator[KeyFigure]:
-    for name, (title, words_of) in KEYS.items():
+    for name, (title, text) in KEYS.items():
         value = comparison.whole.figures.get(name)
         if value is not None:
-            meaning = Message(f"key-{name.replace('_', '-')}", words_of)
+            meaning = Message(f"key-{name.replace('_', '-')}", text)
             yield key_figure(name, title, value, meaning, is_difference=name in DIFFERENCES)
 
 
 def _figure_table(comparison: VersionComparison, *, is_flip: bool) -> TextTable:
     rows = tuple(
         (title.strip(), *cells)
-        for name, title, *cells in _figure_rows(comparison, " points")
+        for name, title, *cells in _figure_rows(comparison)
         if name.startswith("flip_rate") == is_flip
     )
     return TextTable(FIGURES_HEAD, rows)
@@ -274,33 +280,23 @@ def _figure_table(comparison: VersionComparison, *, is_flip: bool) -> TextTable:
 
 def _group_section(topic: str, title: str, what: str, parts: Sequence[GroupFigures]) -> Section:
     n_beyond = sum(part.is_beyond for part in parts)
-    finding = f"No change beyond the seed is shown for single {what}"
+    finding = f"No change beyond the seed is shown for individual {what}"
     if n_beyond:
         finding = f"{n_beyond:,} of {len(parts):,} {what} change beyond the seed"
-    shown = words.ordered(parts)[:N_ON_PAGE]
+    shown = sentences.ordered(parts)[:N_ON_PAGE]
     head, *rows = _group_rows(shown, PAGE_GROUP_HEAD, missing="–")
     cells = tuple((part.name, *row) for part, row in zip(shown, rows, strict=True))
-    legend = words.legend(parts, n_listed=N_ON_PAGE)
+    legend = sentences.legend(parts, n_listed=N_ON_PAGE)
     notes = tuple(str(note) for note in legend if note.code != "right-and-wrong")
     return Section(topic, finding, (TextTable((title, *head), cells, notes=notes),))
 
 
 def _example_table(comparison: VersionComparison, show: Sequence[str]) -> TextTable:
-    """Return the examples that the seed does not explain, the surest first."""
-    rows, has_labels, further = _example_rows(comparison, N_ON_PAGE, show)
-    columns = {"example": [str(row["example"]) for row in rows]}
-    for side in ("old", "new"):
-        counts = [_counts(row[f"{side}_predictions"]) for row in rows]
-        columns[f"{side} runs"] = [
-            ", ".join(f"{comparison.classes[index]} ({n})" for index, n in votes)
-            for votes in counts
-        ]
-    if has_labels:
-        columns["label"] = [row["label"] or "" for row in rows]
-    cells = tuple(zip(*columns.values(), *further, strict=True))
-    left_out = words.left_out_examples(comparison, n_listed=N_ON_PAGE)
+    columns = _example_columns(comparison, N_ON_PAGE, show, is_short=False)
+    names, texts = zip(*columns, strict=True)
+    left_out = sentences.left_out_examples(comparison, n_listed=N_ON_PAGE)
     notes = () if left_out is None else (str(left_out),)
-    return TextTable((*columns, *show), cells, notes=notes)
+    return TextTable(names, tuple(zip(*texts, strict=True)), notes=notes)
 
 
 def build_figures(comparison: VersionComparison) -> tuple[Figure, ...]:
@@ -360,7 +356,7 @@ def _beyond(name: str, what: str, parts: Sequence[GroupFigures], section: str) -
     """Yield the chart of classes or slices; none if there is only one."""
     if len(parts) < 2:
         return
-    shown = words.ordered(parts)[:N_DRAWN]
+    shown = sentences.ordered(parts)[:N_DRAWN]
     yield intervals(
         name,
         f"Answers that change beyond the seed, by {what}",

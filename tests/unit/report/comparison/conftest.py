@@ -13,7 +13,7 @@ from seedproof.report.comparison.report import ComparisonReport
 def compare(tmp_path_factory):
     """Compare arrays by the names of their arms; the first is the baseline."""
 
-    def made(arms, *, labels=None, classes=None, is_paired=True, gold=None, costs=None):
+    def build(arms, *, labels=None, classes=None, is_paired=True, gold=None, costs=None):
         sides = [
             ArmData(
                 name,
@@ -26,14 +26,14 @@ def compare(tmp_path_factory):
         folder = Location.of(tmp_path_factory.mktemp("comparison"))
         return ComparisonReport(compare_arms(sides, folder, gold=gold))
 
-    return made
+    return build
 
 
 @pytest.fixture(scope="session")
 def drawn_probs():
-    """Probabilities of runs around shared logits: how noisy, and how far whole runs differ."""
+    """Draw probabilities of runs around shared logits, with noise per example and per run."""
 
-    def made(seed, n_runs, *, noise, run_sd=0.0, n_examples=600, n_classes=2, shift=0.0):
+    def build(seed, n_runs, *, noise, run_sd=0.0, n_examples=600, n_classes=2, shift=0.0):
         truth = np.random.default_rng(1)
         logits = 2.2 * truth.normal(size=(n_examples, n_classes))
         labels = (logits + truth.gumbel(size=logits.shape)).argmax(axis=1)
@@ -44,12 +44,12 @@ def drawn_probs():
         raised = np.exp(noisy - noisy.max(axis=2, keepdims=True))
         return raised / raised.sum(axis=2, keepdims=True), labels
 
-    return made
+    return build
 
 
 @pytest.fixture(scope="session")
 def usual(compare, drawn_probs):
-    """A noisy baseline, a calm arm, one as noisy, and one of five runs, with costs and gold."""
+    """A noisy baseline, a calm arm, a noisy one, and a gold standard of five runs; with costs."""
     base, labels = drawn_probs(2, 10, noise=0.9, run_sd=0.4)
     arms = {
         "none": base,

@@ -1,7 +1,8 @@
-"""What the charts of a comparison show."""
+"""Charts of a comparison."""
 
 import re
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -16,14 +17,13 @@ from seedproof.report.comparison.view import build_view
 from seedproof.stats.effect import Effect
 
 
-def _figure(report_or_comparison, name):
-    comparison = getattr(report_or_comparison, "comparison", report_or_comparison)
+def _figure(comparison, name):
     return next(figure for figure in build_figures(comparison) if figure.name == name)
 
 
-def test_marks_are_filled_where_a_difference_is_shown(usual):
-    """What the verdicts say and nothing else decides it."""
-    rows = _figure(usual, "forest_flip_rate").rows
+def test_marks_are_filled_if_a_difference_is_shown(usual):
+    """The verdict alone decides."""
+    rows = _figure(usual.comparison, "forest_flip_rate").rows
 
     kinds = {"steadier": "good", "less steady": "bad", "no difference shown": "open"}
     assert [row["kind"] for row in rows] == [
@@ -33,7 +33,7 @@ def test_marks_are_filled_where_a_difference_is_shown(usual):
 
 
 def test_ratios_share_one_axis_and_differences_have_their_own(usual):
-    """The same place means the same ratio in every block; only the last is labeled."""
+    """Only the last of the ratios has labels."""
     forest = [f for f in build_figures(usual.comparison) if f.name.startswith("forest_")]
     ratios = [f for f in forest if f.facts["scale"] == "log"]
 
@@ -48,7 +48,7 @@ def test_ratios_share_one_axis_and_differences_have_their_own(usual):
 @pytest.mark.parametrize(
     ("low", "high"), [(0.0, 0.5), (2.0, None), (2.0, float("inf")), (None, None)]
 )
-def test_intervals_without_end_are_drawn_to_the_edge(usual, low, high):
+def test_unbounded_intervals_are_drawn_to_the_edge(usual, low, high):
     """A ratio to a baseline of 0 has no upper end, and JSON has no infinity."""
     effect = Effect("flip_rate", "ratio", None if low else 0.0, low, high, verdict="less steady")
     arm = usual.comparison.arms[0]
@@ -64,9 +64,9 @@ def test_intervals_without_end_are_drawn_to_the_edge(usual, low, high):
     assert np.isfinite(figure.facts["domain"]).all()
 
 
-def test_variances_add_up(usual):
-    """The two parts end at the square of accuracy's sd, in points."""
-    rows = _figure(usual, "spread_parts").rows
+def test_parts_of_the_spread_add_up_to_the_variance(usual):
+    """The variance is the squared sd of accuracy, in points."""
+    rows = _figure(usual.comparison, "spread_parts").rows
 
     for arm in ("none", "aswa", "again"):
         parts = [row for row in rows if row["arm"] == arm]
@@ -76,26 +76,28 @@ def test_variances_add_up(usual):
 
 
 def test_few_runs_are_left_out_of_the_spread(compare, drawn_probs):
-    """An sd of three runs says little."""
+    """Three runs are too few to estimate an sd."""
     base, labels = drawn_probs(2, 6, noise=0.9)
     report = compare({"none": base, "few": base[:3]}, labels=labels)
 
-    figure = _figure(report, "spread_parts")
+    figure = _figure(report.comparison, "spread_parts")
 
     assert {row["arm"] for row in figure.rows} == {"none"}
     left_out = {message.code: message for message in figure.reading}["few-runs-left-out"]
     assert left_out.fields["arms"].names == ("few",)
 
 
-def test_the_line_joins_what_nothing_beats(usual):
-    """`again` costs as much as `aswa` and flips more, so it is beaten; the ensemble is not."""
-    rows = {row["arm"]: row["best"] for row in _figure(usual, "stability_cost_seconds").rows}
+def test_line_joins_the_undominated_arms(usual):
+    """`again` costs as much as `aswa` and flips more; no arm beats the ensemble on both."""
+    rows = {
+        row["arm"]: row["best"] for row in _figure(usual.comparison, "stability_cost_seconds").rows
+    }
 
     assert rows == {"none": False, "aswa": True, "again": False, "ensemble": True}
 
 
 def test_large_costs_are_written_out(usual):
-    """In the chart's numbers and in the table of all arms, never as a power of ten."""
+    """In the chart and in the table of all arms, never as a power of ten."""
     costs = {"none": 151_580.0, "aswa": 303_161.0, "again": 151_580.0, "ensemble": 1_515_800.0}
     baseline, *arms = (
         replace(arm, costs={"forward_passes": costs[arm.name]})
@@ -112,8 +114,8 @@ def test_large_costs_are_written_out(usual):
     assert [row[place] for row in sheet.rows] == expected
 
 
-def test_a_cost_that_all_share_has_no_chart(usual):
-    """Equal costs make no picture."""
+def test_equal_costs_have_no_chart(usual):
+    """All arms would be on one vertical line."""
     arms = tuple(replace(arm, costs={"seconds": 60.0}) for arm in usual.comparison.arms)
     comparison = replace(usual.comparison, arms=arms)
 
@@ -121,33 +123,32 @@ def test_a_cost_that_all_share_has_no_chart(usual):
 
 
 def test_votes_count_every_example_once(usual):
-    """Rows are after, columns before; below the diagonal of the chart is more settled."""
+    """Rows are after, columns before."""
     arm = usual.arm("aswa")
     more, less = moved_examples(arm)
 
     assert int(arm.votes.sum()) == usual.baseline.measurement.n_examples
     assert more + less + int(np.trace(arm.votes)) == int(arm.votes.sum())
     assert more > less
-    rows = _figure(usual, "votes_before_after_0").rows
+    rows = _figure(usual.comparison, "votes_before_after_0").rows
     assert next(r["count"] for r in rows if (r["before"], r["after"]) == ("less", "all")) == int(
         arm.votes[0, 5]
     )
 
 
-def test_steps_of_counts_grow_with_the_examples(usual):
-    """The darkest step begins at 200 of thousands, and at more of a million."""
+def test_legend_has_a_range_of_counts_per_shade(usual):
+    """With a few thousand examples or fewer, the darkest shade begins at 200."""
     starts = [re.match(r"[\d–]+", text).group() for _, _, text in vote_legend(usual.comparison)]
 
     assert starts == ["1–4", "5–19", "20–59", "60–199", "200"]
 
 
-def test_names_do_not_cover_each_other():
-    """Eight points on a diagonal, close together: no two names overlap."""
+def test_names_do_not_overlap():
+    """Eight points on a diagonal, close together."""
     rows = [{"arm": f"an-arm-{i}", "x": float(i), "flips": float(i)} for i in range(8)]
     boxes = place_names(rows)
 
-    for i, one in enumerate(boxes):
-        for other in boxes[:i]:
-            across = min(one[2], other[2]) - max(one[0], other[0])
-            down = min(one[3], other[3]) - max(one[1], other[1])
-            assert min(across, down) <= 0, (one, other)
+    for box, other in combinations(boxes, 2):
+        across = min(box[2], other[2]) - max(box[0], other[0])
+        down = min(box[3], other[3]) - max(box[1], other[1])
+        assert min(across, down) <= 0, (box, other)

@@ -1,6 +1,5 @@
-"""The object that people hold, its text and its page without a browser."""
+"""The report object, its text and its page without a browser."""
 
-import json
 import re
 
 import pytest
@@ -18,17 +17,16 @@ def _ratio(value, low=None, high=None, detectable=None):
     return Effect("flip_rate", "ratio", value, low, high, detectable=detectable)
 
 
-def test_effects_are_found_by_arm_and_metric(usual):
-    """A typo is answered with what there is."""
+def test_effects_are_read_by_arm_and_metric(usual):
+    """The error for an unknown name has its fields."""
     assert usual.effect("aswa", "flip_rate").verdict == "steadier"
-    with pytest.raises(UnknownNameError, check=WithFields(arm="aswa", metric="flips")):
-        usual.effect("aswa", "flips")
-    with pytest.raises(
-        UnknownNameError, check=WithFields(arm="none", metric="flip_rate", known=())
+    for arm, metric, fields in (
+        ("aswa", "flips", {"arm": "aswa", "metric": "flips"}),
+        ("none", "flip_rate", {"arm": "none", "metric": "flip_rate", "known": ()}),
+        ("swa", "flip_rate", {"name": "swa"}),
     ):
-        usual.effect("none", "flip_rate")
-    with pytest.raises(UnknownNameError, check=WithFields(name="swa")):
-        usual.effect("swa", "flip_rate")
+        with pytest.raises(UnknownNameError, check=WithFields(**fields)):
+            usual.effect(arm, metric)
 
 
 @pytest.mark.parametrize(
@@ -37,18 +35,15 @@ def test_effects_are_found_by_arm_and_metric(usual):
         (_ratio(0.5, 0.32, 0.8), f"−50{NB}%", "[−68, −20]", f"50{NB}% [20, 68]"),
         (_ratio(1.5, 1.2, 1.9), f"+50{NB}%", "[+20, +90]", f"50{NB}% [20, 90]"),
         (_ratio(1.001, 0.999, 1.003), f"+0.1{NB}%", "[−0.1, +0.3]", f"0.1{NB}% [−0.1, 0.3]"),
-        (_ratio(None, 2.0, float("inf")), "–", "[+100, +∞]", "–"),
-        (_ratio(None, 2.0, None), "–", "[+100, +∞]", "–"),
+        (_ratio(None, 2.0, float("inf")), "–", "[+100, +∞]", "an unbounded factor"),
+        (_ratio(None, 2.0, None), "–", "[+100, +∞]", "an unbounded factor"),
         (_ratio(1.0), f"0.0{NB}%", "", f"0.0{NB}%"),
     ],
 )
 def test_changes_are_written_with_sign_and_unit(effect, change, ends, size):
-    """True minus, no-break space; a cut is told without its sign, its interval turned round."""
-    assert (amounts.change(effect), amounts.ends(effect), amounts.size(effect)) == (
-        change,
-        ends,
-        size,
-    )
+    """True minus, no-break space; a size has no sign, and a cut reverses its interval."""
+    assert (amounts.change(effect), amounts.ends(effect)) == (change, ends)
+    assert amounts.sizes([effect]) == size
 
 
 def test_differences_are_written_in_points():
@@ -58,13 +53,12 @@ def test_differences_are_written_in_points():
 
     assert amounts.change(accuracy) == f"−0.16{NB}pts"
     assert amounts.ends(accuracy) == "[−1.30, +1.14]"
-    assert amounts.would_show([accuracy]).endswith(f" 1.20{NB}pts")
-    assert amounts.shows(accuracy) == f"±1.20{NB}pts"
-    assert (amounts.shows(accuracy).narrow, amounts.change(accuracy).narrow) == ("±1.20", "−0.16")
+    assert amounts.smallest_detectable([accuracy]) == ("difference", f"1.20{NB}pts")
+    assert amounts.detectable(accuracy) == f"±1.20{NB}pts"
     assert amounts.change(likelihood) == "+0.250"
 
 
-def test_the_text_fits_80_columns(usual):
+def test_text_fits_80_columns(usual):
     """No line is longer, and every arm and key metric is in it."""
     lines = str(usual).splitlines()
 
@@ -74,7 +68,7 @@ def test_the_text_fits_80_columns(usual):
 
 
 def test_long_names_keep_both_ends(compare, drawn_probs):
-    """Arms that differ in their last letter alone stay apart at 80 columns and in charts."""
+    """Arms that differ in their last letter only are distinct in the text and in charts."""
     base, labels = drawn_probs(2, 5, noise=0.9, n_examples=80)
     arms = {f"roberta-large-with-a-very-long-name-{i}": base for i in "ab"}
     report = compare({"none": base, **arms}, labels=labels)
@@ -85,59 +79,38 @@ def test_long_names_keep_both_ends(compare, drawn_probs):
     assert len(set(drawn.facts["arms"])) == 2
 
 
-def test_show_prints_the_text(usual, capsys):
-    """`study.compare(…).show()` is all that a script needs."""
-    usual.show()
-
-    assert usual.view().headline.split(";")[0] in capsys.readouterr().out
-
-
-def test_saving_writes_a_page_and_its_figures(usual, tmp_path):
-    """`comparison.json` holds the summary, `comparison.html` the command that made it."""
+def test_saving_writes_the_page_and_the_summary(usual, tmp_path):
+    """The page has the command; an existing file is refused as a folder."""
     command = "seedproof compare runs/"
     usual.save(tmp_path / "out", command=command)
 
-    content = json.loads((tmp_path / "out" / "comparison.json").read_text())
-    page = (tmp_path / "out" / "comparison.html").read_text()
-    assert content == usual.summary()
-    assert command in page
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
-        "comparison.html",
-        "comparison.json",
-    ]
+    written = sorted((tmp_path / "out").iterdir())
+    assert [path.name for path in written] == ["comparison.html", "comparison.json"]
+    assert command in written[0].read_text()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OptionError, check=WithFields(folder=str(tmp_path / "file"))):
+        usual.save(tmp_path / "file")
 
 
-def test_saving_into_a_file_is_refused(usual, tmp_path):
-    """The message says what to give."""
-    (tmp_path / "out").write_text("")
-
-    with pytest.raises(OptionError, check=WithFields(folder=str(tmp_path / "out"))):
-        usual.save(tmp_path / "out")
-
-
-def test_an_unknown_column_is_refused_before_anything_is_written(usual, tmp_path):
-    """Half a result on disk is worse than none."""
+def test_unknown_column_is_refused_before_anything_is_written(usual, tmp_path):
+    """No partial result is left on disk."""
     with pytest.raises(ColumnError, check=WithFields(column="text", known=())):
         usual.save(tmp_path / "out", show=["text"])
     assert not (tmp_path / "out").exists()
 
 
-def test_the_page_refers_to_nothing_outside(usual):
-    """No address is loaded: every link stays on the page, and leads somewhere."""
+def test_page_is_self_contained_and_reproducible(usual):
+    """Every link has its target on the page; no time and no random number is in it."""
     page = usual.to_html()
 
     body = page.split("<script", maxsplit=1)[0]
     links = re.findall(r'(?:src|href)="([^"]*)"', body)
     assert all(link.startswith("#") and f'id="{link[1:]}"' in body for link in links)
     assert "url(" not in body
+    assert usual.to_html() == page
 
 
-def test_the_page_is_the_same_each_time(usual):
-    """No time and no random number is in it."""
-    assert usual.to_html() == usual.to_html()
-
-
-def test_a_section_without_data_is_absent(usual, compare, drawn_probs):
+def test_section_without_data_is_absent(usual, compare, drawn_probs):
     """No labels and no costs: neither their sections nor their links."""
     base = drawn_probs(2, 5, noise=0.9)[0]
     bare = compare({"none": base, "arm": base}).to_html().split("<script", maxsplit=1)[0]
@@ -150,7 +123,7 @@ def test_a_section_without_data_is_absent(usual, compare, drawn_probs):
 
 
 def test_every_chart_is_valid_and_can_be_a_picture(usual, check_spec):
-    """Vega-Lite's schema accepts them, and no CSS variable is left outside the page."""
+    """The schema of Vega-Lite accepts them, and a picture has no CSS variable."""
     figures = build_figures(usual.comparison)
 
     for figure in figures:
@@ -165,12 +138,3 @@ def test_every_chart_is_valid_and_can_be_a_picture(usual, check_spec):
         "votes_before_after_2",
     ]
     assert b"var(--" not in usual.figure("forest_flip_rate").to_bytes("svg")
-
-
-def test_a_notebook_gets_a_short_form(usual):
-    """Words and effects, no script."""
-    short = usual._repr_html_()
-
-    assert "no difference shown" in short
-    assert "<script" not in short
-    assert len(short) < 30_000

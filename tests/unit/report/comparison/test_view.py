@@ -1,4 +1,4 @@
-"""The comparison as plain data."""
+"""A comparison as plain data."""
 
 from dataclasses import replace
 
@@ -13,8 +13,8 @@ from seedproof.testing.errors import WithFields
 NB = "\N{NO-BREAK SPACE}"
 
 
-def test_entropy_is_reduced_by_what_its_ratio_leaves(usual):
-    """ΔLE is 100 · (1 - ratio of the mean label entropies), with both at five runs for ensemble."""
+def test_entropy_cut_is_one_minus_the_ratio(usual):
+    """ΔLE is 100 · (1 - ratio of the mean label entropies)."""
     sheet = usual.view().sheet
     row = next(row for row in sheet.rows if row[0] == "aswa")
 
@@ -24,8 +24,8 @@ def test_entropy_is_reduced_by_what_its_ratio_leaves(usual):
     assert row[sheet.columns.index("entropy_cut")] == f"{100 * (1 - after / before):.1f}{NB}%"
 
 
-def test_regression_to_the_mean_is_named_beside_the_cross_fitted_figure(usual):
-    """The published way looks better, and says why."""
+def test_published_entropy_cut_is_larger_and_noted(usual):
+    """The note explains the regression to the mean."""
     sheet = usual.view().sheet
     fitted, published = (
         sheet.columns.index(name) for name in ("high_entropy_cut", "high_entropy_cut_as_published")
@@ -50,7 +50,7 @@ def test_shares_of_the_gold_standard_and_costs_have_columns(usual):
     assert len(sheet.header) == len(sheet.columns)
 
 
-def test_a_column_without_data_is_absent(compare, drawn_probs):
+def test_column_without_data_is_absent(compare, drawn_probs):
     """No gold standard, no costs: no such columns."""
     base, labels = drawn_probs(2, 6, noise=0.9)
     arm = drawn_probs(3, 6, noise=0.4)[0]
@@ -65,8 +65,8 @@ def test_a_column_without_data_is_absent(compare, drawn_probs):
     )
 
 
-def test_dots_stand_beside_the_baseline_only_with_as_many_runs(usual):
-    """More runs touch more examples: five runs are not drawn beside ten."""
+def test_dots_compare_only_arms_with_equally_many_runs(usual):
+    """With more runs, more examples have a run that differs."""
     last = replace(usual.comparison, arms=usual.comparison.arms[-1:])
 
     assert [name for name, _ in usual.view().dots] == ["none", "aswa"]
@@ -77,15 +77,15 @@ def test_dots_stand_beside_the_baseline_only_with_as_many_runs(usual):
 @pytest.mark.parametrize(
     ("has_labels", "absent"), [(True, ()), (False, ("accuracy", "accuracy_sd", "ece"))]
 )
-def test_metrics_that_do_not_exist_have_no_block(compare, drawn_probs, has_labels, absent):
-    """Without gold labels there is no accuracy, anywhere."""
+def test_missing_metrics_have_no_block(compare, drawn_probs, has_labels, absent):
+    """Accuracy needs gold labels."""
     base, labels = drawn_probs(2, 6, noise=0.9)
     arm = drawn_probs(3, 6, noise=0.4)[0]
     report = compare({"none": base, "arm": arm}, labels=labels if has_labels else None)
 
-    found = [block.metric for block in report.view().key_blocks]
+    metrics = [block.metric for block in report.view().key_blocks]
 
-    assert found == [name for name in KEY_METRICS if name not in absent]
+    assert metrics == [name for name in KEY_METRICS if name not in absent]
 
 
 def _table(predictions, texts):
@@ -97,8 +97,8 @@ def _table(predictions, texts):
     return pa.Table.from_pylist(rows)
 
 
-def test_a_users_own_column_is_shown_when_asked_for():
-    """Example 3 is split before and unanimous after; its text comes along on request alone."""
+def test_user_column_is_shown_on_request():
+    """Example 3 is split before and unanimous after."""
     texts = [f"text {example}" for example in range(4)]
     before = _table([[0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]], texts)
     after = _table([[0, 0, 0, 1]] * 3 + [[0, 1, 0, 1]], texts)
@@ -106,9 +106,9 @@ def test_a_users_own_column_is_shown_when_asked_for():
 
     settled = report.view(show=["text"]).moved[0].settled
 
-    assert [(one.example, one.before, one.after, one.shown) for one in settled] == [
-        ("3", "0 (2), 1 (2)", "1 (4)", (texts[3],))
-    ]
+    (example,) = settled
+    assert (example.example, example.shown) == ("3", (texts[3],))
+    assert (example.before, example.after) == ("0 (2), 1 (2)", "1 (4)")
     assert report.view().moved[0].settled[0].shown == ()
     with pytest.raises(ColumnError, check=WithFields(column="words", known=("text",))):
         report.view(show=["words"])

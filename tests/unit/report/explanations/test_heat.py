@@ -1,4 +1,4 @@
-"""The texts that show what the figures mean: shades, top words and captions, by hand."""
+"""Heat maps: shades, top words and captions, computed by hand."""
 
 from dataclasses import replace
 
@@ -12,15 +12,16 @@ from seedproof.measurement.explanations.illustrations import OTHER_REASONS, SAME
 from seedproof.report.explanations.heat import has_signs, heat_maps
 from seedproof.testing.errors import WithFields
 
-# What shows the words.
 OPTION = "--show tokens"
 
 
 @pytest.fixture
 def shown(three_methods):
-    """The heat-map of one text as some runs explain it."""
+    """The heat map of one text."""
 
-    def made(scores, *, rule=OTHER_REASONS, predictions=None, confidences=None, classes=("n", "p")):
+    def build(
+        scores, *, rule=OTHER_REASONS, predictions=None, confidences=None, classes=("n", "p")
+    ):
         scores = np.asarray(scores, dtype=np.float32)
         n_runs, n_tokens = scores.shape
         row = {
@@ -32,18 +33,18 @@ def shown(three_methods):
             "predictions": [0] * n_runs if predictions is None else predictions,
             "confidences": confidences,
         }
-        found = replace(
+        explained = replace(
             three_methods.explanations["attention"],
             runs=tuple(map(str, range(n_runs))),
             telling=pa.Table.from_pylist([row], schema=SCHEMA),
         )
-        return heat_maps(found, classes)[0]
+        return heat_maps(explained, classes)[0]
 
-    return made
+    return build
 
 
-def test_shades_are_steps_of_the_share_against_an_even_one(shown):
-    """Ten words: 0.65 of all weight is 6.5 even shares, 0.1 is one, and one is not more."""
+def test_shades_are_multiples_of_an_even_share(shown):
+    """Ten words: 0.65 of the weight is 6.5 even shares; a single even share has no shade."""
     row = shown([[0.65, 0.1, 0.05, 0.05, 0.05, 0.05, 0.05, 0.0, 0.0, 0.0]] * 2).rows[0]
 
     assert [word.times for word in row.words[:3]] == pytest.approx([6.5, 1.0, 0.5])
@@ -51,7 +52,7 @@ def test_shades_are_steps_of_the_share_against_an_even_one(shown):
 
 
 @pytest.mark.parametrize(("times", "step"), [(0.9, 0), (1.5, 1), (2.5, 2), (4, 3), (7, 4)])
-def test_each_step_begins_where_the_key_says(shown, times, step):
+def test_steps_begin_at_their_multiples(shown, times, step):
     """Up to 1, 2, 3.5, 6 times an even share, and more; 10 words, the rest spread evenly."""
     rest = (10 - times) / 9
 
@@ -59,14 +60,14 @@ def test_each_step_begins_where_the_key_says(shown, times, step):
 
 
 def test_even_scores_have_no_shade(shown):
-    """Nothing stands out where every word has the same weight, be it 0."""
+    """Also if every score is 0."""
     for value in (0.0, 1 / 7):
         row = shown([[value] * 7] * 2).rows[0]
         assert {word.step for word in row.words} == {0}
 
 
-def test_the_sign_of_a_score_does_not_count(shown, three_methods):
-    """A word against the answer is as dark as one for it, and as high."""
+def test_sign_of_a_score_is_ignored(shown, three_methods):
+    """A word against the answer counts like one for it."""
     row = shown([[-0.6, 0.1, 0.1, 0.1, 0.1]] * 2).rows[0]
 
     assert row.words[0].times == pytest.approx(3.0)
@@ -74,21 +75,21 @@ def test_the_sign_of_a_score_does_not_count(shown, three_methods):
     assert not has_signs(three_methods.explanations["attention"])
 
 
-def test_a_fifth_of_the_words_is_at_the_top(shown):
-    """Of 11 words 3, and among equals the earlier ones."""
+def test_top_words_are_a_fifth_of_the_words(shown):
+    """3 of 11 words; ties go to the earlier ones."""
     row = shown([[1.0] * 11] * 2).rows[0]
 
     assert row.top_words == ("w0", "w1", "w2")
     assert [word.is_top for word in row.words] == [True] * 3 + [False] * 8
 
 
-def test_the_first_five_runs_are_shown(shown):
-    """In their order, never chosen; the caption counts all of them."""
-    found = shown(np.eye(7, 10), predictions=[1] * 7, confidences=[0.9] * 6 + [0.712])
+def test_first_five_runs_are_shown(shown):
+    """In their order; the caption counts all of them."""
+    result = shown(np.eye(7, 10), predictions=[1] * 7, confidences=[0.9] * 6 + [0.712])
 
-    assert [row.run for row in found.rows] == ["0", "1", "2", "3", "4"]
-    assert [row.answer for row in found.rows] == ["p 0.90"] * 5
-    rule, answers, top_words = found.captions
+    assert [row.run for row in result.rows] == ["0", "1", "2", "3", "4"]
+    assert [row.answer for row in result.rows] == ["p 0.90"] * 5
+    rule, answers, top_words = result.captions
     assert rule.code == "agreed-and-farthest-apart"
     assert answers.code == "answer-of-all"
     assert answers.fields == {"n_runs": 7, "class_name": "p", "least_sure": 71}
@@ -98,14 +99,14 @@ def test_the_first_five_runs_are_shown(shown):
 
 
 def test_split_answers_are_counted(shown):
-    """The most frequent first; beyond three they are put together."""
+    """The most frequent first; beyond three they are counted together."""
     scores = np.random.default_rng(0).random((8, 6))
-    found = shown(scores, predictions=[2, 2, 2, 0, 0, 1, 3, 4], classes="abcde")
+    result = shown(scores, predictions=[2, 2, 2, 0, 0, 1, 3, 4], classes="abcde")
 
-    assert found.captions[1].code == "answers-split"
-    votes = found.captions[1].fields["votes"]
+    assert result.captions[1].code == "answers-split"
+    votes = result.captions[1].fields["votes"]
     assert (votes.n_runs, votes.named, votes.n_others) == (8, (("c", 3), ("a", 2), ("b", 1)), 2)
-    assert found.rows[0].answer == "c"
+    assert result.rows[0].answer == "c"
 
 
 @pytest.mark.parametrize(
@@ -116,52 +117,52 @@ def test_split_answers_are_counted(shown):
         ([[9, 8, 1, 1, 1], [8, 9, 1, 1, 1]], SAME_REASONS, "same-answer-closest-reasons"),
     ],
 )
-def test_a_title_promises_what_the_top_words_keep(shown, scores, rule, code):
-    """A title of other reasons needs a top word that is another; of the same, that none is."""
+def test_title_agrees_with_the_top_words(shown, scores, rule, code):
+    """Other explanations need different top words, the same ones need equal top words."""
     assert shown(scores, rule=rule).title.code == code
 
 
-def test_long_texts_are_cut_and_it_is_said(shown):
-    """Sixty of seventy words; the top words are all there."""
-    found = shown([np.arange(70.0)] * 2)
+def test_long_texts_are_cut_with_a_caption(shown):
+    """60 of 70 words; the top words are complete."""
+    result = shown([np.arange(70.0)] * 2)
 
-    assert len(found.rows[0].words) == 60
-    assert len(found.rows[0].top_words) == 14
-    assert found.is_cut
-    assert found.captions[-1].code == "words-left-out"
-    assert found.captions[-1].fields == {"n_shown": 60, "n_tokens": 70}
+    assert len(result.rows[0].words) == 60
+    assert len(result.rows[0].top_words) == 14
+    assert result.is_cut
+    assert result.captions[-1].code == "words-left-out"
+    assert result.captions[-1].fields == {"n_shown": 60, "n_tokens": 70}
 
 
-def test_rules_find_the_texts_that_they_say(hand_made):
-    """Same answer but other words: text 1; other answers: text 2; same answer, closest: text 0."""
-    found = hand_made.view(show=["tokens"]).reasons[0].heat_maps
+def test_rules_select_their_texts(hand_made):
+    """Same answer, other words: text 1; other answers: text 2; same answer, closest: text 0."""
+    result = hand_made.view(show=["tokens"]).reasons[0].heat_maps
 
-    assert [(one.example, one.title.code) for one in found] == [
+    assert [(entry.example, entry.title.code) for entry in result] == [
         ("1", "same-answer-other-reasons"),
         ("2", "other-answers-other-reasons"),
         ("0", "same-answer-same-top-words"),
     ]
-    assert found[0].rows[1].top_words == ("h",)
+    assert result[0].rows[1].top_words == ("h",)
     assert hand_made.view(show=["tokens"]).reasons[0].has_signs
-    # Closest is a mean distance: it does not promise that all runs name the same top words.
-    assert [one.captions[0].code for one in found] == [
+    # The distance is a mean, so the closest text may still have different top words.
+    assert [entry.captions[0].code for entry in result] == [
         "agreed-and-farthest-apart",
         "disagreed-and-farthest-apart",
         "agreed-and-closest",
     ]
-    answers = [one.captions[1] for one in found]
+    answers = [entry.captions[1] for entry in result]
     assert answers[0].fields == {"n_runs": 2, "class_name": "positive", "least_sure": 80}
     assert answers[1].fields["votes"].named == (("negative", 1), ("positive", 1))
     assert answers[2].fields["least_sure"] == 90
-    counts = [one.captions[2] for one in found]
-    assert [one.code for one in counts] == [*["top-words-counted"] * 2, "top-words-same"]
+    counts = [entry.captions[2] for entry in result]
+    assert [entry.code for entry in counts] == [*["top-words-counted"] * 2, "top-words-same"]
     assert counts[0].fields == counts[1].fields == {
         "n_runs": 2, "n_each": 1, "n_any": 2, "n_all": 0,
     }  # fmt: skip
 
 
-def test_texts_are_shown_only_if_asked_for(hand_made):
-    """By default no token is in the view, in the page or in the text."""
+def test_texts_are_shown_on_request_only(hand_made):
+    """By default no token is in the view, on the page or in the text."""
     assert hand_made.view().reasons[0].heat_maps == ()
     assert ">good<" not in hand_made.to_html()
     assert OPTION in hand_made.to_html()
@@ -169,8 +170,8 @@ def test_texts_are_shown_only_if_asked_for(hand_made):
     assert "good" not in str(hand_made)
 
 
-def test_tokens_are_known_only_with_explanations(hand_made):
-    """A report of predictions alone has none, and the list of columns says so."""
+def test_tokens_need_explanations(hand_made):
+    """A report of predictions has none, and the error lists the known columns."""
     with pytest.raises(ColumnError, check=WithFields(column="tokens")):
         sp.measure([[0, 1], [1, 1]]).to_html(show=["tokens"])
     with pytest.raises(ColumnError, check=WithFields(column="text", known=("tokens",))):

@@ -1,4 +1,4 @@
-"""Figures of explanations as rows, beside the explainer's own noise; and as text."""
+"""Metrics of explanations as rows with the noise of the explainer, and as text."""
 
 import json
 from itertools import pairwise
@@ -23,24 +23,24 @@ NAME = "explanation_jaccard_20"
 
 
 def test_text(three_methods, snapshot):
-    """What people read in a terminal."""
+    """The text in a terminal."""
     snapshot("measure.txt", f"{three_methods.text(show=['tokens'])}\n")
 
 
 def test_page(three_methods, snapshot, visible):
-    """What people read on the page."""
+    """The text of the page."""
     page = three_methods.to_html(show=["tokens"], command="seedproof measure runs")
 
     snapshot("measure-page.txt", visible(page, three_methods.to_json()))
 
 
-def test_every_figure_has_a_row_with_its_floor(three_methods):
-    """Value, interval and what a second draw gives, in the unit of the card."""
+def test_every_metric_has_a_row_with_its_noise(three_methods):
+    """Value, interval and noise, in the unit of the card."""
     lime = three_methods.view().reasons[2]
-    found = three_methods.explanations["lime"]
+    explained = three_methods.explanations["lime"]
     row = next(row for row in lime.rows if row.name == NAME)
 
-    value, noise = found.metrics[NAME], found.noise[NAME]
+    value, noise = explained.metrics[NAME], explained.noise[NAME]
     assert [row.name for row in lime.rows] == list(EXPLANATION_NAMES)
     assert row.value == f"{100 * value.value:.1f}{NB}%"
     assert row.interval == f"[{100 * value.low:.1f}, {100 * value.high:.1f}]"
@@ -51,18 +51,18 @@ def test_every_figure_has_a_row_with_its_floor(three_methods):
 @pytest.mark.parametrize(
     ("report", "code"), [("three_methods", "no-noise"), ("hand_made", "noise-unknown")]
 )
-def test_a_floor_that_was_not_measured_is_not_made_up(request, report, code):
-    """Attention is known to have none; of a method of one's own it is unknown."""
-    found = request.getfixturevalue(report)
-    reasons = found.view().reasons[0]
+def test_noise_that_was_not_measured_has_no_number(request, report, code):
+    """Attention is known to have none; that of a custom method is unknown."""
+    result = request.getfixturevalue(report)
+    reasons = result.view().reasons[0]
 
-    assert on_floor(found.explanations[reasons.method]).code == code
+    assert on_floor(result.explanations[reasons.method]).code == code
     assert not reasons.has_floor
     assert not any(sign.isdigit() for row in reasons.rows for sign in row.floor)
 
 
-def test_the_top_words_are_a_key_figure(three_methods):
-    """In place of the probability's spread, by the first method."""
+def test_top_words_are_a_key_figure(three_methods):
+    """By the first method, in place of the spread of the probability."""
     key = three_methods.view().key_figures[3]
 
     value = three_methods.explanations["attention"].metrics[NAME].value
@@ -73,34 +73,34 @@ def test_the_top_words_are_a_key_figure(three_methods):
     assert key.mark is None
 
 
-def test_the_floor_is_a_mark_of_the_key_figure(make_explained_store, drawn_texts):
-    """Where the first method was drawn twice."""
+def test_noise_is_a_mark_of_the_key_figure(make_explained_store, drawn_texts):
+    """If the first method was drawn twice."""
     arm, tokens, labels = drawn_texts(0.8, methods=("lime",))
     report = sp.measure(make_explained_store({"none": arm}, tokens=tokens, labels=labels))
 
-    key, found = report.view().key_figures[3], report.explanations["lime"]
+    key, explained = report.view().key_figures[3], report.explanations["lime"]
 
-    noise, value = found.noise[NAME].value, found.metrics[NAME].value
+    noise, value = explained.noise[NAME].value, explained.metrics[NAME].value
     assert key.mark == pytest.approx(key.bar[1] * noise / value)
     assert key.meaning.fields["noise"].value == noise
 
 
-def test_the_text_fits_80_columns(three_methods):
-    """Figures by method, and with `tokens` the top words of each run."""
+def test_text_fits_80_columns(three_methods):
+    """Metrics by method, and with `tokens` the top words of each run."""
     plain, with_tokens = str(three_methods), three_methods.text(show=["tokens"])
 
     assert max(map(len, with_tokens.splitlines())) <= 80
     view = three_methods.view(show=["tokens"])
     assert plain.count(NAME) == len(view.reasons) == 3
-    heat_maps = [one for reasons in view.reasons for one in reasons.heat_maps]
+    heat_maps = [heat_map for reasons in view.reasons for heat_map in reasons.heat_maps]
     assert len(heat_maps) == 9
-    shown = [" ".join(map(str, (one.title, f"({one.example})."))) for one in heat_maps]
+    shown = [f"{heat_map.title} ({heat_map.example})." for heat_map in heat_maps]
     assert all(start in with_tokens for start in shown)
     assert not [start for start in shown if start in plain]
 
 
 def test_long_tokens_do_not_break_the_text(make_explained_store, drawn_texts):
-    """A line that is too long is cut, and nothing can steer a terminal."""
+    """Long lines are cut, and control codes are escaped."""
     arm, tokens, _ = drawn_texts(0.5, n_runs=3, n_examples=12)
     odd = [["\x1b[2J" + 90 * "x" + word for word in words] for words in tokens]
     report = sp.measure(make_explained_store({"none": arm}, tokens=odd))
@@ -111,8 +111,8 @@ def test_long_tokens_do_not_break_the_text(make_explained_store, drawn_texts):
     assert "\x1b" not in text
 
 
-def test_figures_of_explanations_are_found_by_method(three_methods):
-    """And a typo, or a figure asked of the wrong place, is answered with where it is."""
+def test_metrics_of_explanations_are_read_by_method(three_methods):
+    """The error for reading them elsewhere has their place."""
     assert three_methods.explanations["lime"].metrics[NAME].value > 0
     places = tuple(
         f"report.explanations[{method!r}].metrics" for method in ("attention", "gradient", "lime")
@@ -121,16 +121,16 @@ def test_figures_of_explanations_are_found_by_method(three_methods):
         _ = three_methods[NAME]
 
 
-def test_notebooks_get_the_figures_too(three_methods):
-    """The short form has a part for each method."""
+def test_short_form_has_a_part_for_each_method(three_methods):
+    """With all metrics."""
     short = three_methods._repr_html_()
 
     assert all(reasons.title in short for reasons in three_methods.view().reasons)
     assert short.count(NAME) == 3
 
 
-def test_arms_stand_side_by_side_with_their_reasons(make_explained_store, drawn_texts, tmp_path):
-    """Figures by method; a page shows tokens if its arm has some."""
+def test_arms_side_by_side_have_their_explanations(make_explained_store, drawn_texts, tmp_path):
+    """A page shows tokens if its arm has some."""
     arm, tokens, labels = drawn_texts(0.8)
     plain = (drawn_texts(0.4, seed=2)[0][0], {})
     store = make_explained_store({"none": arm, "plain": plain}, tokens=tokens, labels=labels)
@@ -149,7 +149,7 @@ def test_arms_stand_side_by_side_with_their_reasons(make_explained_store, drawn_
 
 
 def test_tokens_without_explanations_are_refused_with_the_reason(tmp_path):
-    """None was logged; or they were left out, and then the note says why."""
+    """None was logged, or they were left out; then the error has the note."""
     with pytest.raises(ColumnError, check=WithFields(column="tokens", left_out=())):
         sp.measure([[0, 1, 1], [0, 1, 0]]).view(show=["tokens"])
 
@@ -159,25 +159,25 @@ def test_tokens_without_explanations_are_refused_with_the_reason(tmp_path):
     write_explained(place, [1, 2], scores, probs=probs)
     write_explained(place, [1, 2], scores, probs=probs, arm="other")
     next((tmp_path / "store" / "runs" / "none-1").rglob("explanations/**/*.parquet")).unlink()
-    found = sp.measure(place, arm="none", skip_damaged=True)
-    left_out = tuple(note for note in found.measurement.notes if note.code == EXPLANATIONS_LEFT_OUT)
+    report = sp.measure(place, arm="none", skip_damaged=True)
+    notes = report.measurement.notes
+    left_out = tuple(note for note in notes if note.code == EXPLANATIONS_LEFT_OUT)
     assert left_out
     with pytest.raises(ColumnError, check=WithFields(column="tokens", left_out=left_out)):
-        found.view(show=["tokens"])
-    reports = SideBySide({"none": found, "again": found})
+        report.view(show=["tokens"])
+    reports = SideBySide({"none": report, "again": report})
     with pytest.raises(ColumnError, check=WithFields(column="tokens", left_out=left_out)):
         reports.save(tmp_path / "out", show=["tokens"])
 
 
-def test_arms_side_by_side_keep_the_floor(make_explained_store, drawn_texts, snapshot):
-    """Below each figure of a method that was drawn twice, and of no other."""
+def test_arms_side_by_side_have_the_noise(make_explained_store, drawn_texts, snapshot):
+    """Below each metric of a method that was drawn twice, and of no other."""
     methods = ("attention", "lime")
     none, tokens, _ = drawn_texts(0.8, methods=methods)
     calm = drawn_texts(0.3, methods=methods, seed=2)[0]
     reports = measure_arms(make_explained_store({"none": none, "calm": calm}, tokens=tokens))
 
     text = str(reports)
-    snapshot("side-by-side.txt", f"{text}\n")
 
     lines = text.splitlines()
     starts = [i for i, line in enumerate(lines) if line.startswith(NAME)]
@@ -187,15 +187,16 @@ def test_arms_side_by_side_keep_the_floor(make_explained_store, drawn_texts, sna
     ]
     assert [word for word in lines[place + 2].split() if word[0].isdigit()] == floors
     assert len(starts) == 2
-    # A line for the value, one for its interval, and below LIME's one for the floor.
+    # A line for the value, one for its interval, and for LIME one for the noise.
     figures = [i for i, line in enumerate(lines) if line.startswith("explanation_")]
     assert [after - before for before, after in pairwise(figures[:7])] == [2] * 6
     assert [after - before for before, after in pairwise(figures[7:])] == [3] * 6
     assert max(map(len, text.splitlines())) <= 80
+    snapshot("side-by-side.txt", f"{text}\n")
 
 
-def test_a_saved_report_holds_figures_and_no_texts(hand_made, tmp_path):
-    """`summary.json` has the figures by method; tokens stay in the store."""
+def test_saved_report_has_metrics_and_no_tokens(hand_made, tmp_path):
+    """`summary.json` has the metrics by method."""
     hand_made.save(tmp_path)
 
     text = (tmp_path / "summary.json").read_text()

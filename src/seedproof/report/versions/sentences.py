@@ -1,4 +1,4 @@
-"""Sentences about two versions. Every sentence has a condition."""
+"""Sentences about two versions. Each has a condition; where it fails, a weaker one is used."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from rich.cells import cell_len
 
 from seedproof.comparison.versions.result import GroupFigures, VersionComparison
 from seedproof.messages import Message, Sentences, printable
-from seedproof.report.comparison.amounts import change, ends
+from seedproof.report.comparison.amounts import change_with_ends
 from seedproof.report.comparison.text import shortened
 from seedproof.report.numbers import NO_BREAK, WithInterval, WithUnit, in_brackets, signless
 from seedproof.report.text import MAX_CELL
@@ -19,10 +19,10 @@ IN_FILE = "all are in versions.json (--out)"
 RATE = f"false discovery rate {{percent:.0f}}{NO_BREAK}%"
 RUNS = "two new runs disagree on {new} of the answers, two old ones on {old}"
 ITS_RUNS = "two of its runs disagree on {new} of the answers, two old ones on {old}"
-# The version whose retrains say what another seed changes.
+CHANGED = "The new version changes {flip_rate} of the answers; two retrains of"
+# The version whose runs estimate what another seed changes.
 BASELINES = {"both": "one version", "old": "the old one", "new": "the new one"}
-# Codes of the headline, by the code of what is said of stability: the new version changes more than
-# another seed would, or not.
+# Headlines by the sentence on stability: for a change beyond the seed, and for none.
 HEADLINES = {
     "new-version-steadier": ("more-changes-and-steadier", "steadier"),
     "new-version-less-steady": ("more-changes-and-less-steady", "less-steady"),
@@ -39,32 +39,31 @@ SENTENCES = {
     "no-change-shown": "No change beyond the seed is shown",
     "few-runs": "Too few runs to distinguish the new version from another seed",
     "compared-versions": "{old} · {new} · {n_examples:,} examples · {n_classes:,} classes",
-    "steadiness-unknown": "Whether the new version is steadier is not known: the {version} one has "
-    "a single run.",
+    "steadiness-unknown": "The {version} version has a single run, so its stability is unknown.",
     "new-version-steadier": f"The new version is steadier: {ITS_RUNS} ({{change}}).",
     "new-version-less-steady": f"The new version is less steady: {ITS_RUNS} ({{change}}).",
-    "steadiness-of-few-runs": f"Too few runs to say which version is steadier: {RUNS}.",
+    "steadiness-of-few-runs": f"Too few runs to compare the stability of the versions: {RUNS}.",
     "directions": "{negative} of the answers were right and are wrong now{negative_beyond}; "
     "{positive} were wrong and are right now{positive_beyond}. Another seed alone gives "
     "{no_change} of each.",
     "more-than-seed": ", more than the seed explains",
     "fewer-than-seed": ", fewer than another seed would give",
     "not-shown-to-exceed-seed": ", not shown to be more than another seed would give",
-    "accuracy-of-few-runs": "Accuracy goes from {old} to {new}; so few runs cannot tell luck from "
-    "progress.",
+    "accuracy-of-few-runs": "Accuracy goes from {old} to {new}; these runs are too few to separate "
+    "luck from progress.",
     "accuracy-open": "Accuracy goes from {old} to {new}: no change is shown, {change}.",
     "accuracy-better": "Accuracy goes from {old} to {new}: better, {change}.",
     "accuracy-worse": "Accuracy goes from {old} to {new}: worse, {change}.",
-    "no-example-contested": "No single example can be named: no example's votes are contested "
-    "enough to be tested with {old} and {new}.",
-    "no-example-changed": f"On no single example is the change shown to be more than the seed's "
+    "no-example-contested": "No single example can be named: with {old} and {new}, no example has "
+    "enough disagreement to be tested.",
+    "no-example-changed": f"No single example is shown to change by more than the seed explains "
     f"({RATE}).",
-    "one-run": "The {version} version has one run: what another seed changes is taken from the "
-    "{other} one, and holds if both are equally steady.",
-    "two-runs": "With two runs of the {version} version intervals are over examples only: other "
-    "runs may differ more.",
-    "no-small-p-value": "So few runs cannot give a small p-value; 4 runs of each version can.",
-    "no-labels": "No labels were given, so right and wrong are left out.",
+    "one-run": "The {version} version has one run. The effect of another seed is estimated from "
+    "the {other} one, which assumes that both are equally steady.",
+    "two-runs": "With two runs of the {version} version, intervals cover examples only: other runs "
+    "may differ more.",
+    "no-small-p-value": "These runs are too few for a small p-value; use 4 runs of each version.",
+    "no-labels": "No labels were given, so right and wrong answers are left out.",
     "right-and-wrong": "r→w: right before, wrong now. w→r: wrong before, right now.",
     "parts-left-out": f"{{n_shown}} of {{n_parts:,}} shown; {IN_FILE}.",
 }
@@ -78,9 +77,8 @@ class Points:
     estimate: Estimate
 
     def __str__(self) -> str:
-        return (
-            f"{signless(self.estimate.value)}{NO_BREAK}points{in_brackets(self.estimate, signless)}"
-        )
+        ends = in_brackets(self.estimate, signless)
+        return f"{signless(self.estimate.value)}{NO_BREAK}points{ends}"
 
 
 @dataclass(frozen=True)
@@ -95,13 +93,8 @@ class PValue:
         return f"p{NO_BREAK}={NO_BREAK}{f'{self.value:.3f}'.removeprefix('0')}"
 
 
-def interval(value: Estimate) -> str:
-    """Return an interval in percent or points, such as "[−0.1, 1.5]"; nothing without one."""
-    return in_brackets(value, signless).strip()
-
-
 def title(comparison: VersionComparison) -> Message:
-    """What was compared, in one line."""
+    """Return what was compared, in one line."""
     return _say(
         "compared-versions",
         **_runs(comparison),
@@ -111,7 +104,6 @@ def title(comparison: VersionComparison) -> Message:
 
 
 def _runs(comparison: VersionComparison) -> dict[str, Message]:
-    """How many runs each version has."""
     counts = {"old": len(comparison.old_runs), "new": len(comparison.new_runs)}
     return {
         kind: Message(
@@ -122,7 +114,7 @@ def _runs(comparison: VersionComparison) -> dict[str, Message]:
 
 
 def sentences(comparison: VersionComparison) -> tuple[Message, ...]:
-    """What a person wants to know first; the weaker words where the figures allow no more."""
+    """Return the sentences, the most important first."""
     messages = [_changed(comparison), steadier(comparison)]
     if "accuracy_change" in comparison.whole.figures:
         messages += [_directions(comparison), _accuracy(comparison)]
@@ -131,29 +123,26 @@ def sentences(comparison: VersionComparison) -> tuple[Message, ...]:
 
 def _changed(comparison: VersionComparison) -> Message:
     beyond = comparison["flip_rate_beyond"]
-    start = (
-        "The new version changes {flip_rate} of the answers; two retrains of "
-        f"{BASELINES[comparison.baseline_from]} already change {{no_change}}"
-    )
+    start = f"{CHANGED} {BASELINES[comparison.baseline_from]} already change {{no_change}}"
     fields: dict[str, object] = {
         "flip_rate": WithInterval(comparison["flip_rate"], "percent"),
         "baseline_from": comparison.baseline_from,
         "no_change": WithInterval(comparison["flip_rate_no_change"], "percent"),
         "beyond": Points(beyond),
     }
-    in_brackets = after_comma = ""
+    in_parentheses = after_comma = ""
     if _can_be_small(comparison):
-        in_brackets, after_comma = " ({p_value})", ", {p_value}"
+        in_parentheses, after_comma = " ({p_value})", ", {p_value}"
         fields["p_value"] = PValue(comparison.exchange.p_value)
     if comparison.whole.is_beyond:
-        code, end = "change-beyond-seed", f"; {{beyond}} are beyond the seed{in_brackets}."
+        code, end = "change-beyond-seed", f"; {{beyond}} are beyond the seed{in_parentheses}."
     elif comparison.is_beyond:
         code = "change-of-unknown-size"
-        end = f". That is more than another seed would{in_brackets}, but how much is not known: "
+        end = f". That is more than another seed would{in_parentheses}, but by an unknown amount: "
         end += "{beyond}."
     elif beyond.over == "examples":
         code = "change-of-few-runs"
-        end = "; so few runs cannot tell whether that is more than another seed would."
+        end = "; these runs are too few to show whether that is more than another seed would."
     else:
         code = "change-not-shown"
         end = ". That is not shown to be more than another seed would change "
@@ -163,7 +152,7 @@ def _changed(comparison: VersionComparison) -> Message:
 
 
 def steadier(comparison: VersionComparison) -> Message:
-    """Say whether the new version is steadier than the old one, as far as the runs show it."""
+    """Return whether the new version is steadier than the old one, if the runs show it."""
     effect = comparison.steadiness
     if effect is None:
         version = "old" if len(comparison.old_runs) == 1 else "new"
@@ -171,7 +160,7 @@ def steadier(comparison: VersionComparison) -> Message:
     fields: dict[str, object] = {
         "old": WithUnit(comparison["flip_rate_old"].value, "percent"),
         "new": WithUnit(comparison["flip_rate_new"].value, "percent"),
-        "change": f"{change(effect)} {ends(effect)}".strip(),
+        "change": change_with_ends(effect),
         "effect": effect,
     }
     if effect.verdict in {"steadier", "less steady"}:
@@ -194,18 +183,16 @@ def headline(comparison: VersionComparison) -> Message:
 
 
 def _can_be_small(comparison: VersionComparison) -> bool:
-    """Whether the exact test over so many runs can have a small p-value."""
+    """Return whether the exact test over these runs can give a small p-value."""
     return comparison.exchange.least <= 2 * TAIL
 
 
 def _but_shown(comparison: VersionComparison) -> Message | str:
-    """The classes and slices that change beyond the seed where the whole is not shown to."""
+    """Return the classes and slices that change beyond the seed, although the whole does not."""
     kinds = {"class ": comparison.by_class}
     kinds |= {f"{column} = ": parts for column, parts in comparison.slices.items()}
-    shown = [
-        (kind, part.name) for kind, parts in kinds.items() for part in ordered(parts)
-        if part.is_beyond
-    ]  # fmt: skip
+    ranked = [(kind, part) for kind, parts in kinds.items() for part in ordered(parts)]
+    shown = [(kind, part.name) for kind, part in ranked if part.is_beyond]
     if not shown:
         return ""
     listed = [kind + fitted(name, MAX_CELL) for kind, name in shown[:MAX_NAMED]]
@@ -221,21 +208,15 @@ def _but_shown(comparison: VersionComparison) -> Message | str:
 
 
 def _directions(comparison: VersionComparison) -> Message:
-    return _say(
-        "directions",
-        negative=WithInterval(comparison["negative_flip_rate"], "percent"),
-        negative_beyond=_than_the_seed(comparison["negative_flip_rate_beyond"]),
-        positive=WithInterval(comparison["positive_flip_rate"], "percent"),
-        positive_beyond=_than_the_seed(comparison["positive_flip_rate_beyond"]),
-        no_change=WithInterval(comparison["directed_flip_rate_no_change"], "percent"),
-    )
-
-
-def _than_the_seed(beyond: Estimate) -> Message | str:
-    if beyond.over == "examples":
-        return ""
-    codes = {1: "more-than-seed", -1: "fewer-than-seed", 0: "not-shown-to-exceed-seed"}
-    return _say(codes[_side(beyond)])
+    fields: dict[str, object] = {}
+    for direction in ("negative", "positive"):
+        beyond = comparison[f"{direction}_flip_rate_beyond"]
+        codes = {1: "more-than-seed", -1: "fewer-than-seed", 0: "not-shown-to-exceed-seed"}
+        fields[direction] = WithInterval(comparison[f"{direction}_flip_rate"], "percent")
+        is_judged = beyond.over != "examples"
+        fields[f"{direction}_beyond"] = _say(codes[_side(beyond)]) if is_judged else ""
+    no_change = WithInterval(comparison["directed_flip_rate_no_change"], "percent")
+    return _say("directions", **fields, no_change=no_change)
 
 
 def _accuracy(comparison: VersionComparison) -> Message:
@@ -250,42 +231,42 @@ def _accuracy(comparison: VersionComparison) -> Message:
 
 
 def _side(value: Estimate) -> int:
-    """Whether an interval is above 0, below it, or neither."""
+    """Return 1 for an interval above 0, -1 for one below it, otherwise 0."""
     if value.low is None or value.high is None or value.over == "examples":
         return 0
     return 1 if value.low > 0.0 else -1 if value.high < 0.0 else 0
 
 
 def _single_examples(comparison: VersionComparison) -> Message:
-    found = comparison.discoveries
+    tests = comparison.discoveries
     fields: dict[str, object] = {
-        "percent": 100 * found.rate,
-        "n_found": found.n_found,
-        "n_tested": found.n_tested,
+        "percent": 100 * tests.rate,
+        "n_found": tests.n_found,
+        "n_tested": tests.n_tested,
     }
-    if found.n_found:
-        noun = "example" if found.n_found == 1 else "examples"
+    if tests.n_found:
+        noun = "example" if tests.n_found == 1 else "examples"
         words = (
             f"On {{n_found:,}} {noun} the seed does not explain the change ({RATE}; {{n_tested:,}} "
-            "were contested enough to be tested)."
+            "had enough disagreement to be tested)."
         )
         return Message("examples-changed", words, **fields)
-    if not found.n_tested:
+    if not tests.n_tested:
         return _say("no-example-contested", **_runs(comparison))
-    if found.n_needed == 1:
+    if tests.n_needed == 1:
         return _say("no-example-changed", **fields)
-    fields |= {"n_needed": found.n_needed, "runs_needed": found.runs_needed}
-    more = "; with {runs_needed} runs of each version one would be enough"
+    more = "; with {runs_needed} runs of each version a single example would be enough"
     words = (
-        f"No single example can be named ({RATE}): of {{n_tested:,}} that were contested enough to "
+        f"No single example can be named ({RATE}): of {{n_tested:,}} with enough disagreement to "
         "be tested, {n_needed:,} would have to change in every run"
-        f"{'' if found.runs_needed is None else more}."
+        f"{'' if tests.runs_needed is None else more}."
     )
+    fields |= {"n_needed": tests.n_needed, "runs_needed": tests.runs_needed}
     return Message("too-few-runs-for-examples", words, **fields)
 
 
 def limits(comparison: VersionComparison) -> tuple[Message, ...]:
-    """What these runs cannot tell."""
+    """Return what these runs cannot show."""
     n_runs = {"old": len(comparison.old_runs), "new": len(comparison.new_runs)}
     messages = []
     for version, other in (("old", "new"), ("new", "old")):
@@ -301,12 +282,12 @@ def limits(comparison: VersionComparison) -> tuple[Message, ...]:
 
 
 def ordered(parts: Sequence[GroupFigures]) -> list[GroupFigures]:
-    """Parts that change beyond the seed first, then those that change most."""
+    """Return parts that change beyond the seed first, then those that change most."""
     return sorted(parts, key=lambda part: (not part.is_beyond, -part.beyond.value))
 
 
 def fitted(name: str, width: int) -> str:
-    """A user's words, their middle left out until they are no wider; from 5 on there is a way."""
+    """Return a name with its middle left out until it fits; a width of 5 or more is enough."""
     text, length = printable(name), width
     while cell_len(text) > width:
         text = shortened(printable(name), length)
@@ -315,7 +296,7 @@ def fitted(name: str, width: int) -> str:
 
 
 def legend(parts: Sequence[GroupFigures], *, n_listed: int = N_LISTED) -> tuple[Message, ...]:
-    """Say how to read the table of classes, or of the slices of a column."""
+    """Return how to read the table of classes, or of the slices of a column."""
     shown = ordered(parts)[:n_listed]
     messages = [_judged(parts)]
     if any(part.n_labeled for part in shown):
@@ -326,27 +307,27 @@ def legend(parts: Sequence[GroupFigures], *, n_listed: int = N_LISTED) -> tuple[
 
 
 def _judged(parts: Sequence[GroupFigures]) -> Message:
-    """What the intervals of groups are, and what the star says."""
+    """Return what the intervals of groups cover, and what the star means."""
     rows = {1: "its one row", 2: "both rows together"}
     together = rows.get(len(parts), "all {n_parts:,} rows together")
     start = f"Beyond the seed: in points, intervals hold for {together}"
     if any(part.beyond.over == "examples" for part in parts):
-        words = f"{start}, but over examples only, so that no row is judged."
+        words = f"{start}, but cover examples only, so no row is judged."
         return Message("rows-not-judged", words, n_parts=len(parts))
     alone = "; a single example has none" if any(part.n_examples == 1 for part in parts) else ""
     return Message("rows-judged", f"{start}; * above 0{alone}.", n_parts=len(parts))
 
 
 def left_out_examples(comparison: VersionComparison, *, n_listed: int = N_LISTED) -> Message | None:
-    """Say where the examples are that the list has no room for; None if it has all."""
+    """Return where to find the examples that are not listed; None if all are listed."""
     n_found, n_kept = comparison.discoveries.n_found, len(comparison.unexplained)
     if n_found <= n_listed:
         return None
     where = f"{IN_FILE}."
     if n_kept < n_found:
         where = (
-            "the surest {n_kept:,} are in versions.json, and all in examples.parquet: those whose "
-            "p_value is at most the threshold in versions.json."
+            "{n_kept:,} with the smallest p-values are in versions.json, and all in "
+            "examples.parquet: those whose p_value is at most the threshold in versions.json."
         )
     return Message(
         "examples-left-out",

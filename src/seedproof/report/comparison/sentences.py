@@ -1,7 +1,6 @@
-"""What is said about a comparison. Every sentence has a condition.
+"""Sentences about a comparison. Each has a condition; where it fails, a weaker sentence is used.
 
-Where it does not hold the weaker sentence is said. An interval that includes no change is "no
-difference shown", together with what these runs would have shown.
+An interval that includes no change is "no difference shown", with the smallest detectable effect.
 """
 
 from collections.abc import Sequence
@@ -11,10 +10,12 @@ from seedproof.comparison.arms.result import ComparedArm, Comparison
 from seedproof.messages import Message, Sentences
 from seedproof.metrics.card import card
 from seedproof.report.comparison import amounts
+from seedproof.report.comparison.amounts import Amounts
 from seedproof.report.comparison.groups import (
     BAD,
     GOOD,
     Series,
+    all_arms,
     explained_by,
     names,
     of_method,
@@ -31,44 +32,46 @@ from seedproof.report.sentences import (
     VERDICT_RUNS,
     spread_cause,
 )
+from seedproof.stats.effect import Verdict
 
 MAX_NAMED = 3
 MAX_NAME_LENGTH = 44
-# A fraction is said instead of a percentage if every estimate is within so many points of it.
+# A fraction replaces percentages if every estimate is within so many points of it.
 NEAR = 10.0
 FRACTIONS = {25.0: "a quarter", 33.3: "a third", 50.0: "half", 66.7: "two thirds"}
-# Further metrics that a person is warned of; the others have a sentence of their own.
-WATCHED = ("ece", "nll", "brier", "predictive_js", "label_entropy_corrected", "ece_sd", "nll_sd")
-MAX_WATCHED = 2
-# How many times as much as the baseline is worth a word.
+# Metrics without a sentence of their own, which become a caution if they get worse.
+CAUTIONS = ("ece", "nll", "brier", "predictive_js", "label_entropy_corrected", "ece_sd", "nll_sd")
+MAX_CAUTIONS = 2
+# Multiple of the baseline's cost that becomes a caution.
 COSTLY = 1.5
 SENTENCES = {
     "at-matched-rates": "At matched rates: {finding}",
-    "no-difference-shown": "No difference in the flips is shown.",
-    "too-few-runs": "Too few runs for a verdict on the flips.",
-    "no-verdict": "No verdict on the flips.",
+    "no-difference-shown": "No difference in flips is shown.",
+    "too-few-runs": "Too few runs for a verdict on flips.",
+    "no-verdict": "No verdict on flips.",
     "accuracy-rises": "; accuracy rises",
     "no-accuracy-loss-shown": "; no loss of accuracy shown",
     "noise-of-arm": "{noise} with {arm}",
-    "explainer-noise": "Two draws of one explainer already differ in {listed}.",
-    "spread-within-chance": "With {baseline} it is not shown to exceed what independent flips "
-    "give, {chance}.",
-    "spread-beyond-chance": "Independent flips alone would give {chance} with {baseline}.",
-    "spread-settled": "Beyond them, no spread is seen any longer with {arms}.",
+    "explainer-noise": "Two draws of the explainer for the same run already differ in {listed}.",
+    "spread-within-chance": "Runs of {baseline} are not shown to differ by more than the {chance} "
+    "expected from independent flips.",
+    "spread-beyond-chance": "Runs of {baseline} differ by more than the {chance} expected from "
+    "independent flips.",
+    "spread-settled": "With {arms}, the spread no longer exceeds that of independent flips.",
     "metric-worse": "{title}: {verdict} with {arms} ({direction} by {amount}).",
     "runs-of-arm": "{arm} {n_runs}",
     "uneven-arms": "Arms differ in their number of runs: {counts}.",
-    "two-runs": "With two runs an arm, intervals are over examples only: no verdict. Make at least "
-    "{at_least}.",
-    "few-runs": "{n_runs} runs an arm say little; make at least {at_least} for verdicts.",
-    "gold-without-gain": "{gold} does not show a gain of its own, so no arm has a share of it.",
+    "two-runs": "With two runs per arm, intervals cover examples only, so there is no verdict. Use "
+    "at least {at_least} runs per arm.",
+    "few-runs": "{n_runs} runs per arm are too few for firm conclusions; use at least {at_least}.",
+    "gold-without-gain": "{gold} shows no gain of its own, so no arm has a share of it.",
 }
 _say = Sentences(SENTENCES)
 
 
 @dataclass(frozen=True)
 class ArmFinding:
-    """One line of thought; without a metric it is about several, and no verdict."""
+    """Sentences on one topic; cautions are about several metrics and have no verdict."""
 
     topic: str
     verdict: Message | None
@@ -78,12 +81,12 @@ class ArmFinding:
 
     @property
     def text(self) -> str:
-        """The words."""
+        """The sentences as text."""
         return " ".join(map(str, self.messages))
 
 
 def title(comparison: Comparison) -> Message:
-    """What was compared, in one line."""
+    """Return what was compared, in one line."""
     first, n_arms = comparison.baseline.measurement, len(comparison.arms)
     arms = "1 arm" if n_arms == 1 else "{n_arms} arms"
     labeled = "" if first.n_labeled else " (no labels)"
@@ -96,35 +99,37 @@ def title(comparison: Comparison) -> Message:
         f"{{n_examples:,}} examples{labeled} · {{n_classes:,}} classes{matched}",
         n_arms=n_arms,
         baseline=comparison.baseline.name,
-        n_runs=first.n_runs + sum(arm.measurement.n_runs for arm in comparison.arms),
+        n_runs=sum(arm.measurement.n_runs for arm in all_arms(comparison)),
         n_examples=first.n_examples,
         n_classes=first.n_classes,
     )
 
 
 def headline(comparison: Comparison) -> Message:
-    """The finding on the answers, and whether accuracy pays for it."""
-    finding = _on_answers(comparison)
+    """Return the finding on flips and accuracy, in one sentence."""
+    finding = on_flips(comparison)
     return _say("at-matched-rates", finding=finding) if comparison.match_rates else finding
 
 
-def _on_answers(comparison: Comparison) -> Message:
+def on_flips(comparison: Comparison) -> Message:
+    """Return the finding on flips, as strong as the verdicts allow."""
     steadier = with_verdict(comparison, "flip_rate", "steadier")
-    shaken = with_verdict(comparison, "flip_rate", "less steady")
+    less_steady = with_verdict(comparison, "flip_rate", "less steady")
     if steadier:
-        cut = f"{{arms}} {_verb(steadier, 'cut')} the flips by {{amount}}"
+        cut = f"{{arms}} {_verb(steadier, 'cut')} flips by {{amount}}"
         fields = {"arms": _few(steadier, comparison), "amount": _about(steadier)}
-        if not shaken:
+        if not less_steady:
             accuracy = _accuracy_clause(steadier)
             return Message("flips-cut", f"{cut}{{accuracy}}.", **fields, accuracy=accuracy)
-        words = f"{cut}; {{shaken}} {_verb(shaken, 'raise')} them."
-        return Message("flips-cut-and-raised", words, **fields, shaken=_few(shaken, comparison))
-    if shaken:
+        words = f"{cut}; {{less_steady}} {_verb(less_steady, 'raise')} them."
+        fields["less_steady"] = _few(less_steady, comparison)
+        return Message("flips-cut-and-raised", words, **fields)
+    if less_steady:
         return Message(
             "flips-raised",
-            f"{{arms}} {_verb(shaken, 'make')} answers less steady{{accuracy}}.",
-            arms=_few(shaken, comparison),
-            accuracy=_accuracy_clause(shaken, loss_only=True),
+            f"{{arms}} {_verb(less_steady, 'make')} answers less steady{{accuracy}}.",
+            arms=_few(less_steady, comparison),
+            accuracy=_accuracy_clause(less_steady, loss_only=True),
         )
     if with_verdict(comparison, "flip_rate", "no difference shown"):
         return _say("no-difference-shown")
@@ -133,7 +138,7 @@ def _on_answers(comparison: Comparison) -> Message:
 
 
 def _few(arms: Sequence[ComparedArm], comparison: Comparison) -> Message:
-    """Names if they are few and short, else how many of how many."""
+    """Return the names if they are few and short, otherwise "2 of 5 arms"."""
     listed, n_arms = names(arms), len(comparison.arms)
     is_short = len(arms) <= MAX_NAMED and len(str(listed)) <= MAX_NAME_LENGTH
     if is_short or len(arms) == n_arms == 1:
@@ -147,21 +152,19 @@ def _verb(arms: Sequence[ComparedArm], verb: str) -> str:
 
 
 def _about(arms: Sequence[ComparedArm]) -> Message:
-    """By how much flips are cut: a fraction where all estimates are near it."""
-    cuts = sorted(
-        cut for arm in arms if (cut := amounts.in_percent(arm.effects["flip_rate"])) is not None
-    )
-    middle = (cuts[0] + cuts[-1]) / 2
-    nearest = min(FRACTIONS, key=lambda fraction: abs(fraction - middle))
+    """Return the cut in flips: a fraction if all estimates are near it."""
+    ratios = [arm.effects["flip_rate"].value for arm in arms]
+    cuts = sorted(100 * (1 - ratio) for ratio in ratios if ratio is not None)
+    low, high = cuts[0], cuts[-1]
+    nearest = min(FRACTIONS, key=lambda fraction: abs(fraction - (low + high) / 2))
     if all(abs(cut - nearest) <= NEAR for cut in cuts):
         return Message("fraction", f"about {FRACTIONS[nearest]}", percent=nearest)
-    is_one = f"{cuts[0]:.0f}" == f"{cuts[-1]:.0f}"
-    words = "{low:.0f}" if is_one else "{low:.0f} to {high:.0f}"
-    return Message("percentage", f"{words}{NO_BREAK}%", low=cuts[0], high=cuts[-1])
+    words = "{low:.0f}" if f"{low:.0f}" == f"{high:.0f}" else "{low:.0f} to {high:.0f}"
+    return Message("percentage", f"{words}{NO_BREAK}%", low=low, high=high)
 
 
 def _accuracy_clause(arms: Sequence[ComparedArm], *, loss_only: bool = False) -> Message | str:
-    """What may be said of accuracy in addition; an empty text if nothing."""
+    """Return the clause on accuracy that all verdicts support; empty if there is none."""
     verdicts = {verdict_on(arm, "accuracy") for arm in arms}
     if "worse" in verdicts:
         worse = [arm for arm in arms if verdict_on(arm, "accuracy") == "worse"]
@@ -173,34 +176,31 @@ def _accuracy_clause(arms: Sequence[ComparedArm], *, loss_only: bool = False) ->
 
 
 def findings(comparison: Comparison) -> tuple[ArmFinding, ...]:
-    """What a person wants to know first."""
+    """Return the sentences by topic, the most important first."""
     metrics = comparison.baseline.measurement.metrics
-    found = [_on(comparison, "Answers", "flip_rate", "The flip rate")]
+    topics = [_on(comparison, "Answers", "flip_rate", "The flip rate")]
     if "accuracy" in metrics:
-        spread = _on(comparison, "Good and bad runs", "accuracy_sd", "Accuracy’s sd over runs")
-        found += [
-            _on(comparison, "Accuracy", "accuracy", "Accuracy"),
-            replace(spread, messages=(*spread.messages, *_parts_of_spread(comparison))),
-        ]
+        topics.append(_on(comparison, "Accuracy", "accuracy", "Accuracy"))
+        spread = _on(comparison, "Spread of accuracy", "accuracy_sd", "The sd of accuracy")
+        messages = (*spread.messages, *on_spread(comparison))
+        topics.append(replace(spread, messages=messages))
     if "probability_sd" in metrics:
-        found.append(_on(comparison, "Confidence", "probability_sd", "A probability’s sd"))
-    found += [_on_reasons(comparison, method) for method in explained_by(comparison)]
-    watched = warnings(comparison)
-    if watched:
-        found.append(ArmFinding("Watch", None, tuple(watched)))
-    return tuple(found)
+        topics.append(_on(comparison, "Confidence", "probability_sd", "The sd of a probability"))
+    topics += [_on_explanations(comparison, method) for method in explained_by(comparison)]
+    messages = cautions(comparison)
+    return (*topics, *([ArmFinding("Caution", None, messages)] if messages else []))
 
 
-def _on_reasons(comparison: Comparison, method: str) -> ArmFinding:
-    """What changes in the top words, beside the explainer's own noise where it is known."""
+def _on_explanations(comparison: Comparison, method: str) -> ArmFinding:
+    """Return the change in the top words, with the noise of the explainer if it is known."""
     several = len(explained_by(comparison)) > 1
-    topic = f"Reasons ({named(method)})" if several else "Reasons"
+    topic = f"Explanations ({named(method)})" if several else "Explanations"
     explained = of_method(comparison, method)
     finding = _on(explained, topic, TOP_WORDS, "The share of top words that differ")
     noise = {
-        arm.name: found[TOP_WORDS].value
-        for arm in (explained.baseline, *explained.arms)
-        if (found := arm.measurement.explanations[method].noise) is not None
+        arm.name: estimates[TOP_WORDS].value
+        for arm in all_arms(explained)
+        if (estimates := arm.measurement.explanations[method].noise) is not None
     }
     messages = finding.messages
     if noise:
@@ -213,7 +213,7 @@ def _on_reasons(comparison: Comparison, method: str) -> ArmFinding:
 
 
 def _on(comparison: Comparison, topic: str, metric: str, subject: str) -> ArmFinding:
-    """All arms' effects on one metric, the shown ones first."""
+    """Return the effects of all arms on one metric, those that are shown first."""
     messages = []
     for verdicts in (GOOD, BAD):
         for direction in ("falls", "rises"):
@@ -225,26 +225,15 @@ def _on(comparison: Comparison, topic: str, metric: str, subject: str) -> ArmFin
             if arms:
                 messages.append(_shown(comparison, metric, subject, arms, direction))
     n_judged = sum(metric in arm.effects for arm in comparison.arms)
-    unclear = with_verdict(comparison, metric, "no difference shown")
-    if unclear:
-        messages.append(_open(metric, unclear, is_all=len(unclear) == n_judged))
-    few = with_verdict(comparison, metric, "too few runs")
-    if few:
-        words = "Too few runs for a verdict on {arms}: {changes}."
-        if len(few) == n_judged:
-            words = "With {arms}: {changes}, without an interval over runs."
-        changes = amounts.Amounts(tuple(arm.effects[metric] for arm in few))
-        fields = {"metric": metric, "arms": names(few), "changes": changes}
-        messages.append(Message("too-few-runs", words, **fields))
-    rest = with_verdict(comparison, metric, "not tested")
-    if rest:
-        note = rest[0].effects[metric].note
-        words = "No verdict on {arms}: {note}." if note else "No verdict on {arms}."
-        messages.append(Message("no-verdict", words, metric=metric, arms=names(rest), note=note))
-    return ArmFinding(topic, _in_a_word(comparison, metric), tuple(messages), metric)
+    undecided: tuple[Verdict, ...] = ("no difference shown", "too few runs", "not tested")
+    for verdict in undecided:
+        arms = with_verdict(comparison, metric, verdict)
+        if arms:
+            messages.append(_undecided(metric, verdict, arms, is_all=len(arms) == n_judged))
+    return ArmFinding(topic, _verdict(comparison, metric), tuple(messages), metric)
 
 
-def _in_a_word(comparison: Comparison, metric: str) -> Message:
+def _verdict(comparison: Comparison, metric: str) -> Message:
     verdicts = [arm.effects[metric].verdict for arm in comparison.arms if metric in arm.effects]
     n_arms = len(verdicts)
     if len(set(verdicts)) == 1:
@@ -272,83 +261,83 @@ def _shown(
     }
     start = f"{subject} {{direction}} from {{before}}"
     if len(arms) > MAX_NAMED:
-        span = amounts.Amounts(tuple(arm.effects[metric] for arm in arms), amounts.span)
+        span = Amounts(tuple(arm.effects[metric] for arm in arms), amounts.sizes)
         return Message("change-shown", f"{start} with {{arms}}, by {{span}}.", **fields, span=span)
-    changes = Series(tuple(_one_shown(arm, metric) for arm in arms))
+    changes = Series(tuple(_change_of_arm(arm, metric) for arm in arms))
     return Message("change-shown", f"{start} {{changes}}.", **fields, changes=changes)
 
 
-def _one_shown(arm: ComparedArm, metric: str) -> Message:
-    effect, after = arm.effects[metric], arm.measurement.metrics[metric].value
-    fields = {"after": amounts.figure(metric, after), "arm": arm.name, "size": amounts.Size(effect)}
+def _change_of_arm(arm: ComparedArm, metric: str) -> Message:
+    effect = arm.effects[metric]
     words = "to {after} with {arm}"
     if effect.value is not None:
         noun = "cut" if amounts.direction(effect) == "falls" else "rise"
         words += f", {'by' if effect.scale == 'difference' else f'a {noun} of'} {{size}}"
-    return Message("change-of-arm", words, **fields)
-
-
-def _open(metric: str, arms: Sequence[ComparedArm], *, is_all: bool) -> Message:
-    """An open effect always comes with what these runs would have shown."""
-    effects = tuple(arm.effects[metric] for arm in arms)
-    words = f"{'With' if is_all else 'No difference shown with'} {{arms}}: {{changes}}"
-    if amounts.would_show(effects):
-        words += "; these runs would show {would_show}"
     return Message(
-        "no-difference-shown",
-        f"{words}.",
-        metric=metric,
-        arms=names(arms),
-        changes=amounts.Amounts(effects),
-        would_show=amounts.Amounts(effects, amounts.would_show),
+        "change-of-arm",
+        words,
+        after=amounts.figure(metric, arm.measurement.metrics[metric].value),
+        arm=arm.name,
+        size=Amounts((effect,), amounts.sizes),
     )
 
 
-def _parts_of_spread(comparison: Comparison) -> tuple[Message, ...]:
-    """What the spread is made of, where that can be said."""
-    base = comparison.baseline.measurement
-    if base.n_runs < VERDICT_RUNS:
+def _undecided(
+    metric: str, verdict: Verdict, arms: Sequence[ComparedArm], *, is_all: bool
+) -> Message:
+    effects = tuple(arm.effects[metric] for arm in arms)
+    changes = Amounts(effects, amounts.changes)
+    fields = {"metric": metric, "arms": names(arms), "changes": changes}
+    if verdict == "not tested":
+        words = "No verdict on {arms}: {note}." if effects[0].note else "No verdict on {arms}."
+        return Message("no-verdict", words, **fields, note=effects[0].note)
+    if verdict == "too few runs":
+        words = "Too few runs for a verdict on {arms}: {changes}."
+        if is_all:
+            words = "With {arms}: {changes}, without an interval over runs."
+        return Message("too-few-runs", words, **fields)
+    noun, amount = amounts.smallest_detectable(effects)
+    words = f"{'With' if is_all else 'No difference shown with'} {{arms}}: {{changes}}"
+    if amount:
+        words += f"; smallest detectable {noun}: {{detectable}}"
+    return Message("no-difference-shown", f"{words}.", **fields, detectable=amount)
+
+
+def on_spread(comparison: Comparison) -> tuple[Message, ...]:
+    """Return whether accuracies spread beyond chance, and the arms that settle that."""
+    base = comparison.baseline
+    if base.measurement.n_runs < VERDICT_RUNS:
         return ()
-    chance = WithUnit(base.metrics["accuracy_sd_independent"].value, "points")
-    code = "spread-within-chance" if spread_cause(base) is None else "spread-beyond-chance"
-    spread = _say(code, baseline=comparison.baseline.name, chance=chance)
-    calm = settled_runs(comparison)
-    return (spread, _say("spread-settled", arms=names(calm))) if calm else (spread,)
+    chance = WithUnit(base.measurement.metrics["accuracy_sd_independent"].value, "points")
+    if spread_cause(base.measurement) is None:
+        return (_say("spread-within-chance", baseline=base.name, chance=chance),)
+    beyond = _say("spread-beyond-chance", baseline=base.name, chance=chance)
+    steadier = with_verdict(comparison, "accuracy_sd", "steadier")
+    settled = [arm for arm in steadier if spread_cause(arm.measurement) is None]
+    return (beyond, _say("spread-settled", arms=names(settled))) if settled else (beyond,)
 
 
-def settled_runs(comparison: Comparison) -> list[ComparedArm]:
-    """Arms with a spread of accuracy shown to be smaller, and no longer beyond chance."""
-    if spread_cause(comparison.baseline.measurement) is None:
-        return []
-    return [
-        arm
-        for arm in with_verdict(comparison, "accuracy_sd", "steadier")
-        if spread_cause(arm.measurement) is None
-    ]
-
-
-def warnings(comparison: Comparison) -> list[Message]:
-    """What else gets worse, arms with other numbers of runs, and what costs more."""
-    worse = [name for name in WATCHED if with_verdict(comparison, name, *BAD)]
-    messages = [_gets_worse(comparison, name) for name in worse[:MAX_WATCHED]]
-    n_more = len(worse) - MAX_WATCHED
+def cautions(comparison: Comparison) -> tuple[Message, ...]:
+    """Return what gets worse, unequal numbers of runs, and higher costs."""
+    worse = [name for name in CAUTIONS if with_verdict(comparison, name, *BAD)]
+    messages = [_gets_worse(comparison, name) for name in worse[:MAX_CAUTIONS]]
+    n_more = len(worse) - MAX_CAUTIONS
     if n_more > 0:
-        words = f"{{n_more}} further {'metric is' if n_more == 1 else 'metrics are'} worse or less"
-        messages.append(Message("further-metrics-worse", f"{words} steady.", n_more=n_more))
-    n_runs = {arm.name: arm.measurement.n_runs for arm in (comparison.baseline, *comparison.arms)}
-    n_base = n_runs.pop(comparison.baseline.name)
-    uneven = {arm: n for arm, n in n_runs.items() if n != n_base}
-    if uneven:
-        uneven = {comparison.baseline.name: n_base} | uneven
+        subject = "1 more metric is" if n_more == 1 else "{n_more} more metrics are"
+        words = f"{subject} worse or less steady."
+        messages.append(Message("further-metrics-worse", words, n_more=n_more))
+    n_base = comparison.baseline.measurement.n_runs
+    n_runs = {arm.name: arm.measurement.n_runs for arm in all_arms(comparison)}
+    uneven = {arm: n for arm, n in n_runs.items() if n != n_base or arm == comparison.baseline.name}
+    if len(uneven) > 1:
         counts = tuple(_say("runs-of-arm", arm=arm, n_runs=n) for arm, n in uneven.items())
         messages.append(_say("uneven-arms", counts=Series(counts, ", "), n_runs=uneven))
-    return messages + costs(comparison)
+    return (*messages, *costs(comparison))
 
 
 def _gets_worse(comparison: Comparison, metric: str) -> Message:
     arms = with_verdict(comparison, metric, *BAD)
     effects = tuple(arm.effects[metric] for arm in arms)
-    is_one = len(arms) == 1
     return _say(
         "metric-worse",
         metric=metric,
@@ -356,12 +345,12 @@ def _gets_worse(comparison: Comparison, metric: str) -> Message:
         verdict=effects[0].verdict,
         arms=names(arms),
         direction=amounts.direction(effects[0]),
-        amount=amounts.Size(effects[0]) if is_one else amounts.Amounts(effects, amounts.span),
+        amount=Amounts(effects, amounts.sizes),
     )
 
 
-def costs(comparison: Comparison) -> list[Message]:
-    """Which arms cost clearly more than the baseline, for each cost that was logged."""
+def costs(comparison: Comparison) -> tuple[Message, ...]:
+    """Return which arms cost much more than the baseline, for each logged cost."""
     base, messages = comparison.baseline, []
     for name, cost in base.costs.items():
         times = {arm: arm.costs.get(name, 0.0) / cost for arm in comparison.arms if cost > 0}
@@ -382,43 +371,42 @@ def costs(comparison: Comparison) -> list[Message]:
                     title=cost_title(name),
                 )
             )
-    return messages
+    return tuple(messages)
 
 
 def cost_title(name: str) -> str:
-    """A cost as people read it."""
+    """Return the name of a cost for readers."""
     return "training seconds" if name == "seconds" else name.replace("_", " ")
 
 
 def brackets(comparison: Comparison) -> Message:
-    """What brackets and verdicts mean on the whole page."""
-    n_arms = len(comparison.arms)
-    together = ""
+    """Return what brackets and verdicts mean."""
+    n_arms, together = len(comparison.arms), ""
     if n_arms > 1:
         arms = "both arms" if n_arms == 2 else "all {n_arms} arms"
-        together = f", so that those of {arms} hold together with 95{NO_BREAK}%"
+        together = f"; those of {arms} hold together with 95{NO_BREAK}% confidence"
     return Message(
         "intervals",
-        f"Brackets behind a change are {{percent:.4g}}{NO_BREAK}% intervals{together}. “No "
-        "difference shown” is not “no difference”: it comes with the smallest true effect that as "
-        "many runs would show in 80 of 100 studies.",
+        f"Brackets after a change are {{percent:.4g}}{NO_BREAK}% intervals{together}. “No "
+        "difference shown” does not mean “no difference”: with it comes the smallest true effect "
+        f"that these runs can detect with 80{NO_BREAK}% power.",
         percent=100 * comparison.confidence,
         n_arms=n_arms,
     )
 
 
 def limits(comparison: Comparison) -> tuple[Message, ...]:
-    """What these runs cannot tell."""
-    arms = (comparison.baseline, *comparison.arms)
-    fewest = min(arm.measurement.n_runs for arm in arms)
+    """Return what these runs cannot show."""
+    measurements = [arm.measurement for arm in all_arms(comparison)]
+    fewest = min(measurement.n_runs for measurement in measurements)
     messages = []
-    if any(arm.measurement.n_runs == 2 for arm in arms):
+    if any(measurement.n_runs == 2 for measurement in measurements):
         messages.append(_say("two-runs", at_least=ENOUGH_RUNS))
     if 2 < fewest < ENOUGH_RUNS:
         messages.append(_say("few-runs", n_runs=fewest, at_least=ENOUGH_RUNS))
     if not comparison.baseline.measurement.n_labeled:
         messages.append(NO_LABELS)
-    kinds = {arm.measurement.kind for arm in arms}
+    kinds = {measurement.kind for measurement in measurements}
     if "labels" in kinds and not comparison.match_rates:
         messages.append(NO_PROBABILITIES)
     elif "top" in kinds:

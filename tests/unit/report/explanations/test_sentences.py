@@ -1,4 +1,4 @@
-"""Every sentence about reasons has a condition, and the weaker one is said where it fails."""
+"""Every sentence about explanations has a condition; where it fails, a weaker one is used."""
 
 from dataclasses import replace
 
@@ -26,24 +26,26 @@ def _estimate(value, low=None, high=None):
 
 @pytest.fixture
 def change(three_methods):
-    """Explanations by some method with other figures of the top words, drawn once or twice."""
+    """Explanations by a method with other values of the top words, drawn once or twice."""
 
-    def made(method="attention", *, value=None, noise=None, **others):
-        found = replace(three_methods.explanations["attention"], method=method, **others)
+    def build(method="attention", *, value=None, noise=None, **others):
+        explained = replace(three_methods.explanations["attention"], method=method, **others)
         if value is not None:
-            found = replace(found, metrics={**found.metrics, NAME: value})
-        return found if noise is None else replace(found, noise={**found.metrics, NAME: noise})
+            explained = replace(explained, metrics={**explained.metrics, NAME: value})
+        if noise is not None:
+            explained = replace(explained, noise={**explained.metrics, NAME: noise})
+        return explained
 
-    return made
+    return build
 
 
-def test_the_sentence_stands_among_the_verdicts(three_methods):
-    """Topic "Reasons", after calibration; one sentence a method, the first in full."""
-    said = {one.topic: one.messages for one in three_methods.view().sentences}
+def test_view_has_a_sentence_per_method(three_methods):
+    """After calibration; the first one in full."""
+    by_topic = {topic.topic: topic.messages for topic in three_methods.view().sentences}
 
-    assert list(said)[-2:] == ["Calibration", "Reasons"]
+    assert list(by_topic)[-2] == "Calibration"
     explained = three_methods.explanations
-    *on_words, on_noise = said["Reasons"]
+    *on_words, on_noise = list(by_topic.values())[-1]
     assert [message.code for message in on_words] == ["top-words-differ"] * 3
     for message, method in zip(on_words, ("attention", "gradient", "lime"), strict=True):
         assert message.fields["method"] == named(method)
@@ -54,11 +56,11 @@ def test_the_sentence_stands_among_the_verdicts(three_methods):
     assert on_noise.fields["noise"].value == explained["lime"].noise[NAME].value
 
 
-def test_nothing_is_said_without_explanations():
+def test_report_without_explanations_has_none():
     """No sentence, no key figure, no section."""
     view = sp.measure([[0, 1, 1], [0, 1, 0]]).view()
 
-    assert "Reasons" not in {one.topic for one in view.sentences}
+    assert [topic.topic for topic in view.sentences] == ["Answers"]
     assert view.reasons == ()
     assert view.key_figures[-1].name == "discrepancy"
 
@@ -66,22 +68,22 @@ def test_nothing_is_said_without_explanations():
 @pytest.mark.parametrize(
     ("method", "code"), [("attention", "attended-words"), ("lime", "ranked-words")]
 )
-def test_words_depend_on_the_method(change, method, code):
-    """Only attention attends; others rank words."""
-    found = change(method, value=_estimate(0.5, 0.4, 0.6), n_agreed=0)
+def test_sentence_depends_on_the_method(change, method, code):
+    """Attention attends to words; other methods rank them."""
+    explained = change(method, value=_estimate(0.5, 0.4, 0.6), n_agreed=0)
 
-    (message,) = sentences({method: found}, found.n_examples)
+    (message,) = sentences({method: explained}, explained.n_examples)
 
     assert message.fields["words"].code == code
     assert message.fields["differ"].estimate == _estimate(0.5, 0.4, 0.6)
     assert not {"agreed", "n_examples"} & message.fields.keys()
 
 
-def test_fewer_examples_are_told(change):
-    """LIME is dear, so that it may cover a part of the examples only."""
-    found = change(value=_estimate(0.5, 0.4, 0.6), n_examples=200, n_agreed=200)
+def test_sentence_has_the_number_of_explained_examples(change):
+    """LIME is expensive, so it may cover some of the examples only."""
+    explained = change(value=_estimate(0.5, 0.4, 0.6), n_examples=200, n_agreed=200)
 
-    (message,) = sentences({"attention": found}, 1725)
+    (message,) = sentences({"attention": explained}, 1725)
 
     assert (message.code, message.fields["n_examples"]) == ("top-words-differ", 200)
 
@@ -99,22 +101,22 @@ def test_fewer_examples_are_told(change):
         (_estimate(0.0, 0.0, 0.0), "explainer-steady", {}),
     ],
 )
-def test_the_floor_takes_the_edge_off(change, noise, code, shown):
-    """Runs differ more than draws only where the two intervals do not touch."""
-    found = change(value=_estimate(0.5, 0.4, 0.6), noise=noise)
+def test_noise_is_exceeded_only_if_intervals_do_not_overlap(change, noise, code, shown):
+    """The intervals of runs and of draws of the explainer."""
+    explained = change(value=_estimate(0.5, 0.4, 0.6), noise=noise)
 
-    message = sentences({"attention": found}, found.n_examples)[-1]
+    message = sentences({"attention": explained}, explained.n_examples)[-1]
 
     assert (message.code, message.fields) == (code, shown)
 
 
-def test_agreement_of_all_runs_is_called_that(change):
-    """A distance of 0 is no distance."""
-    found = change("gradient", value=_estimate(0.0, 0.0, 0.01))
+def test_runs_with_the_same_top_words_have_their_own_sentence(change):
+    """The distance is 0."""
+    explained = change("gradient", value=_estimate(0.0, 0.0, 0.01))
 
-    (message,) = sentences({"gradient": found}, 60)
+    (message,) = sentences({"gradient": explained}, 60)
 
-    assert message.code == section_title([found]).code == "top-words-same"
+    assert message.code == section_title([explained]).code == "top-words-same"
     assert (message.fields["method"], message.fields["n_runs"]) == ("gradient", 8)
 
 
@@ -125,7 +127,7 @@ def test_agreement_of_all_runs_is_called_that(change):
         ((0.6, 0.373), "top-words-differ-by-method", {"low": 0.373, "high": 0.6}),
     ],
 )
-def test_the_title_is_the_finding(change, values, code, shown):
+def test_section_title_is_the_finding(change, values, code, shown):
     """The share that differs, or its range over methods."""
     title = section_title([change(value=_estimate(value)) for value in values])
 
@@ -142,42 +144,37 @@ def test_the_title_is_the_finding(change, values, code, shown):
         ("my-method", "noise-unknown"),
     ],
 )
-def test_without_a_second_draw_the_floor_is_known_by_name_alone(change, method, code):
-    """What is computed has no noise; of anything else it is unknown."""
+def test_noise_without_a_second_draw_depends_on_the_method(change, method, code):
+    """Computed methods have none; for others it is unknown."""
     message = on_floor(change(method))
 
     assert (message.code, message.fields["method"]) == (code, named(method))
 
 
-def test_a_measured_floor_is_explained(three_methods):
-    """Over how many examples, and what it means."""
+def test_measured_noise_has_its_number_of_examples(three_methods):
+    """And the name of the method."""
     message = on_floor(three_methods.explanations["lime"])
 
     assert message.code == "noise-measured"
     assert message.fields == {"method": named("lime"), "n_repeated": 60}
 
 
-def test_both_ways_to_count_stand_beside_one_chart(three_methods):
-    """Of 3 words each of two runs, 2 shared: 2 of 4 words differ, 2 of 3 are kept."""
-    found = three_methods.explanations["attention"]
-    one = replace(
-        found,
-        metrics={
-            **found.metrics,
-            NAME: _estimate(2 / 4, 0.4, 0.6),
-            "explanation_overlap": _estimate(2 / 3, 0.5, 0.8),
-        },
-    )
+def test_single_method_has_paragraphs_on_both_ways_to_count(three_methods):
+    """Of 3 words per run, 2 shared: 2 of 4 words differ, 2 of 3 are kept."""
+    explained = three_methods.explanations["attention"]
+    differ, overlap = _estimate(2 / 4, 0.4, 0.6), _estimate(2 / 3, 0.5, 0.8)
+    metrics = explained.metrics | {NAME: differ, "explanation_overlap": overlap}
+    explained = replace(explained, metrics=metrics)
 
-    lists, kept = paragraphs([one])
+    lists, kept = paragraphs([explained])
 
-    assert lists.fields["differ"].estimate == _estimate(2 / 4, 0.4, 0.6)
-    assert kept.fields["shared"].estimate == _estimate(2 / 3, 0.5, 0.8)
-    assert paragraphs([one, one]) == ()
+    assert lists.fields["differ"].estimate == differ
+    assert kept.fields["shared"].estimate == overlap
+    assert paragraphs([explained, explained]) == ()
 
 
-def test_known_methods_have_names_for_people():
-    """Others keep their own."""
+def test_known_methods_have_readable_names():
+    """Other methods keep their own."""
     assert [named(m) for m in ("lime", "gradient_x_input", "my_scores")] == [
         TITLES["lime"],
         TITLES["gradient-x-input"],
@@ -185,12 +182,12 @@ def test_known_methods_have_names_for_people():
     ]
 
 
-def test_a_report_of_labels_alone_has_reasons_without_a_curve(make_explained_store):
-    """Predicted classes have no confidence to go by."""
+def test_report_of_predicted_classes_has_explanations(make_explained_store):
+    """Without a chart by confidence."""
     tokens = [["a", "b", "c", "d", "e"]] * 3
     scores = [np.random.default_rng(i).random((4, 1, 5)) for i in range(3)]
     labels = np.array([[0, 0, 1]] * 3 + [[0, 1, 1]])
     report = sp.measure(make_explained_store({"none": (labels, {"x": scores})}, tokens=tokens))
 
-    assert report.view().sentences[-1].topic == "Reasons"
-    assert "Reasons" in report.to_html(show=["tokens"])
+    assert report.view().sentences[-1].messages[0].fields["method"] == "x"
+    assert 'id="reasons"' in report.to_html(show=["tokens"])
