@@ -115,7 +115,7 @@ def test_layers_without_statistics_are_left_alone():
     """They have nothing that could be stale."""
     model = nn.Sequential(nn.BatchNorm1d(4, track_running_stats=False), nn.LayerNorm(4))
 
-    assert tracked(model) == []
+    assert tracked(model) == {}
     assert statistics(model) == {}
 
 
