@@ -252,7 +252,7 @@ class TestSlurm(FreshProcessContract):
     """Jobs of submitit, on this machine."""
 
     # One array takes all items.
-    test_items_are_read_as_there_is_room_for_them = None
+    test_items_are_read_lazily = None
 
     @pytest.fixture
     def build(self, tmp_path):

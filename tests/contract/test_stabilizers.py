@@ -62,12 +62,12 @@ class TestNone(StabilizerContract):
 
     # There is no average that could be empty, nor one that a step could spoil.
     test_attaching_changes_no_weight = None
-    test_finishing_before_anything_entered_keeps_the_weights = None
-    test_a_step_while_it_is_applied_is_refused = None
+    test_finishing_an_empty_average_warns_and_keeps_the_weights = None
+    test_step_while_applied_is_refused = None
     # Nothing is counted, and there is nothing to show.
     test_steps_that_amp_skips_do_not_count = None
-    test_gradient_accumulation_counts_steps_of_the_optimizer = None
-    test_what_is_finished_is_what_was_applied = None
+    test_gradient_accumulation_counts_optimizer_steps = None
+    test_finishing_leaves_the_weights_that_were_applied = None
 
     @pytest.fixture
     def attach(self):
