@@ -1,6 +1,6 @@
 """Hugging Face's Trainer: averaged weights, and the seeds and predictions of a run."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -32,28 +32,39 @@ def seeds_of(run: Run) -> dict[str, int]:
     return {"seed": int(both.generate_state(1)[0]), "data_seed": run.seeds["order"]}
 
 
-def either(field: str, values: Sequence[object]) -> str:
-    """Return the part of a template that names all values of a field as alternatives.
+def load_saved(
+    file: str,
+    key: str,
+    args: TrainingArguments,
+    state: TrainerState,
+    resume_from: str | Path | None,
+) -> Mapping[str, Any]:
+    """Load a file that has a key from the checkpoint that training is resumed from.
 
-    >>> either("columns", ("label", "labels"))
-    '{columns[0]} or {columns[1]}'
+    The Trainer does not say which checkpoint that is, so try all likely folders.
     """
-    return " or ".join(f"{{{field}[{index}]}}" for index in range(len(values)))
-
-
-def checkpoint_folders(
-    args: TrainingArguments, state: TrainerState, *, resume_from: str | Path | None
-) -> list[Path]:
-    """Return the folders that training may be resumed from, the most likely first.
-
-    The Trainer does not inform its callbacks.
-    """
-    places = (
+    likely = (
         resume_from,
         args.resume_from_checkpoint,
         Path(str(args.output_dir)) / f"checkpoint-{state.global_step}",
     )
-    return [Path(place) for place in places if isinstance(place, str | Path)]
+    folders = [Path(folder) for folder in likely if isinstance(folder, str | Path)]
+    for folder in folders:
+        if (folder / file).is_file():
+            saved: Mapping[str, Any] = torch.load(
+                folder / file, map_location="cpu", weights_only=True
+            )
+            if key in saved:
+                return saved
+    raise RunError(
+        "Training resumes at step {step}, but the state of this callback was not saved in {file} "
+        "of {places}. Resume from a checkpoint that was saved with this callback (pass its folder "
+        "as resume_from if it is elsewhere), or start again.",
+        step=state.global_step,
+        file=file,
+        folders=folders,
+        places=tuple(map(str, folders)),
+    )
 
 
 class AveragingCallback(TrainerCallback):
@@ -97,28 +108,12 @@ class AveragingCallback(TrainerCallback):
         bare = getattr(optimizer, "optimizer", optimizer)
         self.average = build(self.name, model, bare, policy=self.policy)
         if state.global_step > 0 and self.average.policy is not None:
-            saved = self._saved(args, state)
+            saved = load_saved("optimizer.pt", STATE_KEY, args, state, self.resume_from)[STATE_KEY]
             _check_matches(model, saved, state.global_step)
             self.average.load_state_dict(saved)
             # A checkpoint at the last step of an epoch is saved before the epoch ends.
             while int(state.epoch or 0) > self.average.n_epochs:
                 self.average.end_epoch()
-
-    def _saved(self, args: TrainingArguments, state: TrainerState) -> Mapping[str, Any]:
-        """Return the average of the checkpoint; the Trainer has loaded everything else."""
-        folders = checkpoint_folders(args, state, resume_from=self.resume_from)
-        for folder in folders:
-            if (folder / "optimizer.pt").is_file():
-                saved = torch.load(folder / "optimizer.pt", map_location="cpu", weights_only=True)
-                if STATE_KEY in saved:
-                    average: Mapping[str, Any] = saved[STATE_KEY]
-                    return average
-        raise RunError(
-            "Training resumes at step {step}, but no average was saved in "
-            f"{either('folders', folders)}. Pass the checkpoint's folder as resume_from.",
-            step=state.global_step,
-            folders=folders,
-        )
 
     def on_step_begin(self, *args: Any, **kwargs: Any) -> None:
         """Give the model its own weights for training."""

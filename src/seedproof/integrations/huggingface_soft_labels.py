@@ -14,7 +14,7 @@ from torch.utils.data import Dataset
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from seedproof.errors import ColumnError, OptionError, RunError, ShapeError
-from seedproof.integrations.huggingface import checkpoint_folders, either
+from seedproof.integrations.huggingface import load_saved
 from seedproof.stabilize import Tgtss, soft_cross_entropy
 from seedproof.stabilize.evaluation_mode import evaluating
 from seedproof.training.rng import untouched
@@ -53,8 +53,7 @@ class IndexedDataset(Dataset[dict[str, Any]]):
         given = [example.pop(name) for name in LABEL_NAMES if name in example]
         if not given:
             raise ColumnError(
-                "Example {row} has no label, only {columns}. "
-                f"Name its column {either('known', LABEL_NAMES)}.",
+                "Example {row} has no label, only {columns}. Name its column as one of: {known}.",
                 row=row,
                 columns=tuple(map(str, example)),
                 known=LABEL_NAMES,
@@ -167,7 +166,7 @@ class TgtssCallback(TrainerCallback):
                 n_processes=args.world_size,
             )
         if state.global_step > 0:
-            saved = self._saved(args, state)
+            saved = load_saved(STATE_FILE, "tgtss", args, state, self.resume_from)
             if saved["history"] != _digest(state):
                 # Checkpoints of another training may be in the same folder.
                 raise RunError(
@@ -181,21 +180,6 @@ class TgtssCallback(TrainerCallback):
             raise RunError(
                 "This Tgtss has already observed another training. Create one per teacher."
             )
-
-    def _saved(self, args: TrainingArguments, state: TrainerState) -> Mapping[str, Any]:
-        folders = checkpoint_folders(args, state, resume_from=self.resume_from)
-        for folder in folders:
-            if (folder / STATE_FILE).is_file():
-                saved: Mapping[str, Any] = torch.load(folder / STATE_FILE, weights_only=True)
-                return saved
-        raise RunError(
-            "Training resumes at step {step}, but no {file} was saved in "
-            f"{either('folders', folders)}. Resume from a checkpoint that was saved with this "
-            "callback (pass its folder as resume_from if it is elsewhere), or start again.",
-            step=state.global_step,
-            file=STATE_FILE,
-            folders=folders,
-        )
 
     def on_step_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any

@@ -38,14 +38,7 @@ class WithFields:
 
 
 def warning_codes(recorded: Iterable[warnings.WarningMessage]) -> list[str]:
-    """Return the codes of warnings of seedproof, in the order in which they were recorded.
-
-    Args:
-        recorded: The result of `pytest.warns` or `warnings.catch_warnings(record=True)`.
-
-    Returns:
-        One code per warning; warnings of other packages are left out.
-    """
+    """Return the codes of seedproof's warnings, from the result of `pytest.warns`, in order."""
     raised = [warning.message for warning in recorded]
     messages = [
         warning.args[0] for warning in raised if isinstance(warning, Warning) and warning.args

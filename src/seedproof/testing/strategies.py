@@ -37,19 +37,7 @@ def predictions(
     min_examples: int = 1,
     max_examples: int = MAX_EXAMPLES,
 ) -> IntArray:
-    """Draw predicted classes of several runs, axes (runs, examples).
-
-    Args:
-        draw: Given by Hypothesis.
-        n_classes: Number of classes.
-        min_runs: Fewest runs.
-        max_runs: Most runs.
-        min_examples: Fewest examples.
-        max_examples: Most examples.
-
-    Returns:
-        Class indices as int64.
-    """
+    """Draw predicted classes of several runs, axes (runs, examples)."""
     n_runs = draw(st.integers(min_runs, max_runs))
     n_examples = draw(st.integers(min_examples, max_examples))
     return draw(_predictions((n_runs, n_examples), n_classes))
@@ -65,20 +53,9 @@ def probabilities(
     min_examples: int = 1,
     max_examples: int = MAX_EXAMPLES,
 ) -> FloatArray:
-    """Draw predicted distributions of several runs, axes (runs, examples, classes).
+    """Draw float64 or float32 distributions of several runs, axes (runs, examples, classes).
 
-    They include exact zeros and ones, ties and identical runs.
-
-    Args:
-        draw: Given by Hypothesis.
-        n_classes: Number of classes.
-        min_runs: Fewest runs.
-        max_runs: Most runs.
-        min_examples: Fewest examples.
-        max_examples: Most examples.
-
-    Returns:
-        Probabilities as float64 or float32; rows sum to one up to rounding.
+    They include exact zeros and ones, ties and identical runs; rows sum to one up to rounding.
     """
     n_runs = draw(st.integers(min_runs, max_runs))
     n_examples = draw(st.integers(min_examples, max_examples))
@@ -87,17 +64,7 @@ def probabilities(
 
 @st.composite
 def labels(draw: st.DrawFn, *, n_examples: int, n_classes: int, known: Known = "all") -> IntArray:
-    """Draw gold classes, axes (examples).
-
-    Args:
-        draw: Given by Hypothesis.
-        n_examples: Number of examples.
-        n_classes: Number of classes.
-        known: With "some", any number of labels but not all are `UNLABELED`.
-
-    Returns:
-        Class indices as int64.
-    """
+    """Draw gold classes, axes (examples); with "some", any number but not all are `UNLABELED`."""
     gold = draw(arrays(np.int64, n_examples, elements=st.integers(0, n_classes - 1)))
     if known == "some":
         hidden = draw(arrays(np.bool_, n_examples))
@@ -119,17 +86,7 @@ def batches(
 ) -> Batch:
     """Draw batches of 2 to 6 classes, with or without labels and probabilities.
 
-    Args:
-        draw: Given by Hypothesis.
-        known: Which labels are known; with "some", at least one. If omitted, any of the three.
-        with_probs: Whether there are probabilities. If omitted, either.
-        min_runs: Fewest runs.
-        max_runs: Most runs.
-        min_examples: Fewest examples.
-        max_examples: Most examples.
-
-    Returns:
-        A batch.
+    With `known="some"`, at least one label is known. Options that are omitted are drawn.
     """
     n_classes = draw(class_counts())
     n_runs = draw(st.integers(min_runs, max_runs))
