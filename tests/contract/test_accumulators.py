@@ -1,4 +1,5 @@
 """What every family of metrics promises, whoever wrote it."""
+# ruff: noqa: D102, D103 - the names of tests state the facts
 
 import pickle
 
@@ -50,29 +51,25 @@ def estimates_of(accumulator):
 class TestAccumulator:
     """The contract, for each family."""
 
-    def test_it_names_its_figures(self, family):
-        """At least one, none twice, all lowercase names."""
+    def test_figures_have_unique_lowercase_names(self, family):
         assert family.figures
         assert len(set(family.figures)) == len(family.figures)
         assert all(name.isidentifier() and name.islower() for name in family.figures)
 
     def test_every_figure_has_a_card(self, family):
-        """The docs and the report show it."""
         for name in family.figures:
             assert card(name).name == name
 
-    def test_it_declares_what_it_needs_and_how_much_it_keeps(self, family):
-        """The measuring pass chooses families by their needs."""
+    def test_needs_and_memory_are_declared(self, family):
         assert family.needs <= {"labels", "confidence", "probs", "truncated"}
         assert family.memory
         assert "examples" not in family.memory
 
-    def test_the_result_has_exactly_the_figures_in_their_order(self, family):
-        """Reports are laid out by the declaration."""
+    def test_result_has_exactly_the_declared_figures_in_order(self, family):
         assert tuple(fed(family, study()).result()) == family.figures
 
     def test_every_figure_has_an_estimate(self, family):
-        """A finite value, inside its interval where it has one."""
+        """A finite value, inside its interval if it has one."""
         for found in estimates_of(fed(family, study())).values():
             assert isinstance(found, Estimate)
             assert np.isfinite(found.value)
@@ -80,8 +77,7 @@ class TestAccumulator:
             if found.low is not None:
                 assert found.low <= found.value <= found.high
 
-    def test_what_it_needs_is_enough(self, family):
-        """Nothing beyond the declaration is touched."""
+    def test_declared_needs_suffice(self, family):
         batch = study(family.needs)
 
         assert tuple(fed(family, batch).result()) == family.figures
@@ -89,8 +85,7 @@ class TestAccumulator:
 
     @pytest.mark.parametrize("n_classes", [2, 7])
     @pytest.mark.parametrize("n_runs", [2, 3, 12])
-    def test_any_number_of_runs_and_classes_works(self, family, n_runs, n_classes):
-        """From two runs and two classes on."""
+    def test_two_or_more_runs_and_classes_work(self, family, n_runs, n_classes):
         batch = study(n_runs=n_runs, n_classes=n_classes)
 
         accumulator = fed(family, batch, n_runs=n_runs, n_classes=n_classes)
@@ -98,13 +93,11 @@ class TestAccumulator:
         assert all(np.isfinite(found.value) for found in estimates_of(accumulator).values())
 
     def test_one_example_is_enough(self, family):
-        """No division by n - 1 escapes."""
         found = estimates_of(fed(family, study(n_examples=1)))
 
         assert all(np.isfinite(value.value) for value in found.values())
 
-    def test_columns_have_one_value_an_example(self, family):
-        """They become columns of the table of examples."""
+    def test_columns_have_one_value_per_example(self, family):
         for values in said(family, study(n_examples=13)).values():
             assert values.shape == (13,)
 
@@ -113,7 +106,6 @@ class TestAccumulator:
         [frozenset({"probs", "confidence"}), frozenset({"probs", "confidence", "labels"})],
     )
     def test_columns_do_not_depend_on_the_batch(self, family, needs):
-        """Each example is described by its own predictions."""
         if not family.needs <= needs:
             pytest.skip("this family needs something else")
         batch = study(needs)
@@ -129,15 +121,13 @@ class TestAccumulator:
             parts = np.concatenate([said(family, half)[name] for half in halves])
             np.testing.assert_array_equal(parts, values)
 
-    def test_detail_holds_arrays(self, family):
-        """They are written as lists, so they must be small and numeric."""
+    def test_detail_has_small_numeric_arrays(self, family):
         for values in fed(family, study()).detail().values():
             assert isinstance(values, np.ndarray)
             assert values.dtype.kind in "if"
             assert values.size < 10_000
 
-    def test_its_size_does_not_grow_with_the_examples(self, family):
-        """1000 batches leave what 10 leave: the foundation must carry 10^9 examples."""
+    def test_size_does_not_grow_with_the_number_of_examples(self, family):
         batch = study()
         few = fed(family, *[batch] * 10)
         many = fed(family, *[batch] * 1000)
@@ -147,16 +137,15 @@ class TestAccumulator:
         # Longer integers take a few bytes more.
         assert sizes[1] == pytest.approx(sizes[0], rel=0.03)
 
-    def test_a_pickled_copy_is_the_same(self, family):
-        """Parts travel between processes."""
+    def test_pickled_copy_is_the_same(self, family):
         accumulator = fed(family, study(seed=1), study(seed=2))
 
         copy = pickle.loads(pickle.dumps(accumulator))  # noqa: S301 - our own bytes
 
         assert estimates_of(copy) == estimates_of(accumulator)
 
-    def test_an_empty_part_changes_nothing(self, family):
-        """Merged from either side, to the last bit."""
+    def test_merging_an_empty_part_changes_nothing(self, family):
+        """From either side, to the last bit."""
         expected = estimates_of(fed(family, study()))
 
         after, before = fed(family, study()), family(4, 3)
@@ -167,7 +156,6 @@ class TestAccumulator:
         assert estimates_of(before) == expected
 
     def test_merging_does_not_change_the_other_part(self, family):
-        """The part may be merged again, and goes on counting on its own."""
         part = fed(family, study(seed=1))
         expected = estimates_of(part)
         whole = family(4, 3)
@@ -189,7 +177,6 @@ class TestAccumulator:
         assert spreads <= {0.0}
 
     def test_unlabeled_examples_do_not_count(self, family):
-        """Where labels are needed, an example without one is neither right nor wrong."""
         if "labels" not in family.needs:
             pytest.skip("this family needs no labels")
         batch = study()
@@ -206,8 +193,7 @@ class TestAccumulator:
         for name, value in some.items():
             assert before[name].value == pytest.approx(value.value, rel=1e-12)
 
-    def test_asking_does_not_change_the_answer(self, family):
-        """Results may be read while the work goes on."""
+    def test_reading_results_does_not_change_them(self, family):
         accumulator = fed(family, study(seed=1))
 
         accumulator.result()
@@ -217,7 +203,6 @@ class TestAccumulator:
         assert estimates_of(accumulator) == estimates_of(fed(family, study(seed=1), study(seed=2)))
 
     def test_updating_does_not_change_the_batch(self, family):
-        """The same batch is handed to every family."""
         batch, fresh = study(), study()
 
         fed(family, batch)
@@ -230,19 +215,17 @@ class TestAccumulator:
 
 @pytest.mark.parametrize("family", [family for family in FAMILIES if "probs" in family.needs])
 def test_families_that_need_probabilities_refuse_predictions_alone(family):
-    """They say what is missing instead of inventing it."""
     with pytest.raises(ValueError):
         fed(family, study(frozenset({"labels"})))
 
 
 def test_no_figure_belongs_to_two_families():
-    """A name means one thing."""
     assert len(set(METRIC_NAMES)) == len(METRIC_NAMES)
 
 
 @pytest.mark.parametrize("part", ["detail", "columns"])
 def test_no_two_families_share_the_name_of_an_array(part):
-    """All of them end up in one mapping, where one would hide the other."""
+    """All arrays end up in one mapping."""
     batch = study()
     names = [
         name

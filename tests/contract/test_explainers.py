@@ -1,4 +1,5 @@
 """What every explainer promises, for those that come with the house."""
+# ruff: noqa: D102 - the names of tests state the facts
 
 import pytest
 import torch
@@ -43,14 +44,13 @@ FOR_TRANSFORMERS = {
 class TestReader(ExplainerContract):
     """On a small model of one's own."""
 
-    def test_even_a_model_that_reads_padding_sees_none(self, explainer, texts):
-        """Texts are cut to their length, so no batch can change what a careless model says."""
+    def test_padding_is_never_passed_to_the_model(self, explainer, texts):
+        """Texts are cut to their length."""
         model = SmallModel(sees_padding=True)
 
         assert are_close(explainer(model, texts), explainer(model, pad(texts, 1, 5)))
 
-    def test_two_classes_in_one_column(self, explainer, texts):
-        """One logit says as much as two, of which the first is 0."""
+    def test_one_logit_is_explained_like_two_of_which_the_first_is_0(self, explainer, texts):
         one, two = SmallModel(n_outputs=1), SmallModel(n_outputs=2)
         own = {name: value for name, value in one.state_dict().items() if "output" not in name}
         two.load_state_dict(own, strict=False)

@@ -1,4 +1,5 @@
 """What every stabilizer promises, for those that come with the house."""
+# ruff: noqa: D102 - the names of tests state the facts
 
 import pytest
 
@@ -74,8 +75,7 @@ class TestNone(StabilizerContract):
         """As the arm of a run."""
         return lambda model, optimizer: build("none", model, optimizer)
 
-    def test_it_does_nothing_at_all(self, attach):
-        """No hook, no state, no memory, and the weights are the model's own."""
+    def test_none_has_no_hooks_no_state_and_no_effect(self, attach):
         model = Net()
         optimizer = adam(model)
         average = train(attach, model, optimizer)

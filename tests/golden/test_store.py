@@ -1,4 +1,5 @@
 """Stores that were written once are read for good, to the same values."""
+# ruff: noqa: D103 - the names of tests state the facts
 
 import json
 from pathlib import Path
@@ -31,15 +32,13 @@ def expected(store):
     return json.loads(store.with_name(f"{store.name}.json").read_text(encoding="utf-8"))
 
 
-def test_every_version_is_among_them():
-    """Readers accept every minor version from 1.0 to their own."""
+def test_every_version_has_a_golden_store():
     major, minor = SCHEMA_VERSION
 
     assert [f"store-{major}.{i}" for i in range(minor + 1)] == STORES
 
 
-def test_a_golden_store_says_its_version(store):
-    """It was written by that version, and never again."""
+def test_golden_store_has_its_version(store):
     version = store.name.removeprefix("store-")
 
     manifests = [json.loads(path.read_text(encoding="utf-8")) for path in store.rglob("*.json")]
@@ -48,8 +47,8 @@ def test_a_golden_store_says_its_version(store):
 
 
 @pytest.mark.parametrize("kind", list(Kind))
-def test_a_golden_store_is_read_to_the_same_values(store, expected, kind):
-    """Ids, labels, values and extras of every kind, bit by bit."""
+def test_golden_store_gives_the_same_values(store, expected, kind):
+    """Ids, labels, values and extras of every kind, bit for bit."""
     shards = Store(Location.of(store)).shards(arm=kind, split="test")
     wanted = expected[kind]
 
@@ -70,8 +69,8 @@ def test_a_golden_store_is_read_to_the_same_values(store, expected, kind):
 
 
 @pytest.mark.parametrize("kind", list(Kind))
-def test_predicted_classes_of_a_golden_store_are_read_alone(store, expected, kind):
-    """From a column of their own since 1.3, from probabilities before."""
+def test_predicted_classes_of_a_golden_store_are_read(store, expected, kind):
+    """From their own column since 1.3, from probabilities before."""
     shards = Store(Location.of(store)).shards(arm=kind, split="test").predictions_alone()
     wanted = expected[kind]
 
@@ -86,8 +85,8 @@ def test_predicted_classes_of_a_golden_store_are_read_alone(store, expected, kin
 
 
 @pytest.mark.parametrize("kind", list(Kind))
-def test_a_golden_store_is_measured_to_the_same_figures(store, expected, kind):
-    """Hand-counted: three of seven examples flip; ten of twelve labeled predictions are right."""
+def test_golden_store_gives_the_same_figures(store, expected, kind):
+    """Hand-counted: three of seven examples flip; ten of twelve labeled predictions are correct."""
     report = sp.measure(store, arm=kind, split="test")
 
     assert report["flip_rate"].value == pytest.approx(expected[kind]["flip_rate"], rel=1e-12)
@@ -95,7 +94,6 @@ def test_a_golden_store_is_measured_to_the_same_figures(store, expected, kind):
 
 
 def test_manifests_of_version_1_0_are_read():
-    """Seeds, facts and scalars of each run; name and plan of the study."""
     found = Store(Location.of(HERE / "store-1.0"))
 
     assert found.study.name == "golden"
@@ -113,8 +111,7 @@ def planned_store():
     return Location.of(HERE / "store-1.1")
 
 
-def test_the_plan_of_version_1_1_is_read(planned_store):
-    """The same study again, whose runs have the ids that their folders are called by."""
+def test_plan_of_version_1_1_is_read(planned_store):
     study = StudySpec(
         name="golden",
         target="train.py",
@@ -140,7 +137,6 @@ def test_the_plan_of_version_1_1_is_read(planned_store):
 
 
 def test_manifests_of_version_1_1_are_read(planned_store):
-    """Seeds by source, facts and scalars of each run, and why some have stopped."""
     found = Store(planned_store)
     seeds = {str(level): {"init": init} for level, init in enumerate((4088532484, 3581274545))}
 
@@ -171,8 +167,7 @@ def test_row_groups_of_version_1_1_follow_the_layout(planned_store):
     assert sizes == {"probs": [2, 2, 2, 1], "top": [1] * 7, "labels": [6, 1]}
 
 
-def test_a_second_split_of_version_1_1_is_read(planned_store):
-    """The first three examples, apart from those of the other split."""
+def test_second_split_of_version_1_1_is_read(planned_store):
     expected = json.loads((HERE / "store-1.1.json").read_text(encoding="utf-8"))["probs"]
     shards = Store(planned_store).shards(arm="probs", split="dev")
 
@@ -185,7 +180,6 @@ def test_a_second_split_of_version_1_1_is_read(planned_store):
 
 @pytest.mark.parametrize("kind", list(Kind))
 def test_explanations_of_version_1_1_are_read(planned_store, kind):
-    """Tokens, scores and draws, for ids of both types."""
     expected = json.loads((HERE / "store-1.1.json").read_text(encoding="utf-8"))[kind]
     runs = [run for run in Store(planned_store).runs if run.arm == kind]
 

@@ -29,8 +29,8 @@ def simulation(n_runs, shape, **settings):
 @pytest.mark.slow
 @pytest.mark.parametrize("is_paired", [True, False], ids=["paired", "unpaired"])
 @pytest.mark.parametrize("shape", SHAPES if FULL else SHAPES[:1])
-def test_identical_arms_are_seldom_called_different(shape, is_paired):
-    """10 v 10 normal runs: means, flip rates, entropies and sd ratios."""
+def test_identical_arms_are_rarely_reported_as_different(shape, is_paired):
+    """10 v 10 normal runs: means, flip rates, entropies and ratios of standard deviations."""
     found = false_alarms(
         simulation(10, shape),
         n_studies=N_STUDIES,
@@ -45,7 +45,7 @@ def test_identical_arms_are_seldom_called_different(shape, is_paired):
 @pytest.mark.parametrize(
     "settings", [{"effect": "threshold"}, {"bad_share": 0.1}], ids=["skewed", "bad runs"]
 )
-def test_skewed_and_bad_runs_raise_few_alarms(settings):
+def test_skewed_and_failed_runs_cause_few_false_alarms(settings):
     """Accuracies of a moving threshold are skewed; one run in ten fails."""
     found = false_alarms(
         simulation(10, SHAPES[0], **settings),
@@ -58,8 +58,8 @@ def test_skewed_and_bad_runs_raise_few_alarms(settings):
 
 
 @pytest.mark.slow
-def test_equal_flip_rates_by_different_mechanisms_raise_few_alarms():
-    """Whole runs that differ in one arm, single examples in the other."""
+def test_equal_flip_rates_by_different_mechanisms_cause_few_false_alarms():
+    """In one arm whole runs differ, in the other single examples."""
     base = simulation(10, SHAPES[0])
 
     found = effect_coverage(
@@ -94,8 +94,8 @@ def test_intervals_of_effects_cover_the_truth(n_runs, shape):
         assert least - SLACK <= found[name] <= min(most + SLACK, 1.0), (name, found)
 
 
-def test_a_wrong_interval_is_noticed(monkeypatch):
-    """The tests above can fail: intervals of half the width raise an alarm far too often."""
+def test_wrong_interval_is_detected(monkeypatch):
+    """The tests above can fail: intervals of half the width cause far too many alarms."""
     from seedproof.stats.effect import Contrast
 
     whole = Contrast.half_width

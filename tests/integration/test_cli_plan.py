@@ -1,4 +1,5 @@
 """`seedproof plan`, as typed."""
+# ruff: noqa: D103 - the names of tests state the facts
 
 import json
 from pathlib import Path
@@ -8,8 +9,8 @@ import pytest
 EXAMPLE = Path(__file__).parents[2] / "examples" / "predictions.csv"
 
 
-def test_plan_answers_what_is_asked(seedproof):
-    """The number of seeds, in lines of 80 columns and as JSON; nothing on stderr."""
+def test_plan_gives_the_number_of_seeds(seedproof):
+    """In lines of 80 columns and as JSON; nothing on stderr."""
     asked = ("plan", "--sd", 0.012, "--detect", 0.005)
 
     code, out, err = seedproof(*asked)
@@ -26,8 +27,8 @@ def test_plan_answers_what_is_asked(seedproof):
     ("seeds", "observed", "true"),
     [(10, 2.01, 2.68), (5, 3.10, 4.88), (50, 1.33, 1.50)],
 )
-def test_plan_says_what_seeds_can_show(seeds, observed, true, seedproof):
-    """An observed ratio of standard deviations, and a true one for 80 % power; or their inverses."""
+def test_plan_gives_the_detectable_difference(seeds, observed, true, seedproof):
+    """An observed ratio of standard deviations and a true one for 80 % power, or the inverses."""
     code, out, _ = seedproof("plan", "--seeds", seeds)
     reaches = json.loads(seedproof("plan", "--seeds", seeds, "--json")[1])["reaches"]
 
@@ -39,8 +40,7 @@ def test_plan_says_what_seeds_can_show(seeds, observed, true, seedproof):
     assert any(shown <= set(line.split()) for line in out.splitlines())
 
 
-def test_plan_takes_a_pilot(seedproof):
-    """The table of the example; the answer comes with its doubt, as JSON too."""
+def test_plan_accepts_a_pilot(seedproof):
     code, out, err = seedproof("plan", "--pilot", EXAMPLE, "--detect", 0.005, "--json")
 
     assert (code, err) == (0, "")
@@ -49,8 +49,8 @@ def test_plan_takes_a_pilot(seedproof):
     assert json.loads(out)["pilot"]["n_runs"] == 10
 
 
-def test_plan_takes_one_arm_of_a_store(refused):
-    """As measuring does: an arm must be chosen where there are several."""
+def test_plan_accepts_one_arm_of_a_store(refused):
+    """An arm must be chosen if there are several."""
     store = Path(__file__).parents[1] / "golden" / "store-1.1"
 
     error = refused("plan", "--pilot", store, "--arm", "nope", "--detect-sd-ratio", 2)
@@ -58,14 +58,13 @@ def test_plan_takes_one_arm_of_a_store(refused):
     assert (error.code, error.fields["noun"], error.fields["given"]) == ("SP115", "arm", "nope")
 
 
-def test_plan_asks_for_the_option_that_is_missing(refused):
-    """By the name that is typed."""
+def test_plan_names_the_missing_option(refused):
     assert refused("plan", "--detect", 0.005).fields["keyword"] == "sd"
     assert refused("plan", "--detect-flip-ratio", 0.8).fields["keyword"] == "cv"
 
 
-def test_plan_takes_no_report_as_a_pilot(seedproof, refused):
-    """It has figures; the pilot needs what they were made from."""
+def test_plan_refuses_a_report_as_a_pilot(seedproof, refused):
+    """It has figures, but the pilot needs predictions."""
     seedproof("measure", EXAMPLE, "--out", "report")
 
     error = refused("plan", "--pilot", "report", "--detect", 0.005)
@@ -87,6 +86,5 @@ def test_plan_takes_no_report_as_a_pilot(seedproof, refused):
     ],
     ids=" ".join,
 )
-def test_plan_refuses_in_one_line(arguments, refused):
-    """Exit code 2, and the code of the error."""
+def test_plan_refuses_bad_options_in_one_line(arguments, refused):
     assert refused("plan", *arguments).code == "SP115"

@@ -1,4 +1,5 @@
 """A wrong name of a column is answered with a command that works when it is typed."""
+# ruff: noqa: D103 - the names of tests state the facts
 
 import json
 import shlex
@@ -47,8 +48,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_command_of_the_message_works(name, seedproof, tmp_path):
-    """Typed as it stands, it gives the figure of the table."""
+def test_command_suggested_by_the_message_works(name, seedproof, tmp_path):
     text, words = CASES[name]
     (tmp_path / "answers.csv").write_text(text, encoding="utf-8")
     code, out, err = seedproof("measure", "answers.csv", "--json", *words)
@@ -63,8 +63,8 @@ def test_command_of_the_message_works(name, seedproof, tmp_path):
     assert found["metrics"]["flip_rate"]["value"] > 0
 
 
-def test_table_that_shows_nothing_is_answered_with_its_columns(refused, tmp_path):
-    """No command is made up."""
+def test_unrecognizable_table_is_refused_with_its_columns(refused, tmp_path):
+    """No command is suggested."""
     (tmp_path / "answers.csv").write_text("x,y,z\n1,2,3\n", encoding="utf-8")
 
     error = refused("measure", "answers.csv")

@@ -29,8 +29,8 @@ def test_intervals_cover_the_truth(n_runs, n_examples, n_classes):
         assert least - SLACK <= found[name] <= min(most + SLACK, 1.0), (name, found)
 
 
-def test_a_wrong_interval_is_noticed():
-    """The test above can fail: an interval of half the width covers far too seldom."""
+def test_wrong_interval_is_detected():
+    """The test above can fail: an interval of half the width covers far too rarely."""
     from seedproof.stats.intervals import Estimate
     from support.simulation import estimates
 

@@ -1,4 +1,5 @@
 """What is damaged is refused by name, or left out with a note."""
+# ruff: noqa: D103 - the names of tests state the facts
 
 import json
 from pathlib import Path
@@ -113,8 +114,8 @@ def left_out(note):
 
 
 @pytest.mark.parametrize("damage", RUN_DAMAGE)
-def test_a_run_that_cannot_be_used_is_refused_or_left_out(store, damage):
-    """The error names run, file and, where there is one, row group."""
+def test_damaged_run_is_refused_or_skipped(store, damage):
+    """The error names run, file and, if known, row group."""
     error, fields = RUN_DAMAGE[damage]
     without = sp.measure(store.probs[[0, 1, 3]], labels=store.labels, runs=["0", "1", "3"])
     getattr(store, damage)()
@@ -132,8 +133,8 @@ def test_a_run_that_cannot_be_used_is_refused_or_left_out(store, damage):
 
 
 @pytest.mark.parametrize("damage", ["change_a_group", "swap_groups"])
-def test_a_row_group_that_cannot_be_read_is_refused_or_left_out(store, damage):
-    """Of all runs, since runs are compared on the same examples; here and by other processes."""
+def test_damaged_row_group_is_refused_or_skipped(store, damage):
+    """In all runs, since they are compared on the same examples; also by other processes."""
     getattr(store, damage)()
     lost = {"change_a_group": [1], "swap_groups": [0, 1]}[damage]
     rest = np.concatenate([np.arange(20) + 20 * i for i in range(3) if i not in lost])
@@ -152,7 +153,7 @@ def test_a_row_group_that_cannot_be_read_is_refused_or_left_out(store, damage):
     assert there.to_json() == found.to_json()
 
 
-def test_the_report_says_what_is_missing(store, seedproof):
+def test_report_lists_skipped_data(store, seedproof):
     """In the text and in the summary."""
     store.truncate()
     (note,) = sp.measure(store.path, skip_damaged=True).measurement.notes
@@ -165,8 +166,8 @@ def test_the_report_says_what_is_missing(store, seedproof):
     assert json.loads(summary)["notes"] == [str(note)]
 
 
-def test_a_damaged_manifest_is_left_out_from_the_command_line(store, seedproof):
-    """Although the arms of a store are counted first."""
+def test_command_skips_a_damaged_manifest(store, seedproof):
+    """Although it counts the arms first."""
     (store.path / "runs" / "id2" / "run.json").write_text("{", encoding="utf-8")
 
     assert seedproof("measure", store.path)[0] == 2
@@ -177,8 +178,7 @@ def test_a_damaged_manifest_is_left_out_from_the_command_line(store, seedproof):
     assert any("runs/id2" in note for note in json.loads(out)["notes"])
 
 
-def test_too_little_may_be_left(store):
-    """A flip needs two runs."""
+def test_too_few_runs_left_are_refused(store):
     for run in ("id0", "id1", "id3"):
         next((store.path / "runs" / run).rglob("*.parquet")).unlink()
 
@@ -186,8 +186,8 @@ def test_too_little_may_be_left(store):
         sp.measure(store.path, skip_damaged=True)
 
 
-def test_damaged_explanations_are_refused_or_left_out(tmp_path):
-    """Without them, predictions are measured all the same."""
+def test_damaged_explanations_are_refused_or_skipped(tmp_path):
+    """Predictions are measured all the same."""
     place = Location.of(tmp_path / "store")
     rng = np.random.default_rng(0)
     probs = np.tile(np.float32([0.4, 0.6]), (3, 8, 1))
@@ -234,7 +234,7 @@ def change_a_group(file, column, group):
     file.write_bytes(content)
 
 
-def test_a_damaged_run_of_an_arm_is_refused_or_left_out(two_arms, seedproof):
+def test_damaged_run_of_an_arm_is_refused_or_skipped(two_arms, seedproof):
     """The others are compared, and the report says so."""
     store, probs = two_arms
     part_of(store, "calm-2").unlink()
@@ -254,8 +254,8 @@ def test_a_damaged_run_of_an_arm_is_refused_or_left_out(two_arms, seedproof):
     assert str(note) in json.loads(out)["notes"]
 
 
-def test_a_damaged_row_group_is_left_out_of_all_arms(two_arms):
-    """Arms are compared on the same examples; the message names run, file and row group."""
+def test_damaged_row_group_is_skipped_in_all_arms(two_arms):
+    """The message names run, file and row group."""
     store, probs = two_arms
     change_a_group(part_of(store, "calm-2"), 2, 1)
 
@@ -273,8 +273,8 @@ def test_a_damaged_row_group_is_left_out_of_all_arms(two_arms):
     assert "runs/calm-2/predictions/" in str(note)
 
 
-def test_rates_are_matched_on_the_row_groups_that_are_left(two_arms):
-    """As if the others had never been there; the note names no folder of this machine."""
+def test_rates_are_matched_on_the_remaining_row_groups(two_arms):
+    """The note contains no path."""
     store, probs = two_arms
     change_a_group(part_of(store, "calm-2"), 2, 1)
 
@@ -299,8 +299,7 @@ def test_rates_are_matched_on_the_row_groups_that_are_left(two_arms):
     assert not any(str(store) in str(note) for note in found.comparison.notes)
 
 
-def test_all_row_groups_damaged_leave_nothing(two_arms):
-    """Then the reasons are in the message."""
+def test_error_lists_the_reasons_if_all_row_groups_are_damaged(two_arms):
     store, _ = two_arms
     for group in (0, 1):
         change_a_group(part_of(store, "calm-2"), 2, group)
@@ -312,8 +311,8 @@ def test_all_row_groups_damaged_leave_nothing(two_arms):
 
 
 @pytest.mark.parametrize("damage", ["missing", "changed"])
-def test_damaged_explanations_do_not_keep_answers_from_being_compared(two_arms, damage):
-    """Of the method in question only answers are compared; run and file are named."""
+def test_answers_are_compared_although_explanations_are_damaged(two_arms, damage):
+    """The note names run and file."""
     store, _ = two_arms
     file = part_of(store, "calm-2", "explanations")
     if damage == "missing":
@@ -332,7 +331,7 @@ def test_damaged_explanations_do_not_keep_answers_from_being_compared(two_arms, 
     assert str(store) not in str(note)
 
 
-def test_an_arm_with_too_few_runs_left_is_left_out(two_arms):
+def test_arm_with_too_few_runs_left_is_skipped(two_arms):
     """Two arms must remain."""
     store, _ = two_arms
     for run in (0, 1, 2):
@@ -342,8 +341,7 @@ def test_an_arm_with_too_few_runs_left_is_left_out(two_arms):
         sp.compare(store, skip_damaged=True)
 
 
-def test_reports_have_nothing_to_skip(two_arms, tmp_path):
-    """They hold figures, and no records."""
+def test_skipping_does_not_apply_to_reports(two_arms, tmp_path):
     store, _ = two_arms
     for arm in ("none", "calm"):
         sp.measure(store, arm=arm).save(tmp_path / arm)

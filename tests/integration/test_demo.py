@@ -1,4 +1,5 @@
 """`seedproof demo` as a stranger meets it: alone, offline, and with commands that work."""
+# ruff: noqa: D103 - the names of tests state the facts
 
 import importlib.util
 import os
@@ -69,7 +70,7 @@ def told(folder):
     return done.stdout
 
 
-def test_the_demo_fits_a_terminal(told, folder):
+def test_demo_fits_a_terminal(told, folder):
     """The headline of each page, a hundred dots, and no line over 80 columns but commands."""
     lines = told.splitlines()
     store = folder / "seedproof-demo" / "store"
@@ -82,8 +83,8 @@ def test_the_demo_fits_a_terminal(told, folder):
     assert {"10", "1,725"} <= set(told.split())  # models and sentences
 
 
-def test_the_demo_says_what_else_may_be_behind_the_cut(told):
-    """Chosen epochs, and the flips with equal shares: as on the page of the reproduction."""
+def test_demo_mentions_other_explanations_of_the_difference(told):
+    """Chosen epochs, and the flips at equal rates, as on the page of the reproduction."""
     text = " ".join(told.replace("\xa0", " ").split())
 
     chosen = {
@@ -99,8 +100,7 @@ def test_the_demo_says_what_else_may_be_behind_the_cut(told):
     assert "w3" in text.split()
 
 
-def test_the_pages_are_where_the_demo_says(told, folder):
-    """Whole pages."""
+def test_demo_writes_its_pages(told, folder):
     pages = re.findall(r"^  (\S+\.html)$", told, re.MULTILINE)
 
     assert pages == [
@@ -112,8 +112,7 @@ def test_the_pages_are_where_the_demo_says(told, folder):
 
 
 @pytest.mark.usefixtures("told")
-def test_the_store_has_places_for_words(folder):
-    """A token is called by its place in the sentence, in every run of both arms."""
+def test_demo_store_replaces_words_by_positions(folder):
     store = Store(Location.of(folder / "seedproof-demo" / "store"))
 
     for arm in store.arms():
@@ -122,8 +121,7 @@ def test_the_store_has_places_for_words(folder):
             assert tokens == ["word 1", *(f"w{place + 2}" for place in range(len(tokens) - 1))]
 
 
-def test_the_commands_to_try_next_work_as_printed(told, folder):
-    """Three of them, each with exit code 0 and something to say."""
+def test_suggested_commands_work_as_printed(told, folder):
     printed = re.findall(r"^  (seedproof .+)$", told, re.MULTILINE)
     commands = [command for command in printed if "seedproof-demo/store" in command]
 
@@ -135,11 +133,8 @@ def test_the_commands_to_try_next_work_as_printed(told, folder):
 
 
 @pytest.mark.usefixtures("told")
-def test_the_figures_are_the_same_bytes_each_time(seedproof, folder, tmp_path):
-    """Another folder, another process, the same figures; and once more in the same folder.
-
-    A name with a space is quoted, so that commands work as printed.
-    """
+def test_demo_gives_the_same_bytes_every_time(seedproof, folder, tmp_path):
+    """In another folder and process, and again in the same folder; spaces in names are quoted."""
     names = ("report/summary.json", "comparison/comparison.json")
     first = [(folder / "seedproof-demo" / name).read_bytes() for name in names]
 
@@ -152,8 +147,8 @@ def test_the_figures_are_the_same_bytes_each_time(seedproof, folder, tmp_path):
         assert f"  {command}" in out.splitlines()
 
 
-def test_a_folder_with_other_files_is_left_alone(refused, tmp_path):
-    """One line on stderr, exit code 2, and nothing is written."""
+def test_folder_with_other_files_is_not_changed(refused, tmp_path):
+    """One line on stderr, and exit code 2."""
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "thesis.tex").write_text("mine")
 
@@ -165,8 +160,7 @@ def test_a_folder_with_other_files_is_left_alone(refused, tmp_path):
     assert [path.name for path in (tmp_path / "work").iterdir()] == ["thesis.tex"]
 
 
-def test_the_module_is_a_program(tmp_path):
-    """`python -m seedproof` does what `seedproof` does."""
+def test_module_runs_as_a_program(tmp_path):
     done = start(["-m", "seedproof"], "--version", cwd=tmp_path)
 
     assert (done.returncode, done.stdout) == (0, f"{sp.__version__}\n")
@@ -214,8 +208,8 @@ def study_store(tmp_path, secret):
     return Store(place)
 
 
-def test_the_records_are_those_of_the_study(script, study_store, tmp_path):
-    """Every figure on predictions is the same, bit for bit, before and after."""
+def test_demo_records_give_the_figures_of_the_study(script, study_store, tmp_path):
+    """Bit for bit."""
     script.cut(study_store).save(tmp_path)
     store = unpack(Bundle.load(tmp_path), tmp_path / "demo")
 
@@ -229,8 +223,8 @@ def test_the_records_are_those_of_the_study(script, study_store, tmp_path):
         assert before.measurement.metrics == after.measurement.metrics
 
 
-def test_some_explanations_are_kept_and_no_word(script, study_store, tmp_path, secret):
-    """Ten of forty, each score within half precision; a token is known by its place."""
+def test_some_explanations_are_kept_without_words(script, study_store, tmp_path, secret):
+    """Ten of forty, each score within half precision."""
     script.cut(study_store, n_explained=10).save(tmp_path)
     store = Store(Location.of(unpack(Bundle.load(tmp_path), tmp_path / "demo")))
 
@@ -250,8 +244,7 @@ def test_some_explanations_are_kept_and_no_word(script, study_store, tmp_path, s
         assert secret.encode() not in path.read_bytes()
 
 
-def test_the_same_study_gives_the_same_bytes(script, study_store, tmp_path):
-    """The examples to explain are drawn by a seed of their own."""
+def test_same_study_gives_the_same_bytes(script, study_store, tmp_path):
     found = []
     for _ in range(2):
         script.cut(study_store, n_explained=10).save(tmp_path)

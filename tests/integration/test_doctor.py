@@ -1,4 +1,5 @@
 """`seedproof doctor` on scripts with one fault each, and on scripts with none."""
+# ruff: noqa: D103 - the names of tests state the facts
 
 import json
 import math
@@ -129,7 +130,7 @@ def verdicts_of(diagnosis):
 
 
 @pytest.mark.parametrize(("name", "expected"), cases(FAULTS, FURTHER_FAULTS))
-def test_each_planted_fault_is_found_and_nothing_else(name, expected, doctor):
+def test_each_planted_fault_is_the_only_one_reported(name, expected, doctor):
     """The check that fails or warns is the one in the table, and its cause is the fault."""
     code, letters, cause = expected
 
@@ -146,8 +147,8 @@ def test_each_planted_fault_is_found_and_nothing_else(name, expected, doctor):
 
 
 @pytest.mark.parametrize(("name", "letters"), cases({}, CLEAN))
-def test_a_clean_training_passes(name, letters, doctor):
-    """Whoever seeds it, with workers, with two optimizers, without torch."""
+def test_clean_training_passes(name, letters, doctor):
+    """However it is seeded, with workers, with two optimizers, without torch."""
     code, out, err = doctor(name, "--json")
 
     found = json.loads(out)
@@ -159,8 +160,8 @@ def test_a_clean_training_passes(name, letters, doctor):
 
 
 @full_only
-def test_a_few_steps_are_enough(doctor):
-    """The weights of five steps answer everything but the ids."""
+def test_a_few_steps_suffice(doctor):
+    """The weights after five steps decide everything but the ids."""
     code, out, _ = doctor("clean", "--steps", 5, "--json")
 
     found = json.loads(out)
@@ -178,16 +179,14 @@ def test_a_few_steps_are_enough(doctor):
 
 
 @full_only
-def test_a_training_within_its_seconds_is_examined_in_full(doctor):
-    """A minute is more than it needs."""
+def test_training_within_its_time_limit_is_examined_in_full(doctor):
     code, out, _ = doctor("clean", "--seconds", 60, "--json")
 
     assert code == 0
     assert verdicts_of(json.loads(out)) == verdicts("p" * 9)
 
 
-def test_a_budget_that_shows_nothing_is_a_fault(doctor):
-    """A doctor that saw nothing does not call a training healthy."""
+def test_budget_too_small_to_observe_anything_is_a_failure(doctor):
     code, out, _ = doctor("clean_numpy", "--seconds", 0.001, "--json")
 
     found = json.loads(out)
@@ -198,7 +197,7 @@ def test_a_budget_that_shows_nothing_is_a_fault(doctor):
 # ------------------------------------------------------------------------------ no training
 
 
-def test_a_training_that_raises_is_shown(doctor):
+def test_training_that_raises_is_reported(doctor):
     """Exit code 4, with the message and the line."""
     code, out, err = doctor("raises")
     found = json.loads(doctor("raises", "--json")[1])
@@ -214,8 +213,8 @@ def test_a_training_that_raises_is_shown(doctor):
     assert f'raises.py",line{line}' in shown
 
 
-def test_a_training_that_works_once_says_when_it_failed(doctor):
-    """What the first training left is in the way of the second."""
+def test_training_that_fails_the_second_time_is_reported(doctor):
+    """Files of the first training break the second."""
     code, out, _ = doctor("once_only", "--json")
 
     found = json.loads(out)
@@ -241,7 +240,7 @@ def test_a_training_that_works_once_says_when_it_failed(doctor):
     ],
     ids=["no-script", "no-module", "no-step", "no-time", "all-time", "no-worker"],
 )
-def test_bad_usage_is_refused_before_anything_is_trained(arguments, code, fields, refused):
+def test_bad_usage_is_refused_before_training(arguments, code, fields, refused):
     """Exit code 2 and one line; this training would fail with 4."""
     error = refused("doctor", *arguments)
 
@@ -252,8 +251,8 @@ def test_bad_usage_is_refused_before_anything_is_trained(arguments, code, fields
 # ------------------------------------------------------------------------------ what is shown
 
 
-def test_the_page_fits_into_80_columns(doctor, monkeypatch):
-    """Each check with its sign; below it, what was observed, the cause and the fix."""
+def test_report_fits_into_80_columns(doctor, monkeypatch):
+    """Each check with its sign, then the observation, the cause and the fix."""
     monkeypatch.setenv("COLUMNS", "80")
 
     code, out, err = doctor("no_predictions")
@@ -274,8 +273,8 @@ def test_the_page_fits_into_80_columns(doctor, monkeypatch):
 
 
 @pytest.mark.usefixtures("without_torch")
-def test_a_function_is_examined_like_a_script(seedproof, tmp_path):
-    """By its name; several trainings at a time do not disturb each other."""
+def test_function_is_examined_like_a_script(seedproof, tmp_path):
+    """By its name; trainings at the same time do not disturb each other."""
     shutil.copy(SCRIPTS / "clean_function.py", tmp_path)
 
     code, out, err = seedproof("doctor", "clean_function:train", "--workers", 2, "--json")

@@ -1,4 +1,5 @@
 """A table that comes into a store, however often it is stopped on the way."""
+# ruff: noqa: D103 - the names of tests state the facts
 
 import json
 import os
@@ -95,10 +96,10 @@ def n_gathered(store: Path) -> int:
     return len(list(store.glob("ingest/rows/*.arrow")))
 
 
-def test_an_ingest_that_is_killed_in_every_phase_ends_as_if_it_had_not_been(
+def test_ingest_that_is_killed_in_every_phase_gives_the_same_summary(
     table, expected, tmp_path, refused
 ):
-    """Reading is repeated, what was read and written is not; the summary is the same."""
+    """Reading is repeated; sorted and written data are not."""
     store = tmp_path / "store"
     read = store / "ingest" / "read.json"
 
@@ -137,7 +138,7 @@ def test_an_ingest_that_is_killed_in_every_phase_ends_as_if_it_had_not_been(
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for a child")
 @pytest.mark.parametrize("phase", ["reading", "writing"])
-def test_an_interrupt_keeps_what_is_done(table, tmp_path, phase):
+def test_interrupt_keeps_finished_work(table, tmp_path, phase):
     """Exit code 130 and one line at the end."""
     store = tmp_path / "store"
     process = start(table, store)
@@ -154,8 +155,8 @@ def test_an_interrupt_keeps_what_is_done(table, tmp_path, phase):
     assert (store / "ingest.json").is_file()
 
 
-def test_a_full_disk_is_no_end(table, expected, tmp_path, seedproof, refused):
-    """Here a limit on the size of files: what was done stays, and the same command goes on."""
+def test_ingest_continues_after_a_full_disk(table, expected, tmp_path, seedproof, refused):
+    """Simulated by a limit on the size of files; the same command continues."""
     store = tmp_path / "store"
     usual = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10**6, usual[1]))
@@ -170,8 +171,8 @@ def test_a_full_disk_is_no_end(table, expected, tmp_path, seedproof, refused):
     assert summary(store, tmp_path / "out") == expected
 
 
-def test_half_precision_stays_half(study, tmp_path):
-    """Two bytes for a probability on disk, and the same figures."""
+def test_half_precision_is_stored_as_such(study, tmp_path):
+    """Two bytes per probability on disk, and the same figures."""
     halves = study.table
     for index, name in enumerate(halves.column_names):
         if name.startswith("p_"):
@@ -190,8 +191,8 @@ def test_half_precision_stays_half(study, tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "csv.gz", "csv.zst", "parquet", "jsonl"])
-def test_every_format_gives_what_measuring_it_gives(study, tmp_path, ending):
-    """Byte for byte, notes and further columns too."""
+def test_every_format_gives_the_same_figures_as_measuring_it(study, tmp_path, ending):
+    """Byte for byte, including notes and further columns."""
     path = tmp_path / f"t.{ending}"
     if ending == "parquet":
         pq.write_table(study.table, path)
@@ -209,8 +210,7 @@ def test_every_format_gives_what_measuring_it_gives(study, tmp_path, ending):
     assert summary(Path(str(store.location)), tmp_path / "b") == directly
 
 
-def test_a_run_that_is_lost_from_the_store_is_missed(tmp_path):
-    """An incomplete copy is no study of fewer runs."""
+def test_run_missing_from_the_store_is_detected(tmp_path):
     rows = "".join(f"{run},{i},{(run + i) % 2}\n" for run in range(4) for i in range(5))
     (tmp_path / "t.csv").write_text("run,example,prediction\n" + rows, encoding="utf-8")
     store = ingest_tables([tmp_path / "t.csv"], tmp_path / "store", memory=10**9)

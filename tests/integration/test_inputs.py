@@ -1,4 +1,5 @@
 """Every way in gives the same figures, whatever the order of the rows."""
+# ruff: noqa: D103 - the names of tests state the facts
 
 import json
 import subprocess
@@ -144,13 +145,12 @@ def expected(study):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_every_way_in_gives_the_same_summary(way, study, expected, tmp_path):
+def test_every_input_format_gives_the_same_summary(way, study, expected, tmp_path):
     """The same bytes: ids, classes, runs and every figure with its interval."""
     assert WAYS[way](study, tmp_path).to_json() == expected
 
 
-def test_the_figures_are_those_of_a_slow_loop(study):
-    """Flip rate and accuracy, counted by hand over the arrays."""
+def test_figures_equal_those_of_a_slow_loop(study):
     predictions = study.probs.argmax(axis=2)
     pairs = [(a, b) for a in range(5) for b in range(a)]
     flips = np.mean([np.mean(predictions[a] != predictions[b]) for a, b in pairs])
@@ -183,8 +183,7 @@ ORDERS = {
 
 @pytest.mark.parametrize("ids", ["integers", "texts"])
 @pytest.mark.parametrize("order", ORDERS)
-def test_order_never_shows(order, ids, study, tmp_path, seedproof):
-    """A shuffled copy gives the same bytes."""
+def test_order_of_rows_does_not_matter(order, ids, study, tmp_path, seedproof):
     table = study.table
     if ids == "texts":
         names = pa.array([f"{'aéZ'[e % 3]}-{e}" for e in table.column("example").to_pylist()])
@@ -198,8 +197,7 @@ def test_order_never_shows(order, ids, study, tmp_path, seedproof):
     assert first == second
 
 
-def test_a_shuffled_copy_writes_the_same_files(study, tmp_path, seedproof):
-    """`summary.json` byte by byte, `examples.parquet` row by row."""
+def test_shuffled_copy_writes_the_same_files(study, tmp_path, seedproof):
     write_csv(study.table, tmp_path / "first.csv")
     write_csv(
         shuffled(study.table, 5).select(study.table.column_names[::-1]), tmp_path / "second.csv"
@@ -215,8 +213,8 @@ def test_a_shuffled_copy_writes_the_same_files(study, tmp_path, seedproof):
     )
 
 
-def test_order_never_shows_in_predictions_alone(study, tmp_path, seedproof):
-    """Classes come in canonical order, not in the order of their appearance."""
+def test_order_of_predictions_without_probabilities_does_not_matter(study, tmp_path, seedproof):
+    """Classes are in canonical order, not in order of appearance."""
     table = study.table.drop_columns(["p_cat", "p_dog", "p_fox"])
     predicted = [study.classes[i] for i in study.probs.argmax(axis=2).ravel()]
     table = table.append_column("prediction", pa.array(predicted))
@@ -229,8 +227,7 @@ def test_order_never_shows_in_predictions_alone(study, tmp_path, seedproof):
     assert first == second
 
 
-def test_order_of_files_never_shows(study, tmp_path, seedproof):
-    """Runs are named after their files and sorted by name."""
+def test_order_of_files_does_not_matter(study, tmp_path, seedproof):
     paths = one_file_a_run(study.table, tmp_path, write_csv, ".csv")
 
     summaries = [seedproof("measure", "--json", *given)[1] for given in (paths, paths[::-1])]
@@ -241,8 +238,7 @@ def test_order_of_files_never_shows(study, tmp_path, seedproof):
 # -------------------------------------------------------------------------- what may be left out
 
 
-def test_predictions_alone_give_what_needs_no_probabilities(study):
-    """The flip rate is that of the probabilities' most probable classes."""
+def test_predictions_without_probabilities_give_the_other_figures(study):
     full = sp.measure(study.probs, labels=study.labels)
 
     bare = sp.measure(study.probs.argmax(axis=2), labels=study.labels)
@@ -252,8 +248,7 @@ def test_predictions_alone_give_what_needs_no_probabilities(study):
     assert {"probability_sd", "predictive_kl", "ece"}.isdisjoint(bare.metrics)
 
 
-def test_without_labels_the_label_free_figures_come(study):
-    """Flips need no right answer; accuracy does."""
+def test_data_without_labels_give_the_other_figures(study):
     full = sp.measure(study.table)
 
     bare = sp.measure(study.table.drop_columns("label"))
@@ -263,8 +258,8 @@ def test_without_labels_the_label_free_figures_come(study):
     assert {"accuracy", "ece", "nll", "brier"}.isdisjoint(bare.metrics)
 
 
-def test_partly_labeled_examples_count_where_they_can(study):
-    """All examples for flips, the labeled ones for accuracy."""
+def test_partly_labeled_data_use_all_examples_for_flips(study):
+    """And the labeled ones for accuracy."""
     labels = pa.array(study.table.column("label").to_pylist())
     known = pc.less(study.table.column("example"), 100)
     table = study.table.set_column(2, "label", pc.if_else(known, labels, None))
@@ -280,7 +275,6 @@ def test_partly_labeled_examples_count_where_they_can(study):
 
 @pytest.mark.parametrize("where", ["python", "command"])
 def test_columns_may_have_other_names(where, study, expected, tmp_path, seedproof):
-    """Every column by its option, here and on the command line."""
     names = {"run": "seed", "example": "id", "label": "gold"} | {
         f"p_{c}": f"prob: {c}" for c in study.classes
     }
@@ -297,8 +291,7 @@ def test_columns_may_have_other_names(where, study, expected, tmp_path, seedproo
     assert found == expected
 
 
-def test_a_prediction_may_have_another_name():
-    """Then it is a further column no more."""
+def test_prediction_column_may_have_another_name():
     table = pa.table({"run": [0, 1], "example": [1, 1], "guess": ["a", "b"]})
 
     assert sp.measure(table, columns=sp.Columns(prediction="guess"))["flip_rate"].value == 1
@@ -307,16 +300,14 @@ def test_a_prediction_may_have_another_name():
 # --------------------------------------------------------------------------------------- extras
 
 
-def test_further_columns_come_with_the_examples(study):
-    """`report.examples` and `examples.parquet` carry them along."""
+def test_further_columns_are_in_the_examples(study):
     texts = sp.measure(study.table).examples.column("text")
 
     assert texts.to_pylist() == study.table.column("text")[:40].to_pylist()
 
 
 @pytest.mark.parametrize("options", [[], ["--json"], ["--out", "out"]], ids=" ".join)
-def test_texts_are_shown_to_nobody_who_did_not_ask(options, study, secret, tmp_path, seedproof):
-    """Not on stdout, not on stderr, not in what is written to be read."""
+def test_texts_are_not_shown_by_default(options, study, secret, tmp_path, seedproof):
     path = write_csv(study.table, tmp_path / "t.csv")
 
     code, out, err = seedproof("measure", path, *options)
@@ -327,7 +318,7 @@ def test_texts_are_shown_to_nobody_who_did_not_ask(options, study, secret, tmp_p
         assert secret not in file.read_text(encoding="utf-8"), file
 
 
-def test_texts_are_shown_to_whoever_asks(study, secret, tmp_path, seedproof):
+def test_texts_are_shown_on_request(study, secret, tmp_path, seedproof):
     """`--show text` adds a column to the least stable examples, and nothing to the summary."""
     path = write_csv(study.table, tmp_path / "t.csv")
 
@@ -338,10 +329,7 @@ def test_texts_are_shown_to_whoever_asks(study, secret, tmp_path, seedproof):
     assert secret not in (tmp_path / "out" / "summary.json").read_text(encoding="utf-8")
 
 
-def test_names_of_left_out_columns_are_noted_without_their_values(
-    study, secret, seedproof, tmp_path
-):
-    """The note says which column differs, and no more."""
+def test_note_on_skipped_columns_has_names_but_no_values(study, secret, seedproof, tmp_path):
     losses = pa.array([f"{secret} {i}" for i in range(len(study.table))])
     path = write_csv(study.table.append_column("loss", losses), tmp_path / "t.csv")
 
@@ -354,8 +342,7 @@ def test_names_of_left_out_columns_are_noted_without_their_values(
 # ------------------------------------------------------------------------- what is not installed
 
 
-def test_dataframes_are_read_without_pandas(study, tmp_path):
-    """With pandas and polars out of reach, files and foreign tables are read all the same."""
+def test_tables_are_read_without_pandas_and_polars(study, tmp_path):
     path = write_csv(study.table, tmp_path / "t.csv")
     code = (
         "import sys\n"
@@ -373,7 +360,7 @@ def test_dataframes_are_read_without_pandas(study, tmp_path):
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-def test_pandas_with_missing_labels():
+def test_missing_labels_of_pandas_are_unknown():
     """NaN in a column of numbers is an unknown label, and 1.0 is class 1."""
     frame = pd.DataFrame(
         {"run": [0, 0, 1, 1], "example": [1, 2, 1, 2], "label": [1, np.nan, 1, np.nan], "prediction": [1, 0, 1, 1]}
@@ -424,7 +411,7 @@ def large_table(n_examples: int, n_runs: int, *, with_text: bool) -> pa.Table:
     ids=["parquet", "csv-with-text"],
 )
 def test_tables_larger_than_the_memory_are_sorted_on_disk(ending, n_examples, with_text, tmp_path):
-    """3 M rows, or 1 M with texts, under --memory 100MB: no more than 700 MB in all."""
+    """3 M rows, or 1 M with texts, with --memory 100MB: no more than 700 MB in total."""
     table = large_table(n_examples, 5, with_text=with_text)
     path = tmp_path / f"large.{ending}"
     (write_parquet if ending == "parquet" else write_csv)(table, path)
@@ -442,8 +429,8 @@ def test_tables_larger_than_the_memory_are_sorted_on_disk(ending, n_examples, wi
     assert int(done.stderr) < 700
 
 
-def test_regression_is_refused_by_name(tmp_path):
-    """Numbers that never repeat are no classes: a flip rate of 1 would say nothing."""
+def test_regression_is_refused(tmp_path):
+    """Numbers that never repeat are not classes: a flip rate of 1 would be meaningless."""
     rng = np.random.default_rng(0)
     rows = "".join(f"{run},{i},{rng.normal():.5f}\n" for run in range(2) for i in range(40))
     (tmp_path / "t.csv").write_text(f"run,example,prediction\n{rows}")

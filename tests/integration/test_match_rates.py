@@ -1,4 +1,5 @@
 """`seedproof compare --match-rates` and `sp.compare(..., match_rates=True)`, end to end."""
+# ruff: noqa: D103 - the names of tests state the facts
 
 import json
 
@@ -111,8 +112,8 @@ def targets(tmp_path_factory):
 
 
 @pytest.mark.parametrize("kind", ["csv", "npz", "array", "dataframe", "mapping", "store"])
-def test_matched_answers_are_compared_whatever_the_target(targets, kind):
-    """Every metric of each arm is that of the answers that sorted lists give."""
+def test_matched_answers_are_compared_for_every_kind_of_input(targets, kind):
+    """The metrics equal those of answers from sorted lists."""
     found = sp.compare(targets[kind], match_rates=True)
 
     gold = None if kind == "array" else np.array(CLASSES)[labels()]
@@ -125,8 +126,8 @@ def test_matched_answers_are_compared_whatever_the_target(targets, kind):
 
 
 @pytest.mark.parametrize("kind", ["csv", "npz", "dataframe"])
-def test_effects_are_those_of_comparing_matched_answers(targets, kind):
-    """Values, intervals and verdicts, as of a comparison of such answers."""
+def test_effects_equal_those_of_matched_answers(targets, kind):
+    """Values, intervals and verdicts."""
     gold = np.array(CLASSES)[labels()]
     run, example = np.divmod(np.arange(N_RUNS * N_EXAMPLES), N_EXAMPLES)
     tables = [
@@ -159,15 +160,14 @@ def test_effects_are_those_of_comparing_matched_answers(targets, kind):
 
 
 def test_drift_is_a_difference_unless_rates_are_matched(targets):
-    """The arms rank examples alike, and differ in the drift of thresholds alone."""
+    """The arms rank examples alike, and differ only in the drift of thresholds."""
     plain, matched = (sp.compare(targets["csv"], match_rates=match) for match in (False, True))
 
     assert plain.effect("calm", "flip_rate").verdict == "steadier"
     assert matched.effect("calm", "flip_rate").verdict == "no difference shown"
 
 
-def test_what_follows_from_probabilities_and_explanations_is_left_out(make_explained_store):
-    """Thresholds change neither."""
+def test_metrics_of_probabilities_and_explanations_are_omitted(make_explained_store):
     rng = np.random.default_rng(0)
     tokens = [["a", "b", "c"]] * 30
     arms = {}
@@ -190,8 +190,7 @@ def test_what_follows_from_probabilities_and_explanations_is_left_out(make_expla
     assert not matched.arms[0].explanations
 
 
-def test_runs_of_a_store_stay_paired_and_columns_are_carried(targets):
-    """Seeds and costs are those of the runs; own columns are shown with examples."""
+def test_runs_stay_paired_and_columns_are_kept(targets):
     of_store = sp.compare(targets["store"], match_rates=True)
     texts = [
         table_of(arm).append_column(
@@ -213,8 +212,7 @@ def test_runs_of_a_store_stay_paired_and_columns_are_carried(targets):
     assert shown.settled or shown.unsettled
 
 
-def test_a_study_matches_rates(tmp_path):
-    """`Study.compare` passes it on."""
+def test_study_can_match_rates(tmp_path):
     study = make_store(tmp_path)
 
     assert (
@@ -250,8 +248,7 @@ def test_summary_has_the_rates_only_if_they_are_matched(targets):
         }
 
 
-def test_terminal_page_and_json_say_that_rates_are_matched(targets, seedproof, tmp_path):
-    """All three have the note with each arm's rates; the command writes what Python gives."""
+def test_terminal_page_and_json_report_the_matched_rates(targets, seedproof, tmp_path):
     expected = sp.compare(targets["store"], match_rates=True)
     rates = {arm.name: arm.matched_rate for arm in (expected.baseline, *expected.arms)}
 
@@ -274,16 +271,14 @@ def test_terminal_page_and_json_say_that_rates_are_matched(targets, seedproof, t
     assert max(map(len, out.splitlines())) <= 80
 
 
-def test_json_on_the_command_line_is_that_of_python(targets, seedproof):
-    """From tables, with the options of tables."""
+def test_command_gives_the_same_json_as_python(targets, seedproof):
     code, out, _ = seedproof("compare", *targets["csv"], "--match-rates", "--paired", "--json")
 
     assert code == 0
     assert out == sp.compare(targets["csv"], match_rates=True, paired=True).to_json()
 
 
-def test_missing_probabilities_are_not_blamed_on_the_input(targets):
-    """They were given; the note on input without probabilities is for other comparisons."""
+def test_no_note_says_that_probabilities_are_missing(targets):
     plain = sp.compare([expected_answers(arm) for arm in ARMS]).view()
     matched = sp.compare(targets["array"], match_rates=True).view()
 
@@ -293,8 +288,8 @@ def test_missing_probabilities_are_not_blamed_on_the_input(targets):
 # --------------------------------------------------------------------------------------- refusals
 
 
-def test_reports_have_no_probabilities_to_match(targets, tmp_path):
-    """Neither as objects nor as folders."""
+def test_reports_are_refused(targets, tmp_path):
+    """They have no probabilities, neither as objects nor as folders."""
     reports = [sp.measure(table) for table in targets["dataframe"]]
     folders = [tmp_path / arm for arm in ARMS]
     for report, folder in zip(reports, folders, strict=True):
@@ -314,8 +309,7 @@ def test_reports_have_no_probabilities_to_match(targets, tmp_path):
     ],
     ids=["answers", "three classes"],
 )
-def test_what_has_no_single_threshold_is_refused(target, error):
-    """Without probabilities, and with more than two classes."""
+def test_input_without_a_single_threshold_is_refused(target, error):
     with pytest.raises(error) as caught:
         sp.compare([target, target], match_rates=True)
 
@@ -323,8 +317,6 @@ def test_what_has_no_single_threshold_is_refused(target, error):
 
 
 def test_top_classes_are_refused(tmp_path):
-    """Probabilities of the others are unknown."""
-
     def log(run):
         second = second_of(run.arm)[int(run.name)]
         run.log_predictions(
@@ -343,16 +335,14 @@ def test_top_classes_are_refused(tmp_path):
         sp.compare(tmp_path / "runs", match_rates=True)
 
 
-def test_classes_of_other_names_are_refused():
-    """The second class would be another one in each arm."""
+def test_arms_with_different_classes_are_refused():
     tables = [table_of("none"), table_of("calm", classes=("false", "true")).drop(["label"])]
 
     with pytest.raises(ClassesError):
         sp.compare([tables[0].drop(["label"]), tables[1]], match_rates=True)
 
 
-def test_other_examples_are_refused(targets):
-    """As without matching."""
+def test_arms_with_different_examples_are_refused(targets):
     short = targets["array"][1][:, :50]
 
     with pytest.raises(MissingExampleError):
@@ -360,7 +350,6 @@ def test_other_examples_are_refused(targets):
 
 
 def test_command_refuses_two_versions(targets, seedproof):
-    """One line with the error's code, and exit code 2."""
     old, new = targets["csv"]
 
     code, out, err = seedproof("compare", "--old", old, "--new", new, "--match-rates")

@@ -1,4 +1,5 @@
 """One store, measured here, by processes and on Ray: the same bytes, whatever dies."""
+# ruff: noqa: D103 - the names of tests state the facts
 
 import os
 import signal
@@ -53,15 +54,14 @@ def here(store):
 
 
 def test_processes_give_the_same_bytes(store, here):
-    """Summary and every row."""
     found = sp.measure(store, engine="processes", workers=2)
 
     assert found.to_json() == here.to_json()
     assert found.examples.equals(here.examples)
 
 
-def test_rows_go_where_they_are_asked_to(store, here, tmp_path):
-    """A file for each row group; the saved report is found again."""
+def test_rows_are_written_to_the_requested_folder(store, here, tmp_path):
+    """One file per row group; the saved report is found again."""
     out = tmp_path / "out"
     found = sp.measure(store, engine="processes", workers=2, examples=out / "examples.parquet")
     found.save(out)
@@ -70,8 +70,8 @@ def test_rows_go_where_they_are_asked_to(store, here, tmp_path):
     assert found.examples.equals(here.examples)
 
 
-def test_a_store_on_object_storage_gives_the_same_bytes(store, here, url):
-    """Workers read it there, and leave the rows there."""
+def test_store_on_object_storage_gives_the_same_bytes(store, here, url):
+    """Workers read it there, and write the rows there."""
     place = Location.of(url("engines/store"))
     pyarrow.fs.copy_files(str(store), place.path, destination_filesystem=place.files)
 
@@ -84,8 +84,8 @@ def test_a_store_on_object_storage_gives_the_same_bytes(store, here, url):
     assert len(Location.of(url("engines/rows")).files_inside()) == 3
 
 
-def test_the_command_line_measures_by_processes(store, here, tmp_path, seedproof, refused):
-    """The same summary, the rows next to it; a serial pass replaces it."""
+def test_command_measures_with_processes(store, here, tmp_path, seedproof, refused):
+    """The same summary, with the rows next to it; a serial pass replaces it."""
     out = tmp_path / "out"
 
     first = seedproof("measure", store, "--engine", "processes", "--workers", 1, "--out", out)
@@ -100,8 +100,8 @@ def test_the_command_line_measures_by_processes(store, here, tmp_path, seedproof
     assert (error.code, error.fields["known"]) == ("SP301", ("serial", "processes", "ray"))
 
 
-def test_damage_that_a_worker_finds_is_the_same_error(tmp_path):
-    """With the same fields, although it comes from another process."""
+def test_damage_in_a_worker_gives_the_same_error(tmp_path):
+    """With the same fields."""
     damaged = write_store(tmp_path / "store", n_groups=2)
     part = next((damaged / "runs" / "none-2" / "predictions").rglob("*.parquet"))
     content = bytearray(part.read_bytes())
@@ -141,8 +141,8 @@ class TestRay:
         cluster.shutdown()
 
     @pytest.mark.full
-    def test_the_same_bytes_whatever_dies(self, cluster, store, here, tmp_path):
-        """A node is removed and a worker killed: their shards are done again, none counts twice."""
+    def test_crashes_do_not_change_the_bytes(self, cluster, store, here, tmp_path):
+        """A node is removed and a worker killed: their shards are repeated, none counts twice."""
         undisturbed = sp.measure(store, engine="ray", workers=3)
         fine = Store(Location.of(write_store(tmp_path / "store", n_groups=30))).shards()
         alone = measure_shards(fine, Location.of(tmp_path / "alone.parquet"))

@@ -1,4 +1,5 @@
 """A command reads the commit of each run once: stores may be large, and far away."""
+# ruff: noqa: D103 - the names of tests state the facts
 
 from collections import Counter
 
@@ -63,7 +64,6 @@ VERBS = {
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_verb_reads_each_run_once(verb, study, reads):
-    """Every run of the store, whichever arm is asked for."""
     VERBS[verb](study)
 
     assert set(reads.values()) == {1}
@@ -83,14 +83,13 @@ def test_verb_reads_each_run_once(verb, study, reads):
     ids=lambda words: " ".join(words[:1] + words[2:3]),
 )
 def test_command_reads_each_run_once(words, study, reads, seedproof):
-    """Also where the command looks at the arms before it measures them."""
+    """Even where the command reads the arms before it measures them."""
     seedproof(*(word.format(store=study.store) for word in words))
 
     assert set(reads.values()) == {1}
 
 
 def test_new_runs_are_read_once(reads, tmp_path):
-    """To check their code and to report where they stand."""
     made = sp.Study("fresh", train, seeds=3, arms=ARMS, store=tmp_path / "runs")
     made.run(engine="serial", progress=False)
 

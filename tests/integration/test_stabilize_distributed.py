@@ -2,6 +2,7 @@
 
 The file is also the program of the ranks: two processes on this machine, which talk over loopback.
 """
+# ruff: noqa: D103 - the names of tests state the facts
 
 import os
 import subprocess
@@ -218,8 +219,8 @@ each = pytest.mark.parametrize(
 
 
 @each
-def test_averages_are_those_of_one_process(ranks, alone, name, wrapper):
-    """Decisions, counters, averages and what an evaluation sees, on every rank."""
+def test_averages_of_ranks_equal_those_of_one_process(ranks, alone, name, wrapper):
+    """Decisions, counters, averages and the weights during evaluation, on every rank."""
     expected = alone[name]
     for rank in ranks:
         found = rank[name, wrapper]
@@ -235,15 +236,13 @@ def test_averages_are_those_of_one_process(ranks, alone, name, wrapper):
 
 @each
 def test_ranks_agree_to_the_last_bit(ranks, name, wrapper):
-    """Otherwise their models would part."""
     first, second = (rank[name, wrapper] for rank in ranks)
 
     assert is_same_data(first, second)
 
 
 @each
-def test_a_checkpoint_of_ranks_can_be_resumed_alone(ranks, alone, name, wrapper):
-    """Its state holds whole tensors, under the names of the bare model."""
+def test_checkpoint_of_ranks_can_be_resumed_in_one_process(ranks, alone, name, wrapper):
     saved = ranks[0][name, wrapper]["halfway"]
 
     with one_thread():
@@ -255,8 +254,7 @@ def test_a_checkpoint_of_ranks_can_be_resumed_alone(ranks, alone, name, wrapper)
 
 
 @each
-def test_a_checkpoint_of_one_process_can_be_resumed_by_ranks(ranks, alone, name, wrapper):
-    """Each takes its part of it."""
+def test_checkpoint_of_one_process_can_be_resumed_by_ranks(ranks, alone, name, wrapper):
     for rank in ranks:
         found = rank[name, wrapper, "resumed"]
 
@@ -265,16 +263,16 @@ def test_a_checkpoint_of_one_process_can_be_resumed_by_ranks(ranks, alone, name,
         assert_close(found["chosen"], alone[name]["chosen"])
 
 
-def test_ranks_decide_alike_where_statistics_differ(ranks):
-    """NASWA looks at weights, which all ranks share, and not at what each has seen."""
+def test_ranks_decide_alike_although_statistics_differ(ranks):
+    """NASWA compares weights, which all ranks share."""
     first, second = (rank["batch norm"] for rank in ranks)
 
     assert first["entered"] == second["entered"]
     assert are_equal(first["weights"], second["weights"])
 
 
-def test_models_differ_from_their_first_weights(alone):
-    """The comparisons above are between trainings that went somewhere."""
+def test_training_changes_the_weights(alone):
+    """Otherwise the comparisons above would be empty."""
     for training in alone.values():
         first = copies(Scaled())
 

@@ -1,4 +1,5 @@
 """Studies in which something goes wrong, as a user meets them: on the command line."""
+# ruff: noqa: D103 - the names of tests state the facts
 
 import json
 import os
@@ -102,8 +103,8 @@ def statuses(out: str) -> dict[str, str]:
     return {run["run"]: run["status"] for run in json.loads(out)["runs"]}
 
 
-def test_three_ways_to_fail_are_told_apart(call, seedproof, tmp_path, mark):
-    """A run that raises, one that dies at every try, one that takes too long; the others finish."""
+def test_exception_crash_and_timeout_are_distinguished(call, seedproof, tmp_path, mark):
+    """The other runs finish."""
     trouble(tmp_path, run1="raise", run2="die", run3="sleep")
     command = ("run", "work:train", "--seeds", 5, "--workers", 2, "--retries", 1, "--timeout", 8)
 
@@ -135,8 +136,8 @@ def test_three_ways_to_fail_are_told_apart(call, seedproof, tmp_path, mark):
     assert becomes_true(lambda: not processes_with(mark))
 
 
-def test_one_run_alone_can_be_made(call, seedproof, refused, tmp_path):
-    """For job arrays: by its index, and nothing else is touched."""
+def test_single_run_can_be_made_by_its_index(call, seedproof, refused, tmp_path):
+    """For job arrays."""
     code, _, err = call("run", "work:train", "--seeds", 3, "--only", 1)
     _, status, _ = seedproof("status", "runs", "--json")
 
@@ -150,8 +151,7 @@ def test_one_run_alone_can_be_made(call, seedproof, refused, tmp_path):
     assert (error.fields["only"], error.fields["highest"]) == (3, 2)
 
 
-def test_the_exit_code_of_one_run_alone_is_its_own(call, tmp_path):
-    """A job of an array has not failed because another one has."""
+def test_exit_code_of_a_single_run_is_its_own(call, tmp_path):
     trouble(tmp_path, run0="raise")
 
     codes = [call("run", "work:train", "--seeds", 2, "--only", index)[0] for index in (0, 1)]
@@ -159,10 +159,8 @@ def test_the_exit_code_of_one_run_alone_is_its_own(call, tmp_path):
     assert codes == [4, 0]
 
 
-def test_an_interrupt_stops_everything_and_keeps_what_is_finished(
-    start, call, seedproof, tmp_path, mark
-):
-    """Exit code 130; what is finished is kept, and nothing is left running."""
+def test_interrupt_stops_everything_and_keeps_finished_runs(start, call, seedproof, tmp_path, mark):
+    """Exit code 130."""
     trouble(tmp_path, run1="sleep", run2="sleep")
     command = ("run", "work:train", "--seeds", 3, "--workers", 2)
 
@@ -185,7 +183,7 @@ def test_an_interrupt_stops_everything_and_keeps_what_is_finished(
 
 
 def test_two_coordinators_share_the_work(start, seedproof, tmp_path, mark):
-    """Each run is trained once, by one of them; both wait for the end, and the store is whole."""
+    """Each run is trained once; both wait for the end, and the store is complete."""
     names = [str(seed) for seed in range(5)]
     trouble(tmp_path, **{f"run{name}": "pause" for name in names})
     command = ("run", "work:train", "--seeds", 5, "--workers", 1)
@@ -203,8 +201,8 @@ def test_two_coordinators_share_the_work(start, seedproof, tmp_path, mark):
     assert becomes_true(lambda: not processes_with(mark))
 
 
-def test_a_coordinator_that_is_killed_leaves_nobody_running(start, tmp_path, mark):
-    """Not even what its runs wait for: SIGKILL gives it no chance to clean up."""
+def test_no_process_outlives_a_coordinator_killed_by_sigkill(start, tmp_path, mark):
+    """Not even processes that its runs wait for."""
     trouble(tmp_path, run0="sleep", run1="sleep")
     process = start("run", "work:train", "--seeds", 2, "--workers", 2)
     assert becomes_true(lambda: begun(tmp_path).keys() == {"0", "1"}, within=60)

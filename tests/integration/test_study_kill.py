@@ -51,8 +51,8 @@ def summary(store: Path) -> bytes:
     return (store.with_suffix(".out") / "summary.json").read_bytes()
 
 
-def test_nobody_outlives_a_killed_coordinator(tmp_path, mark):
-    """Neither workers nor guardians, nor what workers have started."""
+def test_no_process_outlives_a_killed_coordinator(tmp_path, mark):
+    """Neither workers nor guardians, nor children of workers."""
     script, marks = tmp_path / "sleepers.py", tmp_path / "marks"
     script.write_text(SLEEPERS, encoding="utf-8")
     marks.mkdir()
@@ -67,8 +67,8 @@ def test_nobody_outlives_a_killed_coordinator(tmp_path, mark):
     assert {path.name for path in marks.iterdir()} == {"0", "1"}
 
 
-def test_a_study_whose_coordinator_is_killed_ends_as_if_it_had_not_been(tmp_path, mark):
-    """Twelve runs, two kills at any moment: the same summary, byte by byte."""
+def test_study_whose_coordinator_is_killed_gives_the_same_summary(tmp_path, mark):
+    """Twelve runs, two kills at random."""
     rng = np.random.default_rng(12)
     store, undisturbed = tmp_path / "killed", tmp_path / "undisturbed"
     with start(PROGRAM, undisturbed, N_RUNS, "serial") as process:

@@ -94,8 +94,8 @@ def parent_of(pid: int) -> int:
     return int(stat.rpartition(")")[2].split()[1])
 
 
-def test_the_same_seed_gives_the_same_bits_on_every_engine(cluster, tmp_path):
-    """In this process, in fresh ones, on a cluster; the caller's generators stay as they are."""
+def test_same_seed_gives_the_same_bits_on_every_engine(cluster, tmp_path):
+    """The caller's generators do not change."""
     import torch  # noqa: F401 - so that its generator is there before, too
 
     before = capture()
@@ -115,8 +115,8 @@ def test_the_same_seed_gives_the_same_bits_on_every_engine(cluster, tmp_path):
     assert first.tobytes() != second.tobytes()
 
 
-def test_a_study_survives_the_loss_of_a_node_and_of_a_process(cluster, tmp_path):
-    """Every run finishes, once, with the predictions that it has without a cluster."""
+def test_study_survives_the_loss_of_a_node_and_of_a_process(cluster, tmp_path):
+    """Every run finishes once, with the same predictions as without a cluster."""
     log, n_runs = tmp_path / "log", 6
     doomed = cluster.add_node(num_cpus=1)
     raylet = doomed.all_processes["raylet"][0].process.pid

@@ -45,8 +45,8 @@ def said(out: str) -> dict:
 
 
 @pytest.mark.usefixtures("without_torch")
-def test_a_store_on_s3_serves_a_study_like_one_on_a_disk(url, seedproof, tmp_path):
-    """The same statuses, the same summary, and nothing is trained twice."""
+def test_study_on_s3_works_like_one_on_disk(url, seedproof, tmp_path):
+    """The same statuses and summary, and nothing is trained twice."""
     places = {"disk": tmp_path / "store", "s3": url("study")}
     statuses, summaries = {}, {}
     for kind, store in places.items():

@@ -1,4 +1,5 @@
 """Studies as arrays of jobs: for real on this machine, and as SLURM would get them."""
+# ruff: noqa: D103 - the names of tests state the facts
 
 from pathlib import Path
 
@@ -67,8 +68,8 @@ def training(log: Path):
 
 
 @pytest.mark.usefixtures("without_torch")
-def test_a_study_of_jobs_is_a_study_like_any_other(tmp_path):
-    """A failure is recorded and tried again; the predictions are those of `serial`."""
+def test_study_of_slurm_jobs_gives_the_predictions_of_serial(tmp_path):
+    """A failure is recorded and retried."""
     log = tmp_path / "log"
     settings = {"cluster": "local", "folder": str(tmp_path / "jobs")}
     study = Study("jobs", training(log), seeds=3, store=tmp_path / "jobs-store")
@@ -86,8 +87,8 @@ def test_a_study_of_jobs_is_a_study_like_any_other(tmp_path):
     assert study.measure().to_json() == serial.measure().to_json()
 
 
-def test_slurm_is_asked_for_what_was_asked_of_us(commands, tmp_path):
-    """One array with its resources; jobs that nobody waits for any more are cancelled."""
+def test_requested_resources_are_passed_to_slurm(commands, tmp_path):
+    """One array with its resources; jobs that are no longer needed are cancelled."""
     engine = SlurmEngine(
         str(tmp_path / "jobs"),
         partition="long",
@@ -119,8 +120,7 @@ def test_slurm_is_asked_for_what_was_asked_of_us(commands, tmp_path):
 
 
 @pytest.mark.usefixtures("commands")
-def test_slurm_decides_what_was_not_asked_for(tmp_path):
-    """No partition, no memory and no GPUs are named unless somebody gave them."""
+def test_omitted_resources_are_left_to_slurm(tmp_path):
     executor = SlurmEngine(str(tmp_path / "jobs")).executor()
 
     text = executor._executor._make_submission_file_text("command", "uid")
@@ -131,16 +131,14 @@ def test_slurm_decides_what_was_not_asked_for(tmp_path):
         assert f"--{name}" not in text
 
 
-def test_without_slurm_the_engine_says_so(tmp_path, monkeypatch):
-    """There is no `srun` on most machines."""
+def test_missing_slurm_is_reported(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
 
     with pytest.raises(sp.SeedproofError, check=WithFields(command="srun")):
         next(SlurmEngine(str(tmp_path / "jobs")).map(abs, [1]))
 
 
-def test_what_slurm_refuses_is_passed_on(commands, tmp_path):
-    """Such as a partition that does not exist."""
+def test_refusal_of_slurm_is_passed_on(commands, tmp_path):
     complaint = "invalid partition"
     (commands / "sbatch").write_text(f"#!/bin/sh\necho '{complaint}' >&2; exit 1\n")
 

@@ -50,8 +50,8 @@ def folder(tmp_path):
 @pytest.mark.skipif(not EXAMPLE.is_file(), reason="the examples are not part of this installation")
 @pytest.mark.usefixtures("without_torch")
 @pytest.mark.parametrize("verb", COMMANDS)
-def test_terminal_shows_what_was_looked_at_last(verb, seedproof, folder, snapshot, monkeypatch):
-    """Command, standard output, messages, exit code, and the files that are new."""
+def test_terminal_output_matches_its_snapshot(verb, seedproof, folder, snapshot, monkeypatch):
+    """Command, standard output, messages, exit code, and the new files."""
     monkeypatch.setenv("COLUMNS", "80")
     before = set(folder.iterdir())
 

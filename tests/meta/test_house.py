@@ -1,4 +1,5 @@
 """What the whole house promises: names, imports, sizes, cards."""
+# ruff: noqa: D103 - the names of tests state the facts
 
 import importlib
 import json
@@ -103,21 +104,19 @@ def test_facade_names_survive_the_import_of_every_submodule():
 
 
 def test_no_facade_name_is_a_subpackage():
-    """A function and a package of one name would overwrite each other."""
+    """A function and a package of the same name would overwrite each other."""
     packages = {info.name for info in pkgutil.iter_modules([str(SOURCE)])}
 
     assert packages.isdisjoint(seedproof.__all__)
 
 
-def test_facade_lists_what_it_offers_and_refuses_the_rest():
-    """`dir` shows the public names, and a typo is an AttributeError."""
+def test_facade_lists_its_names_and_refuses_others():
     assert dir(seedproof) == sorted(seedproof.__all__)
     with pytest.raises(AttributeError):
         _ = seedproof.mesure
 
 
-def test_importing_seedproof_loads_nothing_heavy():
-    """A fresh interpreter that imports seedproof has none of its dependencies loaded."""
+def test_importing_seedproof_imports_no_dependency():
     code = (
         "import json, sys, time; start = time.perf_counter(); import seedproof; "
         "print(json.dumps([time.perf_counter() - start, sorted(sys.modules)]))"
@@ -132,8 +131,7 @@ def test_importing_seedproof_loads_nothing_heavy():
     assert seconds < 0.2
 
 
-def test_measuring_loads_no_torch():
-    """Measuring arrays needs no torch, and no scipy, which takes longer to load than to measure."""
+def test_measuring_arrays_imports_neither_torch_nor_scipy():
     code = (
         "import sys, seedproof; seedproof.measure([[0, 1], [1, 1]]); "
         "print([m for m in ('torch', 'ray', 'altair', 'scipy') if m in sys.modules])"
@@ -146,26 +144,22 @@ def test_measuring_loads_no_torch():
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: p.name)
 def test_no_source_file_is_over_500_lines(path):
-    """What is longer does two things."""
     assert len(path.read_text().splitlines()) <= 500
 
 
 def test_half_of_the_source_files_are_under_200_lines():
-    """The median file fits on a few screens."""
     sizes = sorted(len(p.read_text().splitlines()) for p in SOURCE.rglob("*.py"))
 
     assert sizes[len(sizes) // 2] <= 200
 
 
 def test_every_metric_has_a_card_and_every_card_a_metric():
-    """The docs and the report show a card for each figure."""
     cards = {path.stem for path in (SOURCE / "metrics" / "cards").glob("*.md")}
 
     assert cards == {*METRIC_NAMES, *EXPLANATION_NAMES, *DYNAMICS_NAMES}
 
 
-def test_error_codes_are_unique_and_drawn_in_the_tree():
-    """Each error class has its own code, and the docstring of `errors` shows it."""
+def test_error_codes_are_unique_and_documented():
     errors = importlib.import_module("seedproof.errors")
     classes = [c for c in vars(errors).values() if isinstance(c, type)]
 
@@ -177,8 +171,7 @@ def test_error_codes_are_unique_and_drawn_in_the_tree():
         assert one.code in errors.__doc__
 
 
-def test_no_module_has_a_name_that_says_nothing():
-    """There is no drawer for things without a place."""
+def test_no_module_has_a_generic_name():
     names = {part for module in _modules() for part in module.split(".")}
 
     assert names.isdisjoint({"utils", "util", "helpers", "common", "misc"})
@@ -206,8 +199,8 @@ def needed(requirements: Iterable[str]) -> set[str]:
     sys.platform != "linux" or sys.version_info[:2] != (3, 11),
     reason="packages that are pinned are those of Python 3.11 on Linux",
 )
-def test_every_pin_is_of_a_package_that_somebody_needs():
-    """CI installs all that is pinned: a dependency that nobody declares would not be missed."""
+def test_every_pinned_package_is_required():
+    """CI installs all pinned packages, so an undeclared dependency would go unnoticed."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     asked = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()

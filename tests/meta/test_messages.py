@@ -2,6 +2,7 @@
 
 An error or a note is rendered only when it is read, so that a missing field would surface late.
 """
+# ruff: noqa: D103 - the names of tests state the facts
 
 import ast
 from pathlib import Path
@@ -116,8 +117,7 @@ def f_strings(source):
         'SENTENCES = {"one": "One.", "arm": "No {arm!r}."}\n_say("one" if x else "arm", name=arm)',
     ],
 )
-def test_placeholder_without_field_is_found(source):
-    """A field without value or without a plain name, and a value that has no name."""
+def test_placeholder_without_field_is_detected(source):
     assert len(list(problems(source))) == 1
 
 
@@ -134,8 +134,8 @@ def test_placeholder_without_field_is_found(source):
         'Message("no-arm", "No arm {arm!r}.", arm=arm)',
     ],
 )
-def test_complete_template_is_no_problem(source):
-    """Further fields are allowed, and what only shows when it runs is left to tests that run it."""
+def test_complete_template_is_accepted(source):
+    """Further fields are allowed."""
     assert list(problems(source)) == []
     assert list(f_strings(source)) == []
 
@@ -147,24 +147,20 @@ def test_complete_template_is_no_problem(source):
         'Message("no-arm", f"No arm {arm!r}.")',
     ],
 )
-def test_f_string_is_found(source):
-    """Its values are in the text and in no field."""
+def test_f_string_is_detected(source):
     assert len(list(f_strings(source))) == 1
 
 
-def test_all_calls_are_looked_at():
-    """The search knows the errors and the messages of the package: there are hundreds."""
+def test_search_covers_hundreds_of_calls():
     assert len(PLACES) > 25
     assert sum(len(list(calls(path.read_text("utf-8")))) for path in FILES) > 300
 
 
 @each_file
-def test_placeholders_have_their_fields(path):
-    """Each line is where rendering would raise."""
+def test_all_placeholders_have_fields(path):
     assert [f"{line}: {text}" for line, text in problems(path.read_text("utf-8"))] == []
 
 
 @each_file
-def test_no_value_is_lost_in_the_text(path):
-    """Each line is where a value is lost in the text."""
+def test_no_value_is_in_the_text_only(path):
     assert [f"{line}: {text}" for line, text in f_strings(path.read_text("utf-8"))] == []

@@ -1,4 +1,5 @@
 """Hugging Face's Trainer with averages, against itself without interruption, and without them."""
+# ruff: noqa: D103 - the names of tests state the facts
 
 import json
 import shutil
@@ -112,8 +113,8 @@ def loss_of(weights):
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_resumed_training_equals_an_uninterrupted_one(name, tmp_path):
-    """At any step, also at the last of an epoch: every checkpoint and the model, bit by bit."""
+def test_resumed_training_equals_an_uninterrupted_one(name, tmp_path):
+    """At any step, even the last of an epoch: every checkpoint and the model, bit for bit."""
     last = tmp_path / "out" / f"checkpoint-{N_EPOCHS * N_STEPS}"
     trainer, _ = train(tmp_path / "out", name, load_best_model_at_end=True)
     expected = saved(last), copies(trainer.model), trainer.state.log_history
@@ -145,7 +146,7 @@ def losses(history):
 
 @pytest.mark.parametrize("name", ["aswa", "naswa-code", "switch-ema", "lawa"])
 def test_checkpoints_at_the_end_of_epochs_can_be_resumed(name, tmp_path):
-    """They are saved after the average has learned of the end, and it is not told again."""
+    """They are saved after the average has ended the epoch, which must not end twice."""
     settings = {"save_strategy": "epoch", "eval_strategy": "epoch"}
     trainer, callback = train(tmp_path / "out", name, **settings)
     expected = copies(trainer.model)
@@ -163,7 +164,7 @@ def test_checkpoints_at_the_end_of_epochs_can_be_resumed(name, tmp_path):
 
 
 def test_gradient_accumulation_can_be_resumed(tmp_path):
-    """Three batches of an epoch are two steps; the last has one batch only."""
+    """Three batches per epoch are two steps; the last has one batch only."""
     settings = {"per_device_train_batch_size": 6, "gradient_accumulation_steps": 2}
     settings |= {"save_steps": 1, "eval_steps": 1}
     trainer, callback = train(tmp_path / "out", "naswa", **settings)
@@ -179,8 +180,7 @@ def test_gradient_accumulation_can_be_resumed(tmp_path):
         assert again.average.n_steps == 2 * N_EPOCHS
 
 
-def test_a_checkpoint_from_elsewhere_is_named(tmp_path):
-    """The Trainer does not tell callbacks where it resumes from."""
+def test_checkpoint_outside_the_output_folder_needs_resume_from(tmp_path):
     trainer, _ = train(tmp_path / "here", "ema")
     expected = copies(trainer.model)
     checkpoint = tmp_path / "here" / "checkpoint-6"
@@ -194,8 +194,8 @@ def test_a_checkpoint_from_elsewhere_is_named(tmp_path):
     assert are_equal(copies(resumed.model), expected)
 
 
-def test_a_checkpoint_of_another_training_is_not_mistaken_for_its_own(tmp_path):
-    """One of the same step lies in the output folder, where the callback looks."""
+def test_checkpoint_of_another_training_is_refused(tmp_path):
+    """One of the same step is in the output folder, where the callback looks."""
     train(tmp_path / "here", "ema")
     train(tmp_path / "there", "ema", learning_rate=0.02)
 
@@ -205,8 +205,7 @@ def test_a_checkpoint_of_another_training_is_not_mistaken_for_its_own(tmp_path):
         train(tmp_path / "there", "ema", resume=tmp_path / "here" / "checkpoint-4")
 
 
-def test_a_checkpoint_of_a_training_without_average_is_refused(tmp_path):
-    """An average that begins in the middle would be another one."""
+def test_checkpoint_without_average_is_refused(tmp_path):
     make_trainer(tmp_path, []).train()
 
     with pytest.raises(RunError, check=WithFields(step=6)):
@@ -218,7 +217,7 @@ def test_a_checkpoint_of_a_training_without_average_is_refused(tmp_path):
 
 @pytest.mark.parametrize("name", AVERAGES)
 def test_checkpoints_and_evaluation_have_the_averaged_weights(name, tmp_path):
-    """The raw ones are in `optimizer.pt`; what is evaluated is what is saved."""
+    """The raw ones are in `optimizer.pt`."""
     trainer, callback = train(tmp_path, name)
     evaluated = {e["step"]: e["eval_loss"] for e in trainer.state.log_history if "eval_loss" in e}
 
@@ -234,8 +233,7 @@ def test_checkpoints_and_evaluation_have_the_averaged_weights(name, tmp_path):
     assert n_hooks(trainer.optimizer.optimizer) == 0
 
 
-def test_the_best_model_is_the_best_averaged_one(tmp_path):
-    """It is loaded at the end, and nothing is put over it."""
+def test_best_model_has_averaged_weights(tmp_path):
     # The highest loss is an early one: the last weights will not do.
     settings = {"metric_for_best_model": "eval_loss", "greater_is_better": True}
     trainer, _ = train(tmp_path, "ema", load_best_model_at_end=True, **settings)
@@ -264,11 +262,8 @@ class Watch(TrainerCallback):
         self.calls.append((state.global_step, state.epoch, control.should_training_stop))
 
 
-def test_the_trainer_is_not_bent(tmp_path):
-    """Epochs, schedule, arguments and attributes are as without the callback.
-
-    So is the training itself, for an average that the model never returns to.
-    """
+def test_trainer_behaves_as_without_the_callback(tmp_path):
+    """Epochs, schedule, arguments and attributes; and the weights, if the policy never restarts."""
     watches, trainers = [Watch(), Watch()], []
     for watch, callbacks in zip(watches, [[], [AveragingCallback("ema")]], strict=True):
         trainer = make_trainer(tmp_path / "out", [*callbacks, watch])
@@ -306,8 +301,8 @@ class Accident(TrainerCallback):
             raise ZeroDivisionError
 
 
-def test_after_an_accident_one_can_train_again(tmp_path):
-    """With the same Trainer: the model's own weights are back, and nobody averages twice."""
+def test_trainer_can_train_again_after_an_exception(tmp_path):
+    """With the model's own weights, and one average."""
     callback = AveragingCallback("ema")
     trainer = make_trainer(tmp_path, [callback, Accident()])
     with pytest.raises(ZeroDivisionError):
@@ -322,8 +317,8 @@ def test_after_an_accident_one_can_train_again(tmp_path):
 # ------------------------------------------------------------------------------------ runs
 
 
-def test_seeds_of_a_run_are_those_of_its_streams():
-    """`seed` changes with weights and with dropout, and `data_seed` with the order of examples."""
+def test_seeds_follow_the_seeds_of_the_run():
+    """`seed` changes with weights and dropout, `data_seed` with the order of examples."""
     plan = sp.SeedPlan.one_at_a_time(2, sources=["init", "order", "dropout"])
     runs = [sp.Run(spec) for spec in StudySpec("hf", "train", plan).runs()]
 
@@ -339,8 +334,7 @@ def test_seeds_of_a_run_are_those_of_its_streams():
 
 
 @pytest.mark.parametrize("given", [False, True], ids=["of the Trainer", "given"])
-def test_a_run_logs_what_the_averaged_model_predicts(given, tmp_path):
-    """Probabilities and labels, from the Trainer's own data or from other batches."""
+def test_run_logs_predictions_of_the_averaged_model(given, tmp_path):
     made = []
 
     def fit(run):
@@ -375,8 +369,7 @@ def test_a_run_logs_what_the_averaged_model_predicts(given, tmp_path):
         assert shard.labels.tolist() == LABELS.tolist()
 
 
-def test_without_data_there_is_nothing_to_predict(tmp_path):
-    """It is said, instead of logging nothing."""
+def test_missing_data_is_an_error(tmp_path):
     run = sp.Run(StudySpec("hf", "train", sp.SeedPlan.all(1)).runs()[0])
     trainer = make_trainer(
         tmp_path, [RunCallback(run)], save_strategy="no", eval_strategy="no", max_steps=1

@@ -1,4 +1,5 @@
 """Hugging Face's Trainer on soft labels, and TGTSS from its steps, against plain loops."""
+# ruff: noqa: D103 - the names of tests state the facts
 
 import shutil
 
@@ -116,8 +117,7 @@ def losses(trainer):
 
 
 @pytest.mark.parametrize("targets", [None, functional.one_hot(LABELS, N_CLASSES).double()])
-def test_gold_labels_train_as_without_it(tmp_path, targets):
-    """Losses and evaluations, step by step."""
+def test_gold_labels_train_as_without_the_loss(tmp_path, targets):
     plain = train(tmp_path / "plain", data=DATA)
 
     ours = train(tmp_path / "ours", loss=SoftLabelLoss(targets))
@@ -127,10 +127,7 @@ def test_gold_labels_train_as_without_it(tmp_path, targets):
 
 @pytest.mark.parametrize("targets", [None, smoothed(LABELS, n_classes=N_CLASSES, alpha=0.3)])
 def test_accumulated_batches_are_one_large_batch(tmp_path, targets):
-    """Two of four examples are one of eight, and the last of an epoch has two examples only.
-
-    The Trainer leaves the division to this loss, and counts two labels an example.
-    """
+    """The Trainer leaves the division to this loss, and counts two labels per example."""
     large = train(
         tmp_path / "large",
         loss=SoftLabelLoss(targets),
@@ -160,7 +157,7 @@ def assert_alike(first, second):
 
 
 def test_each_example_gets_the_target_of_its_row(tmp_path):
-    """Smoothed labels by row give what the Trainer's own smoothing gives; 1e-5 is 32 bits."""
+    """Smoothed labels by row equal the Trainer's own smoothing, to the 1e-5 of 32 bits."""
     plain = train(tmp_path / "plain", data=DATA, label_smoothing_factor=0.3)
 
     ours = train(
@@ -174,8 +171,7 @@ def test_each_example_gets_the_target_of_its_row(tmp_path):
     assert trained == pytest.approx(expected, abs=1e-5)
 
 
-def test_evaluation_goes_by_gold_labels(tmp_path):
-    """What is evaluated has no rows: its loss is the cross-entropy, and its metrics see classes."""
+def test_evaluation_uses_gold_labels(tmp_path):
     trainer = train(tmp_path, loss=SoftLabelLoss(torch.full((N_EXAMPLES, N_CLASSES), 1 / 3)))
 
     found = trainer.predict(DATA)
@@ -186,8 +182,7 @@ def test_evaluation_goes_by_gold_labels(tmp_path):
     np.testing.assert_array_equal(found.label_ids, LABELS)
 
 
-def test_a_training_set_without_rows_is_refused(tmp_path):
-    """It would be trained on its gold labels, and soft labels would seem to do nothing."""
+def test_training_set_without_rows_is_refused(tmp_path):
     loss = SoftLabelLoss(smoothed(LABELS, n_classes=N_CLASSES, alpha=0.3))
     with pytest.raises(ShapeError, check=WithFields(labels="training")):
         train(tmp_path, loss=loss, data=DATA)
@@ -198,16 +193,14 @@ def test_a_training_set_without_rows_is_refused(tmp_path):
         train(tmp_path, [watch], loss=SoftLabelLoss())
 
 
-def test_soft_labels_of_fewer_examples_are_refused(tmp_path):
-    """By the row that has none; they may be an array."""
+def test_soft_labels_for_too_few_examples_are_refused(tmp_path):
     targets = smoothed(LABELS[:4], n_classes=N_CLASSES, alpha=0.3).numpy()
 
     with pytest.raises(ShapeError, check=WithFields(n_targets=4, row=17)):
         train(tmp_path, loss=SoftLabelLoss(targets), data=IndexedDataset(DATA))
 
 
-def test_rows_travel_with_the_labels():
-    """The gold label first, whatever its column is called."""
+def test_labels_are_pairs_of_gold_label_and_row():
     for name in ("labels", "label", "label_ids"):
         data = IndexedDataset([{"x": 1, name: 5}, {"x": 2, name: torch.tensor(7)}])
 
@@ -217,8 +210,7 @@ def test_rows_travel_with_the_labels():
         ]
 
 
-def test_what_cannot_be_indexed_is_refused():
-    """A stream has no rows, and an example without a label nothing to fall back on."""
+def test_data_without_length_or_labels_are_refused():
     with pytest.raises(OptionError, check=WithFields(type_name="list_iterator")):
         IndexedDataset(iter(DATA))
     with pytest.raises(ColumnError, check=WithFields(row=0, columns=("input_ids",))):
@@ -246,7 +238,7 @@ class Recorder(TrainerCallback):
 
 
 @pytest.mark.parametrize("every", [1, 4])
-def test_it_equals_a_brute_force_mean_of_stored_predictions(tmp_path, every):
+def test_soft_labels_equal_the_mean_of_stored_predictions(tmp_path, every):
     """To 1e-6: batches of five and single examples round differently in 32 bits."""
     tgtss, recorder = make_tgtss(every=every), Recorder()
 
@@ -259,8 +251,8 @@ def test_it_equals_a_brute_force_mean_of_stored_predictions(tmp_path, every):
 
 @pytest.mark.parametrize("free", [True, False])
 @pytest.mark.parametrize("accumulation", [1, 2])
-def test_training_goes_on_as_without_it(tmp_path, free, accumulation):
-    """Bit by bit, although a DataLoader draws, and dropout is switched off and on."""
+def test_training_is_unchanged_by_the_callback(tmp_path, free, accumulation):
+    """Bit for bit, although a DataLoader draws, and dropout is switched off and on."""
     settings = {"gradient_accumulation_steps": accumulation}
     alone = train(tmp_path / "alone", loss=SoftLabelLoss(), **settings)
     loss, tgtss = SoftLabelLoss(), make_tgtss()
@@ -288,8 +280,8 @@ class Spy(SoftLabelLoss):
 
 
 @pytest.mark.parametrize("accumulation", [1, 2])
-def test_the_free_variant_equals_a_brute_force_mean_by_row(tmp_path, accumulation):
-    """Bit by bit: batches of the steps that are due, and of no evaluation; nothing is predicted."""
+def test_free_variant_equals_a_brute_force_mean_by_row(tmp_path, accumulation):
+    """Bit for bit: batches of the steps that are due, and not of evaluations."""
     loss, tgtss = Spy(), make_tgtss()
 
     train(
@@ -314,8 +306,8 @@ def test_the_free_variant_equals_a_brute_force_mean_by_row(tmp_path, accumulatio
 
 @pytest.mark.parametrize("on_disk", [False, True])
 @pytest.mark.parametrize("free", [True, False])
-def test_a_resumed_teacher_equals_an_uninterrupted_one(tmp_path, free, on_disk):
-    """From a checkpoint in the middle of an epoch: weights and soft labels, bit by bit."""
+def test_resumed_teacher_equals_an_uninterrupted_one(tmp_path, free, on_disk):
+    """From the middle of an epoch: weights and soft labels, bit for bit."""
     folder = tmp_path / "out"
     gold = LABELS
 
@@ -356,7 +348,7 @@ class StopAt(TrainerCallback):
             control.should_save = False
 
 
-def test_checkpoints_that_are_not_its_own_are_refused(tmp_path):
+def test_checkpoints_of_other_trainings_are_refused(tmp_path):
     """Missing, elsewhere, or of another training in the same folder."""
     checkpoint = tmp_path / "here" / "checkpoint-6"
     train(tmp_path / "here", [TgtssCallback(make_tgtss(), batches=loader())], loss=SoftLabelLoss())
@@ -386,8 +378,7 @@ def test_checkpoints_that_are_not_its_own_are_refused(tmp_path):
         )
 
 
-def test_one_teacher_for_each_tgtss(tmp_path):
-    """A second training would be averaged with the first."""
+def test_tgtss_refuses_a_second_teacher(tmp_path):
     callback = TgtssCallback(make_tgtss(), batches=loader())
     train(tmp_path, [callback], loss=SoftLabelLoss())
 
@@ -395,15 +386,14 @@ def test_one_teacher_for_each_tgtss(tmp_path):
         train(tmp_path, [callback], loss=SoftLabelLoss())
 
 
-def test_it_takes_batches_or_a_loss():
-    """One of them, not both."""
+def test_callback_needs_either_batches_or_a_loss():
     for observer in ({}, {"batches": loader(), "loss": SoftLabelLoss()}):
         with pytest.raises(OptionError, check=WithFields(given=tuple(observer))):
             TgtssCallback(make_tgtss(), **observer)
 
 
-def test_before_an_average_it_sees_the_weights_that_are_trained(tmp_path):
-    """The average is applied while checkpoints are saved, which must not enter the soft labels."""
+def test_callback_before_an_average_sees_the_weights_being_trained(tmp_path):
+    """The average is applied while checkpoints are saved."""
     expected, tgtss = make_tgtss(), make_tgtss()
     train(tmp_path / "alone", [TgtssCallback(expected, batches=loader())], loss=SoftLabelLoss())
 

@@ -1,4 +1,5 @@
 """Lightning's Trainer with averages, against itself without interruption, and without them."""
+# ruff: noqa: D103 - the names of tests state the facts
 
 import lightning.pytorch as pl
 import numpy as np
@@ -145,8 +146,8 @@ def loss_of(weights):
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_resumed_training_equals_an_uninterrupted_one(name, tmp_path):
-    """At the end of any epoch: the last checkpoint and the module, bit by bit."""
+def test_resumed_training_equals_an_uninterrupted_one(name, tmp_path):
+    """After any epoch: the last checkpoint and the module, bit for bit."""
     module, _, _ = fit(name, each_epoch(tmp_path / "whole"))
     last = f"epoch={N_EPOCHS - 1}.ckpt"
     expected = load(tmp_path / "whole" / last)
@@ -166,8 +167,8 @@ def test_a_resumed_training_equals_an_uninterrupted_one(name, tmp_path):
         assert callback.average.n_epochs == (0 if name == "none" else N_EPOCHS)
 
 
-def test_generators_go_on_where_the_checkpoint_left_them(tmp_path):
-    """Lightning does not save them; without them, dropout would differ."""
+def test_generators_are_restored_from_the_checkpoint(tmp_path):
+    """Lightning does not save them, so dropout would differ."""
     module, _, _ = fit("none", each_epoch(tmp_path))
     checkpoint = load(tmp_path / "epoch=1.ckpt")
     (key,) = [key for key in checkpoint["callbacks"] if "Averaging" in key]
@@ -201,8 +202,8 @@ class Seen(pl.LightningModule):
 
 
 @pytest.mark.parametrize("name", ["none", "aswa"])
-def test_a_loader_that_shuffles_by_itself_has_another_order_in_each_epoch(name):
-    """Also where nothing else draws: generators are put back, and not to the same place."""
+def test_shuffling_loader_has_another_order_in_each_epoch(name):
+    """Even if nothing else draws."""
     data = TensorDataset(torch.arange(8.0)[:, None])
     module = Seen()
 
@@ -212,8 +213,7 @@ def test_a_loader_that_shuffles_by_itself_has_another_order_in_each_epoch(name):
     assert len(set(module.orders)) == N_EPOCHS
 
 
-def test_an_epoch_has_its_own_order():
-    """Of the run's seed and the epoch, whatever was drawn before: all examples, each once."""
+def test_epoch_sampler_depends_on_seed_and_epoch_only():
     sampler, again = EpochSampler(DATA, make_run()), EpochSampler(DATA, make_run())
     other = EpochSampler(DATA, make_run(index=1))
     orders = []
@@ -234,7 +234,7 @@ def test_an_epoch_has_its_own_order():
 
 @pytest.mark.parametrize("name", AVERAGES)
 def test_checkpoints_and_validation_have_the_averaged_weights(name, tmp_path):
-    """The raw ones are with the optimizer's state; what is validated is what is saved."""
+    """The raw ones are with the optimizer's state."""
     saver = each_epoch(tmp_path, monitor="val")
     module, callback, trainer = fit(name, saver)
 
@@ -272,7 +272,7 @@ class Look(Callback):
 
 
 def test_validation_within_an_epoch_has_the_averaged_weights():
-    """And training goes on with the model's own, as it does without an average."""
+    """And training continues with the model's own."""
     bare, look = Look(), Look()
     fit("none", bare, val_check_interval=0.5)
 
@@ -285,8 +285,8 @@ def test_validation_within_an_epoch_has_the_averaged_weights():
     assert not any(map(are_equal, look.validated, bare.validated))
 
 
-def test_the_best_checkpoint_is_validated_as_it_is(tmp_path):
-    """After training the callback keeps out of the way of other weights."""
+def test_best_checkpoint_is_validated_unchanged(tmp_path):
+    """After training the callback does not touch the weights."""
     saver = ModelCheckpoint(tmp_path, monitor="val", mode="max", filename="best")
     module, _, trainer = fit("ema", saver)
     best = load(saver.best_model_path)["state_dict"]
@@ -300,7 +300,7 @@ def test_the_best_checkpoint_is_validated_as_it_is(tmp_path):
     assert are_equal(load(tmp_path / "after.ckpt")["state_dict"], best)
 
 
-def test_a_compiled_part_changes_no_checkpoint_of_the_average(tmp_path):
+def test_compiled_part_does_not_change_the_saved_average(tmp_path):
     """Lightning saves it under other names, and it can be resumed."""
     compiled, _, _ = fit("ema", each_epoch(tmp_path / "c"), module=Net(compiled=True))
     plain, _, _ = fit("ema", each_epoch(tmp_path / "p"))
@@ -314,8 +314,7 @@ def test_a_compiled_part_changes_no_checkpoint_of_the_average(tmp_path):
     assert is_same_data(*(state[STATE_KEY] for state in states))
 
 
-def test_checkpoints_without_the_average_are_warned_about(tmp_path):
-    """Lightning asks no callback what weights-only checkpoints should hold."""
+def test_weights_only_checkpoints_cause_a_warning(tmp_path):
     with pytest.warns(AverageWarning) as caught:
         fit("ema", each_epoch(tmp_path, save_weights_only=True))
 
@@ -323,7 +322,6 @@ def test_checkpoints_without_the_average_are_warned_about(tmp_path):
 
 
 def test_accumulated_gradients_are_one_step():
-    """Four batches of an epoch are two steps, as the trainer counts them."""
     _, callback, trainer = fit("aswa", accumulate_grad_batches=3)
 
     assert callback.average.n_steps == trainer.global_step == 2 * N_EPOCHS
@@ -355,7 +353,7 @@ class TwoOptimizers(Net):
 
 @pytest.mark.parametrize(("index", "n_steps"), [(0, N_STEPS), (1, N_STEPS // 2)])
 def test_one_of_several_optimizers_is_followed(index, n_steps):
-    """The one that is named, also where the module steps by itself."""
+    """Also with manual optimization."""
     callback = AveragingCallback("ema", optimizer=index)
 
     train(make_trainer([callback]), TwoOptimizers())
@@ -366,8 +364,8 @@ def test_one_of_several_optimizers_is_followed(index, n_steps):
 # ------------------------------------------------------------------------- nothing else changes
 
 
-def test_the_trainer_is_not_bent(tmp_path):
-    """Epochs, schedule and loops are as without the callback; so is an unreturning training."""
+def test_trainer_behaves_as_without_the_callback(tmp_path):
+    """Epochs, schedule and loops; and the weights, if the policy never restarts."""
     seen = []
 
     class Watch(Callback):
@@ -417,8 +415,7 @@ class Accident(Callback):
 
 
 @pytest.mark.parametrize("hook", ["validation", "training"])
-def test_an_exception_leaves_nothing_behind(hook):
-    """The module has its own weights, as it would have without any average."""
+def test_exception_restores_the_weights_of_the_module(hook):
     modules, trainers = [], []
     for name in ("none", "ema"):
         module, trainer = Net(), make_trainer([AveragingCallback(name), Accident(hook)])
@@ -432,8 +429,7 @@ def test_an_exception_leaves_nothing_behind(hook):
 
 
 @pytest.mark.parametrize("hook", ["validation", "training"])
-def test_a_checkpoint_of_an_exception_holds_both_sets_of_weights(hook, tmp_path):
-    """So that a training can go on from it."""
+def test_checkpoint_after_an_exception_has_both_sets_of_weights(hook, tmp_path):
     module, callback = Net(), AveragingCallback("ema")
     trainer = make_trainer([callback, Accident(hook), OnExceptionCheckpoint(tmp_path)])
     with pytest.raises(ZeroDivisionError):
@@ -450,8 +446,7 @@ def test_a_checkpoint_of_an_exception_holds_both_sets_of_weights(hook, tmp_path)
 # --------------------------------------------------------------------------------------------- runs
 
 
-def test_a_run_logs_what_the_averaged_model_predicts(tmp_path):
-    """Probabilities and labels; the module stays in its mode."""
+def test_run_logs_predictions_of_the_averaged_model(tmp_path):
     made = []
 
     def train_run(run):
@@ -478,8 +473,7 @@ def test_a_run_logs_what_the_averaged_model_predicts(tmp_path):
     assert shard.ids.to_pylist() == list(range(50, 50 + N_EXAMPLES))
 
 
-def test_outputs_that_are_no_logits_are_refused():
-    """Whatever has other axes is logged by its owner."""
+def test_outputs_that_are_not_logits_are_refused():
     module = nn.Flatten(0)
     module.device = torch.device("cpu")
 

@@ -1,3 +1,4 @@
+# ruff: noqa: D103 - the names of tests state the facts
 import gc
 import warnings
 from dataclasses import replace
@@ -55,8 +56,7 @@ def fused(model):
 # ------------------------------------------------------------------------------- what it refuses
 
 
-def test_a_model_without_trained_parameters_is_refused():
-    """There is nothing to average, and nothing is attached."""
+def test_model_without_trainable_parameters_is_refused():
     model = Net().requires_grad_(requires_grad=False)
     optimizer = adam(Net())
 
@@ -67,8 +67,8 @@ def test_a_model_without_trained_parameters_is_refused():
 
 
 @pytest.mark.parametrize("name", ["first.wait", "norm.running_mean"])
-def test_a_rule_about_unknown_parameters_is_refused(name):
-    """A name that is mistyped, and one of a statistic; those that there are, are told."""
+def test_rule_with_unknown_parameters_is_refused(name):
+    """A typo, and the name of a statistic; the known ones are listed."""
     model = nn.Sequential()
     model.first, model.norm = nn.Linear(2, 2), nn.BatchNorm1d(2)
     policy = Policy(accept=NormRule(parameters=(name,)))
@@ -80,8 +80,7 @@ def test_a_rule_about_unknown_parameters_is_refused(name):
     assert caught.value.fields["known"] == known
 
 
-def test_a_checkpoint_of_another_average_is_refused():
-    """Its counters mean something else; nothing is loaded."""
+def test_checkpoint_of_another_average_is_refused():
     model = Net()
     average = train(attach("ema"), model, adam(model))
     other = train(attach("aswa"), model, adam(model))
@@ -94,8 +93,7 @@ def test_a_checkpoint_of_another_average_is_refused():
     assert is_same_data(other.state_dict(), before)
 
 
-def test_a_checkpoint_of_another_model_is_refused():
-    """Its parameters have other names."""
+def test_checkpoint_of_another_model_is_refused():
     model, other = Net(), nn.Linear(4, 3)
     average = train(attach("ema"), model, adam(model))
 
@@ -110,8 +108,7 @@ def test_a_checkpoint_of_another_model_is_refused():
 # ---------------------------------------------------------------------------- what it warns about
 
 
-def test_an_optimizer_that_was_saved_without_an_average_is_told():
-    """Otherwise an average would silently begin in the middle of a training."""
+def test_loading_an_optimizer_saved_without_average_warns():
     model = Net()
     optimizer = adam(model)
     saved = adam(model).state_dict()
@@ -123,8 +120,8 @@ def test_an_optimizer_that_was_saved_without_an_average_is_told():
     assert warning_codes(caught) == ["no-saved-average"]
 
 
-def test_warnings_point_to_the_line_that_causes_them():
-    """Python shows each line's warning once: those of the standard library would hide all others."""
+def test_warnings_point_to_the_users_line():
+    """Python shows each line's warning once, so one inside the library would hide all others."""
     model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
     refreshed = Policy(enters="after-step", batch_norm="refresh")
     average = WeightAverage(model, adam(model), refreshed)
@@ -151,8 +148,8 @@ def test_warnings_point_to_the_line_that_causes_them():
 
 
 @pytest.mark.parametrize(("name", "n_epochs"), [("lawa", 1), ("swa", 2)])
-def test_an_average_that_equals_the_last_weights_says_so(name, n_epochs):
-    """A mean of one end of an epoch is that end: whoever expects more is told."""
+def test_average_that_equals_the_last_weights_warns(name, n_epochs):
+    """The mean of one epoch's end is that end."""
     model = Net()
     average = train(attach(name), model, adam(model), EVENTS[: 5 * n_epochs])
     own = copies(model)
@@ -167,8 +164,8 @@ def test_an_average_that_equals_the_last_weights_says_so(name, n_epochs):
 
 @pytest.mark.parametrize("name", ["aswa", "switch-ema", "aswa-code"])
 @pytest.mark.filterwarnings("error")
-def test_a_model_that_has_returned_to_the_average_is_no_surprise(name):
-    """At the end of an epoch it equals the last weights by design."""
+def test_model_that_returned_to_the_average_causes_no_warning(name):
+    """After an epoch it equals the last weights by design."""
     model = Net()
 
     train(attach(name), model, adam(model)).finish()
@@ -179,8 +176,8 @@ def test_a_model_that_has_returned_to_the_average_is_no_surprise(name):
 
 @each_average
 @pytest.mark.parametrize("on_device", [False, True])
-def test_found_infinities_are_read_where_grad_scaler_puts_them(name, on_device):
-    """A fused optimizer is called on a skipped step, with `found_inf` set, and changes nothing."""
+def test_steps_with_infinities_of_grad_scaler_do_not_count(name, on_device):
+    """A fused optimizer is called for a skipped step, with `found_inf` set."""
     model, plain = Net(), Net()
     optimizer, other = fused(model), fused(plain)
     average, expected = build(name, model, optimizer), build(name, plain, other)
@@ -224,8 +221,7 @@ def steps_without_waiting(average, model, optimizer, *, found_inf):
 
 @each_average
 @pytest.mark.parametrize("found_inf", [None, torch.zeros(1)], ids=["plain", "amp"])
-def test_on_a_device_no_step_waits(name, found_inf):
-    """Counters and decisions stay there: as many steps as fit are on their way at once."""
+def test_steps_on_a_device_do_not_synchronize(name, found_inf):
     model = Net()
     optimizer = fused(model)
     average = build(name, model, optimizer)
@@ -236,8 +232,8 @@ def test_on_a_device_no_step_waits(name, found_inf):
     assert average.n_steps == 6
 
 
-def test_the_check_above_sees_whoever_waits():
-    """On the host, NASWA asks for its distance."""
+def test_the_check_above_detects_synchronization():
+    """On the host, NASWA reads its distance."""
     model = Net()
     optimizer = fused(model)
     average = build("naswa", model, optimizer)
@@ -246,8 +242,8 @@ def test_the_check_above_sees_whoever_waits():
         steps_without_waiting(average, model, optimizer, found_inf=None)
 
 
-def test_the_rule_looks_at_weights_and_not_at_statistics():
-    """Under DDP each rank has its own statistics, and ranks must decide alike."""
+def test_rule_ignores_batch_norm_statistics():
+    """Under DDP each rank has its own, and ranks must decide alike."""
     decisions = []
     for scale in (1.0, 1e6):
         model = Net()
@@ -265,7 +261,6 @@ def test_the_rule_looks_at_weights_and_not_at_statistics():
 
 
 def test_momenta_can_be_reset_at_a_restart():
-    """The optimizer forgets at the end of each epoch, or it does not."""
     for state, is_empty in (("reset", True), ("keep", False)):
         model = Net()
         optimizer = adam(model)
@@ -278,8 +273,7 @@ def test_momenta_can_be_reset_at_a_restart():
         assert (not optimizer.state) == is_empty
 
 
-def test_an_epoch_without_steps_changes_no_weight():
-    """Nor does it enter a mean over iterations."""
+def test_epoch_without_steps_changes_no_weight():
     model = Net()
     average = train(attach("aswa"), model, adam(model))
     own, entered = copies(model), average.n_entered
@@ -324,8 +318,8 @@ class TwoMillion(nn.Module):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("name", ["aswa", "naswa", "aswa-code", "naswa-code", "swa", "ema"])
-def test_it_holds_one_more_set_of_weights_in_32_bits(name, dtype):
-    """And at most 5 % more, also after steps and after having been applied."""
+def test_average_holds_one_more_set_of_weights_in_32_bits(name, dtype):
+    """And at most 5 % more, even after having been applied."""
     model = TwoMillion(dtype)
     optimizer = SGD(model.parameters(), lr=0.1)
     average = build(name, model, optimizer)
@@ -341,8 +335,8 @@ def test_it_holds_one_more_set_of_weights_in_32_bits(name, dtype):
     assert len(copies_inside) == 4
 
 
-def test_a_window_holds_as_many_sets_as_it_is_long():
-    """And the mean of them: the others need no copies."""
+def test_window_holds_its_length_in_sets_of_weights():
+    """And their mean."""
     model = TwoMillion(torch.float32)
     average = build("lawa", model, SGD(model.parameters(), lr=0.1))
     for _ in range(7):
@@ -353,7 +347,7 @@ def test_a_window_holds_as_many_sets_as_it_is_long():
 
 
 def test_16_bit_weights_have_a_32_bit_average():
-    """Steps that 16 bits swallow are kept: 1 and 1.0078125 average to what bfloat16 has not."""
+    """1 and 1.0078125 have a mean that bfloat16 cannot represent."""
     model = nn.Linear(1, 1, bias=False, dtype=torch.bfloat16)
     model.weight.data.fill_(1.0)
     optimizer = SGD(model.parameters(), lr=1.0)
@@ -371,7 +365,7 @@ def test_16_bit_weights_have_a_32_bit_average():
 
 @each_average
 def test_wrappers_do_not_change_names(name):
-    """A checkpoint fits the bare model, a wrapped one, and one that is compiled in part."""
+    """A checkpoint fits the bare model, a wrapped one, and a partly compiled one."""
     model, wrapped, partly = Net(), Net(), Net()
     partly.first = torch.compile(partly.first, backend="eager")
     expected = train(attach(name), model, adam(model)).state_dict()
@@ -385,8 +379,7 @@ def test_wrappers_do_not_change_names(name):
 # ------------------------------------------------------------------------------------- checkpoints
 
 
-def test_state_travels_with_the_optimizer():
-    """Until it is removed."""
+def test_state_is_saved_with_the_optimizer_until_removal():
     model = Net()
     optimizer = adam(model)
     average = train(attach("naswa"), model, optimizer)
@@ -396,8 +389,7 @@ def test_state_travels_with_the_optimizer():
     assert STATE_KEY not in optimizer.state_dict()
 
 
-def test_a_state_saved_while_applied_holds_both_sets_of_weights():
-    """The averaged ones are in the model, and its own beside them."""
+def test_state_saved_while_applied_has_both_sets_of_weights():
     model = Net()
     average = train(attach("ema"), model, adam(model), EVENTS[:-3])
     own = copies(model)
@@ -411,7 +403,7 @@ def test_a_state_saved_while_applied_holds_both_sets_of_weights():
 
 
 def test_loading_while_applied_gives_the_model_its_own_weights():
-    """Those of the checkpoint if it has them, and otherwise those of before."""
+    """Those of the checkpoint if it has them, otherwise the previous ones."""
     model = Net()
     optimizer = adam(model)
     average = train(attach("ema"), model, optimizer, EVENTS[:7])
@@ -432,8 +424,8 @@ def test_loading_while_applied_gives_the_model_its_own_weights():
     assert average.n_steps == 6
 
 
-def test_chosen_weights_are_what_finish_leaves():
-    """Also right after a swap, when the model holds them and the average is elsewhere."""
+def test_chosen_weights_equal_those_that_finish_leaves():
+    """Also right after a swap, when the model holds them."""
     for name in ("ema", "aswa-code"):
         for n_events in (len(EVENTS), len(EVENTS) - 1):
             model = Net()
@@ -446,8 +438,8 @@ def test_chosen_weights_are_what_finish_leaves():
             assert not average.is_attached
 
 
-def test_the_average_can_be_left_in_the_model():
-    """For trainers that put weights into the model themselves while the average is applied."""
+def test_average_can_be_left_in_the_model():
+    """For trainers that load weights while the average is applied."""
     model = Net()
     optimizer = adam(model)
     average = train(attach("ema"), model, optimizer)
@@ -461,8 +453,7 @@ def test_the_average_can_be_left_in_the_model():
     assert n_hooks(optimizer) == 0
 
 
-def test_before_it_starts_nothing_enters():
-    """Steps and epochs to wait for are waited for, and the training is as without it."""
+def test_nothing_enters_before_the_start():
     model, bare = Net(), Net()
     policy = replace(PRESETS["switch-ema"], after_steps=3, after_epochs=2)
     optimizer, other = adam(model), adam(bare)
@@ -491,8 +482,8 @@ def after_two_steps():
     return model, optimizer, average
 
 
-def test_an_epoch_cannot_end_while_the_average_is_applied(after_two_steps):
-    """The sides are traded: what would be averaged is the average itself."""
+def test_epoch_cannot_end_while_the_average_is_applied(after_two_steps):
+    """The average would be averaged."""
     _, _, average = after_two_steps
     before = average.state_dict()["average"]
 
@@ -503,8 +494,7 @@ def test_an_epoch_cannot_end_while_the_average_is_applied(after_two_steps):
     assert all(torch.equal(before[name], after[name]) for name in before)
 
 
-def test_finishing_twice_does_not_bring_old_weights_back(after_two_steps):
-    """After it has let go, the model belongs to whoever trains it on."""
+def test_finishing_twice_does_not_restore_old_weights(after_two_steps):
     model, optimizer, average = after_two_steps
     average.finish()
     model(torch.ones(1, 3)).sum().backward()

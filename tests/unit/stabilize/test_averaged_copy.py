@@ -1,3 +1,4 @@
+# ruff: noqa: D103 - the names of tests state the facts
 import pytest
 import torch
 
@@ -42,8 +43,8 @@ each_kind = pytest.mark.parametrize("make", MIXED.values(), ids=MIXED)
 
 
 @each_kind
-def test_the_distance_is_the_sum_of_absolute_differences(make):
-    """In 64 bits, whatever the shapes, dtypes and layouts."""
+def test_distance_is_the_sum_of_absolute_differences(make):
+    """In 64 bits, for all shapes, dtypes and layouts."""
     tensors = make()
     averaged = AveragedCopy(tensors)
     differences = moved(averaged, tensors)
@@ -57,8 +58,8 @@ def test_the_distance_is_the_sum_of_absolute_differences(make):
 
 
 @each_kind
-def test_the_distance_of_order_2_is_a_mean_over_tensors(make):
-    """Of Euclidean norms; and one can choose among tensors, for both orders."""
+def test_distance_of_order_2_is_a_mean_over_tensors(make):
+    """Of Euclidean norms; for both orders, tensors can be chosen."""
     tensors = make()
     averaged = AveragedCopy(tensors)
     differences = moved(averaged, tensors)
@@ -80,7 +81,7 @@ def test_the_distance_of_order_2_is_a_mean_over_tensors(make):
     ],
     ids=["of all sizes", "of one size"],
 )
-def test_the_distance_of_millions_is_hardly_rounded(change):
+def test_distance_of_millions_of_numbers_is_exact_to_rounding(change):
     """A sum in 32 bits is off by half a percent at 22 million."""
     tensors = {"a": numbers(1_000, 2_000), "b": numbers(500_003)}
     averaged = AveragedCopy(tensors)
@@ -93,16 +94,14 @@ def test_the_distance_of_millions_is_hardly_rounded(change):
     assert float(averaged.distance(1)()) == pytest.approx(float(expected), rel=1e-9)
 
 
-def test_a_model_that_is_the_average_has_no_distance():
-    """Exactly none, which NASWA asks for."""
+def test_model_that_equals_the_average_has_distance_zero():
     tensors = {"a": numbers(BIG), "b": numbers(3, 4)}
 
     assert float(AveragedCopy(tensors).distance(1)()) == 0.0
 
 
 @each_kind
-def test_trading_twice_gives_the_same_bits(make):
-    """Of the model and of the average."""
+def test_swapping_twice_gives_the_same_bits(make):
     tensors = make()
     averaged = AveragedCopy(tensors)
     moved(averaged, tensors)
@@ -120,8 +119,7 @@ def test_trading_twice_gives_the_same_bits(make):
 
 
 @each_kind
-def test_moving_halfway_is_the_mean(make):
-    """The average of two sets of weights, in its own dtype."""
+def test_moving_halfway_gives_the_mean(make):
     tensors = make()
     averaged = AveragedCopy(tensors)
     before = [v.clone() for v in averaged.values]
@@ -135,8 +133,7 @@ def test_moving_halfway_is_the_mean(make):
 
 
 @each_kind
-def test_moving_by_a_number_on_a_device_is_the_same(make):
-    """Bit by bit, so that host and device give one and the same average."""
+def test_weight_on_a_device_gives_the_same_bits(make):
     results = []
     for weight in (0.3, torch.tensor(0.3, dtype=torch.float64)):
         tensors = make()
@@ -149,8 +146,7 @@ def test_moving_by_a_number_on_a_device_is_the_same(make):
 
 
 @each_kind
-def test_moving_all_the_way_is_a_copy(make):
-    """So that a mean may begin with the first weights that enter, whatever was there before."""
+def test_moving_all_the_way_gives_a_copy(make):
     tensors = make()
     averaged = AveragedCopy(tensors)
     moved(averaged, tensors)
@@ -161,8 +157,8 @@ def test_moving_all_the_way_is_a_copy(make):
     assert float(averaged.distance(1)()) == 0.0
 
 
-def test_what_was_traded_can_be_kept():
-    """Then the former weights are the average, for dtypes that trade places and for others."""
+def test_swap_can_be_made_permanent():
+    """Then the former weights are the average, for all dtypes."""
     tensors = {"a": numbers(4), "b": numbers(4, dtype=torch.bfloat16)}
     averaged = AveragedCopy(tensors)
     average = [v.clone() for v in averaged.values]
@@ -181,8 +177,7 @@ def test_what_was_traded_can_be_kept():
 
 
 @pytest.mark.parametrize("is_swapped", [False, True])
-def test_both_sets_can_be_asked_for_at_any_time(is_swapped):
-    """Also while the model holds the average."""
+def test_both_sets_can_be_read_at_any_time(is_swapped):
     tensors = {"a": numbers(4), "b": numbers(4, dtype=torch.bfloat16)}
     averaged = AveragedCopy(tensors)
     average = {name: v.clone() for name, v in zip(averaged.names, averaged.values, strict=True)}
@@ -200,7 +195,6 @@ def test_both_sets_can_be_asked_for_at_any_time(is_swapped):
 
 
 def test_no_graph_is_recorded():
-    """An average is no part of what is differentiated."""
     parameter = torch.nn.Parameter(numbers(3))
     averaged = AveragedCopy({"a": parameter})
 

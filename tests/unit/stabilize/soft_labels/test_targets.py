@@ -1,4 +1,5 @@
 """Soft labels from labels and models: by hand, against numpy, and refused where they say nothing."""
+# ruff: noqa: D103 - the names of tests state the facts
 
 import weakref
 
@@ -30,7 +31,7 @@ def draw(n_models, *, seed=0, n_examples=7, n_classes=4):
 # ----------------------------------------------------------------------------------------- raised
 
 
-def test_the_power_one_half_flattens():
+def test_power_one_half_flattens():
     """√.64 : √.36 is 4 : 3; the exponent is the inverse of the usual temperature."""
     q = raised([[0.64, 0.36], [0.0, 1.0], [0.5, 0.5]], power=0.5)
 
@@ -40,14 +41,14 @@ def test_the_power_one_half_flattens():
     assert q[0, 0] < 0.64
 
 
-def test_the_power_two_sharpens_and_one_changes_nothing():
+def test_power_two_sharpens_and_one_changes_nothing():
     """.64² : .36² is 256 : 81."""
     assert raised([[0.64, 0.36]], power=2)[0, 0].item() == pytest.approx(256 / 337, abs=1e-16)
     assert raised([[0.64, 0.36]], power=1)[0, 0].item() == pytest.approx(0.64, abs=1e-16)
 
 
-def test_it_is_a_softmax_at_temperature_two():
-    """p^½/Σ is what distillation calls temperature 2; 1e-15 is rounding."""
+def test_power_one_half_is_a_softmax_at_temperature_two():
+    """1e-15 is rounding."""
     logits = torch.randn((6, 5), generator=torch.Generator().manual_seed(1), dtype=torch.float64)
 
     q = raised(logits.softmax(dim=1), power=0.5)
@@ -56,8 +57,7 @@ def test_it_is_a_softmax_at_temperature_two():
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0, 40.0, 1e6])
-def test_nothing_underflows(power):
-    """Tiny probabilities to a large power are 0 each, and their sum would be as well."""
+def test_tiny_probabilities_do_not_underflow(power):
     tiny = [[1e-300, 5e-324, 0.0], [2e-200, 2e-200, 1e-210]]
 
     q = raised(tiny, power=power)
@@ -72,8 +72,8 @@ def test_nothing_underflows(power):
     row=st.lists(st.floats(0, 1), min_size=2, max_size=6).filter(lambda row: max(row) > 1e-3),
     power=st.floats(0.05, 8),
 )
-def test_the_order_of_classes_stays_and_rows_sum_to_one(row, power):
-    """Whatever the power; 1e-12 is the rounding of six powers."""
+def test_order_of_classes_stays_and_rows_sum_to_one(row, power):
+    """1e-12 is the rounding of six powers."""
     q = raised([row], power=power)[0].numpy()
 
     assert q.sum() == pytest.approx(1.0, abs=1e-12)
@@ -81,22 +81,19 @@ def test_the_order_of_classes_stays_and_rows_sum_to_one(row, power):
     assert (np.diff(q[order]) >= 0).all()
 
 
-def test_a_row_of_zeros_is_refused():
-    """It says nothing, and 0/0 would be NaN."""
+def test_row_of_zeros_is_refused():
     with pytest.raises(ProbabilityError, check=WithFields(n_empty=2)):
         raised([[0.0, 0.0], [0.1, 0.9], [0.0, 0.0]], power=0.5)
 
 
 @pytest.mark.parametrize("power", [0.0, -1.0, float("nan"), float("inf")])
-def test_powers_that_are_none_are_refused(power):
-    """The power 0 would make everything uniform, also what is impossible."""
+def test_bad_powers_are_refused(power):
     with pytest.raises(OptionError, check=WithFields(power=power)):
         raised([[0.5, 0.5]], power=power)
 
 
 @pytest.mark.parametrize("bad", [-0.1, float("nan"), float("inf")])
-def test_logits_are_no_probabilities(bad):
-    """Negative, infinite, or not a number."""
+def test_logits_are_refused(bad):
     probability = pytest.approx(bad, nan_ok=True)
 
     with pytest.raises(ProbabilityError, check=WithFields(probability=probability)):
@@ -104,13 +101,11 @@ def test_logits_are_no_probabilities(bad):
 
 
 def test_one_axis_is_refused():
-    """Examples and classes are two."""
     with pytest.raises(ShapeError, check=WithFields(shape=(2,))):
         raised([0.5, 0.5], power=0.5)
 
 
-def test_arrays_that_cannot_be_written_to_are_read():
-    """Such as those of a mapped file; and lists are read in 64 bits, as arrays are."""
+def test_read_only_arrays_and_lists_are_accepted():
     probs = draw(1)[0]
     probs.flags.writeable = False
 
@@ -132,8 +127,7 @@ def test_smoothing_spreads_over_all_classes():
 
 
 @pytest.mark.parametrize("alpha", [-0.1, 1.1, float("nan")])
-def test_smoothing_is_a_share(alpha):
-    """From 0 to 1."""
+def test_smoothing_outside_0_to_1_is_refused(alpha):
     with pytest.raises(OptionError, check=WithFields(option="alpha", number=alpha)):
         smoothed([0], n_classes=2, alpha=alpha)
 
@@ -151,8 +145,8 @@ def test_smoothing_is_a_share(alpha):
     ],
     ids=["large", "negative", "floats", "booleans", "names", "two-axes", "one-class"],
 )
-def test_labels_that_are_none_are_refused(labels, n_classes, error, fields):
-    """A label of −100, which other losses skip, is none either."""
+def test_labels_outside_the_classes_are_refused(labels, n_classes, error, fields):
+    """Including −100, which other losses skip."""
     with pytest.raises(error, check=WithFields(**fields)):
         smoothed(labels, n_classes=n_classes, alpha=0.1)
 
@@ -160,8 +154,8 @@ def test_labels_that_are_none_are_refused(labels, n_classes, error, fields):
 # ---------------------------------------------------------------------------------------- ensemble
 
 
-def test_an_ensemble_is_the_mean_raised():
-    """Against numpy, where all models are in memory; 1e-15 is rounding."""
+def test_ensemble_is_the_mean_raised_to_a_power():
+    """Against numpy; 1e-15 is rounding."""
     probs = draw(20)
 
     q = ensemble(list(probs), power=0.5)
@@ -170,8 +164,7 @@ def test_an_ensemble_is_the_mean_raised():
     np.testing.assert_allclose(q, roots / roots.sum(axis=1, keepdims=True), rtol=0, atol=1e-15)
 
 
-def test_an_ensemble_holds_one_model_at_a_time():
-    """When the next model is asked for, the one before is gone; and none is changed."""
+def test_ensemble_holds_one_model_at_a_time():
     probs, alive = draw(5), []
 
     def models():
@@ -186,8 +179,7 @@ def test_an_ensemble_holds_one_model_at_a_time():
     np.testing.assert_allclose(q, probs.mean(axis=0), rtol=0, atol=1e-15)
 
 
-def test_what_a_model_gave_stays_as_it_is():
-    """The sum is not taken in the first model's memory."""
+def test_ensemble_does_not_change_its_input():
     first = torch.from_numpy(draw(1)[0])
     kept = first.clone()
 
@@ -196,8 +188,7 @@ def test_what_a_model_gave_stays_as_it_is():
     assert torch.equal(first, kept)
 
 
-def test_an_ensemble_of_none_and_of_unlike_models_is_refused():
-    """Different examples have no mean."""
+def test_empty_and_mismatched_ensembles_are_refused():
     with pytest.raises(EmptyInputError):
         ensemble([])
     with pytest.raises(ShapeError, check=WithFields(n_models=1, shape=(6, 4))):
@@ -209,7 +200,7 @@ def test_an_ensemble_of_none_and_of_unlike_models_is_refused():
 # ------------------------------------------------------------------------------------------- mixed
 
 
-def test_a_mixture_of_labels_and_the_deployed_model():
+def test_mixture_of_labels_and_the_deployed_model():
     """A quarter of the model, three quarters of the label."""
     q = mixed([1, 0], [[0.8, 0.2], [0.4, 0.6]], weight=0.25)
 
@@ -217,8 +208,8 @@ def test_a_mixture_of_labels_and_the_deployed_model():
     torch.testing.assert_close(q, expected, rtol=0, atol=1e-15)
 
 
-def test_the_ends_of_a_mixture():
-    """Weight 0 are the labels, and weight 1 is the model, to the bit."""
+def test_weight_0_gives_the_labels_and_1_the_model():
+    """To the bit."""
     probs = torch.from_numpy(draw(1)[0])
     labels = probs.argmin(dim=1)
 
@@ -226,8 +217,7 @@ def test_the_ends_of_a_mixture():
     assert torch.equal(mixed(labels, probs, weight=1.0), probs)
 
 
-def test_mixtures_of_other_examples_are_refused():
-    """As many labels as rows."""
+def test_mixture_of_different_examples_is_refused():
     with pytest.raises(ShapeError, check=WithFields(shape=(1, 2), n_examples=2, n_classes=2)):
         mixed([0, 1], [[0.5, 0.5]], weight=0.5)
     with pytest.raises(OptionError, check=WithFields(option="weight", number=2)):
