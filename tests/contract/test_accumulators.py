@@ -1,5 +1,5 @@
-"""What every family of metrics promises, whoever wrote it."""
-# ruff: noqa: D102, D103 - the names of tests state the facts
+"""The contract of all families of metrics."""
+# ruff: noqa: D102, D103 - names state the facts
 
 import pickle
 
@@ -16,7 +16,7 @@ LEVELS = {"accuracy", "ece", "mce", "nll", "brier"}
 
 
 def study(needs=frozenset({"labels", "probs"}), *, seed=0, n_runs=4, n_examples=20, n_classes=3):
-    """A batch that holds what is needed and nothing else."""
+    """Return a batch with the needed data only."""
     rng = np.random.default_rng(seed)
     probs = rng.dirichlet(np.ones(n_classes), size=(n_runs, n_examples))
     labels = rng.integers(0, n_classes, n_examples) if "labels" in needs else None
@@ -30,7 +30,6 @@ def study(needs=frozenset({"labels", "probs"}), *, seed=0, n_runs=4, n_examples=
 
 
 def fed(family, *batches, n_runs=4, n_classes=3):
-    """An accumulator after some batches."""
     accumulator = family(n_runs, n_classes)
     for batch in batches:
         accumulator.update(batch)
@@ -38,12 +37,11 @@ def fed(family, *batches, n_runs=4, n_classes=3):
 
 
 def said(family, batch):
-    """What a family says of each example."""
+    """Return the values of a family for each example."""
     return family(batch.n_runs, batch.n_classes).update(batch)
 
 
 def estimates_of(accumulator):
-    """Value and interval of each figure; they compare exactly."""
     return {name: estimate(value) for name, value in accumulator.result().items()}
 
 

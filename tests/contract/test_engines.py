@@ -1,5 +1,5 @@
-"""What every engine promises, for those that come with the house."""
-# ruff: noqa: D102 - the names of tests state the facts
+"""The engine contract, for the engines of this package."""
+# ruff: noqa: D102 - names state the facts
 
 import gc
 import os
@@ -53,13 +53,12 @@ for _ in engine.map(work, [seconds, 0]):
 
 
 class TestSerial(EngineContract):
-    """In this process, one after the other."""
+    """One item after the other in this process."""
 
     most_under_way = 0
 
     @pytest.fixture
     def engine(self):
-        """It has no settings."""
         return SerialEngine()
 
 
@@ -68,17 +67,16 @@ class TestProcesses(FreshProcessContract):
 
     @pytest.fixture
     def build(self, monkeypatch):
-        """Two at a time; what hangs in a thread hangs for all of the ten seconds elsewhere."""
+        """Two at a time; a thread that hangs would otherwise block for ten seconds."""
         monkeypatch.setattr("seedproof.engines.processes.GRACE_SECONDS", 1.0)
         return lambda **settings: ProcessEngine(workers=2, **settings)
 
 
 class TestWorkers(EngineContract):
-    """Processes on this machine that take one item after another."""
+    """Processes on this machine that process many items."""
 
     @pytest.fixture
     def engine(self):
-        """Two at a time."""
         return ProcessEngine(workers=2, fresh=False)
 
     def test_worker_processes_many_items(self, engine):
@@ -151,7 +149,7 @@ class TestWorkers(EngineContract):
 
 @pytest.fixture(scope="module")
 def address():
-    """A cluster of one node, which this process and its children connect to."""
+    """Start a cluster of one node, and connect to it."""
     import ray
     from ray.cluster_utils import Cluster
 
@@ -169,7 +167,6 @@ class TestRay(FreshProcessContract):
 
     @pytest.fixture
     def build(self, address):
-        """As many at a time as there are CPUs."""
         return lambda **settings: RayEngine(address, **settings)
 
     def test_loss_of_a_ray_worker_is_retried(self, build, tmp_path):
@@ -251,6 +248,5 @@ class TestSlurm(FreshProcessContract):
 
     @pytest.fixture
     def build(self, tmp_path):
-        """Its files go where they do not stay."""
         yield lambda **settings: SlurmEngine(str(tmp_path / "jobs"), "local", **settings)
         gc.collect()  # here, and not in somebody else's test

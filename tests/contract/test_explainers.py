@@ -1,5 +1,5 @@
-"""What every explainer promises, for those that come with the house."""
-# ruff: noqa: D102 - the names of tests state the facts
+"""The explainer contract, for the explainers of this package."""
+# ruff: noqa: D102 - names state the facts
 
 import pytest
 import torch
@@ -42,7 +42,7 @@ FOR_TRANSFORMERS = {
 
 @pytest.mark.parametrize("explainer", SETTINGS.values(), ids=SETTINGS)
 class TestReader(ExplainerContract):
-    """On a small model of one's own."""
+    """On the small model."""
 
     def test_padding_is_never_passed_to_the_model(self, explainer, texts):
         """Texts are cut to their length."""
@@ -67,5 +67,4 @@ class TestTransformer(ExplainerContract):
 
     @pytest.fixture
     def model(self, small_bert):
-        """A BERT of three classes."""
         return small_bert(vocab_size=N_TOKENS, max_position_embeddings=40, num_labels=3)

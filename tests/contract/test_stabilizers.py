@@ -1,5 +1,5 @@
-"""What every stabilizer promises, for those that come with the house."""
-# ruff: noqa: D102 - the names of tests state the facts
+"""The stabilizer contract, for the stabilizers of this package."""
+# ruff: noqa: D102 - names state the facts
 
 import pytest
 
@@ -40,26 +40,24 @@ UNUSUAL = {
 
 @pytest.mark.parametrize("name", [name for name in PRESETS if name != "none"])
 class TestPresets(StabilizerContract):
-    """All that have a name, except the one that does nothing."""
+    """All presets except `none`."""
 
     @pytest.fixture
     def attach(self, name):
-        """As the arm of a run."""
         return lambda model, optimizer: build(name, model, optimizer)
 
 
 @pytest.mark.parametrize("policy", UNUSUAL.values(), ids=UNUSUAL)
 class TestPolicies(StabilizerContract):
-    """Other settings than those that have a name."""
+    """Settings that no preset has."""
 
     @pytest.fixture
     def attach(self, policy):
-        """As people attach their own."""
         return lambda model, optimizer: WeightAverage(model, optimizer, policy)
 
 
 class TestNone(StabilizerContract):
-    """The arm that all others are compared with: a training as if nobody looked on."""
+    """The baseline arm."""
 
     # There is no average that could be empty, nor one that a step could spoil.
     test_attaching_changes_no_weight = None
@@ -72,7 +70,6 @@ class TestNone(StabilizerContract):
 
     @pytest.fixture
     def attach(self):
-        """As the arm of a run."""
         return lambda model, optimizer: build("none", model, optimizer)
 
     def test_none_has_no_hooks_no_state_and_no_effect(self, attach):

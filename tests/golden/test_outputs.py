@@ -1,5 +1,5 @@
-"""What every verb gave in earlier versions is still read, and still comes out the same."""
-# ruff: noqa: D103 - the names of tests state the facts
+"""Outputs of earlier versions are still read, and still reproduced."""
+# ruff: noqa: D103 - names state the facts
 
 import json
 import math
@@ -40,7 +40,7 @@ TOLERANCE = 1e-12
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
-    """The demo's records, and the example cut in two."""
+    """Make the demo's records, and split the example in two."""
     return MAKER["make_inputs"](tmp_path_factory.mktemp("inputs"))
 
 
@@ -55,7 +55,7 @@ def printed(command, version, inputs, **more):
 
 
 def differences(before, now, where=""):
-    """Yield the places where a result is not what it was; further keys are not differences."""
+    """Yield the places where a result differs; further keys are not differences."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in before.keys() - NOT_COMPARED:
             if key in PROSE_OF_DOCTOR and isinstance(before[key], str):

@@ -1,5 +1,5 @@
-"""Stores that were written once are read for good, to the same values."""
-# ruff: noqa: D103 - the names of tests state the facts
+"""Stores of earlier versions are read to the same values."""
+# ruff: noqa: D103 - names state the facts
 
 import json
 from pathlib import Path
@@ -22,13 +22,11 @@ STORES = sorted(path.name for path in HERE.glob("store-*") if path.is_dir())
 
 @pytest.fixture(params=STORES)
 def store(request):
-    """A golden store of each schema version so far."""
     return HERE / request.param
 
 
 @pytest.fixture
 def expected(store):
-    """What it was written with."""
     return json.loads(store.with_name(f"{store.name}.json").read_text(encoding="utf-8"))
 
 
@@ -107,7 +105,7 @@ def test_manifests_of_version_1_0_are_read():
 
 @pytest.fixture
 def planned_store():
-    """The first version that a study wrote."""
+    """Return the store of the first version that a study wrote."""
     return Location.of(HERE / "store-1.1")
 
 

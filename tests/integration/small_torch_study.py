@@ -1,4 +1,4 @@
-"""A small torch training under some seeds, as a program: what tests kill, and start again.
+"""A small torch training under some seeds, as a program that tests kill and restart.
 
 python small_torch_study.py STORE N_RUNS ENGINE
 """
@@ -10,7 +10,7 @@ import seedproof as sp
 
 
 def train(run):
-    """A classifier of 60 examples; its beginning is told beside the store."""
+    """Train a classifier of 60 examples; log its start next to the store."""
     import torch
 
     with Path(sys.argv[1]).with_suffix(".began").open("a", encoding="utf-8") as file:

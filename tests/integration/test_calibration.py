@@ -1,4 +1,5 @@
-"""A comparison is wrong about as seldom as it says."""
+"""Comparisons are wrong about as rarely as they claim."""
+# ruff: noqa: D103 - names state the facts
 
 import os
 from dataclasses import replace
@@ -21,7 +22,6 @@ SHAPES = [(500, 2, 3.0), (500, 10, 8.0)]
 
 
 def simulation(n_runs, shape, **settings):
-    """Studies of one shape."""
     n_examples, n_classes, logit_sd = shape
     return Simulation(n_runs, n_examples, n_classes, logit_sd=logit_sd, **settings)
 

@@ -1,5 +1,5 @@
-"""Whoever asks for little reads little."""
-# ruff: noqa: D103 - the names of tests state the facts
+"""Selecting few metrics reads little data."""
+# ruff: noqa: D103 - names state the facts
 
 from dataclasses import astuple
 from pathlib import Path
@@ -22,19 +22,18 @@ ROWS = 1000
 
 
 def drawn() -> tuple[np.ndarray, np.ndarray]:
-    """Probabilities of five runs, and labels."""
+    """Return probabilities of five runs, and labels."""
     rng = np.random.default_rng(0)
     return rng.dirichlet(np.ones(8), (5, 3 * ROWS)).astype(np.float32), rng.integers(0, 8, 3 * ROWS)
 
 
 @pytest.fixture
 def store(tmp_path):
-    """Five runs of 3,000 examples with probabilities, in three row groups."""
+    """Return a store of five runs of 3,000 examples with probabilities, in three row groups."""
     return written(tmp_path / "store", *drawn())
 
 
 def written(path: Path, probs: np.ndarray, labels: np.ndarray) -> Path:
-    """A store of these runs."""
     place = Location.of(path)
     StudyManifest("choice", rows_per_group=ROWS).write(place)
     for run, values in enumerate(probs):
@@ -47,7 +46,7 @@ def written(path: Path, probs: np.ndarray, labels: np.ndarray) -> Path:
 
 @pytest.fixture
 def damage(store):
-    """Breaks a page of one column of one run."""
+    """Damage a page of one column of one run."""
 
     def break_page(column: str) -> None:
         part = min(store.rglob("part-*.parquet"))

@@ -1,5 +1,5 @@
-"""The command line: what goes where, exit codes, and what a person sees."""
-# ruff: noqa: D103 - the names of tests state the facts
+"""The command line: streams, exit codes and text."""
+# ruff: noqa: D103 - names state the facts
 
 import json
 import os
@@ -22,13 +22,9 @@ START = "from seedproof.cli.main import main; main()"
 
 @pytest.fixture
 def table(study, tmp_path):
-    """The study as a CSV file."""
     path = tmp_path / "table.csv"
     pa.csv.write_csv(study.table, path)
     return path
-
-
-# -------------------------------------------------------------------------------------- the verbs
 
 
 def test_version_is_that_of_the_package(seedproof):
@@ -73,9 +69,6 @@ def test_wrong_usage_exits_with_code_2_and_says_why_on_stderr(arguments, seedpro
     assert (code, out) == (2, "")
     assert err.startswith("Usage: ")
     assert "Traceback" not in err
-
-
-# --------------------------------------------------------------------------------- what goes where
 
 
 def test_json_prints_the_summary_and_nothing_else(table, seedproof):
@@ -139,9 +132,6 @@ def test_out_replaces_earlier_files(table, seedproof):
         assert seedproof("measure", table, "--json", "--out", "out")[0] == 0
 
 
-# ------------------------------------------------------------------------------ what a person sees
-
-
 def test_piped_text_is_plain_and_narrow(study, tmp_path, seedproof):
     """No escape codes, no trailing spaces, 80 columns; sentences first, then the table."""
     long = {
@@ -199,8 +189,6 @@ def test_example_of_the_readme_works(seedproof, tmp_path):
     assert summary["metrics"]["accuracy"]["value"] == pytest.approx(0.835, abs=5e-4)
 
 
-# -------------------------------------------------------------------------------- what is loaded
-
 FRUGAL = """
 import shutil
 import sys
@@ -238,8 +226,6 @@ def test_slow_dependencies_are_imported_only_where_needed(tmp_path):
 
     assert done.returncode == 0, done.stderr
 
-
-# ------------------------------------------------------------------------------------ interruption
 
 INTERRUPTED = """
 import sys
@@ -280,8 +266,6 @@ def test_interrupt_exits_with_code_130(table):
     assert (child.returncode, out, err) == (130, "", "")
 
 
-# ---------------------------------------------------------------------------------- progress bars
-
 IMPATIENT = """
 import seedproof.cli.progress as progress
 progress.PATIENCE_SECONDS = {patience}
@@ -291,7 +275,7 @@ main()
 
 
 def seen_on_a_terminal(arguments: list[str], stream: str) -> tuple[str, str]:
-    """What a child writes to a terminal on one stream, and to a pipe on the other."""
+    """Return what a child writes to a terminal on one stream, and to a pipe on the other."""
     ours, theirs = os.openpty()
     env = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "80"}
     env.pop("NO_COLOR", None)

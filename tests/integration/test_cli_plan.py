@@ -1,5 +1,5 @@
 """`seedproof plan`, as typed."""
-# ruff: noqa: D103 - the names of tests state the facts
+# ruff: noqa: D103 - names state the facts
 
 import json
 from pathlib import Path

@@ -1,5 +1,5 @@
-"""A wrong name of a column is answered with a command that works when it is typed."""
-# ruff: noqa: D103 - the names of tests state the facts
+"""A wrong column name is answered with a command that works."""
+# ruff: noqa: D103 - names state the facts
 
 import json
 import shlex
@@ -10,7 +10,7 @@ RUNS, EXAMPLES = 3, 4
 
 
 def long_table(run="run", example="example", label="label", answers=("prediction",), answer="ab"):
-    """A CSV with one row per run and example; probabilities if there are several answers."""
+    """Write a CSV with a row per run and example; with probabilities for several answers."""
     lines = [",".join([run, example, label, *answers])]
     for seed in range(RUNS):
         for number in range(EXAMPLES):
@@ -23,7 +23,7 @@ def long_table(run="run", example="example", label="label", answers=("prediction
 
 
 def wide_table(*runs):
-    """A CSV with one column per run."""
+    """Write a CSV with one column per run."""
     lines = [",".join(["uid", "gold", *runs])]
     for number in range(EXAMPLES):
         answers = ["ab"[(seed * number) % 2] for seed in range(RUNS)]

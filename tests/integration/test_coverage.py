@@ -1,4 +1,4 @@
-"""The 95 % intervals hold the truth about as often as they say."""
+"""The 95 % intervals cover the truth about as often as they claim."""
 
 import os
 

@@ -1,5 +1,5 @@
-"""What is damaged is refused by name, or left out with a note."""
-# ruff: noqa: D103 - the names of tests state the facts
+"""Damaged data are refused by name, or skipped with a note."""
+# ruff: noqa: D102, D103 - names state the facts
 
 import json
 from pathlib import Path
@@ -42,27 +42,24 @@ class Damaged:
             self.write(run, np.arange(N_EXAMPLES))
 
     def write(self, run: int, ids: np.ndarray) -> None:
-        """A run of these examples."""
         manifest = RunManifest(f"id{run}", str(run))
         with RunWriter(Location.of(self.path), manifest, LAYOUT, rows_per_group=ROWS) as writer:
             writer.write(pa.array(ids), self.labels[: len(ids)], self.probs[run, : len(ids)])
 
     @property
     def part(self) -> Path:
-        """The only file of run 2."""
+        """Return the only file of run 2."""
         return next((self.path / "runs" / "id2").rglob("*.parquet"))
 
     def chunk(self, group: int) -> tuple[int, int]:
-        """Where the probabilities of a row group are in that file."""
+        """Return where the probabilities of a row group are in that file."""
         found = pq.read_metadata(self.part).row_group(group).column(2)
         return found.data_page_offset, found.data_page_offset + found.total_compressed_size
 
     def truncate(self) -> None:
-        """Cut off its end."""
         self.part.write_bytes(self.part.read_bytes()[:-100])
 
     def remove(self) -> None:
-        """Lose it."""
         self.part.unlink()
 
     def change_a_group(self) -> None:
@@ -72,30 +69,26 @@ class Damaged:
         self.part.write_bytes(content)
 
     def swap_groups(self) -> None:
-        """The probabilities of row groups 0 and 1 trade places: every page is whole."""
+        """Swap the probabilities of row groups 0 and 1, with every page intact."""
         content = bytearray(self.part.read_bytes())
         first, second = (slice(*self.chunk(group)) for group in range(2))
         content[first], content[second] = content[second], content[first]
         self.part.write_bytes(content)
 
     def write_again(self, ids: np.ndarray) -> None:
-        """Another run in its place."""
         self.part.unlink()
         (self.path / "runs" / "id2" / "run.json").unlink()
         self.write(2, ids)
 
     def of_another_data_set(self) -> None:
-        """Other examples."""
         self.write_again(np.arange(1000, 1000 + N_EXAMPLES))
 
     def shorter(self) -> None:
-        """Fewer examples."""
         self.write_again(np.arange(50))
 
 
 @pytest.fixture
 def store(tmp_path):
-    """The store."""
     return Damaged(tmp_path / "store")
 
 
@@ -108,7 +101,7 @@ RUN_DAMAGE = {
 
 
 def left_out(note):
-    """How many examples a note leaves out, and of which row group."""
+    """Return the number of examples that a note reports as skipped, and their row group."""
     assert note.code == "examples-left-out"
     return note.fields["n_examples"], note.fields["row_group"]
 
@@ -205,12 +198,9 @@ def test_damaged_explanations_are_refused_or_skipped(tmp_path):
     assert "runs/none-" in str(note)
 
 
-# -------------------------------------------------------------------------------------- comparing
-
-
 @pytest.fixture
 def two_arms(tmp_path):
-    """Arms "none" and "calm" of four runs, predicted and explained, in two row groups of four."""
+    """Return arms "none" and "calm" of four explained runs, in two row groups of four."""
     rng = np.random.default_rng(0)
     yes = rng.random((2, 4, 8)).astype(np.float32)
     probs = np.stack([1 - yes, yes], axis=3)
@@ -221,12 +211,10 @@ def two_arms(tmp_path):
 
 
 def part_of(store, run, kind="predictions"):
-    """The only file of a kind of one run."""
     return next((store / "runs" / run / kind).rglob("*.parquet"))
 
 
 def change_a_group(file, column, group):
-    """Change bytes of one row group of a file."""
     chunk = pq.read_metadata(file).row_group(group).column(column)
     stop = chunk.data_page_offset + chunk.total_compressed_size
     content = bytearray(file.read_bytes())

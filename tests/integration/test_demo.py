@@ -1,5 +1,5 @@
-"""`seedproof demo` as a stranger meets it: alone, offline, and with commands that work."""
-# ruff: noqa: D103 - the names of tests state the facts
+"""`seedproof demo` for a new user: alone, offline, and with commands that work."""
+# ruff: noqa: D103 - names state the facts
 
 import importlib.util
 import os
@@ -56,13 +56,12 @@ def start(code, *words, cwd):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """An empty folder, in which the demo will be."""
     return tmp_path_factory.mktemp("demo")
 
 
 @pytest.fixture(scope="module")
 def told(folder):
-    """What the demo prints where there is no torch, no network and no data."""
+    """Return the output of the demo without torch, network and data."""
     began = time.monotonic()
     done = start(["-c", OFFLINE], "demo", cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
@@ -166,12 +165,9 @@ def test_module_runs_as_a_program(tmp_path):
     assert (done.returncode, done.stdout) == (0, f"{sp.__version__}\n")
 
 
-# ------------------------------------------------------------------------ how records are made
-
-
 @pytest.fixture(scope="module")
 def script():
-    """The script that cuts the records out of a study."""
+    """Return the script that cuts the records out of a study."""
     spec = importlib.util.spec_from_file_location("make_demo_records", SCRIPT)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -180,7 +176,7 @@ def script():
 
 @pytest.fixture
 def study_store(tmp_path, secret):
-    """Three arms of three runs, forty examples with words, all explained."""
+    """Return three arms of three runs, forty examples with words, all explained."""
     rng = np.random.default_rng(4)
     place = Location.of(tmp_path / "study")
     plan = {"arms": ["none", "aswa", "naswa"]}

@@ -1,5 +1,5 @@
 """`seedproof doctor` on scripts with one fault each, and on scripts with none."""
-# ruff: noqa: D103 - the names of tests state the facts
+# ruff: noqa: D103 - names state the facts
 
 import json
 import math
@@ -27,7 +27,7 @@ VERDICTS = {"p": "pass", "f": "fail", "w": "warn", "s": "skip"}
 
 
 def call_of(function, seed):
-    """A call in the marked line that sets a seed, as a cause holds it."""
+    """Return a call in the marked line that sets a seed, as in a cause."""
     return {"code": "seed-call", "place": "{line}", "function": function, "seed": seed}
 
 
@@ -88,7 +88,6 @@ full_only = pytest.mark.skipif(
 
 
 def cases(first, further):
-    """Names and expectations, for pytest."""
     return [
         *(pytest.param(name, case, id=name) for name, case in first.items()),
         *(pytest.param(name, case, id=name, marks=full_only) for name, case in further.items()),
@@ -97,7 +96,7 @@ def cases(first, further):
 
 @pytest.fixture
 def doctor(seedproof, request, tmp_path):
-    """Examines a copy of a script, in an empty folder: exit code, stdout, stderr."""
+    """Return a function that examines a copy of a script in an empty folder."""
 
     def examine(name, *options):
         shutil.copy(SCRIPTS / f"{name}.py", tmp_path)
@@ -110,23 +109,18 @@ def doctor(seedproof, request, tmp_path):
 
 
 def line_of(name):
-    """Where the fault of a script is."""
+    """Return the place of the fault of a script."""
     lines = (SCRIPTS / f"{name}.py").read_text(encoding="utf-8").splitlines()
     (number,) = (number for number, line in enumerate(lines, 1) if line.endswith("# fault"))
     return f"{name}.py:{number}"
 
 
 def verdicts(letters):
-    """The verdict on each check."""
     return dict(zip(CHECKS, (VERDICTS[letter] for letter in letters), strict=True))
 
 
 def verdicts_of(diagnosis):
-    """The verdict on each check, of what `doctor --json` prints."""
     return {finding["code"]: finding["verdict"] for finding in diagnosis["findings"]}
-
-
-# ------------------------------------------------------------------------------ the table
 
 
 @pytest.mark.parametrize(("name", "expected"), cases(FAULTS, FURTHER_FAULTS))
@@ -154,9 +148,6 @@ def test_clean_training_passes(name, letters, doctor):
     found = json.loads(out)
     assert verdicts_of(found) == verdicts(letters)
     assert (code, err, found["is_healthy"]) == (0, "", True)
-
-
-# ------------------------------------------------------------------------------ budgets
 
 
 @full_only
@@ -192,9 +183,6 @@ def test_budget_too_small_to_observe_anything_is_a_failure(doctor):
     found = json.loads(out)
     assert (code, verdicts_of(found)) == (1, verdicts("fssssspps"))
     assert found["findings"][0]["details"]["found"]["code"] == "cut-at-start"
-
-
-# ------------------------------------------------------------------------------ no training
 
 
 def test_training_that_raises_is_reported(doctor):
@@ -248,9 +236,6 @@ def test_bad_usage_is_refused_before_training(arguments, code, fields, refused):
     assert WithFields(**fields)(error), error.fields
 
 
-# ------------------------------------------------------------------------------ what is shown
-
-
 def test_report_fits_into_80_columns(doctor, monkeypatch):
     """Each check with its sign, then the observation, the cause and the fix."""
     monkeypatch.setenv("COLUMNS", "80")
@@ -267,9 +252,6 @@ def test_report_fits_into_80_columns(doctor, monkeypatch):
     text = " ".join(out.split())
     places = [text.index(" ".join(fault[part].split())) for part in ("found", "cause", "fix")]
     assert places == sorted(places)
-
-
-# ------------------------------------------------------------------------------ functions
 
 
 @pytest.mark.usefixtures("without_torch")

@@ -1,5 +1,5 @@
-"""Another package adds a reader, a verb and an engine: all three work once it is installed."""
-# ruff: noqa: D103 - the names of tests state the facts
+"""Another package adds a reader, a verb and an engine: all three work once installed."""
+# ruff: noqa: D103 - names state the facts
 
 import json
 import os
@@ -16,7 +16,6 @@ ROWS = "a;1;yes\na;2;no\nb;1;yes\nb;2;yes\nc;1;yes\nc;2;no\n"
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory) -> dict[str, str]:
-    """An environment in which the package is installed."""
     folder = tmp_path_factory.mktemp("site")
     subprocess.run(
         [
@@ -33,7 +32,6 @@ def installed(tmp_path_factory) -> dict[str, str]:
 
 @pytest.fixture
 def seedproof(installed, tmp_path):
-    """Run a command in a process of its own."""
     (tmp_path / "study.answers").write_text(ROWS, encoding="utf-8")
 
     def call(*words: str, **further: str) -> subprocess.CompletedProcess[str]:

@@ -1,5 +1,5 @@
-"""The examples run, and are as short as they promise."""
-# ruff: noqa: D103 - the names of tests state the facts
+"""The examples run, and are short."""
+# ruff: noqa: D103 - names state the facts
 
 import subprocess
 import sys

@@ -1,5 +1,5 @@
-"""A table that comes into a store, however often it is stopped on the way."""
-# ruff: noqa: D103 - the names of tests state the facts
+"""Ingest of a table, interrupted in every way."""
+# ruff: noqa: D103 - names state the facts
 
 import json
 import os
@@ -31,7 +31,7 @@ PATIENCE_SECONDS = 120
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory) -> Path:
-    """320,000 rows in random order: too many for the buffer of the least memory."""
+    """Return 320,000 rows in random order: too many for the buffer of the smallest memory."""
     rng = np.random.default_rng(3)
     order = rng.permutation(N_RUNS * N_EXAMPLES)
     probs = rng.integers(0, 65, len(order)) / 64
@@ -51,18 +51,15 @@ def table(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def expected(table, tmp_path_factory) -> bytes:
-    """What measuring the table itself gives."""
     return summary(table, tmp_path_factory.mktemp("expected"))
 
 
 def summary(target: Path, folder: Path) -> bytes:
-    """The bytes of `summary.json`."""
     sp.measure(target).save(folder)
     return (folder / "summary.json").read_bytes()
 
 
 def start(table: Path, store: Path) -> "subprocess.Popen[str]":
-    """The command line, in a process of its own."""
     command = [sys.executable, "-m", "seedproof", "ingest", table, "--out", store]
     return subprocess.Popen(
         [*map(str, command), "--memory", "100MB"], stderr=subprocess.PIPE, text=True
@@ -72,7 +69,7 @@ def start(table: Path, store: Path) -> "subprocess.Popen[str]":
 def stop_when(
     process: "subprocess.Popen[str]", condition: Callable[[], bool], how: int = signal.SIGKILL
 ) -> str:
-    """Send a signal as soon as something holds; what the process printed."""
+    """Send a signal as soon as a condition holds; return what the process printed."""
     end = time.monotonic() + PATIENCE_SECONDS
     try:
         while not condition():
@@ -86,13 +83,13 @@ def stop_when(
 
 
 def commits(store: Path) -> dict[str, tuple[int, int]]:
-    """Every committed run: which file says so, and since when."""
+    """Return inode and time of the commit of each run."""
     found = {path.parent.name: path.stat() for path in store.glob("runs/*/run.json")}
     return {run_id: (status.st_ino, status.st_mtime_ns) for run_id, status in found.items()}
 
 
 def n_gathered(store: Path) -> int:
-    """Files of rows that wait for being sorted."""
+    """Return the number of files that wait to be sorted."""
     return len(list(store.glob("ingest/rows/*.arrow")))
 
 

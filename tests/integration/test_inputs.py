@@ -1,5 +1,5 @@
-"""Every way in gives the same figures, whatever the order of the rows."""
-# ruff: noqa: D103 - the names of tests state the facts
+"""Every input format gives the same figures, in any order of rows."""
+# ruff: noqa: D103 - names state the facts
 
 import json
 import subprocess
@@ -28,7 +28,6 @@ from seedproof.testing.errors import WithFields
 def write_csv(
     table: pa.Table, path: Path, separator: str = ",", packing: str | None = None
 ) -> Path:
-    """A text table, packed or not."""
     options = pa.csv.WriteOptions(delimiter=separator)
     with pa.output_stream(str(path), compression=packing) as out:
         pa.csv.write_csv(table, out, options)
@@ -36,19 +35,17 @@ def write_csv(
 
 
 def write_jsonl(table: pa.Table, path: Path) -> Path:
-    """One JSON object a line."""
     path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
     return path
 
 
 def write_parquet(table: pa.Table, path: Path) -> Path:
-    """A Parquet file."""
     pq.write_table(table, path)
     return path
 
 
 def one_file_a_run(table: pa.Table, folder: Path, write, ending: str) -> list[str]:
-    """A file for each run, named after it, the last one first."""
+    """Write one file per run, named after it, in reverse order."""
     paths = []
     for run in reversed(range(5)):
         rows = table.filter(pc.equal(table.column("run"), run)).drop_columns("run")
@@ -57,7 +54,6 @@ def one_file_a_run(table: pa.Table, folder: Path, write, ending: str) -> list[st
 
 
 def write_store(study, folder: Path) -> Path:
-    """A store, by our own writer."""
     place, layout = Location.of(folder), Layout(Kind.PROBS, study.classes)
     StudyManifest("mine", layout.rows_per_group).write(place)
     ids = pa.array(np.arange(40) * 10)
@@ -69,7 +65,6 @@ def write_store(study, folder: Path) -> Path:
 
 
 def write_npz(study, path: Path) -> Path:
-    """All runs in one npz."""
     np.savez(
         path, probs=study.probs, labels=study.labels, ids=np.arange(40) * 10, classes=study.classes
     )
@@ -77,7 +72,6 @@ def write_npz(study, path: Path) -> Path:
 
 
 def write_npz_each(study, folder: Path) -> list[Path]:
-    """An npz for each run, in no order."""
     paths = []
     for index in (3, 1, 0, 4, 2):
         paths.append(folder / f"{index}.npz")
@@ -87,13 +81,12 @@ def write_npz_each(study, folder: Path) -> list[Path]:
 
 
 def arrays(study, values) -> sp.Report:
-    """The report of arrays with the study's labels, ids and classes."""
     ids = np.arange(40) * 10
     return sp.measure(values, labels=study.labels, ids=ids, classes=study.classes)
 
 
 class Foreign:
-    """A table of some library that speaks Arrow."""
+    """A table of another library with the Arrow interface."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table
@@ -140,7 +133,6 @@ WAYS = {
 
 @pytest.fixture(scope="session")
 def expected(study):
-    """The summary of the arrays."""
     return arrays(study, study.probs).to_json()
 
 
@@ -164,11 +156,7 @@ def test_figures_equal_those_of_a_slow_loop(study):
     )
 
 
-# ---------------------------------------------------------------------------------------- order
-
-
 def shuffled(table: pa.Table, seed: int) -> pa.Table:
-    """The same rows in random order."""
     return table.take(pa.array(np.random.default_rng(seed).permutation(len(table))))
 
 
@@ -235,9 +223,6 @@ def test_order_of_files_does_not_matter(study, tmp_path, seedproof):
     assert summaries[0] == summaries[1]
 
 
-# -------------------------------------------------------------------------- what may be left out
-
-
 def test_predictions_without_probabilities_give_the_other_figures(study):
     full = sp.measure(study.probs, labels=study.labels)
 
@@ -297,9 +282,6 @@ def test_prediction_column_may_have_another_name():
     assert sp.measure(table, columns=sp.Columns(prediction="guess"))["flip_rate"].value == 1
 
 
-# --------------------------------------------------------------------------------------- extras
-
-
 def test_further_columns_are_in_the_examples(study):
     texts = sp.measure(study.table).examples.column("text")
 
@@ -339,9 +321,6 @@ def test_note_on_skipped_columns_has_names_but_no_values(study, secret, seedproo
     assert secret not in out
 
 
-# ------------------------------------------------------------------------- what is not installed
-
-
 def test_tables_are_read_without_pandas_and_polars(study, tmp_path):
     path = write_csv(study.table, tmp_path / "t.csv")
     code = (
@@ -372,8 +351,6 @@ def test_missing_labels_of_pandas_are_unknown():
     assert report.measurement.classes == ("0", "1")
 
 
-# ---------------------------------------------------------------------------------- large tables
-
 CHILD = """
 import sys
 from seedproof.cli.main import main
@@ -388,7 +365,6 @@ finally:
 
 
 def large_table(n_examples: int, n_runs: int, *, with_text: bool) -> pa.Table:
-    """Rows in random order, with probabilities that are exact."""
     rng = np.random.default_rng(6)
     order = rng.permutation(n_examples * n_runs)
     runs, examples = order // n_examples, order % n_examples

@@ -1,5 +1,5 @@
 """`seedproof compare --match-rates` and `sp.compare(..., match_rates=True)`, end to end."""
-# ruff: noqa: D103 - the names of tests state the facts
+# ruff: noqa: D103 - names state the facts
 
 import json
 
@@ -29,7 +29,7 @@ OF_PROBABILITIES = {
 def second_of(arm):
     """Return the probability of the second class by run: the threshold of "none" drifts.
 
-    Multiples of 1/1024 are exact as float32 and as decimals, so that every way in has the same bits.
+    Multiples of 1/1024 are exact as float32 and as decimals, so every format has the same bits.
     """
     rng = np.random.default_rng(list(ARMS).index(arm))
     logits = 2 * np.random.default_rng(7).standard_normal(N_EXAMPLES)
@@ -39,12 +39,11 @@ def second_of(arm):
 
 
 def labels():
-    """Return the gold class of each example."""
     return (np.random.default_rng(7).standard_normal(N_EXAMPLES) > 0).astype(int)
 
 
 def table_of(arm, classes=CLASSES):
-    """Return one long table of all runs, in an order of no meaning."""
+    """Return one long table of all runs, in random order."""
     second = second_of(arm)
     run, example = np.divmod(np.random.default_rng(3).permutation(second.size), N_EXAMPLES)
     return pa.table(
@@ -59,7 +58,7 @@ def table_of(arm, classes=CLASSES):
 
 
 def expected_answers(arm):
-    """Return the names of matched answers: sorted lists, one example after the other."""
+    """Return matched answers from sorted lists."""
     second = second_of(arm)
     n_second = int((second > 0.5).sum() / N_RUNS + 0.5)
     answers = np.full(second.shape, CLASSES[0], dtype="<U8")
@@ -70,7 +69,7 @@ def expected_answers(arm):
 
 
 def train(run):
-    """Log what a run of an arm predicts, without training."""
+    """Log predictions of a run, without training."""
     second = second_of(run.arm)[int(run.name)]
     run.log_predictions(
         "test",
@@ -82,7 +81,6 @@ def train(run):
 
 
 def make_store(folder):
-    """Return a study of both arms."""
     study = sp.Study("drift", train, seeds=N_RUNS, arms=list(ARMS), store=folder / "runs")
     study.run(engine="serial", progress=False)
     return study
@@ -90,7 +88,7 @@ def make_store(folder):
 
 @pytest.fixture(scope="module")
 def targets(tmp_path_factory):
-    """Return the two arms in every form that `compare` takes."""
+    """Return the two arms in every form that `compare` accepts."""
     folder = tmp_path_factory.mktemp("targets")
     files = {"csv": [], "npz": [], "array": []}
     for arm in ARMS:
@@ -106,9 +104,6 @@ def targets(tmp_path_factory):
         "mapping": {arm: table_of(arm) for arm in ARMS},
         "store": make_store(folder).store,
     }
-
-
-# -------------------------------------------------------------------------------- what is compared
 
 
 @pytest.mark.parametrize("kind", ["csv", "npz", "array", "dataframe", "mapping", "store"])
@@ -221,9 +216,6 @@ def test_study_can_match_rates(tmp_path):
     )
 
 
-# -------------------------------------------------------------------------------- what is reported
-
-
 def test_summary_has_the_rates_only_if_they_are_matched(targets):
     """Per arm the range over runs before, and the rate after."""
     plain, matched = (
@@ -283,9 +275,6 @@ def test_no_note_says_that_probabilities_are_missing(targets):
     matched = sp.compare(targets["array"], match_rates=True).view()
 
     assert len(matched.notes) == len(plain.notes) + 1  # two on matching, one less on the input
-
-
-# --------------------------------------------------------------------------------------- refusals
 
 
 def test_reports_are_refused(targets, tmp_path):

@@ -1,5 +1,5 @@
-"""One store, measured here, by processes and on Ray: the same bytes, whatever dies."""
-# ruff: noqa: D103 - the names of tests state the facts
+"""One store, measured in this process, by processes and on Ray: the same bytes, despite crashes."""
+# ruff: noqa: D103 - names state the facts
 
 import os
 import signal
@@ -23,7 +23,7 @@ N_RUNS, N_EXAMPLES = 4, 3000
 
 
 def write_store(place: Path, *, n_groups: int) -> Path:
-    """Runs of some row groups, with explanations of the first few examples."""
+    """Write runs of some row groups, with explanations of the first few examples."""
     rng = np.random.default_rng(0)
     logits = rng.normal(0, 2, (1, N_EXAMPLES, 3)) + rng.normal(0, 1, (N_RUNS, N_EXAMPLES, 3))
     probs = np.exp(logits)
@@ -43,13 +43,12 @@ def write_store(place: Path, *, n_groups: int) -> Path:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    """The store."""
     return write_store(tmp_path_factory.mktemp("measured") / "store", n_groups=3)
 
 
 @pytest.fixture(scope="module")
 def here(store):
-    """What measuring here and now gives."""
+    """Return the result of measuring in this process."""
     return sp.measure(store)
 
 
@@ -124,7 +123,7 @@ class TestRay:
 
     @pytest.fixture
     def cluster(self, monkeypatch):
-        """A head, and two nodes that may go."""
+        """Start a head, and two nodes that may be removed."""
         # Workers load this module, and with it what tests share.
         folders = (str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", ""))
         monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, folders)))
@@ -161,7 +160,7 @@ class TestRay:
 
 
 class _Slow:
-    """A source that takes its time, and tells which process reads which shard."""
+    """A slow source that logs which process reads which shard."""
 
     def __init__(self, source, log):
         self._source, self.log = source, log
@@ -169,7 +168,6 @@ class _Slow:
             setattr(self, name, getattr(source, name))
 
     def shard(self, index):
-        """One shard, after a while."""
         import time
 
         with self.log.open("a") as file:

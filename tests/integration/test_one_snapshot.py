@@ -1,5 +1,5 @@
-"""A command reads the commit of each run once: stores may be large, and far away."""
-# ruff: noqa: D103 - the names of tests state the facts
+"""A command reads the manifest of each run once: stores may be large and remote."""
+# ruff: noqa: D103 - names state the facts
 
 from collections import Counter
 
@@ -12,7 +12,6 @@ ARMS, N_SEEDS = ("none", "calm"), 4
 
 
 def train(run):
-    """Four runs in two arms, in blocks that share seeds."""
     spread = {"none": 1.0, "calm": 0.1}[run.arm]
     drawn = run.rng("init").normal(size=60) + spread * run.rng("order").normal(size=60)
     run.log_predictions("test", predictions=(drawn > 0).astype(int), labels=[0, 1] * 30)
@@ -20,7 +19,7 @@ def train(run):
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    """A finished study."""
+    """Return a finished study of four runs in two arms, in blocks that share seeds."""
     plan = sp.SeedPlan.blocks(2, sources=["init", "order"])
     made = sp.Study(
         "snapshot", train, seeds=plan, arms=ARMS, store=tmp_path_factory.mktemp("study") / "runs"
@@ -31,7 +30,7 @@ def study(tmp_path_factory):
 
 @pytest.fixture
 def reads(monkeypatch):
-    """How often the commit of each run was read."""
+    """Count how often the manifest of each run is read."""
     counts = Counter()
     read = Location.read_bytes
 

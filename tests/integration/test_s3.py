@@ -1,5 +1,5 @@
 """A store on an object store: written, read and measured over S3, on loopback."""
-# ruff: noqa: D103 - the names of tests state the facts
+# ruff: noqa: D103 - names state the facts
 
 import json
 
@@ -20,7 +20,7 @@ from seedproof.testing.errors import WithFields
 
 @pytest.fixture
 def written(url, study):
-    """The study in a store on S3, in several row groups."""
+    """Write the study to a store on S3, in several row groups."""
 
     def write(path: str) -> Location:
         place, layout = Location.of(url(path)), Layout(Kind.PROBS, study.classes)

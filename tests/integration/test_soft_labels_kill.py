@@ -1,4 +1,4 @@
-"""A teacher that is killed, wherever that hurts: its soft labels are those of one that was not."""
+"""A teacher that is killed anywhere gives the same soft labels as one that is not."""
 
 import subprocess
 import sys

@@ -1,8 +1,8 @@
 """Averages on two ranks, with DDP and FSDP2, against one process.
 
-The file is also the program of the ranks: two processes on this machine, which talk over loopback.
+The file is also the program of the ranks: two processes that communicate over loopback.
 """
-# ruff: noqa: D103 - the names of tests state the facts
+# ruff: noqa: D102, D103 - names state the facts
 
 import os
 import subprocess
@@ -41,31 +41,29 @@ TOLERANCE = 1e-6
 
 
 class Scaled(Net):
-    """The small network, and one number, of which the second rank has nothing."""
+    """The small network with a scalar, of which the second rank has no shard."""
 
     def __init__(self, seed=0):
         super().__init__(seed)
         self.scale = nn.Parameter(torch.full((1,), 0.7))
 
     def forward(self, inputs):
-        """Three numbers for each example."""
         return super().forward(inputs) * self.scale
 
 
 class Normed(Scaled):
-    """With batch norm, whose statistics are another on each rank."""
+    """A network with batch norm, whose statistics differ between ranks."""
 
     def __init__(self, seed=0):
         super().__init__(seed)
         self.batch_norm = nn.BatchNorm1d(4)
 
     def forward(self, inputs):
-        """Three numbers for each example."""
         return super().forward(self.batch_norm(inputs))
 
 
 def wrap(model, wrapper):
-    """The model as ranks train it; alone, as it is."""
+    """Return the model as ranks train it, or unchanged in one process."""
     if wrapper == "ddp":
         return nn.parallel.DistributedDataParallel(model)
     if wrapper == "fsdp":
@@ -77,12 +75,12 @@ def wrap(model, wrapper):
 
 
 def part_of(inputs, rank):
-    """A rank's part of a batch; alone, all of it."""
+    """Return a rank's part of a batch, or all of it in one process."""
     return inputs if rank is None else inputs.chunk(N_RANKS)[rank]
 
 
 class Training:
-    """A training on one rank of two, or alone."""
+    """A training on one of two ranks, or in one process."""
 
     def __init__(self, name, wrapper=None, rank=None, model=None):
         self.rank = rank
@@ -93,7 +91,7 @@ class Training:
         self.entered, self.outputs = [], []
 
     def go_on(self, events):
-        """Train; look at the average after each event, as an evaluation does."""
+        """Train, and apply the average after each event, as evaluation does."""
         for kind, index in events:
             if kind == "end":
                 self.average.end_epoch()
@@ -106,12 +104,11 @@ class Training:
         return self
 
     def halfway(self):
-        """A checkpoint that was saved while the average was applied: both sets of weights."""
+        """Return a checkpoint saved while the average was applied, with both sets of weights."""
         with self.average.applied():
             return self.average.state_dict()
 
     def result(self):
-        """All that is compared."""
         return {
             "entered": self.entered,
             "outputs": self.outputs,
@@ -121,14 +118,14 @@ class Training:
 
 
 def whole_training(name, wrapper=None, rank=None):
-    """A training with a checkpoint in the middle."""
+    """Train with a checkpoint in the middle."""
     training = Training(name, wrapper, rank).go_on(EVENTS[:HALFWAY])
     halfway = training.halfway()
     return {"halfway": halfway, **training.go_on(EVENTS[HALFWAY:]).result()}
 
 
 def second_half(name, checkpoint, wrapper=None, rank=None):
-    """A training that goes on from a checkpoint, with other weights before."""
+    """Resume from a checkpoint, with other initial weights."""
     training = Training(name, wrapper, rank, Scaled(seed=9))
     training.average.load_state_dict(checkpoint)
     loaded = training.halfway()
@@ -136,7 +133,7 @@ def second_half(name, checkpoint, wrapper=None, rank=None):
 
 
 def with_batch_norm(rank):
-    """Weights and decisions under DDP where statistics are large, and another on each rank."""
+    """Return weights and decisions under DDP with large statistics that differ between ranks."""
     training = Training("naswa", "ddp", rank, Normed())
     for kind, index in EVENTS:
         if kind == "end":
@@ -150,7 +147,7 @@ def with_batch_norm(rank):
 
 
 def be_a_rank(rank, folder):
-    """What each of the two processes does."""
+    """Run the program of a rank."""
     dist.init_process_group(
         "gloo",
         init_method=f"file://{folder / 'meeting'}",
@@ -173,14 +170,14 @@ def be_a_rank(rank, folder):
 
 @pytest.fixture(scope="module")
 def alone():
-    """The same trainings in one process, by name."""
+    """Return the same trainings in one process, by name."""
     with one_thread():
         return {name: whole_training(name) for name in NAMES}
 
 
 @pytest.fixture(scope="module")
 def ranks(alone, tmp_path_factory):
-    """What each of two ranks found."""
+    """Return the results of two ranks."""
     folder = tmp_path_factory.mktemp("ranks")
     for name, training in alone.items():
         torch.save(training["halfway"], folder / f"{name}.pt")
@@ -207,7 +204,7 @@ def ranks(alone, tmp_path_factory):
 
 
 def assert_close(found, expected):
-    """Two sets of weights are as near as 32 bits allow."""
+    """Check that two sets of weights are equal to 32 bits."""
     assert found.keys() == expected.keys()
     for name in found:
         torch.testing.assert_close(found[name], expected[name], rtol=TOLERANCE, atol=TOLERANCE)

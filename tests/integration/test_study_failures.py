@@ -1,5 +1,5 @@
-"""Studies in which something goes wrong, as a user meets them: on the command line."""
-# ruff: noqa: D103 - the names of tests state the facts
+"""Studies with failing runs, on the command line."""
+# ruff: noqa: D103 - names state the facts
 
 import json
 import os
@@ -46,7 +46,7 @@ def train(run):
 
 @pytest.fixture
 def start(tmp_path, mark, without_torch):  # noqa: ARG001 - both are in the environment
-    """Starts the command line in a folder with the module `work`."""
+    """Return a function that starts the command line in a folder with the module `work`."""
     (tmp_path / "work.py").write_text(MODULE.replace("{COMPLAINT}", COMPLAINT), encoding="utf-8")
     started: list[subprocess.Popen[str]] = []
 
@@ -69,7 +69,7 @@ def start(tmp_path, mark, without_torch):  # noqa: ARG001 - both are in the envi
 
 @pytest.fixture
 def call(start):
-    """Exit code, stdout and stderr of the command line."""
+    """Return a function that returns exit code, stdout and stderr of a command."""
 
     def call(*arguments: object) -> tuple[int, str, str]:
         process = start(*arguments)
@@ -80,7 +80,7 @@ def call(start):
 
 
 def trouble(folder: Path, **kinds: str) -> None:
-    """From now on, these runs go wrong, and no others."""
+    """From now on, let these runs fail, and no others."""
     for path in folder.glob("trouble-*"):
         path.unlink()
     for name, kind in kinds.items():
@@ -88,18 +88,17 @@ def trouble(folder: Path, **kinds: str) -> None:
 
 
 def begun(folder: Path) -> Counter[str]:
-    """How often each run was begun."""
+    """Count the starts of each run."""
     path = folder / "began"
     return Counter(path.read_text(encoding="utf-8").split() if path.exists() else [])
 
 
 def words_of(text: str) -> set[str]:
-    """The words and numbers of a message."""
     return set(re.findall(r"\w+", text))
 
 
 def statuses(out: str) -> dict[str, str]:
-    """Status of each run, as `seedproof status --json` says it."""
+    """Return the status of each run from `seedproof status --json`."""
     return {run["run"]: run["status"] for run in json.loads(out)["runs"]}
 
 

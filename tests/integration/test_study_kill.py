@@ -1,4 +1,4 @@
-"""A coordinator that is killed, however often: nothing is lost, doubled or left running."""
+"""A coordinator that is killed repeatedly: nothing is lost, duplicated or left running."""
 
 import os
 import signal
@@ -29,24 +29,24 @@ list(ProcessEngine(workers=2).map(sleep, range(4)))
 
 
 def start(*words: object) -> "subprocess.Popen[bytes]":
-    """A program of its own."""
+    """Start a program."""
     return subprocess.Popen([sys.executable, *map(str, words)], stderr=subprocess.DEVNULL)
 
 
 def kill(process: "subprocess.Popen[bytes]") -> None:
-    """End one process, and no other, without a chance to clean up."""
+    """Kill one process."""
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def commits(store: Path) -> dict[str, tuple[int, int]]:
-    """Every committed run: which file says so, and since when."""
+    """Return inode and time of the commit of each run."""
     found = {path.parent.name: path.stat() for path in store.glob("runs/*/run.json")}
     return {run_id: (status.st_ino, status.st_mtime_ns) for run_id, status in found.items()}
 
 
 def summary(store: Path) -> bytes:
-    """The bytes of `summary.json`."""
+    """Return the bytes of `summary.json`."""
     sp.measure(store).save(store.with_suffix(".out"))
     return (store.with_suffix(".out") / "summary.json").read_bytes()
 

@@ -20,7 +20,7 @@ from seedproof.training.study import Study
 
 @pytest.fixture(scope="module")
 def cluster():
-    """A cluster of two nodes on this machine, each of one CPU, that this process is connected to."""
+    """Start a cluster of two nodes of one CPU each on this machine, and connect to it."""
     import ray
     from ray.cluster_utils import Cluster
 
@@ -35,7 +35,7 @@ def cluster():
 
 
 def training(log: Path):
-    """A small torch training that tells when it begins, and in which process."""
+    """Return a small torch training that logs its start and its process."""
 
     def train(run):
         import time
@@ -65,14 +65,14 @@ def training(log: Path):
 
 
 def probs_of(store: Path) -> dict[str, np.ndarray]:
-    """What each run predicts."""
+    """Return the predictions of each run."""
     shards = Store(Location.of(store)).shards()
     parts = [shards.shard(index).probs for index in range(shards.n_shards)]
     return dict(zip(shards.runs, np.concatenate(parts, axis=1), strict=True))
 
 
 def assert_same_bits(first: Path, second: Path) -> None:
-    """The same runs, with the same predictions."""
+    """Check for the same runs with the same predictions."""
     one, other = probs_of(first), probs_of(second)
     assert one.keys() == other.keys()
     for run, probs in one.items():
@@ -80,13 +80,13 @@ def assert_same_bits(first: Path, second: Path) -> None:
 
 
 def begun(log: Path) -> list[tuple[str, int, int]]:
-    """Name, process and parent process of every training that began."""
+    """Return name, process and parent process of every training that began."""
     lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
     return [(name, int(pid), int(parent)) for name, pid, parent in map(str.split, lines)]
 
 
 def parent_of(pid: int) -> int:
-    """Who started a process; 0 if it is gone."""
+    """Return the parent of a process, or 0 if it has ended."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
     except OSError:

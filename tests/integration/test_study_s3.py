@@ -1,4 +1,4 @@
-"""A study whose store is on an object store: run, resumed, watched and measured as on a disk."""
+"""A study whose store is on an object store: run, resumed, watched and measured as on disk."""
 
 import json
 import os
@@ -15,7 +15,7 @@ TROUBLE = "not yet"
 
 
 def training(folder: Path):
-    """A training that needs no time; one run raises and one dies, the first time."""
+    """Return an instant training; one run raises and one crashes, the first time."""
 
     def train(run):
         with (folder / "began").open("a", encoding="utf-8") as file:
@@ -36,7 +36,7 @@ def training(folder: Path):
 
 
 def said(out: str) -> dict:
-    """What `status --json` says, without what no two studies share."""
+    """Return the output of `status --json`, without what differs between studies."""
     found = json.loads(out)
     for run in found["runs"]:
         del run["seconds"]

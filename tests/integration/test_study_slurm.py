@@ -1,5 +1,5 @@
-"""Studies as arrays of jobs: for real on this machine, and as SLURM would get them."""
-# ruff: noqa: D103 - the names of tests state the facts
+"""Studies as job arrays: executed on this machine, and as submitted to SLURM."""
+# ruff: noqa: D103 - names state the facts
 
 from pathlib import Path
 
@@ -41,7 +41,7 @@ COMMANDS = {
 
 @pytest.fixture
 def commands(tmp_path, monkeypatch):
-    """A folder on the PATH with SLURM's commands, which keep there what they are told."""
+    """Put fake SLURM commands on the PATH, which record their arguments."""
     folder = tmp_path / "commands"
     folder.mkdir()
     for name, script in COMMANDS.items():
@@ -54,7 +54,7 @@ def commands(tmp_path, monkeypatch):
 
 
 def training(log: Path):
-    """A training that needs no time; its beginning is told."""
+    """Return an instant training that logs its start."""
 
     def train(run):
         with log.open("a", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""What each verb prints, as people read it: one snapshot per verb, and words in no other test."""
+"""The output of each verb: one snapshot per verb, and no wording in any other test."""
 
 import re
 import shutil
@@ -35,7 +35,7 @@ TIMES = re.compile(r"\b\d+(\.\d+)? (s|min|h)\b")
 
 @pytest.fixture
 def folder(tmp_path):
-    """The stores of the golden outputs under short names, and the example in two halves."""
+    """Return the stores of the golden outputs under short names, and the example in two halves."""
     for name in ("study", "blame-study"):
         (tmp_path / name).symlink_to(KEPT / name)
     shutil.copy(OUTPUTS / "train.py", tmp_path)

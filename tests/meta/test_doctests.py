@@ -1,5 +1,5 @@
 """Every public name has an example in its docstring, and the example works."""
-# ruff: noqa: D103 - the names of tests state the facts
+# ruff: noqa: D103 - names state the facts
 
 import doctest
 import re

@@ -1,5 +1,5 @@
-"""What the whole house promises: names, imports, sizes, cards."""
-# ruff: noqa: D103 - the names of tests state the facts
+"""Rules for the whole package: names, imports, sizes, cards."""
+# ruff: noqa: D103 - names state the facts
 
 import importlib
 import json
@@ -178,7 +178,7 @@ def test_no_module_has_a_generic_name():
 
 
 def needed(requirements: Iterable[str]) -> set[str]:
-    """Names of all packages that requirements pull in here, through those that are installed."""
+    """Return all packages that requirements pull in, through those that are installed."""
     found: set[tuple[str, str]] = set()
     waiting = [(Requirement(text), "") for text in requirements]
     while waiting:

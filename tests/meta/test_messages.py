@@ -1,8 +1,8 @@
-"""Every template has a value for each of its fields, and no value is lost in its text.
+"""Every template has a value for each of its fields, and every value in a text is a field.
 
-An error or a note is rendered only when it is read, so that a missing field would surface late.
+Errors and notes are rendered only when read, so a missing field would surface late.
 """
-# ruff: noqa: D103 - the names of tests state the facts
+# ruff: noqa: D103 - names state the facts
 
 import ast
 from pathlib import Path
@@ -48,7 +48,7 @@ def listed(tree):
 
 
 def codes(node):
-    """Return the codes that are written out: one, or two of which one is said."""
+    """Return the literal codes: one, or the two of a conditional."""
     match node:
         case ast.Constant(value=code):
             return [code]
@@ -58,7 +58,7 @@ def codes(node):
 
 
 def written(node):
-    """Return what is written out of a text that is put together; "" for all else."""
+    """Return the literal parts of a text; "" for everything else."""
     match node:
         case ast.Constant(value=str(text)):
             return text
@@ -72,7 +72,7 @@ def written(node):
 
 
 def without_field(template, fields):
-    """Yield placeholders that are no plain name, or have no field of that name."""
+    """Yield placeholders that are not a plain name, or have no field of that name."""
     for _, name, spec, _ in Formatter().parse(template):
         if name is not None and (not name.isidentifier() or name not in fields or "{" in spec):
             yield name
@@ -92,9 +92,9 @@ def problems(source):
 
 
 def f_strings(source):
-    """Yield line and text of each message whose values are in its text and in no field.
+    """Yield line and text of each message whose values are in its text but in no field.
 
-    Phrases may be put into a template that has fields: they are written in the code, too.
+    Phrases may be inserted into a template that has fields: they are literal, too.
     """
     for call, template in calls(source):
         if isinstance(template, ast.JoinedStr) and not call.keywords:

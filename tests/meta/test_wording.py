@@ -1,9 +1,9 @@
-"""No test depends on how a message is worded: codes and fields are asserted, and data.
+"""No test depends on the wording of a message: tests check codes, fields and data.
 
-Words may then be improved without breaking tests. One snapshot per verb or page (`tests/snapshots`)
-shows what people read; `SEEDPROOF_UPDATE_SNAPSHOTS=1` rewrites them.
+So wording can be improved without breaking tests. One snapshot per verb or page
+(`tests/snapshots`) shows the text; `SEEDPROOF_UPDATE_SNAPSHOTS=1` rewrites them.
 """
-# ruff: noqa: D103 - the names of tests state the facts
+# ruff: noqa: D103 - names state the facts
 
 import ast
 import re
@@ -31,7 +31,7 @@ TERMS = {
 
 
 def dependencies(source):
-    """Yield line and text of everything in a test that hangs on words of a message."""
+    """Yield line and text of everything in a test that depends on wording."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.keyword) and node.arg == "match":
             yield node.value.lineno, f"match={ast.unparse(node.value)}"

@@ -1,4 +1,4 @@
-"""Pairs of arms whose truth is known, to see how often a comparison is wrong."""
+"""Pairs of arms with a known truth, to count how often a comparison is wrong."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from support.simulation import FIGURES, Simulation
 
 
 def effects(base: Batch, arm: Batch, *, is_paired: bool) -> dict[str, Effect]:
-    """What comparing two labeled batches gives, as the product does it."""
+    """Compare two labeled batches like the product."""
     has = frozenset({"labels"})
     tallies, sides = [], []
     for batch in (base, arm):
@@ -29,10 +29,9 @@ def effects(base: Batch, arm: Batch, *, is_paired: bool) -> dict[str, Effect]:
 def false_alarms(
     simulation: Simulation, *, n_studies: int, rng: np.random.Generator, is_paired: bool
 ) -> dict[str, float]:
-    """Share of comparisons of identical arms that are called different, for each figure.
+    """Return the share of comparisons of identical arms that report a difference, by figure.
 
-    Runs are independent between arms, whether they are treated as paired or not: seeds that two
-    trainings share need not make them alike.
+    Runs are independent between arms, whether they are treated as paired or not.
     """
     shown = dict.fromkeys(FIGURES, 0)
     for _ in range(n_studies):
@@ -52,7 +51,7 @@ def effect_coverage(
     is_paired: bool,
     figures: tuple[str, ...] = FIGURES,
 ) -> dict[str, float]:
-    """Share of comparisons whose interval holds the true ratio or difference, for each figure.
+    """Return the share of comparisons whose interval covers the true effect, by figure.
 
     Accuracies have a known truth only if both arms have the same `logit_sd`: labels are drawn from
     the baseline's logits.
@@ -72,7 +71,7 @@ def effect_coverage(
 
 
 def by_another_mechanism(simulation: Simulation) -> Simulation:
-    """An arm with the same flip rate whose runs hardly differ as wholes: examples flip alone."""
+    """Return an arm with the same flip rate in which examples, and not whole runs, differ."""
     quiet = replace(simulation, run_sd=0.05)
 
     def flips(one: Simulation) -> float:

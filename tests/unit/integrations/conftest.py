@@ -1,4 +1,4 @@
-"""Settings for trainings by other libraries."""
+"""Settings for training by other libraries."""
 
 import gc
 
@@ -7,6 +7,6 @@ import pytest
 
 @pytest.fixture(scope="module", autouse=True)
 def _little_to_look_through():
-    """Hugging Face's Trainer collects garbage after each training, of all tests before these, too."""
+    """Exclude objects of earlier tests from the Trainer's frequent garbage collections."""
     gc.collect()
     gc.freeze()

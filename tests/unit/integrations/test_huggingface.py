@@ -1,5 +1,5 @@
-"""Hugging Face's Trainer with averages, against itself without interruption, and without them."""
-# ruff: noqa: D103 - the names of tests state the facts
+"""Averages with Hugging Face's Trainer, compared with uninterrupted and plain training."""
+# ruff: noqa: D102, D103 - names state the facts
 
 import json
 import shutil
@@ -47,20 +47,19 @@ AVERAGES = [name for name in PRESETS if name != "none"]
 
 @pytest.fixture(autouse=True)
 def _alone():
-    """A Trainer seeds global generators, and leaves them so."""
+    """Restore global generators, which a Trainer seeds."""
     with one_thread(), untouched():
         yield
 
 
 def make_model(seed=1):
-    """A transformer with dropout, so that generators matter."""
     model = BertForSequenceClassification(BertConfig(**SMALL))
     fill(model, seed)
     return model
 
 
 def make_trainer(folder, callbacks, *, model=None, **settings):
-    """A Trainer that evaluates and saves after each second step, of which one ends an epoch."""
+    """Return a Trainer that evaluates and saves at every second step."""
     often = {"strategy": "steps", "steps": 2}
     arguments = {
         **{f"save_{key}": value for key, value in often.items()},
@@ -87,7 +86,6 @@ def make_trainer(folder, callbacks, *, model=None, **settings):
 
 
 def train(folder, name, *, resume=None, **settings):
-    """A training; the Trainer, and the averaging callback."""
     callback = AveragingCallback(name)
     trainer = make_trainer(folder, [callback], **settings)
     trainer.train(resume_from_checkpoint=None if resume is None else str(resume))
@@ -95,21 +93,17 @@ def train(folder, name, *, resume=None, **settings):
 
 
 def saved(folder):
-    """Model file and optimizer file of a checkpoint."""
+    """Return model and optimizer of a checkpoint."""
     optimizer = torch.load(folder / "optimizer.pt", weights_only=True)
     return load_file(folder / "model.safetensors"), optimizer
 
 
 def loss_of(weights):
-    """What evaluation gives for some weights."""
     model = make_model()
     model.load_state_dict(weights)
     model.eval()
     with torch.no_grad():
         return float(model(input_ids=TOKENS, labels=LABELS).loss)
-
-
-# ---------------------------------------------------------------------------------------- resuming
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -136,7 +130,7 @@ def test_resumed_training_equals_an_uninterrupted_one(name, tmp_path):
 
 
 def losses(history):
-    """What was logged about each step, except for how long it took."""
+    """Return the log of each step, without durations."""
     return [
         (entry["step"], entry["epoch"], entry.get("loss"), entry.get("eval_loss"))
         for entry in history
@@ -212,9 +206,6 @@ def test_checkpoint_without_average_is_refused(tmp_path):
         train(tmp_path, "ema", resume=tmp_path / "checkpoint-6")
 
 
-# -------------------------------------------------------------------------- averaged weights count
-
-
 @pytest.mark.parametrize("name", AVERAGES)
 def test_checkpoints_and_evaluation_have_the_averaged_weights(name, tmp_path):
     """The raw ones are in `optimizer.pt`."""
@@ -251,13 +242,12 @@ def test_best_model_has_averaged_weights(tmp_path):
 
 
 class Watch(TrainerCallback):
-    """Notes the raw losses of a training, and how it went."""
+    """Record the progress of training."""
 
     def __init__(self):
         self.calls = []
 
     def on_step_end(self, args, state, control, **kwargs):
-        """A step."""
         del args, kwargs
         self.calls.append((state.global_step, state.epoch, control.should_training_stop))
 
@@ -289,12 +279,11 @@ def test_trainer_behaves_as_without_the_callback(tmp_path):
 
 
 class Accident(TrainerCallback):
-    """Fails once, while the average is in the model."""
+    """Fail once, while the average is applied."""
 
     happened = False
 
     def on_evaluate(self, args, state, control, **kwargs):
-        """Fail."""
         del args, state, control, kwargs
         if not self.happened:
             self.happened = True
@@ -312,9 +301,6 @@ def test_trainer_can_train_again_after_an_exception(tmp_path):
 
     assert callback.average.n_steps == N_EPOCHS * N_STEPS
     assert n_hooks(trainer.optimizer.optimizer) == 0
-
-
-# ------------------------------------------------------------------------------------ runs
 
 
 def test_seeds_follow_the_seeds_of_the_run():

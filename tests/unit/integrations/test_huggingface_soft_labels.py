@@ -1,5 +1,5 @@
-"""Hugging Face's Trainer on soft labels, and TGTSS from its steps, against plain loops."""
-# ruff: noqa: D103 - the names of tests state the facts
+"""Soft labels with Hugging Face's Trainer, and TGTSS from its steps, compared with plain loops."""
+# ruff: noqa: D102, D103 - names state the facts
 
 import shutil
 
@@ -48,13 +48,12 @@ SMALL = {
 
 @pytest.fixture(autouse=True)
 def _alone():
-    """A Trainer seeds global generators, and leaves them so."""
+    """Restore global generators, which a Trainer seeds."""
     with one_thread(), untouched():
         yield
 
 
 def make_model(seed=1, dropout=0.1):
-    """A transformer with dropout, so that generators matter."""
     chances = dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), dropout)
     model = BertForSequenceClassification(BertConfig(**SMALL, **chances))
     fill(model, seed)
@@ -62,7 +61,7 @@ def make_model(seed=1, dropout=0.1):
 
 
 def train(folder, callbacks=(), *, loss=None, data=None, resume=None, model=None, **settings):
-    """A training with checkpoints and evaluations in the middle of epochs."""
+    """Train with checkpoints and evaluations in the middle of epochs."""
     arguments = {
         "num_train_epochs": N_EPOCHS,
         "per_device_train_batch_size": 4,
@@ -92,28 +91,23 @@ def train(folder, callbacks=(), *, loss=None, data=None, resume=None, model=None
 
 
 def loader():
-    """The training set in batches, shuffled even; rows say which is which."""
+    """Return the training set in shuffled batches."""
     return DataLoader(
         IndexedDataset(DATA), batch_size=5, shuffle=True, collate_fn=default_data_collator
     )
 
 
 def make_tgtss(tmp_path=None, **settings):
-    """From the third step on."""
     path = None if tmp_path is None else tmp_path / "mean"
     return Tgtss(N_EXAMPLES, N_CLASSES, **({"start": 3, "path": path} | settings))
 
 
 def losses(trainer):
-    """What was logged about each step."""
     return [
         (entry["step"], entry.get("loss"), entry.get("eval_loss"))
         for entry in trainer.state.log_history
         if "train_runtime" not in entry
     ]
-
-
-# ----------------------------------------------------------------------------------- soft targets
 
 
 @pytest.mark.parametrize("targets", [None, functional.one_hot(LABELS, N_CLASSES).double()])
@@ -147,10 +141,10 @@ def test_accumulated_batches_are_one_large_batch(tmp_path, targets):
 
 
 def assert_alike(first, second):
-    """The same training, but for ten steps in 32 bits.
+    """Check for equal training, up to ten steps in 32 bits.
 
-    Weights are not compared: Adam makes whole steps of the rounding of gradients that are 0, such
-    as those of the keys' biases, which change no prediction.
+    Weights are not compared: Adam takes full steps along rounding errors of gradients that are 0,
+    such as those of the keys' biases, which change no prediction.
     """
     for mine, theirs in zip(losses(first), losses(second), strict=True):
         assert mine == pytest.approx(theirs, abs=1e-5)
@@ -219,18 +213,14 @@ def test_data_without_length_or_labels_are_refused():
         SoftLabelLoss()({"logits": torch.zeros(2, 3)}, None)
 
 
-# ------------------------------------------------------------------------------------------- TGTSS
-
-
 class Recorder(TrainerCallback):
-    """Keeps what the model predicts after each step, one example at a time."""
+    """Record the predictions after each step, one example at a time."""
 
     def __init__(self):
         self.stored = {}
 
     @torch.no_grad()
     def on_step_end(self, args, state, control, model=None, **kwargs):  # noqa: ARG002 - theirs
-        """Predict."""
         model.eval()
         logits = [model(input_ids=tokens[None]).logits[0] for tokens in TOKENS]
         self.stored[state.global_step] = torch.stack(logits).softmax(dim=1).double().numpy()
@@ -266,14 +256,13 @@ def test_training_is_unchanged_by_the_callback(tmp_path, free, accumulation):
 
 
 class Spy(SoftLabelLoss):
-    """Keeps all that the loss of a training batch sees."""
+    """Record all outputs that the loss sees in training."""
 
     def __init__(self):
         super().__init__()
         self.seen = []
 
     def __call__(self, outputs, labels, num_items_in_batch=None):
-        """Look, and pass on."""
         if labels.ndim == 2:
             self.seen.append((outputs["logits"].detach().softmax(dim=1), labels[:, 1]))
         return super().__call__(outputs, labels, num_items_in_batch)
@@ -336,13 +325,12 @@ def test_resumed_teacher_equals_an_uninterrupted_one(tmp_path, free, on_disk):
 
 
 class StopAt(TrainerCallback):
-    """Ends a training at a step, without a checkpoint."""
+    """Stop training at a step, without a checkpoint."""
 
     def __init__(self, step):
         self.step = step
 
     def on_step_end(self, args, state, control, **kwargs):  # noqa: ARG002 - theirs
-        """Stop."""
         if state.global_step == self.step:
             control.should_training_stop = True
             control.should_save = False

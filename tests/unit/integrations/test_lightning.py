@@ -1,5 +1,5 @@
-"""Lightning's Trainer with averages, against itself without interruption, and without them."""
-# ruff: noqa: D103 - the names of tests state the facts
+"""Averages with Lightning's Trainer, compared with uninterrupted and plain training."""
+# ruff: noqa: D102, D103 - names state the facts
 
 import lightning.pytorch as pl
 import numpy as np
@@ -53,13 +53,13 @@ AVERAGES = [name for name in PRESETS if name != "none"]
 
 @pytest.fixture(autouse=True)
 def _alone():
-    """A Trainer draws from global generators."""
+    """Restore global generators, from which a Trainer draws."""
     with one_thread(), untouched():
         yield
 
 
 class Net(pl.LightningModule):
-    """A network with dropout, so that generators matter, and with batch norm."""
+    """A network with dropout, which draws, and batch norm."""
 
     def __init__(self, seed=1, *, compiled=False):
         super().__init__()
@@ -71,31 +71,25 @@ class Net(pl.LightningModule):
             self.layers = torch.compile(self.layers, backend="eager")
 
     def forward(self, inputs):
-        """Logits."""
         return self.layers(inputs)
 
     def training_step(self, batch):
-        """Loss of a batch."""
         return nn.functional.cross_entropy(self(batch[0]), batch[1])
 
     def validation_step(self, batch):
-        """Loss of the whole data."""
         self.log("val", nn.functional.cross_entropy(self(batch[0]), batch[1]))
 
     def configure_optimizers(self):
-        """Adam, and a schedule that nobody may change."""
         optimizer = torch.optim.Adam(self.parameters(), lr=0.05)
         return [optimizer], [torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)]
 
 
 def make_run(arm="none", index=0):
-    """A run of a small study."""
     plan = sp.SeedPlan.all(index + 1)
     return sp.Run(StudySpec("pl", "train", plan, arms=(arm,)).runs()[index])
 
 
 def make_trainer(callbacks, **settings):
-    """A silent trainer."""
     quiet = {
         "logger": False,
         "enable_progress_bar": False,
@@ -108,14 +102,13 @@ def make_trainer(callbacks, **settings):
 
 
 def train(trainer, module, resume=None):
-    """Fit a module; generators begin anew, and elsewhere if something is resumed."""
+    """Fit a module with fresh generators, seeded differently if training is resumed."""
     seed_everything(np.random.SeedSequence(0 if resume is None else 1))
     batches = DataLoader(DATA, N_EXAMPLES // N_STEPS, sampler=EpochSampler(DATA, make_run()))
     trainer.fit(module, batches, DataLoader(DATA, N_EXAMPLES), ckpt_path=resume)
 
 
 def fit(name, *others, module=None, resume=None, **settings):
-    """A training; the module, the averaging callback and the trainer."""
     module = Net() if module is None else module
     callback = AveragingCallback(name)
     trainer = make_trainer([callback, *others], **settings)
@@ -124,25 +117,20 @@ def fit(name, *others, module=None, resume=None, **settings):
 
 
 def each_epoch(folder, **settings):
-    """Keeps a checkpoint of each epoch."""
+    """Keep a checkpoint per epoch."""
     return ModelCheckpoint(folder, filename="{epoch}", save_top_k=-1, **settings)
 
 
 def load(path):
-    """A checkpoint."""
     return torch.load(path, weights_only=True)
 
 
 def loss_of(weights):
-    """What validation gives for some weights."""
     module = Net()
     module.load_state_dict(weights)
     module.eval()
     with torch.no_grad():
         return float(nn.functional.cross_entropy(module(INPUTS), LABELS))
-
-
-# ---------------------------------------------------------------------------------------- resuming
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -184,7 +172,7 @@ def test_generators_are_restored_from_the_checkpoint(tmp_path):
 
 
 class Seen(pl.LightningModule):
-    """Keeps the order of its examples; nothing in it draws."""
+    """Record the order of examples; nothing in it draws."""
 
     def __init__(self):
         super().__init__()
@@ -192,12 +180,10 @@ class Seen(pl.LightningModule):
         self.orders = []
 
     def training_step(self, batch):
-        """Any loss."""
         self.orders.append(tuple(batch[0][:, 0].tolist()))
         return self.layer(batch[0]).sum()
 
     def configure_optimizers(self):
-        """Any optimizer."""
         return torch.optim.SGD(self.parameters(), lr=0.01)
 
 
@@ -229,9 +215,6 @@ def test_epoch_sampler_depends_on_seed_and_epoch_only():
     assert list(other) != orders[0]
 
 
-# -------------------------------------------------------------------------- averaged weights count
-
-
 @pytest.mark.parametrize("name", AVERAGES)
 def test_checkpoints_and_validation_have_the_averaged_weights(name, tmp_path):
     """The raw ones are with the optimizer's state."""
@@ -255,18 +238,16 @@ def test_checkpoints_and_validation_have_the_averaged_weights(name, tmp_path):
 
 
 class Look(Callback):
-    """Copies what is validated, and what is trained."""
+    """Record the weights that are validated, and those that are trained."""
 
     def __init__(self):
         self.validated, self.trained = [], []
 
     def on_validation_epoch_end(self, trainer, pl_module):
-        """What was validated."""
         if not trainer.sanity_checking:
             self.validated.append(copies(pl_module))
 
     def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
-        """What is trained."""
         del trainer, batch, batch_idx
         self.trained.append(copies(pl_module))
 
@@ -329,14 +310,13 @@ def test_accumulated_gradients_are_one_step():
 
 
 class TwoOptimizers(Net):
-    """Each layer has its own; the second steps half as often."""
+    """One optimizer per layer; the second steps half as often."""
 
     def __init__(self):
         super().__init__()
         self.automatic_optimization = False
 
     def training_step(self, batch, batch_idx):
-        """Both, or only the first."""
         first, second = self.optimizers()
         first.zero_grad()
         second.zero_grad()
@@ -346,7 +326,6 @@ class TwoOptimizers(Net):
             second.step()
 
     def configure_optimizers(self):
-        """Two."""
         layers = self.layers[0], self.layers[4]
         return [torch.optim.SGD(layer.parameters(), lr=0.1) for layer in layers]
 
@@ -359,9 +338,6 @@ def test_one_of_several_optimizers_is_followed(index, n_steps):
     train(make_trainer([callback]), TwoOptimizers())
 
     assert callback.average.n_steps == n_steps * N_EPOCHS
-
-
-# ------------------------------------------------------------------------- nothing else changes
 
 
 def test_trainer_behaves_as_without_the_callback(tmp_path):
@@ -396,19 +372,17 @@ def test_trainer_behaves_as_without_the_callback(tmp_path):
 
 
 class Accident(Callback):
-    """Fails in the second epoch."""
+    """Fail in the second epoch, while the average is applied or not."""
 
     def __init__(self, hook):
         self.hook = hook
 
     def on_validation_epoch_end(self, trainer, pl_module):
-        """While the average is in the model."""
         del pl_module
         if self.hook == "validation" and trainer.current_epoch == 1:
             raise ZeroDivisionError
 
     def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
-        """While it is not."""
         del pl_module, outputs, batch
         if self.hook == "training" and trainer.current_epoch == 1 and batch_idx == 2:
             raise ZeroDivisionError
@@ -441,9 +415,6 @@ def test_checkpoint_after_an_exception_has_both_sets_of_weights(hook, tmp_path):
     assert state["counters"]["n_entered"] > 0
     assert all(torch.equal(own[key], value) for key, value in state["raw"].items())
     assert are_equal(checkpoint["state_dict"], inside)
-
-
-# --------------------------------------------------------------------------------------------- runs
 
 
 def test_run_logs_predictions_of_the_averaged_model(tmp_path):

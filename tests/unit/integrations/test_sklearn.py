@@ -1,5 +1,5 @@
-"""Estimators of scikit-learn under many seeds: the same data, another `random_state`."""
-# ruff: noqa: D103 - the names of tests state the facts
+"""Studies of scikit-learn estimators: the same data, another `random_state`."""
+# ruff: noqa: D102, D103 - names state the facts
 
 import gc
 from pathlib import Path
@@ -30,7 +30,7 @@ N_EXAMPLES = 80
 
 @pytest.fixture(scope="module")
 def data():
-    """Two clouds that overlap, so that seeds make a difference."""
+    """Return two overlapping clouds, so that seeds make a difference."""
     rng = np.random.default_rng(2)
     y = np.arange(N_EXAMPLES) % 2
     return rng.normal(size=(N_EXAMPLES, 4)) + y[:, None], y
@@ -40,21 +40,19 @@ seen = []
 
 
 class Noted(DecisionTreeClassifier):
-    """A tree that notes the seed of each of its fits."""
+    """A tree that records the seed of each fit."""
 
     def fit(self, X, y):  # noqa: N803 - scikit-learn's own name
-        """Fit."""
         seen.append(self.random_state)
         return super().fit(X, y)
 
 
 def tree():
-    """A tree that draws where to cut."""
     return DecisionTreeClassifier(splitter="random")
 
 
 def made(study):
-    """The finished runs of a study, and a reader of their predictions."""
+    """Return the finished runs of a study, and a reader of their predictions."""
     status = study.run("serial", progress=False)
     assert status.is_done, status.failed[0].traceback
     store = Store(Location.of(study.store))
@@ -63,13 +61,12 @@ def made(study):
 
 @pytest.fixture(scope="module")
 def plain(data):
-    """Runs of a tree under two seeds, and their probabilities (runs, examples, classes)."""
+    """Return runs of a tree under two seeds, and their probabilities (runs, examples, classes)."""
     runs, shards = made(study_estimator(tree(), *data, seeds=2))
     return runs, probs_of(shards)
 
 
 def probs_of(shards):
-    """Probabilities (runs, examples, classes)."""
     return np.concatenate([shards.shard(i).probs for i in range(shards.n_shards)], axis=1)
 
 
@@ -86,10 +83,9 @@ def test_study_is_run_and_measured(data):
 
 
 class Contrary(DecisionTreeClassifier):
-    """A tree that predicts what it finds least probable, as an SVC may in doubt."""
+    """A tree that predicts the least probable class, as an SVC may."""
 
     def predict(self, X):  # noqa: N803 - scikit-learn's own name
-        """Predict."""
         return self.classes_[self.predict_proba(X).argmin(axis=1)]
 
 

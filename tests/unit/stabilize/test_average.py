@@ -1,4 +1,4 @@
-# ruff: noqa: D103 - the names of tests state the facts
+# ruff: noqa: D101, D103 - names state the facts
 import gc
 import warnings
 from dataclasses import replace
@@ -44,16 +44,12 @@ CPU = torch.device("cpu")
 
 
 def attach(name):
-    """As contracts want it."""
     return lambda model, optimizer: build(name, model, optimizer)
 
 
 def fused(model):
-    """An optimizer that GradScaler calls also on steps that are skipped."""
+    """Return an optimizer that GradScaler also calls for skipped steps."""
     return SGD(model.parameters(), lr=0.1, fused=True)
-
-
-# ------------------------------------------------------------------------------- what it refuses
 
 
 def test_model_without_trainable_parameters_is_refused():
@@ -103,9 +99,6 @@ def test_checkpoint_of_another_model_is_refused():
     names = {name for one in (model, other) for name, _ in one.named_parameters()}
     assert set(caught.value.fields["parameters"]) <= names | set(dict(model.named_buffers()))
     assert "weight" in caught.value.fields["parameters"]
-
-
-# ---------------------------------------------------------------------------- what it warns about
 
 
 def test_loading_an_optimizer_saved_without_average_warns():
@@ -171,9 +164,6 @@ def test_model_that_returned_to_the_average_causes_no_warning(name):
     train(attach(name), model, adam(model)).finish()
 
 
-# ------------------------------------------------------------------------------------ how it counts
-
-
 @each_average
 @pytest.mark.parametrize("on_device", [False, True])
 def test_steps_with_infinities_of_grad_scaler_do_not_count(name, on_device):
@@ -198,7 +188,7 @@ def test_steps_with_infinities_of_grad_scaler_do_not_count(name, on_device):
 
 
 class NobodyWaits(TorchDispatchMode):
-    """Fails where a number of a device is asked for, which has to wait for it."""
+    """Fail on operations that synchronize with the device."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         waiting = ("_local_scalar_dense", "is_nonzero", "equal.default", "nonzero")
@@ -208,7 +198,7 @@ class NobodyWaits(TorchDispatchMode):
 
 
 def steps_without_waiting(average, model, optimizer, *, found_inf):
-    """A few steps in which nobody may wait, and an end of an epoch in between."""
+    """Take a few steps that must not synchronize, with the end of an epoch in between."""
     for index in range(6):
         optimizer.zero_grad()
         loss_of(model, batch(index)).backward()
@@ -285,11 +275,8 @@ def test_epoch_without_steps_changes_no_weight():
     assert average.n_epochs == 4
 
 
-# ------------------------------------------------------------------------------ what it is made of
-
-
 def bytes_reached(average):
-    """Bytes of all tensors that an average holds, and that are not the model's or the optimizer's."""
+    """Return the bytes of all tensors that belong to the average alone."""
     others = [*average._model.parameters(), *average._model.buffers()]
     kept = {t.untyped_storage().data_ptr() for t in others}
     seen, found, to_do = {id(average._model), id(average._optimizer)}, {}, [vars(average)]
@@ -308,8 +295,6 @@ def bytes_reached(average):
 
 
 class TwoMillion(nn.Module):
-    """Two million weights in matrices and vectors."""
-
     def __init__(self, dtype):
         super().__init__()
         shapes = [(1000, 1000), (1000,), (1000, 999), (7, 11, 13)]
@@ -374,9 +359,6 @@ def test_wrappers_do_not_change_names(name):
         found = train(attach(name), one, adam(one)).state_dict()
 
         assert is_same_data(found, expected)
-
-
-# ------------------------------------------------------------------------------------- checkpoints
 
 
 def test_state_is_saved_with_the_optimizer_until_removal():
@@ -472,7 +454,7 @@ def test_nothing_enters_before_the_start():
 
 @pytest.fixture
 def after_two_steps():
-    """A small model after two steps, with its optimizer and average."""
+    """Return a small model after two steps, with its optimizer and average."""
     model = nn.Linear(3, 2)
     optimizer = SGD(model.parameters(), lr=0.1)
     average = build("ema", model, optimizer)

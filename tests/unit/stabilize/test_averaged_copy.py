@@ -1,4 +1,4 @@
-# ruff: noqa: D103 - the names of tests state the facts
+# ruff: noqa: D103 - names state the facts
 import pytest
 import torch
 
@@ -9,12 +9,11 @@ BIG = 2 * CPU_CHUNK + 17  # three chunks, the last of them short
 
 
 def numbers(*shape, seed=0, dtype=torch.float32):
-    """Numbers of a generator of their own."""
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
 
 
 def moved(averaged, tensors, seed=1):
-    """Change the originals, and give the differences in 64 bits."""
+    """Change the originals, and return the differences in 64 bits."""
     before = [value.double().clone() for value in averaged.values]
     for index, tensor in enumerate(tensors.values()):
         tensor.copy_(numbers(*tensor.shape, seed=seed + index))

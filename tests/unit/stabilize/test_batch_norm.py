@@ -1,4 +1,4 @@
-# ruff: noqa: D103 - the names of tests state the facts
+# ruff: noqa: D102, D103 - names state the facts
 import numpy as np
 import pytest
 import torch
@@ -14,7 +14,7 @@ from seedproof.training.rng import capture
 
 
 class Normed(nn.Module):
-    """A layer, its batch norm, a dropout that must not draw, and an output."""
+    """A layer, batch norm, a dropout that must not draw, and an output."""
 
     def __init__(self, seed=0):
         super().__init__()
@@ -23,12 +23,11 @@ class Normed(nn.Module):
         fill(self, seed)
 
     def forward(self, inputs, scale=1.0):
-        """Two numbers for each example."""
         return self.last(self.drop(self.norm(self.first(inputs * scale))))
 
 
 def by_hand(model, inputs):
-    """Mean over batches of the layer's means and unbiased variances."""
+    """Return the means over batches of the layer's means and unbiased variances."""
     rows = [
         (x.double() @ model.first.weight.double().T + model.first.bias.double()) for x in inputs
     ]
@@ -38,7 +37,6 @@ def by_hand(model, inputs):
 
 
 def assert_statistics(model, expected):
-    """In 32 bits, after a running mean over three batches."""
     np.testing.assert_allclose(model.norm.running_mean, expected[0], rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(model.norm.running_var, expected[1], rtol=1e-5, atol=1e-6)
 
@@ -128,11 +126,8 @@ def test_instance_norm_is_refreshed_as_well():
     assert model.momentum == 0.1
 
 
-# ------------------------------------------------------------------------- what an average does
-
-
 def trained(policy, *, n_epochs=3, n_steps=2):
-    """A model after a training, its statistics at each step, and its average."""
+    """Return a model after training, its statistics at each step, and its average."""
     model = Normed()
     model.drop.p = 0.0
     optimizer = adam(model)

@@ -1,4 +1,4 @@
-# ruff: noqa: D103 - the names of tests state the facts
+# ruff: noqa: D103 - names state the facts
 import pickle
 from dataclasses import FrozenInstanceError, replace
 

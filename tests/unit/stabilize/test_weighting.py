@@ -1,4 +1,4 @@
-# ruff: noqa: D103 - the names of tests state the facts
+# ruff: noqa: D103 - names state the facts
 import pytest
 import torch
 
@@ -9,7 +9,7 @@ CPU = torch.device("cpu")
 
 
 def weights_of(policy, *, distances=(), skipped=(), n=6, on_device=False):
-    """What each of some iterations weighs, and the counters afterwards."""
+    """Return the weight of each iteration, and the final counters."""
     count = Counters(n_members=int(policy.begins_with == "weights"))
     count = count.on(CPU) if on_device else count
     weights = []

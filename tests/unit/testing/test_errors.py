@@ -1,5 +1,5 @@
 """Checks of an error's fields."""
-# ruff: noqa: D103 - the names of tests state the facts
+# ruff: noqa: D103 - names state the facts
 
 import pytest
 

@@ -1,5 +1,5 @@
-"""What is taken as probabilities, labels and rows, and what a refusal tells to do."""
-# ruff: noqa: D103 - the names of tests state the facts
+"""Checks of probabilities, labels and rows."""
+# ruff: noqa: D103 - names state the facts
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
-"""Losses on soft labels, against torch's own and against formulas written out."""
-# ruff: noqa: D103 - the names of tests state the facts
+"""Losses on soft labels, compared with torch and with explicit formulas."""
+# ruff: noqa: D103 - names state the facts
 
 import math
 
@@ -21,7 +21,6 @@ LABELS = torch.randint(0, 5, (12,), generator=GENERATOR)
 
 
 def gradient(loss, logits):
-    """Where a loss moves the logits."""
     return torch.autograd.grad(loss, logits)[0]
 
 
@@ -124,11 +123,7 @@ def test_unknown_reductions_are_refused():
         soft_cross_entropy(LOGITS, TARGETS, reduction="average")
 
 
-# ---------------------------------------------------------------------------------- co-distillation
-
-
 def kl(first, second):
-    """KL divergence, written out."""
     p, q = first.softmax(dim=1), second.softmax(dim=1)
     return (p * (p.log() - q.log())).sum(dim=1)
 

@@ -1,5 +1,5 @@
-"""Labels smoothed by neighbors, against a loop over all pairs in exact arithmetic."""
-# ruff: noqa: D103 - the names of tests state the facts
+"""Labels smoothed by neighbors, compared with a loop over all pairs in exact arithmetic."""
+# ruff: noqa: D103 - names state the facts
 
 from fractions import Fraction
 
@@ -14,7 +14,7 @@ from seedproof.testing.errors import WithFields
 
 
 def slowly(features, labels, *, n_classes, k, weight, uniform, counts_itself):
-    """The definition, by a loop over pairs, with distances that are not rounded."""
+    """Smooth by a loop over pairs, with exact distances."""
     points = [[Fraction(float(x)) for x in point] for point in features]
     result = np.zeros((len(points), n_classes))
     for i, point in enumerate(points):

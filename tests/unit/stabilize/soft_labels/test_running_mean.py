@@ -1,5 +1,5 @@
-"""Running means in memory and on disk, against a dense store of everything that was given."""
-# ruff: noqa: D103 - the names of tests state the facts
+"""Running means in memory and on disk, compared with a list of all updates."""
+# ruff: noqa: D103 - names state the facts
 
 import gc
 
@@ -26,7 +26,7 @@ PLACES = pytest.mark.parametrize("on_disk", [False, True])
 
 
 def stream(n_updates, *, seed=0, replace=False):
-    """Batches of rows with their probabilities; some rows come often, one never."""
+    """Yield batches of rows with probabilities; the last row never occurs."""
     rng = np.random.default_rng(seed)
     for _ in range(n_updates):
         rows = rng.choice(N_EXAMPLES - 1, size=5, replace=replace)
@@ -34,7 +34,7 @@ def stream(n_updates, *, seed=0, replace=False):
 
 
 def slowly(batches):
-    """The mean of each row, from a list of all that came for it."""
+    """Return the mean of each row from a list of its updates."""
     came = {}
     for rows, probs in batches:
         for row, one in zip(rows, probs, strict=True):
@@ -46,12 +46,10 @@ def slowly(batches):
 
 
 def make(tmp_path, *, on_disk, name="mean"):
-    """An empty mean."""
     return RunningMean(N_EXAMPLES, N_CLASSES, path=tmp_path / name if on_disk else None)
 
 
 def feed(mean, batches):
-    """Take in all batches."""
     for rows, probs in batches:
         mean.update(probs, rows=rows)
     return mean
@@ -175,9 +173,6 @@ def test_clearing_resets_the_mean(tmp_path, on_disk):
     feed(mean, stream(3))
 
     np.testing.assert_array_equal(mean.mean(), slowly(stream(3)))
-
-
-# ----------------------------------------------------------------------------------------- on disk
 
 
 def test_flushed_mean_can_be_read_by_others(tmp_path):

@@ -1,5 +1,5 @@
-"""Soft labels from labels and models: by hand, against numpy, and refused where they say nothing."""
-# ruff: noqa: D103 - the names of tests state the facts
+"""Soft labels from labels and models: by hand, and compared with numpy."""
+# ruff: noqa: D103 - names state the facts
 
 import weakref
 
@@ -23,12 +23,8 @@ from seedproof.testing.errors import WithFields
 
 
 def draw(n_models, *, seed=0, n_examples=7, n_classes=4):
-    """Probabilities of some models."""
     rng = np.random.default_rng(seed)
     return rng.dirichlet(np.ones(n_classes), size=(n_models, n_examples))
-
-
-# ----------------------------------------------------------------------------------------- raised
 
 
 def test_power_one_half_flattens():
@@ -115,9 +111,6 @@ def test_read_only_arrays_and_lists_are_accepted():
     assert torch.equal(q, raised(torch.tensor(probs, requires_grad=True), power=0.5))
 
 
-# ---------------------------------------------------------------------------------------- smoothed
-
-
 def test_smoothing_spreads_over_all_classes():
     """α = 0.4 of 4 classes: 0.1 each, and 0.7 for the gold one, not 0.6."""
     q = smoothed([2, 0], n_classes=4, alpha=0.4)
@@ -149,9 +142,6 @@ def test_labels_outside_the_classes_are_refused(labels, n_classes, error, fields
     """Including −100, which other losses skip."""
     with pytest.raises(error, check=WithFields(**fields)):
         smoothed(labels, n_classes=n_classes, alpha=0.1)
-
-
-# ---------------------------------------------------------------------------------------- ensemble
 
 
 def test_ensemble_is_the_mean_raised_to_a_power():
@@ -195,9 +185,6 @@ def test_empty_and_mismatched_ensembles_are_refused():
         ensemble([draw(1)[0], draw(1, n_examples=6)[0]])
     with pytest.raises(ProbabilityError, check=WithFields(sum=1.4, tolerance=0.001)):
         ensemble([[[0.7, 0.7]]])
-
-
-# ------------------------------------------------------------------------------------------- mixed
 
 
 def test_mixture_of_labels_and_the_deployed_model():

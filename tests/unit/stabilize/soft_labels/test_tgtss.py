@@ -1,5 +1,5 @@
-"""TGTSS on real small trainings, against a list of everything that was predicted."""
-# ruff: noqa: D103 - the names of tests state the facts
+"""TGTSS on small trainings, compared with a list of all predictions."""
+# ruff: noqa: D103 - names state the facts
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ BATCHES = [
 
 
 def train(look=None, *, targets=None):
-    """A real training; `look` sees each step: its number, the model, the batch and its logits."""
+    """Train; `look` is called per step with its number, the model, the batch and its logits."""
     model = Net()
     optimizer = adam(model)
     for step, rows in enumerate(BATCHES, start=1):
@@ -40,12 +40,11 @@ def train(look=None, *, targets=None):
 
 @torch.no_grad()
 def predict(model):
-    """Probabilities of the whole training set."""
     return model(EXAMPLES).softmax(dim=1)
 
 
 def teach(tgtss):
-    """A teacher under observation, and all that was observed, kept in a list."""
+    """Return an observed teacher, and a list of all observations."""
     stored = []
 
     def look(step, model, rows, logits):
