@@ -29,14 +29,14 @@ def study(needs=frozenset({"labels", "probs"}), *, seed=0, n_runs=4, n_examples=
     return Batch(probs.argmax(axis=2), n_classes=n_classes, labels=labels)
 
 
-def fed(family, *batches, n_runs=4, n_classes=3):
+def accumulated(family, *batches, n_runs=4, n_classes=3):
     accumulator = family(n_runs, n_classes)
     for batch in batches:
         accumulator.update(batch)
     return accumulator
 
 
-def said(family, batch):
+def values_of(family, batch):
     """Return the values of a family for each example."""
     return family(batch.n_runs, batch.n_classes).update(batch)
 
@@ -64,39 +64,39 @@ class TestAccumulator:
         assert "examples" not in family.memory
 
     def test_result_has_exactly_the_declared_figures_in_order(self, family):
-        assert tuple(fed(family, study()).result()) == family.figures
+        assert tuple(accumulated(family, study()).result()) == family.figures
 
     def test_every_figure_has_an_estimate(self, family):
         """A finite value, inside its interval if it has one."""
-        for found in estimates_of(fed(family, study())).values():
-            assert isinstance(found, Estimate)
-            assert np.isfinite(found.value)
-            assert (found.low is None) == (found.high is None) == (found.over is None)
-            if found.low is not None:
-                assert found.low <= found.value <= found.high
+        for figure in estimates_of(accumulated(family, study())).values():
+            assert isinstance(figure, Estimate)
+            assert np.isfinite(figure.value)
+            assert (figure.low is None) == (figure.high is None) == (figure.over is None)
+            if figure.low is not None:
+                assert figure.low <= figure.value <= figure.high
 
     def test_declared_needs_suffice(self, family):
         batch = study(family.needs)
 
-        assert tuple(fed(family, batch).result()) == family.figures
-        said(family, batch)
+        assert tuple(accumulated(family, batch).result()) == family.figures
+        values_of(family, batch)
 
     @pytest.mark.parametrize("n_classes", [2, 7])
     @pytest.mark.parametrize("n_runs", [2, 3, 12])
     def test_two_or_more_runs_and_classes_work(self, family, n_runs, n_classes):
         batch = study(n_runs=n_runs, n_classes=n_classes)
 
-        accumulator = fed(family, batch, n_runs=n_runs, n_classes=n_classes)
+        accumulator = accumulated(family, batch, n_runs=n_runs, n_classes=n_classes)
 
-        assert all(np.isfinite(found.value) for found in estimates_of(accumulator).values())
+        assert all(np.isfinite(figure.value) for figure in estimates_of(accumulator).values())
 
     def test_one_example_is_enough(self, family):
-        found = estimates_of(fed(family, study(n_examples=1)))
+        estimates = estimates_of(accumulated(family, study(n_examples=1)))
 
-        assert all(np.isfinite(value.value) for value in found.values())
+        assert all(np.isfinite(value.value) for value in estimates.values())
 
     def test_columns_have_one_value_per_example(self, family):
-        for values in said(family, study(n_examples=13)).values():
+        for values in values_of(family, study(n_examples=13)).values():
             assert values.shape == (13,)
 
     @pytest.mark.parametrize(
@@ -113,22 +113,22 @@ class TestAccumulator:
             for rows in (slice(0, 7), slice(7, 20))
         ]
 
-        whole = said(family, batch)
+        whole = values_of(family, batch)
 
         for name, values in whole.items():
-            parts = np.concatenate([said(family, half)[name] for half in halves])
+            parts = np.concatenate([values_of(family, half)[name] for half in halves])
             np.testing.assert_array_equal(parts, values)
 
     def test_detail_has_small_numeric_arrays(self, family):
-        for values in fed(family, study()).detail().values():
+        for values in accumulated(family, study()).detail().values():
             assert isinstance(values, np.ndarray)
             assert values.dtype.kind in "if"
             assert values.size < 10_000
 
     def test_size_does_not_grow_with_the_number_of_examples(self, family):
         batch = study()
-        few = fed(family, *[batch] * 10)
-        many = fed(family, *[batch] * 1000)
+        few = accumulated(family, *[batch] * 10)
+        many = accumulated(family, *[batch] * 1000)
 
         sizes = len(pickle.dumps(few)), len(pickle.dumps(many))
 
@@ -136,7 +136,7 @@ class TestAccumulator:
         assert sizes[1] == pytest.approx(sizes[0], rel=0.03)
 
     def test_pickled_copy_is_the_same(self, family):
-        accumulator = fed(family, study(seed=1), study(seed=2))
+        accumulator = accumulated(family, study(seed=1), study(seed=2))
 
         copy = pickle.loads(pickle.dumps(accumulator))  # noqa: S301 - our own bytes
 
@@ -144,17 +144,17 @@ class TestAccumulator:
 
     def test_merging_an_empty_part_changes_nothing(self, family):
         """From either side, to the last bit."""
-        expected = estimates_of(fed(family, study()))
+        expected = estimates_of(accumulated(family, study()))
 
-        after, before = fed(family, study()), family(4, 3)
+        after, before = accumulated(family, study()), family(4, 3)
         after.merge(family(4, 3))
-        before.merge(fed(family, study()))
+        before.merge(accumulated(family, study()))
 
         assert estimates_of(after) == expected
         assert estimates_of(before) == expected
 
     def test_merging_does_not_change_the_other_part(self, family):
-        part = fed(family, study(seed=1))
+        part = accumulated(family, study(seed=1))
         expected = estimates_of(part)
         whole = family(4, 3)
 
@@ -166,12 +166,12 @@ class TestAccumulator:
     @pytest.mark.parametrize("n_runs", [2, 3, 7, 10])
     def test_identical_runs_have_no_spread(self, family, n_runs):
         """Exactly 0, although the mean of 0.1 three times is not 0.1."""
-        one = study(n_runs=1, n_examples=50)
-        batch = Batch.from_probs(np.repeat(one.probs, n_runs, axis=0), one.labels)
+        single = study(n_runs=1, n_examples=50)
+        batch = Batch.from_probs(np.repeat(single.probs, n_runs, axis=0), single.labels)
 
-        found = estimates_of(fed(family, batch, n_runs=n_runs))
+        estimates = estimates_of(accumulated(family, batch, n_runs=n_runs))
 
-        spreads = {value.value for name, value in found.items() if name not in LEVELS}
+        spreads = {value.value for name, value in estimates.items() if name not in LEVELS}
         assert spreads <= {0.0}
 
     def test_unlabeled_examples_do_not_count(self, family):
@@ -181,30 +181,34 @@ class TestAccumulator:
         labels = np.where(np.arange(20) % 3 == 0, UNLABELED, batch.labels)
         known, unknown = labels != UNLABELED, np.full(20, UNLABELED)
 
-        found = fed(family, Batch.from_probs(batch.probs, labels))
-        before = estimates_of(found)
-        found.update(Batch.from_probs(batch.probs, unknown))
+        accumulator = accumulated(family, Batch.from_probs(batch.probs, labels))
+        before = estimates_of(accumulator)
+        accumulator.update(Batch.from_probs(batch.probs, unknown))
 
-        assert estimates_of(found) == before
-        some = estimates_of(fed(family, Batch.from_probs(batch.probs[:, known], labels[known])))
+        assert estimates_of(accumulator) == before
+        some = estimates_of(
+            accumulated(family, Batch.from_probs(batch.probs[:, known], labels[known]))
+        )
         # The same numbers in arrays of another layout: sums may round differently.
         for name, value in some.items():
             assert before[name].value == pytest.approx(value.value, rel=1e-12)
 
     def test_reading_results_does_not_change_them(self, family):
-        accumulator = fed(family, study(seed=1))
+        accumulator = accumulated(family, study(seed=1))
 
         accumulator.result()
         accumulator.detail()
         accumulator.update(study(seed=2))
 
-        assert estimates_of(accumulator) == estimates_of(fed(family, study(seed=1), study(seed=2)))
+        assert estimates_of(accumulator) == estimates_of(
+            accumulated(family, study(seed=1), study(seed=2))
+        )
 
     def test_updating_does_not_change_the_batch(self, family):
         batch, fresh = study(), study()
 
-        fed(family, batch)
-        said(family, batch)
+        accumulated(family, batch)
+        values_of(family, batch)
 
         np.testing.assert_array_equal(batch.predictions, fresh.predictions)
         np.testing.assert_array_equal(batch.probs, fresh.probs)
@@ -214,7 +218,7 @@ class TestAccumulator:
 @pytest.mark.parametrize("family", [family for family in FAMILIES if "probs" in family.needs])
 def test_families_that_need_probabilities_refuse_predictions_alone(family):
     with pytest.raises(ValueError):
-        fed(family, study(frozenset({"labels"})))
+        accumulated(family, study(frozenset({"labels"})))
 
 
 def test_no_figure_belongs_to_two_families():
@@ -228,7 +232,9 @@ def test_no_two_families_share_the_name_of_an_array(part):
     names = [
         name
         for family in FAMILIES
-        for name in (fed(family, batch).detail() if part == "detail" else said(family, batch))
+        for name in (
+            accumulated(family, batch).detail() if part == "detail" else values_of(family, batch)
+        )
     ]
 
     assert len(set(names)) == len(names)

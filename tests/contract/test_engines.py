@@ -249,4 +249,4 @@ class TestSlurm(FreshProcessContract):
     @pytest.fixture
     def build(self, tmp_path):
         yield lambda **settings: SlurmEngine(str(tmp_path / "jobs"), "local", **settings)
-        gc.collect()  # here, and not in somebody else's test
+        gc.collect()  # here, and not in a later test

@@ -51,14 +51,14 @@ class TestReader(ExplainerContract):
         assert are_close(explainer(model, texts), explainer(model, pad(texts, 1, 5)))
 
     def test_one_logit_is_explained_like_two_of_which_the_first_is_0(self, explainer, texts):
-        one, two = SmallModel(n_outputs=1), SmallModel(n_outputs=2)
-        own = {name: value for name, value in one.state_dict().items() if "output" not in name}
-        two.load_state_dict(own, strict=False)
+        single, double = SmallModel(n_outputs=1), SmallModel(n_outputs=2)
+        own = {name: value for name, value in single.state_dict().items() if "output" not in name}
+        double.load_state_dict(own, strict=False)
         with torch.no_grad():
-            two.output.weight.copy_(torch.cat([0 * one.output.weight, one.output.weight]))
-            two.output.bias.copy_(torch.cat([0 * one.output.bias, one.output.bias]))
+            double.output.weight.copy_(torch.cat([0 * single.output.weight, single.output.weight]))
+            double.output.bias.copy_(torch.cat([0 * single.output.bias, single.output.bias]))
 
-        assert are_close(explainer(one, texts), explainer(two, texts))
+        assert are_close(explainer(single, texts), explainer(double, texts))
 
 
 @pytest.mark.parametrize("explainer", FOR_TRANSFORMERS.values(), ids=FOR_TRANSFORMERS)

@@ -35,7 +35,7 @@ EIGHTHS = [
 # An arm for each kind; the third run of two of them stopped, and that of the last never began.
 STUDY = StudySpec("golden", "train.py", SeedPlan.all(3), tuple(map(str, Kind)), ("--lr", "0.1"))
 STOPPED = {"probs": "failed", "top": "killed"}
-# Examples of each split; a second one, to be told apart, is enough for one arm.
+# Examples of each split; a second split is enough for one arm.
 SPLITS = {"probs": {"test": 7, "dev": 3}, "top": {"test": 7}, "labels": {"test": 7}}
 TOKENS = [["a", "🙂"], [], ["ein", "zwei", "drei"]]
 SCORES = [[0.5, -0.25], [], [1.0, 0.0, -1.0]]

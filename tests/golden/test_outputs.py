@@ -79,9 +79,9 @@ def test_differences_are_detected():
     before = {"a": 1.0, "b": [1], "c": 0, "text": "old"}
     now = {"a": 1.0 + 1e-9, "b": [1, 2], "text": "new", "d": 1}
 
-    found = sorted(differences(before, now))
+    places = sorted(differences(before, now))
 
-    assert [one[:2] for one in found] == ["/a", "/b", "/c"]
+    assert [place[:2] for place in places] == ["/a", "/b", "/c"]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -50,19 +50,19 @@ def test_golden_store_gives_the_same_values(store, expected, kind):
     shards = Store(Location.of(store)).shards(arm=kind, split="test")
     wanted = expected[kind]
 
-    found = [shards.shard(index) for index in range(shards.n_shards)]
+    parts = [shards.shard(index) for index in range(shards.n_shards)]
 
     assert shards.kind is kind
     assert shards.runs == ("0", "1")
     assert shards.classes == ("cat", "dog", "füchse 🦊")
-    assert [one for shard in found for one in shard.ids.to_pylist()] == wanted["ids"]
-    assert np.concatenate([shard.labels for shard in found]).tolist() == wanted["labels"]
+    assert [example for shard in parts for example in shard.ids.to_pylist()] == wanted["ids"]
+    assert np.concatenate([shard.labels for shard in parts]).tolist() == wanted["labels"]
     field = "probs" if kind is Kind.PROBS else "predictions"
     for run in range(2):
-        values = np.concatenate([getattr(shard, field)[run] for shard in found])
+        values = np.concatenate([getattr(shard, field)[run] for shard in parts])
         assert values.tolist() == wanted[field][run]
     if wanted["extras"] is not None:
-        texts = [text for shard in found for text in shard.extras.column("text").to_pylist()]
+        texts = [text for shard in parts for text in shard.extras.column("text").to_pylist()]
         assert texts == wanted["extras"]["text"]
 
 
@@ -72,14 +72,14 @@ def test_predicted_classes_of_a_golden_store_are_read(store, expected, kind):
     shards = Store(Location.of(store)).shards(arm=kind, split="test").predictions_alone()
     wanted = expected[kind]
 
-    found = [shards.shard(index) for index in range(shards.n_shards)]
+    parts = [shards.shard(index) for index in range(shards.n_shards)]
 
-    assert all(shard.probs is None and shard.top is None for shard in found)
+    assert all(shard.probs is None and shard.top is None for shard in parts)
     of_probs = kind is Kind.PROBS
     for run in range(2):
-        predictions = np.concatenate([shard.predictions[run] for shard in found]).tolist()
-        told = wanted["probs" if of_probs else "predictions"][run]
-        assert predictions == (np.argmax(told, axis=1).tolist() if of_probs else told)
+        predictions = np.concatenate([shard.predictions[run] for shard in parts]).tolist()
+        values = wanted["probs" if of_probs else "predictions"][run]
+        assert predictions == (np.argmax(values, axis=1).tolist() if of_probs else values)
 
 
 @pytest.mark.parametrize("kind", list(Kind))
@@ -92,15 +92,15 @@ def test_golden_store_gives_the_same_figures(store, expected, kind):
 
 
 def test_manifests_of_version_1_0_are_read():
-    found = Store(Location.of(HERE / "store-1.0"))
+    reader = Store(Location.of(HERE / "store-1.0"))
 
-    assert found.study.name == "golden"
-    assert found.study.plan == {"vary": ["init"], "runs": 2}
-    assert [(run.arm, run.name, run.seeds) for run in found.runs] == [
+    assert reader.study.name == "golden"
+    assert reader.study.plan == {"vary": ["init"], "runs": 2}
+    assert [(run.arm, run.name, run.seeds) for run in reader.runs] == [
         (arm, str(seed), {"init": seed}) for arm in ("labels", "probs", "top") for seed in (0, 1)
     ]
-    assert all(run.facts == {"versions": {"golden": "1"}} for run in found.runs)
-    assert all(run.scalars == {"loss": 0.5} for run in found.runs)
+    assert all(run.facts == {"versions": {"golden": "1"}} for run in reader.runs)
+    assert all(run.scalars == {"loss": 0.5} for run in reader.runs)
 
 
 @pytest.fixture
@@ -117,10 +117,10 @@ def test_plan_of_version_1_1_is_read(planned_store):
         arms=("probs", "top", "labels"),
         arguments=("--lr", "0.1"),
     )
-    found = Store(planned_store)
+    reader = Store(planned_store)
 
-    assert found.study.rows_per_group is None
-    assert planned(found.study, planned_store) == study
+    assert reader.study.rows_per_group is None
+    assert planned(reader.study, planned_store) == study
     assert [(run.spec.run_id, run.status) for run in status_of(planned_store).runs] == [
         ("0aaa8dd91199df17", "finished"),
         ("9e14de5c14387f55", "finished"),
@@ -135,18 +135,18 @@ def test_plan_of_version_1_1_is_read(planned_store):
 
 
 def test_manifests_of_version_1_1_are_read(planned_store):
-    found = Store(planned_store)
+    reader = Store(planned_store)
     seeds = {str(level): {"init": init} for level, init in enumerate((4088532484, 3581274545))}
 
-    assert [(run.arm, run.name) for run in found.runs] == [
+    assert [(run.arm, run.name) for run in reader.runs] == [
         (arm, name) for arm in ("labels", "probs", "top") for name in ("0", "1")
     ]
-    assert all(run.seeds.items() >= seeds[run.name].items() for run in found.runs)
-    assert all(len(run.seeds) == 5 for run in found.runs)
-    assert all(run.facts["code"] == {"train.py": "00ff"} for run in found.runs)
-    assert all(run.scalars == {"loss": 0.5} for run in found.runs)
-    assert found.arms() == ("probs", "top", "labels")
-    assert found.splits() == ("dev", "test")
+    assert all(run.seeds.items() >= seeds[run.name].items() for run in reader.runs)
+    assert all(len(run.seeds) == 5 for run in reader.runs)
+    assert all(run.facts["code"] == {"train.py": "00ff"} for run in reader.runs)
+    assert all(run.scalars == {"loss": 0.5} for run in reader.runs)
+    assert reader.arms() == ("probs", "top", "labels")
+    assert reader.splits() == ("dev", "test")
     message = "ValueError: no data"
     for run in status_of(planned_store).failed:
         assert (run.message, run.traceback) == (message, "Traceback …")
@@ -183,7 +183,7 @@ def test_explanations_of_version_1_1_are_read(planned_store, kind):
 
     for run in runs:
         (part,) = [part for part in run.parts if part.path.startswith("explanations/test/lime/")]
-        found = pq.read_table(HERE / "store-1.1" / "runs" / run.run_id / part.path)
-        assert found.to_pylist() == expected["explanations"]
+        table = pq.read_table(HERE / "store-1.1" / "runs" / run.run_id / part.path)
+        assert table.to_pylist() == expected["explanations"]
         assert part.rows == 6
     assert len(runs) == 2

@@ -144,7 +144,7 @@ def server():
 @pytest.fixture
 def url(server, monkeypatch) -> Callable[[str], str]:
     """Return a function that makes URLs in a bucket of that server."""
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "anyone")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")  # ask no machine on the network
     host, port = server

@@ -35,7 +35,7 @@ def train(run):
 
 if __name__ == "__main__":
     store, n_runs, engine = sys.argv[1:]
-    # On one thread of a CPU nothing is left to chance, and to tell torch so takes a second a run.
+    # One CPU thread is deterministic anyway, and the setting of torch takes a second per run.
     study = sp.Study("small", train, seeds=int(n_runs), store=store, deterministic=False)
     workers = 2 if engine == "processes" else None
     sys.exit(0 if study.run(engine, workers=workers).is_done else 1)

@@ -102,9 +102,9 @@ def edited(table: str, old: str, new: str, *options: str) -> Build:
     return file(table.replace(old, new), *options)
 
 
-def ids(one: str, two: str) -> Build:
+def ids(first_id: str, second_id: str) -> Build:
     """Return the table of labels with other ids, quoted for CSV."""
-    first, second = ('"' + name.replace('"', '""') + '"' for name in (one, two))
+    first, second = ('"' + name.replace('"', '""') + '"' for name in (first_id, second_id))
     lines = [
         line.replace(",1,", f",{first},").replace(",2,", f",{second},")
         for line in LABELS.splitlines(keepends=True)
@@ -439,7 +439,7 @@ CASES = [
     fails("json-prediction-missing", jsonl(*ROWS[:3], {"run": 1, "example": 2, "label": "no"}), "SP114", column="prediction", n_missing=1, n_rows=4),
     works("json-labels-missing", jsonl(*({**row, "label": None} for row in ROWS)), UNLABELED),
     works("json-label-key-missing-in-places", jsonl(*({k: v for k, v in row.items() if k != "label" or row["example"] == 1} for row in ROWS)), {**HALF_FLIPS, "n_labeled": 1}),
-    works("nested-json-beside", jsonl(*({**row, "more": {"deep": [1, 2]}} for row in ROWS))),
+    works("further-nested-json", jsonl(*({**row, "more": {"deep": [1, 2]}} for row in ROWS))),
     fails("nested-json-probability", jsonl(*({**row, "p_a": {"deep": 1}, "p_b": 1} for row in ROWS)), "SP112", tables=("table.jsonl",), quotes="deep"),
     fails("json-numbers", jsonl("1", "2"), "SP104", file="table.jsonl"),
     fails("json-list", file(json.dumps(ROWS), name="table.json"), "SP104", file="table.json"),
@@ -448,7 +448,7 @@ CASES = [
     works("json-keys-with-signs", jsonl(*({**row, "a.b": 1, "$": 2, "it's": 3, "back\\slash": 4} for row in ROWS))),
     fails("empty-json", file("", name="table.jsonl"), "SP104", file="table.jsonl"),
     # Several files.
-    works("one-file-a-run", files({"first.csv": FIRST_RUN, "second.csv": SECOND_RUN})),
+    works("one-file-per-run", files({"first.csv": FIRST_RUN, "second.csv": SECOND_RUN})),
     works("files-of-one-name-in-two-folders", files({"a/t.csv": FIRST_RUN, "b/t.csv": SECOND_RUN})),
     works("files-of-one-stem", files({"t.csv": FIRST_RUN, "t.tsv": SECOND_RUN.replace(",", "\t")})),
     fails("files-with-other-columns", files({"a.csv": FIRST_RUN, "b.csv": LABELS}), "SP103", table="a.csv", other_table="b.csv"),
@@ -456,7 +456,7 @@ CASES = [
     fails("one-file-without-run", file(FIRST_RUN), "SP103", table="table.csv", column="run", columns=("example", "label", "prediction")),
     fails("one-of-the-files-is-missing", lambda folder: [*file(FIRST_RUN)(folder), "gone.csv"], "SP101", path="gone.csv"),
     fails("the-same-file-twice", lambda folder: file(LABELS)(folder) * 2, "SP115", path="table.csv"),
-    fails("npz-beside-csv", lambda folder: [*npz(probs=THREE_RUNS)(folder), *file(LABELS)(folder)], "SP102", file="table.csv"),
+    fails("npz-with-csv", lambda folder: [*npz(probs=THREE_RUNS)(folder), *file(LABELS)(folder)], "SP102", file="table.csv"),
     # npz files.
     works("npz", npz(probs=THREE_RUNS, labels=[0, 1]), {**THIRD_FLIPS, "accuracy": 5 / 6}),
     fails("ragged-npz", ragged_npz, "SP102", file="arrays.npz"),
@@ -493,8 +493,8 @@ CASES = [
     works("class-names-with-label-indices", npz(probs=THREE_RUNS, classes=["a", "b"], labels=[0, 1]), {**THIRD_FLIPS, "accuracy": 5 / 6}),
     fails("run-names-twice", npz(probs=THREE_RUNS, runs=["a", "a", "b"]), "SP111", n_names=2, noun="run", n_needed=3),
     works("npz-ids-beyond-int64", npz(probs=THREE_RUNS, ids=np.array([2**64 - 1, 1], dtype=np.uint64)), THIRD_FLIPS),
-    works("one-npz-a-run", npz_each(b={"probs": THREE_RUNS[1]}, a={"probs": THREE_RUNS[0]}), UNLABELED),
-    works("one-npz-a-run-partly-labeled", npz_each(a={"probs": THREE_RUNS[0], "labels": [0, np.nan]}, b={"probs": THREE_RUNS[1], "labels": [0, np.nan]}), {**HALF_FLIPS, "n_labeled": 1}),
+    works("one-npz-per-run", npz_each(b={"probs": THREE_RUNS[1]}, a={"probs": THREE_RUNS[0]}), UNLABELED),
+    works("one-npz-per-run-partly-labeled", npz_each(a={"probs": THREE_RUNS[0], "labels": [0, np.nan]}, b={"probs": THREE_RUNS[1], "labels": [0, np.nan]}), {**HALF_FLIPS, "n_labeled": 1}),
     works("npz-of-one-stem", npz_each(**{"a/t": {"probs": THREE_RUNS[0]}, "b/t": {"probs": THREE_RUNS[1]}}), UNLABELED),
     fails("npz-files-of-other-shapes", npz_each(a={"probs": THREE_RUNS[0]}, b={"probs": THREE_RUNS[1][:1]}), "SP111", file="b.npz", other_file="a.npz"),
     fails("npz-files-of-other-labels", npz_each(a={"probs": THREE_RUNS[0], "labels": [0, 1]}, b={"probs": THREE_RUNS[1], "labels": [1, 1]}), "SP100", file="b.npz", other_file="a.npz", array="labels"),
@@ -524,7 +524,7 @@ CASES = [
     fails("arm-of-one-run", store(None, "--arm", "other", n_runs=3), "SP105", arm="other", n_runs=1),
     fails("unknown-arm", store(None, "--arm", "aswa"), "SP115", noun="arm", given="aswa", known=("none",)),
     fails("unknown-split", store(None, "--split", "test"), "SP115", noun="split", given="test", known=("all",)),
-    fails("store-beside-a-table", lambda folder: [*store()(folder), *file(LABELS)(folder)], "SP101", path="store"),
+    fails("store-with-a-table", lambda folder: [*store()(folder), *file(LABELS)(folder)], "SP101", path="store"),
 ]  # fmt: skip
 
 
@@ -566,8 +566,8 @@ def check_summary(case: Case, exit_code: int, out: str, err: str) -> None:
     assert (exit_code, err) == (0, ""), err
     summary = json.loads(out)
     for name, expected in case.figures.items():
-        found = summary[name] if name in summary else summary["metrics"][name]["value"]
-        assert found == pytest.approx(expected, rel=1e-9), name
+        result = summary[name] if name in summary else summary["metrics"][name]["value"]
+        assert result == pytest.approx(expected, rel=1e-9), name
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])

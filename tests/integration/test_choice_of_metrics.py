@@ -114,13 +114,13 @@ def test_swapped_row_groups_of_predictions_are_refused(tmp_path):
 def test_selection_works_for_arrays_as_for_stores(store):
     probs, labels = drawn()
 
-    found = sp.measure(probs, labels=labels, classes=CLASSES, metrics=["ece"])
+    report = sp.measure(probs, labels=labels, classes=CLASSES, metrics=["ece"])
 
     stored = sp.measure(store, metrics=["ece"])
-    assert list(found.measurement.metrics) == list(stored.measurement.metrics)
-    assert found["ece"].value == pytest.approx(stored["ece"].value, rel=1e-12)
-    assert "ece" in found.measurement.metrics
-    assert "nll" not in found.measurement.metrics
+    assert list(report.measurement.metrics) == list(stored.measurement.metrics)
+    assert report["ece"].value == pytest.approx(stored["ece"].value, rel=1e-12)
+    assert "ece" in report.measurement.metrics
+    assert "nll" not in report.measurement.metrics
 
 
 def test_report_of_selected_figures_is_saved(store, tmp_path):

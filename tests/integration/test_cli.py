@@ -276,23 +276,25 @@ main()
 
 def seen_on_a_terminal(arguments: list[str], stream: str) -> tuple[str, str]:
     """Return what a child writes to a terminal on one stream, and to a pipe on the other."""
-    ours, theirs = os.openpty()
+    controller, terminal = os.openpty()
     env = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "80"}
     env.pop("NO_COLOR", None)
     other = {"stdout": "stderr", "stderr": "stdout"}[stream]
     with subprocess.Popen(
-        [sys.executable, "-c", *arguments], env=env, **{stream: theirs, other: subprocess.PIPE}
+        [sys.executable, "-c", *arguments], env=env, **{stream: terminal, other: subprocess.PIPE}
     ) as child:
-        os.close(theirs)
+        os.close(terminal)
         seen = b""
         try:
-            while piece := os.read(ours, 4096):
+            while piece := os.read(controller, 4096):
                 seen += piece
         except OSError:  # Linux says so when the other side is closed
             pass
-        os.close(ours)
+        os.close(controller)
         try:
-            piped = b"".join(one for one in child.communicate(timeout=60) if one is not None)
+            piped = b"".join(
+                output for output in child.communicate(timeout=60) if output is not None
+            )
         finally:
             child.kill()  # nothing happens if it has ended, as it should
     assert child.returncode == 0, seen

@@ -11,10 +11,10 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "predictions.csv"
 
 def test_plan_gives_the_number_of_seeds(seedproof):
     """In lines of 80 columns and as JSON; nothing on stderr."""
-    asked = ("plan", "--sd", 0.012, "--detect", 0.005)
+    arguments = ("plan", "--sd", 0.012, "--detect", 0.005)
 
-    code, out, err = seedproof(*asked)
-    _, as_json, _ = seedproof(*asked, "--json")
+    code, out, err = seedproof(*arguments)
+    _, as_json, _ = seedproof(*arguments, "--json")
 
     assert (code, err) == (0, "")
     assert max(map(len, out.splitlines())) <= 80

@@ -58,9 +58,9 @@ def test_command_suggested_by_the_message_works(name, seedproof, tmp_path):
     code, out, _ = seedproof(*command[1:])
 
     assert code == 0
-    found = json.loads(out)
-    assert (found["n_examples"], len(found["runs"])) == (EXAMPLES, RUNS)
-    assert found["metrics"]["flip_rate"]["value"] > 0
+    result = json.loads(out)
+    assert (result["n_examples"], len(result["runs"])) == (EXAMPLES, RUNS)
+    assert result["metrics"]["flip_rate"]["value"] > 0
 
 
 def test_unrecognizable_table_is_refused_with_its_columns(refused, tmp_path):

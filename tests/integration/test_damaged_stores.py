@@ -53,8 +53,8 @@ class Damaged:
 
     def chunk(self, group: int) -> tuple[int, int]:
         """Return where the probabilities of a row group are in that file."""
-        found = pq.read_metadata(self.part).row_group(group).column(2)
-        return found.data_page_offset, found.data_page_offset + found.total_compressed_size
+        chunk = pq.read_metadata(self.part).row_group(group).column(2)
+        return chunk.data_page_offset, chunk.data_page_offset + chunk.total_compressed_size
 
     def truncate(self) -> None:
         self.part.write_bytes(self.part.read_bytes()[:-100])
@@ -115,14 +115,14 @@ def test_damaged_run_is_refused_or_skipped(store, damage):
 
     with pytest.raises(error, check=WithFields(**fields)):
         sp.measure(store.path)
-    found = sp.measure(store.path, skip_damaged=True)
+    report = sp.measure(store.path, skip_damaged=True)
 
-    (note,) = found.measurement.notes
+    (note,) = report.measurement.notes
     assert (note.code, note.fields["run"]) == ("run-left-out", "2")
     assert str(store.path) not in str(note)
-    assert found.measurement.runs == ("0", "1", "3")
+    assert report.measurement.runs == ("0", "1", "3")
     for name, value in without.metrics.items():
-        assert found[name].value == pytest.approx(value.value)
+        assert report[name].value == pytest.approx(value.value)
 
 
 @pytest.mark.parametrize("damage", ["change_a_group", "swap_groups"])
@@ -134,16 +134,16 @@ def test_damaged_row_group_is_refused_or_skipped(store, damage):
 
     with pytest.raises(DamagedStoreError, check=WithFields(row_group=lost[0], run="2")):
         sp.measure(store.path)
-    found = sp.measure(store.path, skip_damaged=True)
+    report = sp.measure(store.path, skip_damaged=True)
     there = sp.measure(store.path, skip_damaged=True, engine="processes", workers=1)
 
-    assert found.measurement.n_examples == found.measurement.n_labeled == len(rest)
-    assert found.examples.column("example").to_pylist() == rest.tolist()
-    assert [left_out(note) for note in found.measurement.notes] == [(20, index) for index in lost]
-    assert found["flip_rate"].value == pytest.approx(
+    assert report.measurement.n_examples == report.measurement.n_labeled == len(rest)
+    assert report.examples.column("example").to_pylist() == rest.tolist()
+    assert [left_out(note) for note in report.measurement.notes] == [(20, index) for index in lost]
+    assert report["flip_rate"].value == pytest.approx(
         sp.measure(store.probs[:, rest], labels=store.labels[rest])["flip_rate"].value
     )
-    assert there.to_json() == found.to_json()
+    assert there.to_json() == report.to_json()
 
 
 def test_report_lists_skipped_data(store, seedproof):
@@ -189,11 +189,11 @@ def test_damaged_explanations_are_refused_or_skipped(tmp_path):
 
     with pytest.raises(DamagedStoreError, check=WithFields(run="1")):
         sp.measure(place)
-    found = sp.measure(place, skip_damaged=True).measurement
+    measurement = sp.measure(place, skip_damaged=True).measurement
 
-    assert found.explanations == {}
-    assert found.n_examples == 8
-    (note,) = found.notes
+    assert measurement.explanations == {}
+    assert measurement.n_examples == 8
+    (note,) = measurement.notes
     assert (note.code, note.fields["method"]) == ("explanations-left-out", "lime")
     assert "runs/none-" in str(note)
 
@@ -218,7 +218,7 @@ def change_a_group(file, column, group):
     chunk = pq.read_metadata(file).row_group(group).column(column)
     stop = chunk.data_page_offset + chunk.total_compressed_size
     content = bytearray(file.read_bytes())
-    content[stop - 4 : stop] = bytes(one ^ 255 for one in content[stop - 4 : stop])
+    content[stop - 4 : stop] = bytes(byte ^ 255 for byte in content[stop - 4 : stop])
     file.write_bytes(content)
 
 
@@ -229,14 +229,14 @@ def test_damaged_run_of_an_arm_is_refused_or_skipped(two_arms, seedproof):
 
     with pytest.raises(DamagedStoreError, check=WithFields(run="2")):
         sp.compare(store)
-    found = sp.compare(store, skip_damaged=True)
+    report = sp.compare(store, skip_damaged=True)
     code, out, _ = seedproof("compare", store, "--skip-damaged", "--json")
 
-    assert found.arm("calm").measurement.runs == ("0", "1", "3")
-    assert found.arm("calm").measurement.metrics["flip_rate"].value == pytest.approx(
+    assert report.arm("calm").measurement.runs == ("0", "1", "3")
+    assert report.arm("calm").measurement.metrics["flip_rate"].value == pytest.approx(
         sp.measure(probs[1, [0, 1, 3]])["flip_rate"].value
     )
-    (note,) = (note for note in found.comparison.notes if note.code == "run-left-out")
+    (note,) = (note for note in report.comparison.notes if note.code == "run-left-out")
     assert note.fields["run"] == "2"
     assert code == 0
     assert str(note) in json.loads(out)["notes"]
@@ -249,14 +249,14 @@ def test_damaged_row_group_is_skipped_in_all_arms(two_arms):
 
     with pytest.raises(DamagedStoreError, check=WithFields(row_group=1, run="2")):
         sp.compare(store)
-    found = sp.compare(store, skip_damaged=True)
+    report = sp.compare(store, skip_damaged=True)
 
     for name, values in zip(("none", "calm"), probs, strict=True):
-        measurement = found.arm(name).measurement
+        measurement = report.arm(name).measurement
         expected = sp.measure(values[:, :4])
         assert measurement.n_examples == 4
         assert measurement.metrics["flip_rate"].value == pytest.approx(expected["flip_rate"].value)
-    (note,) = (note for note in found.comparison.notes if note.code == "examples-left-out")
+    (note,) = (note for note in report.comparison.notes if note.code == "examples-left-out")
     assert left_out(note) == (4, 1)
     assert "runs/calm-2/predictions/" in str(note)
 
@@ -268,13 +268,13 @@ def test_rates_are_matched_on_the_remaining_row_groups(two_arms):
 
     with pytest.raises(DamagedStoreError):
         sp.compare(store, match_rates=True)
-    found = sp.compare(store, match_rates=True, skip_damaged=True)
+    report = sp.compare(store, match_rates=True, skip_damaged=True)
 
     expected = sp.compare(
         dict(zip(("none", "calm"), probs[:, :, :4], strict=True)), match_rates=True
     )
     for name in ("none", "calm"):
-        arm, alone = found.arm(name), expected.arm(name)
+        arm, alone = report.arm(name), expected.arm(name)
         assert arm.measurement.n_examples == 4
         assert (arm.matched_rate.lowest_before, arm.matched_rate.after) == (
             alone.matched_rate.lowest_before,
@@ -282,9 +282,9 @@ def test_rates_are_matched_on_the_remaining_row_groups(two_arms):
         )
         for metric, estimate in arm.measurement.metrics.items():
             assert estimate.value == pytest.approx(alone.measurement.metrics[metric].value)
-    (note,) = (note for note in found.comparison.notes if note.code == "examples-left-out")
+    (note,) = (note for note in report.comparison.notes if note.code == "examples-left-out")
     assert left_out(note) == (4, 1)
-    assert not any(str(store) in str(note) for note in found.comparison.notes)
+    assert not any(str(store) in str(note) for note in report.comparison.notes)
 
 
 def test_error_lists_the_reasons_if_all_row_groups_are_damaged(two_arms):
@@ -310,11 +310,11 @@ def test_answers_are_compared_although_explanations_are_damaged(two_arms, damage
 
     with pytest.raises(DamagedStoreError, check=WithFields(run="2")):
         sp.compare(store)
-    found = sp.compare(store, skip_damaged=True)
+    report = sp.compare(store, skip_damaged=True)
 
-    assert found.arm("calm").explanations == {}
-    assert found.arm("calm").effects["flip_rate"].value is not None
-    (note,) = found.comparison.notes
+    assert report.arm("calm").explanations == {}
+    assert report.arm("calm").effects["flip_rate"].value is not None
+    (note,) = report.comparison.notes
     assert (note.code, note.fields["method"]) == ("explanations-left-out", "lime")
     assert str(store) not in str(note)
 

@@ -60,7 +60,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def told(folder):
+def demo_output(folder):
     """Return the output of the demo without torch, network and data."""
     began = time.monotonic()
     done = start(["-c", OFFLINE], "demo", cwd=folder)
@@ -69,22 +69,22 @@ def told(folder):
     return done.stdout
 
 
-def test_demo_fits_a_terminal(told, folder):
+def test_demo_fits_a_terminal(demo_output, folder):
     """The headline of each page, a hundred dots, and no line over 80 columns but commands."""
-    lines = told.splitlines()
+    lines = demo_output.splitlines()
     store = folder / "seedproof-demo" / "store"
 
-    text = " ".join(told.split())
+    text = " ".join(demo_output.split())
     for page in (sp.measure(store, arm="none"), sp.compare(store, baseline="none")):
         assert " ".join(str(page.view().headline).split()) in text
     assert sum(len(line.strip()) for line in lines if re.fullmatch("  [·○●]+", line)) == 100
     assert max(len(line) for line in lines) <= 80
-    assert {"10", "1,725"} <= set(told.split())  # models and sentences
+    assert {"10", "1,725"} <= set(demo_output.split())  # models and sentences
 
 
-def test_demo_mentions_other_explanations_of_the_difference(told):
+def test_demo_mentions_other_explanations_of_the_difference(demo_output):
     """Chosen epochs, and the flips at equal rates, as on the page of the reproduction."""
-    text = " ".join(told.replace("\xa0", " ").split())
+    text = " ".join(demo_output.replace("\xa0", " ").split())
 
     chosen = {
         arm: {run.scalars["epoch_chosen"] for run in Bundle.load().runs if run.arm == arm}
@@ -93,14 +93,14 @@ def test_demo_mentions_other_explanations_of_the_difference(told):
     assert chosen["none"] == {2}
     assert (min(chosen["naswa"]), max(chosen["naswa"])) == (14, 20)
     assert {"2:", "14", "20,"} <= set(text.split())
-    found = re.search(r"the flips change by −(\d+) % \[.+?\] in place of −(\d+) % \[", text)
+    match = re.search(r"the flips change by −(\d+) % \[.+?\] in place of −(\d+) % \[", text)
     # The page, of the same runs: 24 % in place of 52 %.
-    assert [int(number) for number in found.groups()] == [24, 52]
+    assert [int(number) for number in match.groups()] == [24, 52]
     assert "w3" in text.split()
 
 
-def test_demo_writes_its_pages(told, folder):
-    pages = re.findall(r"^  (\S+\.html)$", told, re.MULTILINE)
+def test_demo_writes_its_pages(demo_output, folder):
+    pages = re.findall(r"^  (\S+\.html)$", demo_output, re.MULTILINE)
 
     assert pages == [
         "seedproof-demo/report/report.html",
@@ -110,7 +110,7 @@ def test_demo_writes_its_pages(told, folder):
         assert (folder / page).read_text(encoding="utf-8").rstrip().endswith("</html>")
 
 
-@pytest.mark.usefixtures("told")
+@pytest.mark.usefixtures("demo_output")
 def test_demo_store_replaces_words_by_positions(folder):
     store = Store(Location.of(folder / "seedproof-demo" / "store"))
 
@@ -120,8 +120,8 @@ def test_demo_store_replaces_words_by_positions(folder):
             assert tokens == ["word 1", *(f"w{place + 2}" for place in range(len(tokens) - 1))]
 
 
-def test_suggested_commands_work_as_printed(told, folder):
-    printed = re.findall(r"^  (seedproof .+)$", told, re.MULTILINE)
+def test_suggested_commands_work_as_printed(demo_output, folder):
+    printed = re.findall(r"^  (seedproof .+)$", demo_output, re.MULTILINE)
     commands = [command for command in printed if "seedproof-demo/store" in command]
 
     assert [command.split()[1] for command in commands] == ["compare", "plan", "gate"]
@@ -131,7 +131,7 @@ def test_suggested_commands_work_as_printed(told, folder):
         assert done.stdout.strip(), command
 
 
-@pytest.mark.usefixtures("told")
+@pytest.mark.usefixtures("demo_output")
 def test_demo_gives_the_same_bytes_every_time(seedproof, folder, tmp_path):
     """In another folder and process, and again in the same folder; spaces in names are quoted."""
     names = ("report/summary.json", "comparison/comparison.json")
@@ -209,13 +209,13 @@ def test_demo_records_give_the_figures_of_the_study(script, study_store, tmp_pat
     script.cut(study_store).save(tmp_path)
     store = unpack(Bundle.load(tmp_path), tmp_path / "demo")
 
-    found = Store(Location.of(store))
-    assert found.arms() == ("none", "naswa")
-    assert {(run.facts.get("threads"), run.facts.get("seconds")) for run in found.runs} == {
+    reader = Store(Location.of(store))
+    assert reader.arms() == ("none", "naswa")
+    assert {(run.facts.get("threads"), run.facts.get("seconds")) for run in reader.runs} == {
         (1, None)
     }
     for arm in ("none", "naswa"):
-        before, after = (sp.measure(one, arm=arm) for one in (study_store.location, store))
+        before, after = (sp.measure(place, arm=arm) for place in (study_store.location, store))
         assert before.measurement.metrics == after.measurement.metrics
 
 
@@ -225,7 +225,7 @@ def test_some_explanations_are_kept_without_words(script, study_store, tmp_path,
     store = Store(Location.of(unpack(Bundle.load(tmp_path), tmp_path / "demo")))
 
     choice = {"arm": "naswa", "split": "test", "method": "attention"}
-    before, after = (open_explanations(one, **choice).shard(0) for one in (study_store, store))
+    before, after = (open_explanations(place, **choice).shard(0) for place in (study_store, store))
 
     begins = np.cumsum(before.lengths) - before.lengths
     rows = [before.ids.to_pylist().index(example) for example in after.ids.to_pylist()]
@@ -241,9 +241,9 @@ def test_some_explanations_are_kept_without_words(script, study_store, tmp_path,
 
 
 def test_same_study_gives_the_same_bytes(script, study_store, tmp_path):
-    found = []
+    contents = []
     for _ in range(2):
         script.cut(study_store, n_explained=10).save(tmp_path)
-        found.append([path.read_bytes() for path in sorted(tmp_path.glob("records.*"))])
+        contents.append([path.read_bytes() for path in sorted(tmp_path.glob("records.*"))])
 
-    assert found[0] == found[1]
+    assert contents[0] == contents[1]

@@ -130,10 +130,10 @@ def test_each_planted_fault_is_the_only_one_reported(name, expected, doctor):
 
     left, out, err = doctor(name, "--json")
 
-    found = json.loads(out)
-    assert verdicts_of(found) == verdicts(letters)
-    assert (left, err, found["is_healthy"], found["failure"]) == (code, "", code == 0, None)
-    faults = [finding for finding in found["findings"] if finding["verdict"] in {"fail", "warn"}]
+    result = json.loads(out)
+    assert verdicts_of(result) == verdicts(letters)
+    assert (left, err, result["is_healthy"], result["failure"]) == (code, "", code == 0, None)
+    faults = [finding for finding in result["findings"] if finding["verdict"] in {"fail", "warn"}]
     details = faults[0]["details"]["cause"]
     expected = json.loads(json.dumps(cause).replace("{line}", line_of(name)))
     assert {field: details.get(field) for field in expected} == expected
@@ -145,9 +145,9 @@ def test_clean_training_passes(name, letters, doctor):
     """However it is seeded, with workers, with two optimizers, without torch."""
     code, out, err = doctor(name, "--json")
 
-    found = json.loads(out)
-    assert verdicts_of(found) == verdicts(letters)
-    assert (code, err, found["is_healthy"]) == (0, "", True)
+    result = json.loads(out)
+    assert verdicts_of(result) == verdicts(letters)
+    assert (code, err, result["is_healthy"]) == (0, "", True)
 
 
 @full_only
@@ -155,10 +155,10 @@ def test_a_few_steps_suffice(doctor):
     """The weights after five steps decide everything but the ids."""
     code, out, _ = doctor("clean", "--steps", 5, "--json")
 
-    found = json.loads(out)
+    result = json.loads(out)
     assert code == 0
-    assert verdicts_of(found) == verdicts("sppppsppp")
-    seen = {finding["code"]: finding["details"]["found"] for finding in found["findings"]}
+    assert verdicts_of(result) == verdicts("sppppsppp")
+    seen = {finding["code"]: finding["details"]["found"] for finding in result["findings"]}
     assert seen["same-seed-same-bits"] == {
         "code": "identical", "compared": [{"code": "weights", "n_steps": 5}],
     }  # fmt: skip
@@ -180,24 +180,24 @@ def test_training_within_its_time_limit_is_examined_in_full(doctor):
 def test_budget_too_small_to_observe_anything_is_a_failure(doctor):
     code, out, _ = doctor("clean_numpy", "--seconds", 0.001, "--json")
 
-    found = json.loads(out)
-    assert (code, verdicts_of(found)) == (1, verdicts("fssssspps"))
-    assert found["findings"][0]["details"]["found"]["code"] == "cut-at-start"
+    result = json.loads(out)
+    assert (code, verdicts_of(result)) == (1, verdicts("fssssspps"))
+    assert result["findings"][0]["details"]["found"]["code"] == "cut-at-start"
 
 
 def test_training_that_raises_is_reported(doctor):
     """Exit code 4, with the message and the line."""
     code, out, err = doctor("raises")
-    found = json.loads(doctor("raises", "--json")[1])
+    result = json.loads(doctor("raises", "--json")[1])
 
     line = line_of("raises").partition(":")[2]
     assert (code, err) == (4, "")
-    assert (found["during_code"], found["is_healthy"]) == ("first-seed", False)
-    assert "(19,)" in found["failure"]  # the shape of the labels
-    assert f'raises.py", line {line}' in found["traceback"]
+    assert (result["during_code"], result["is_healthy"]) == ("first-seed", False)
+    assert "(19,)" in result["failure"]  # the shape of the labels
+    assert f'raises.py", line {line}' in result["traceback"]
     # Without spaces: a line of 80 columns may end anywhere in a long path.
     shown = "".join(out.split())
-    assert "".join(found["failure"].split()) in shown
+    assert "".join(result["failure"].split()) in shown
     assert f'raises.py",line{line}' in shown
 
 
@@ -205,11 +205,11 @@ def test_training_that_fails_the_second_time_is_reported(doctor):
     """Files of the first training break the second."""
     code, out, _ = doctor("once_only", "--json")
 
-    found = json.loads(out)
-    assert (code, found["is_healthy"], found["findings"]) == (4, False, [])
-    assert found["during_code"] == "same-seed-second"
-    assert "FileExistsError" in found["failure"]
-    assert 'once_only.py", line ' + line_of("once_only").partition(":")[2] in found["traceback"]
+    result = json.loads(out)
+    assert (code, result["is_healthy"], result["findings"]) == (4, False, [])
+    assert result["during_code"] == "same-seed-second"
+    assert "FileExistsError" in result["failure"]
+    assert 'once_only.py", line ' + line_of("once_only").partition(":")[2] in result["traceback"]
 
 
 @pytest.mark.parametrize(
@@ -261,6 +261,6 @@ def test_function_is_examined_like_a_script(seedproof, tmp_path):
 
     code, out, err = seedproof("doctor", "clean_function:train", "--workers", 2, "--json")
 
-    found = json.loads(out)
-    assert (code, err, found["target"]) == (0, "", "clean_function:train")
-    assert verdicts_of(found) == verdicts("pppspppps")
+    result = json.loads(out)
+    assert (code, err, result["target"]) == (0, "", "clean_function:train")
+    assert verdicts_of(result) == verdicts("pppspppps")

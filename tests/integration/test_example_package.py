@@ -53,9 +53,9 @@ def test_reader_gives_predictions_to_every_verb(seedproof):
     """A file of the new format, alone and in a folder."""
     for target in ("study.answers", "."):
         done = seedproof("measure", target, "--json")
-        found = json.loads(done.stdout)
-        assert found["runs"] == ["a", "b", "c"]
-        assert found["metrics"]["flip_rate"]["value"] == pytest.approx(1 / 3)
+        result = json.loads(done.stdout)
+        assert result["runs"] == ["a", "b", "c"]
+        assert result["metrics"]["flip_rate"]["value"] == pytest.approx(1 / 3)
     assert seedproof("gate", "study.answers", "--max", "flip_rate=1").returncode == 0
 
 

@@ -84,8 +84,8 @@ def stop_when(
 
 def commits(store: Path) -> dict[str, tuple[int, int]]:
     """Return inode and time of the commit of each run."""
-    found = {path.parent.name: path.stat() for path in store.glob("runs/*/run.json")}
-    return {run_id: (status.st_ino, status.st_mtime_ns) for run_id, status in found.items()}
+    stats = {path.parent.name: path.stat() for path in store.glob("runs/*/run.json")}
+    return {run_id: (status.st_ino, status.st_mtime_ns) for run_id, status in stats.items()}
 
 
 def n_gathered(store: Path) -> int:
@@ -121,14 +121,14 @@ def test_ingest_that_is_killed_in_every_phase_gives_the_same_summary(
         ], verb  # fmt: skip
 
     process = start(table, store)
-    said = process.communicate(timeout=PATIENCE_SECONDS)[1]
+    messages = process.communicate(timeout=PATIENCE_SECONDS)[1]
 
-    assert process.returncode == 0, said
+    assert process.returncode == 0, messages
     assert commits(store).items() >= finished.items()
     assert sorted(path.name for path in store.iterdir()) == ["runs", "study.json"]
     (note,) = Store(Location.of(store)).notes
     assert "'loss'" in str(note)
-    assert str(note) in said
+    assert str(note) in messages
     assert summary(store, tmp_path / "out") == expected
     assert Store(Location.of(store)).shards().shard(0).extras.column_names == ["text"]
 
@@ -144,11 +144,11 @@ def test_interrupt_keeps_finished_work(table, tmp_path, phase):
         "writing": lambda: len(commits(store)) > 0,
     }
 
-    said = stop_when(process, reached[phase], signal.SIGINT)
+    messages = stop_when(process, reached[phase], signal.SIGINT)
 
     assert process.returncode == 130
-    assert said.endswith(f"{STOPPED}\n")
-    assert "Traceback" not in said
+    assert messages.endswith(f"{STOPPED}\n")
+    assert "Traceback" not in messages
     assert (store / "ingest.json").is_file()
 
 
@@ -216,8 +216,8 @@ def test_run_missing_from_the_store_is_detected(tmp_path):
 
     shutil.rmtree(tmp_path / "store" / "runs" / lost.run_id)
 
-    found = sp.measure(tmp_path / "store").measurement
-    assert found.n_runs == 3
-    assert found.notes[0].code == "ingested-runs-missing"
-    assert found.notes[0].fields["runs"] == ("2",)
-    assert found.notes[0].fields["n_planned"] == 4
+    measurement = sp.measure(tmp_path / "store").measurement
+    assert measurement.n_runs == 3
+    assert measurement.notes[0].code == "ingested-runs-missing"
+    assert measurement.notes[0].fields["runs"] == ("2",)
+    assert measurement.notes[0].fields["n_planned"] == 4

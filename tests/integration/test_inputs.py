@@ -44,7 +44,7 @@ def write_parquet(table: pa.Table, path: Path) -> Path:
     return path
 
 
-def one_file_a_run(table: pa.Table, folder: Path, write, ending: str) -> list[str]:
+def one_file_per_run(table: pa.Table, folder: Path, write, ending: str) -> list[str]:
     """Write one file per run, named after it, in reverse order."""
     paths = []
     for run in reversed(range(5)):
@@ -105,9 +105,9 @@ WAYS = {
     "tsv-gz": lambda study, folder: sp.measure(write_csv(study.table, folder / "t.tsv.gz", "\t", "gzip")),
     "parquet": lambda study, folder: sp.measure(write_parquet(study.table, folder / "t.parquet")),
     "jsonl": lambda study, folder: sp.measure(write_jsonl(study.table, folder / "t.jsonl")),
-    "csv-each": lambda study, folder: sp.measure(one_file_a_run(study.table, folder, write_csv, ".csv")),
-    "parquet-each": lambda study, folder: sp.measure(one_file_a_run(study.table, folder, write_parquet, ".parquet")),
-    "jsonl-each": lambda study, folder: sp.measure(one_file_a_run(study.table, folder, write_jsonl, ".ndjson")),
+    "csv-each": lambda study, folder: sp.measure(one_file_per_run(study.table, folder, write_csv, ".csv")),
+    "parquet-each": lambda study, folder: sp.measure(one_file_per_run(study.table, folder, write_parquet, ".parquet")),
+    "jsonl-each": lambda study, folder: sp.measure(one_file_per_run(study.table, folder, write_jsonl, ".ndjson")),
     "text-path": lambda study, folder: sp.measure(str(write_csv(study.table, folder / "t.csv"))),
     "two-long-files": lambda study, folder: sp.measure(
         [write_csv(study.table.slice(0, 90), folder / "a.csv"), write_parquet(study.table.slice(90), folder / "b.parquet")]
@@ -216,7 +216,7 @@ def test_order_of_predictions_without_probabilities_does_not_matter(study, tmp_p
 
 
 def test_order_of_files_does_not_matter(study, tmp_path, seedproof):
-    paths = one_file_a_run(study.table, tmp_path, write_csv, ".csv")
+    paths = one_file_per_run(study.table, tmp_path, write_csv, ".csv")
 
     summaries = [seedproof("measure", "--json", *given)[1] for given in (paths, paths[::-1])]
 
@@ -268,12 +268,12 @@ def test_columns_may_have_other_names(where, study, expected, tmp_path, seedproo
 
     if where == "python":
         columns = sp.Columns(run="seed", example="id", label="gold", probs="prob: ")
-        found = sp.measure(path, columns=columns).to_json()
+        report = sp.measure(path, columns=columns).to_json()
     else:
         options = ("--run", "seed", "--example", "id", "--label", "gold", "--probs", "prob: ")
-        _, found, _ = seedproof("measure", path, "--json", *options)
+        _, report, _ = seedproof("measure", path, "--json", *options)
 
-    assert found == expected
+    assert report == expected
 
 
 def test_prediction_column_may_have_another_name():

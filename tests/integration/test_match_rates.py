@@ -109,10 +109,10 @@ def targets(tmp_path_factory):
 @pytest.mark.parametrize("kind", ["csv", "npz", "array", "dataframe", "mapping", "store"])
 def test_matched_answers_are_compared_for_every_kind_of_input(targets, kind):
     """The metrics equal those of answers from sorted lists."""
-    found = sp.compare(targets[kind], match_rates=True)
+    report = sp.compare(targets[kind], match_rates=True)
 
     gold = None if kind == "array" else np.array(CLASSES)[labels()]
-    for arm, compared in zip(ARMS, (found.baseline, *found.arms), strict=True):
+    for arm, compared in zip(ARMS, (report.baseline, *report.arms), strict=True):
         alone = sp.measure(expected_answers(arm), labels=gold)
         metrics = compared.measurement.metrics
         assert set(metrics) == set(alone.measurement.metrics)
@@ -137,11 +137,11 @@ def test_effects_equal_those_of_matched_answers(targets, kind):
         for arm in ARMS
     ]
 
-    found = sp.compare(targets[kind], match_rates=True).arms[0].effects
+    effects = sp.compare(targets[kind], match_rates=True).arms[0].effects
 
     expected = sp.compare(tables).arms[0].effects
-    assert set(found) == set(expected)
-    for name, effect in found.items():
+    assert set(effects) == set(expected)
+    for name, effect in effects.items():
         other = expected[name]
         if name == "accuracy":  # follows the rate, which is estimated: no verdict
             assert (effect.verdict, effect.low, effect.high) == ("not tested", None, None)

@@ -53,20 +53,20 @@ def here(store):
 
 
 def test_processes_give_the_same_bytes(store, here):
-    found = sp.measure(store, engine="processes", workers=2)
+    report = sp.measure(store, engine="processes", workers=2)
 
-    assert found.to_json() == here.to_json()
-    assert found.examples.equals(here.examples)
+    assert report.to_json() == here.to_json()
+    assert report.examples.equals(here.examples)
 
 
 def test_rows_are_written_to_the_requested_folder(store, here, tmp_path):
     """One file per row group; the saved report is found again."""
     out = tmp_path / "out"
-    found = sp.measure(store, engine="processes", workers=2, examples=out / "examples.parquet")
-    found.save(out)
+    report = sp.measure(store, engine="processes", workers=2, examples=out / "examples.parquet")
+    report.save(out)
 
     assert len(list((out / "examples.parquet").iterdir())) == 3
-    assert found.examples.equals(here.examples)
+    assert report.examples.equals(here.examples)
 
 
 def test_store_on_object_storage_gives_the_same_bytes(store, here, url):
@@ -74,12 +74,12 @@ def test_store_on_object_storage_gives_the_same_bytes(store, here, url):
     place = Location.of(url("engines/store"))
     pyarrow.fs.copy_files(str(store), place.path, destination_filesystem=place.files)
 
-    found = sp.measure(
+    report = sp.measure(
         url("engines/store"), engine="processes", workers=2, examples=url("engines/rows")
     )
 
-    assert found.to_json() == here.to_json()
-    assert found.examples.equals(here.examples)
+    assert report.to_json() == here.to_json()
+    assert report.examples.equals(here.examples)
     assert len(Location.of(url("engines/rows")).files_inside()) == 3
 
 
@@ -149,13 +149,15 @@ class TestRay:
         disturber = threading.Thread(target=_disturb, args=(cluster, slow.log))
 
         disturber.start()
-        found = measure_on(measuring_engine("ray", workers=3), slow, Location.of(tmp_path / "rows"))
+        measurement = measure_on(
+            measuring_engine("ray", workers=3), slow, Location.of(tmp_path / "rows")
+        )
         disturber.join()
 
         assert undisturbed.to_json() == here.to_json()
         assert undisturbed.examples.equals(here.examples)
-        assert found.to_json() == alone.to_json()
-        assert found.examples().equals(alone.examples())
+        assert measurement.to_json() == alone.to_json()
+        assert measurement.examples().equals(alone.examples())
         assert len(slow.log.read_text().splitlines()) > slow.n_shards
 
 

@@ -38,13 +38,13 @@ def test_store_on_s3_returns_what_was_written(written, study):
     place = written("round/trip")
 
     shards = Store(place).shards()
-    found = [shards.shard(index) for index in range(shards.n_shards)]
+    parts = [shards.shard(index) for index in range(shards.n_shards)]
 
     assert not place.is_local
     assert shards.runs == ("0", "1", "2", "3", "4")
-    assert [len(shard) for shard in found] == [16, 16, 8]
+    assert [len(shard) for shard in parts] == [16, 16, 8]
     for run, probs in enumerate(study.probs):
-        values = np.concatenate([shard.probs[run] for shard in found])
+        values = np.concatenate([shard.probs[run] for shard in parts])
         np.testing.assert_array_equal(values, probs.astype(np.float32))
 
 

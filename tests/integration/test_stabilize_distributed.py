@@ -155,15 +155,15 @@ def be_a_rank(rank, folder):
         world_size=N_RANKS,
         timeout=timedelta(seconds=LIMIT_SECONDS / 2),
     )
-    found = {}
+    results = {}
     with one_thread():
         for name in NAMES:
             checkpoint = torch.load(folder / f"{name}.pt", weights_only=True)
             for wrapper in WRAPPERS:
-                found[name, wrapper] = whole_training(name, wrapper, rank)
-                found[name, wrapper, "resumed"] = second_half(name, checkpoint, wrapper, rank)
-        found["batch norm"] = with_batch_norm(rank)
-    torch.save(found, folder / f"rank-{rank}.pt")
+                results[name, wrapper] = whole_training(name, wrapper, rank)
+                results[name, wrapper, "resumed"] = second_half(name, checkpoint, wrapper, rank)
+        results["batch norm"] = with_batch_norm(rank)
+    torch.save(results, folder / f"rank-{rank}.pt")
     dist.barrier()
     dist.destroy_process_group()
 
@@ -194,20 +194,20 @@ def ranks(alone, tmp_path_factory):
         for rank in range(N_RANKS)
     ]
     try:
-        said = [program.communicate(timeout=LIMIT_SECONDS)[0] for program in programs]
+        outputs = [program.communicate(timeout=LIMIT_SECONDS)[0] for program in programs]
     finally:
         for program in programs:
             program.kill()
             program.wait()
-    assert [program.returncode for program in programs] == [0] * N_RANKS, "\n".join(said)
+    assert [program.returncode for program in programs] == [0] * N_RANKS, "\n".join(outputs)
     return [torch.load(folder / f"rank-{rank}.pt", weights_only=True) for rank in range(N_RANKS)]
 
 
-def assert_close(found, expected):
+def assert_close(result, expected):
     """Check that two sets of weights are equal to 32 bits."""
-    assert found.keys() == expected.keys()
-    for name in found:
-        torch.testing.assert_close(found[name], expected[name], rtol=TOLERANCE, atol=TOLERANCE)
+    assert result.keys() == expected.keys()
+    for name in result:
+        torch.testing.assert_close(result[name], expected[name], rtol=TOLERANCE, atol=TOLERANCE)
 
 
 each = pytest.mark.parametrize(
@@ -220,14 +220,14 @@ def test_averages_of_ranks_equal_those_of_one_process(ranks, alone, name, wrappe
     """Decisions, counters, averages and the weights during evaluation, on every rank."""
     expected = alone[name]
     for rank in ranks:
-        found = rank[name, wrapper]
+        result = rank[name, wrapper]
 
-        assert found["entered"] == expected["entered"]
-        assert_close(found["state"]["average"], expected["state"]["average"])
-        assert_close(found["chosen"], expected["chosen"])
-        for one, other in zip(found["outputs"], expected["outputs"], strict=True):
+        assert result["entered"] == expected["entered"]
+        assert_close(result["state"]["average"], expected["state"]["average"])
+        assert_close(result["chosen"], expected["chosen"])
+        for one, other in zip(result["outputs"], expected["outputs"], strict=True):
             torch.testing.assert_close(one, other, rtol=TOLERANCE, atol=TOLERANCE)
-        counters, others = found["state"]["counters"], expected["state"]["counters"]
+        counters, others = result["state"]["counters"], expected["state"]["counters"]
         assert counters == pytest.approx(others, rel=TOLERANCE)
 
 
@@ -243,21 +243,21 @@ def test_checkpoint_of_ranks_can_be_resumed_in_one_process(ranks, alone, name, w
     saved = ranks[0][name, wrapper]["halfway"]
 
     with one_thread():
-        found = second_half(name, saved)
+        result = second_half(name, saved)
 
-    assert is_same_data(found["halfway"], saved)
-    assert found["entered"] == alone[name]["entered"][HALFWAY:]
-    assert_close(found["chosen"], alone[name]["chosen"])
+    assert is_same_data(result["halfway"], saved)
+    assert result["entered"] == alone[name]["entered"][HALFWAY:]
+    assert_close(result["chosen"], alone[name]["chosen"])
 
 
 @each
 def test_checkpoint_of_one_process_can_be_resumed_by_ranks(ranks, alone, name, wrapper):
     for rank in ranks:
-        found = rank[name, wrapper, "resumed"]
+        result = rank[name, wrapper, "resumed"]
 
-        assert is_same_data(found["halfway"], alone[name]["halfway"])
-        assert found["entered"] == alone[name]["entered"][HALFWAY:]
-        assert_close(found["chosen"], alone[name]["chosen"])
+        assert is_same_data(result["halfway"], alone[name]["halfway"])
+        assert result["entered"] == alone[name]["entered"][HALFWAY:]
+        assert_close(result["chosen"], alone[name]["chosen"])
 
 
 def test_ranks_decide_alike_although_statistics_differ(ranks):

@@ -16,7 +16,7 @@ from seedproof.cli.run import STOPPED
 from seedproof.testing.engines import becomes_true, processes_with
 
 START = "from seedproof.cli.main import main; main()"
-COMPLAINT = "the loss is no number"
+REASON = "the loss is not a number"
 # What goes wrong is in files next to the module: a change of its code would be refused.
 MODULE = """
 import os, signal, time
@@ -32,8 +32,8 @@ def train(run):
     trouble = HERE / f"trouble-{run.name}"
     match trouble.read_text() if trouble.exists() else "none":
         case "raise":
-            raise ValueError("{COMPLAINT}")
-        case "die":
+            raise ValueError("{REASON}")
+        case "crash":
             os.kill(os.getpid(), signal.SIGKILL)
         case "sleep":
             time.sleep(600)
@@ -47,7 +47,7 @@ def train(run):
 @pytest.fixture
 def start(tmp_path, mark, without_torch):  # noqa: ARG001 - both are in the environment
     """Return a function that starts the command line in a folder with the module `work`."""
-    (tmp_path / "work.py").write_text(MODULE.replace("{COMPLAINT}", COMPLAINT), encoding="utf-8")
+    (tmp_path / "work.py").write_text(MODULE.replace("{REASON}", REASON), encoding="utf-8")
     started: list[subprocess.Popen[str]] = []
 
     def start(*arguments: object) -> subprocess.Popen[str]:
@@ -104,7 +104,7 @@ def statuses(out: str) -> dict[str, str]:
 
 def test_exception_crash_and_timeout_are_distinguished(call, seedproof, tmp_path, mark):
     """The other runs finish."""
-    trouble(tmp_path, run1="raise", run2="die", run3="sleep")
+    trouble(tmp_path, run1="raise", run2="crash", run3="sleep")
     command = ("run", "work:train", "--seeds", 5, "--workers", 2, "--retries", 1, "--timeout", 8)
 
     code, out, err = call(*command)
@@ -115,8 +115,8 @@ def test_exception_crash_and_timeout_are_distinguished(call, seedproof, tmp_path
         "0": "finished", "1": "failed", "2": "killed", "3": "timeout", "4": "finished",
     }  # fmt: skip
     runs = {run["run"]: run for run in json.loads(status)["runs"]}
-    assert runs["1"]["message"] == f"ValueError: {COMPLAINT}"
-    assert COMPLAINT in runs["1"]["traceback"]
+    assert runs["1"]["message"] == f"ValueError: {REASON}"
+    assert REASON in runs["1"]["traceback"]
     assert {"SIGKILL", "2"} <= words_of(runs["2"]["message"])
     assert {"8", "s"} <= words_of(runs["3"]["message"])
     for name in ("1", "2", "3"):
@@ -188,9 +188,9 @@ def test_two_coordinators_share_the_work(start, seedproof, tmp_path, mark):
     command = ("run", "work:train", "--seeds", 5, "--workers", 1)
 
     first, second = start(*command), start(*command)
-    said = [process.communicate(timeout=120)[1] for process in (first, second)]
+    messages = [process.communicate(timeout=120)[1] for process in (first, second)]
 
-    assert [first.returncode, second.returncode] == [0, 0], said
+    assert [first.returncode, second.returncode] == [0, 0], messages
     assert begun(tmp_path) == dict.fromkeys(names, 1)
     assert statuses(seedproof("status", "runs", "--json")[1]) == dict.fromkeys(names, "finished")
     assert len(list(tmp_path.glob("runs/runs/*/run.json"))) == 5

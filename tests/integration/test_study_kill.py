@@ -41,8 +41,8 @@ def kill(process: "subprocess.Popen[bytes]") -> None:
 
 def commits(store: Path) -> dict[str, tuple[int, int]]:
     """Return inode and time of the commit of each run."""
-    found = {path.parent.name: path.stat() for path in store.glob("runs/*/run.json")}
-    return {run_id: (status.st_ino, status.st_mtime_ns) for run_id, status in found.items()}
+    stats = {path.parent.name: path.stat() for path in store.glob("runs/*/run.json")}
+    return {run_id: (status.st_ino, status.st_mtime_ns) for run_id, status in stats.items()}
 
 
 def summary(store: Path) -> bytes:

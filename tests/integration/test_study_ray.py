@@ -73,9 +73,9 @@ def probs_of(store: Path) -> dict[str, np.ndarray]:
 
 def assert_same_bits(first: Path, second: Path) -> None:
     """Check for the same runs with the same predictions."""
-    one, other = probs_of(first), probs_of(second)
-    assert one.keys() == other.keys()
-    for run, probs in one.items():
+    first_probs, other = probs_of(first), probs_of(second)
+    assert first_probs.keys() == other.keys()
+    for run, probs in first_probs.items():
         assert probs.tobytes() == other[run].tobytes()
 
 
@@ -135,7 +135,7 @@ def test_study_survives_the_loss_of_a_node_and_of_a_process(cluster, tmp_path):
         return lost, name
 
     def study_of(log: Path, store: str) -> Study:
-        # To tell torch to be repeatable takes a second a run, and this is one thread of a CPU.
+        # One CPU thread is deterministic anyway, and the setting of torch takes a second per run.
         return Study(
             "lossy", training(log), seeds=n_runs, store=tmp_path / store, deterministic=False
         )

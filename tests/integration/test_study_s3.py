@@ -37,11 +37,11 @@ def training(folder: Path):
 
 def said(out: str) -> dict:
     """Return the output of `status --json`, without what differs between studies."""
-    found = json.loads(out)
-    for run in found["runs"]:
+    result = json.loads(out)
+    for run in result["runs"]:
         del run["seconds"]
         run["traceback"] = run["traceback"].splitlines()[-1:]
-    return found
+    return result
 
 
 @pytest.mark.usefixtures("without_torch")

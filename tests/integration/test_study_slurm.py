@@ -105,7 +105,7 @@ def test_requested_resources_are_passed_to_slurm(commands, tmp_path):
     outcomes.close()
 
     assert (outcome.index, outcome.value()) == (0, 49), (commands / "output").read_text()
-    asked = (commands / "submission").read_text(encoding="utf-8").splitlines()
+    submission = (commands / "submission").read_text(encoding="utf-8").splitlines()
     assert {
         "#SBATCH --job-name=seedproof",
         "#SBATCH --array=0-2%2",
@@ -115,7 +115,7 @@ def test_requested_resources_are_passed_to_slurm(commands, tmp_path):
         "#SBATCH --gpus-per-node=1",
         "#SBATCH --mem=4GB",
         "#SBATCH --account=mine",
-    } <= set(asked)
+    } <= set(submission)
     assert (commands / "cancelled").read_text(encoding="utf-8").split() == ["123_1", "123_2"]
 
 

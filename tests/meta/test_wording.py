@@ -69,6 +69,6 @@ def test_data_are_not_a_dependency_on_wording(source):
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_test_depends_on_wording(path):
-    found = [f"{line}: {text[:80]}" for line, text in dependencies(path.read_text("utf-8"))]
+    problems = [f"{line}: {text[:80]}" for line, text in dependencies(path.read_text("utf-8"))]
 
-    assert found == []
+    assert problems == []

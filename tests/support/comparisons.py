@@ -16,14 +16,14 @@ from support.simulation import FIGURES, Simulation
 def effects(base: Batch, arm: Batch, *, is_paired: bool) -> dict[str, Effect]:
     """Compare two labeled batches like the product."""
     has = frozenset({"labels"})
-    tallies, sides = [], []
+    accumulators, sides = [], []
     for batch in (base, arm):
-        tally = MetricAccumulators(batch.n_runs, batch.n_classes, has)  # type: ignore[arg-type] # a literal
-        sides.append((batch, tally.add(batch)))
-        tallies.append(tally)
-    beside = ArmContrast(base.n_runs, arm.n_runs, is_paired)
-    beside.update(*sides)
-    return beside.effects(tallies[0].result(), tallies[1].result(), tail=TAIL)
+        accumulator = MetricAccumulators(batch.n_runs, batch.n_classes, has)  # type: ignore[arg-type] # a literal
+        sides.append((batch, accumulator.add(batch)))
+        accumulators.append(accumulator)
+    contrast = ArmContrast(base.n_runs, arm.n_runs, is_paired)
+    contrast.update(*sides)
+    return contrast.effects(accumulators[0].result(), accumulators[1].result(), tail=TAIL)
 
 
 def false_alarms(
@@ -35,10 +35,10 @@ def false_alarms(
     """
     shown = dict.fromkeys(FIGURES, 0)
     for _ in range(n_studies):
-        base, arm = simulation.draw_beside(simulation, rng)
-        found = effects(base, arm, is_paired=is_paired)
+        base, arm = simulation.draw_pair(simulation, rng)
+        measured = effects(base, arm, is_paired=is_paired)
         for name in FIGURES:
-            shown[name] += found[name].is_shown
+            shown[name] += measured[name].is_shown
     return {name: count / n_studies for name, count in shown.items()}
 
 
@@ -56,16 +56,20 @@ def effect_coverage(
     Accuracies have a known truth only if both arms have the same `logit_sd`: labels are drawn from
     the baseline's logits.
     """
-    truths = [one.truth(np.random.default_rng(1)) for one in (base, arm)]
+    truths = [effect.truth(np.random.default_rng(1)) for effect in (base, arm)]
     hits = dict.fromkeys(figures, 0)
     for _ in range(n_studies):
-        found = effects(*base.draw_beside(arm, rng), is_paired=is_paired)
+        measured = effects(*base.draw_pair(arm, rng), is_paired=is_paired)
         for name in figures:
-            one = found[name]
+            effect = measured[name]
             difference = truths[1][name] - truths[0][name]
-            truth = difference if one.scale == "difference" else truths[1][name] / truths[0][name]
+            truth = (
+                difference if effect.scale == "difference" else truths[1][name] / truths[0][name]
+            )
             hits[name] += (
-                one.low is not None and one.high is not None and one.low <= truth <= one.high
+                effect.low is not None
+                and effect.high is not None
+                and effect.low <= truth <= effect.high
             )
     return {name: count / n_studies for name, count in hits.items()}
 

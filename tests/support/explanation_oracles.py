@@ -79,7 +79,7 @@ def slow_tau(runs: Example) -> float:
 
 def _tau(first: Scores, second: Scores) -> float:
     a, b = np.abs(np.asarray(first)), np.abs(np.asarray(second))
-    is_flat = [bool((one == one[0]).all()) for one in (a, b)]
+    is_flat = [bool((scores == scores[0]).all()) for scores in (a, b)]
     if any(is_flat):
         return float(all(is_flat))
     return float(kendalltau(a, b, variant="b").statistic)

@@ -24,18 +24,10 @@ FIGURES = ("flip_rate", "label_entropy_corrected", "accuracy", "accuracy_sd")
 
 @dataclass(frozen=True)
 class Simulation:
-    """How simulated studies are made.
+    """Settings of simulated studies; effects and shifts are in logits.
 
-    Args:
-        n_runs: Runs a study.
-        n_examples: Examples a study.
-        n_classes: Classes.
-        effect: What a run's effect moves. Accuracies are about normal with `quality`, and skewed
-            with `threshold`, because a threshold that moves either way loses.
-        run_sd: Standard deviation of the normal run effect, in logits.
-        bad_share: Share of the runs that are bad.
-        bad_shift: What a bad run adds to its effect, in logits.
-        logit_sd: Standard deviation of an example's logits: larger means surer models.
+    Accuracies are about normal with the effect `quality`, and skewed with `threshold`, because a
+    threshold that moves either way loses accuracy.
     """
 
     n_runs: int
@@ -43,16 +35,16 @@ class Simulation:
     n_classes: int = 2
     effect: Literal["quality", "threshold"] = "quality"
     run_sd: float = 0.5
-    bad_share: float = 0.0
-    bad_shift: float = -2.0
-    logit_sd: float = 3.0
+    bad_share: float = 0.0  # of the runs
+    bad_shift: float = -2.0  # added to the effect of a bad run
+    logit_sd: float = 3.0  # larger means more confident models
 
     def draw(self, rng: np.random.Generator) -> Batch:
         """Return a study with new examples and new runs."""
         logits = self._logits(self.n_examples, rng)
         return self.make_runs(logits, _choose(logits, rng), rng)
 
-    def draw_beside(self, arm: "Simulation", rng: np.random.Generator) -> tuple[Batch, Batch]:
+    def draw_pair(self, arm: "Simulation", rng: np.random.Generator) -> tuple[Batch, Batch]:
         """Return two arms on the same examples, with their own runs.
 
         The logits of the other arm are scaled by the ratio of the `logit_sd`.
@@ -122,12 +114,12 @@ def _choose(logits: FloatArray, rng: np.random.Generator) -> IntArray:
 
 def estimates(batch: Batch) -> dict[str, Estimate]:
     """Return the estimates of `FIGURES` for one study."""
-    found: dict[str, Estimate] = {}
+    result: dict[str, Estimate] = {}
     for family in (Flips, Entropy, Accuracy):
         accumulator = family(batch.n_runs, batch.n_classes)
         accumulator.update(batch)
-        found |= {name: estimate(value) for name, value in accumulator.result().items()}
-    return found
+        result |= {name: estimate(value) for name, value in accumulator.result().items()}
+    return result
 
 
 def coverage(
@@ -141,8 +133,8 @@ def coverage(
     truth = simulation.truth(rng)
     hits = dict.fromkeys(FIGURES, 0)
     for _ in range(n_studies):
-        found = measure(simulation.draw(rng))
+        measured = measure(simulation.draw(rng))
         for name in FIGURES:
-            low, high = found[name].low, found[name].high
+            low, high = measured[name].low, measured[name].high
             hits[name] += low is not None and high is not None and low <= truth[name] <= high
     return {name: count / n_studies for name, count in hits.items()}

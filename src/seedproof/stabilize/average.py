@@ -182,7 +182,7 @@ class WeightAverage:
 
     @property
     def is_attached(self) -> bool:
-        """Whether it follows an optimizer: not after `finish` or `remove`."""
+        """True until `finish` or `remove`, while it follows an optimizer."""
         return bool(self._handles)
 
     @property

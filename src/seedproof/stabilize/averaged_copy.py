@@ -35,12 +35,12 @@ class AveragedCopy:
 
     @property
     def is_sharded(self) -> bool:
-        """Whether only shards of the model's tensors are here."""
+        """True if FSDP2 shards the model's tensors."""
         return any(map(is_sharded, self._originals))
 
     @property
     def is_swapped(self) -> bool:
-        """Whether the model holds the average now, and its own weights are kept here."""
+        """True while the model holds the average, and its own weights are kept here."""
         return self._raw is not None
 
     def _pairs(self) -> Iterator[tuple[Tensor, Tensor]]:

@@ -1,10 +1,10 @@
-"""Save the output of every verb of this seedproof, to check later versions against it.
+"""Save what every verb of this seedproof gives, for later versions to be held against.
 
     python tests/golden/outputs/make_outputs.py
 
-It writes `<version>/` next to itself: two stores made by `run`, one made by `ingest`, and the
-output of each verb for them, the golden stores, the example and the demo. `test_outputs.py` runs
-the same commands again and compares. Run it once per version, never again for an old one.
+It writes `<version>/` next to itself: two stores that `run` made, one that `ingest` made, and what
+each verb says of them, of the golden stores, of the example and of the demo. `test_outputs.py` runs
+the same commands again and compares. Run this once per version; never again for an old one.
 """
 
 import os
@@ -64,7 +64,7 @@ SAVED = {
 
 
 def seedproof(command: str, **places: Path) -> str:
-    """Run a command and return its output; exit codes of the gate are results, too."""
+    """Run a command and return what it prints; exit codes of the gate are results, too."""
     words = shlex.split(command.format(**{name: shlex.quote(str(p)) for name, p in places.items()}))
     done = subprocess.run(
         [sys.executable, "-m", "seedproof", *words],
@@ -79,7 +79,7 @@ def seedproof(command: str, **places: Path) -> str:
 
 
 def make_inputs(folder: Path) -> dict[str, Path]:
-    """Unpack the demo's records, and split the example into two tables of five runs."""
+    """Unpack the demo's records, and cut the example into two tables of five runs."""
     seedproof("demo --out {out}", out=folder / "demo")
     lines = (ROOT / "examples" / "predictions.csv").read_text(encoding="utf-8").splitlines()
     for name, runs in (("old", "01234"), ("new", "56789")):

@@ -16,7 +16,7 @@ SPLITS = {"test": slice(0, 40), "dev": slice(40, 60)}
 
 
 def main() -> None:
-    """Log predictions of a model with random weights for fixed examples."""
+    """Log what a model with random weights would say of fixed examples."""
     run = sp.current_run()
     fixed, rng = np.random.default_rng(7), run.rng("init")
     labels = fixed.integers(len(CLASSES), size=N_EXAMPLES)

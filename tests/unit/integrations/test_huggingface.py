@@ -229,11 +229,11 @@ def test_best_model_has_averaged_weights(tmp_path):
     settings = {"metric_for_best_model": "eval_loss", "greater_is_better": True}
     trainer, _ = train(tmp_path, "ema", load_best_model_at_end=True, **settings)
 
-    found = {
+    losses_by_step = {
         step: loss_of(load_file(tmp_path / f"checkpoint-{step}" / "model.safetensors"))
         for step in range(2, N_EPOCHS * N_STEPS + 1, 2)
     }
-    best = max(found, key=found.get)
+    best = max(losses_by_step, key=losses_by_step.get)
     assert trainer.state.best_model_checkpoint == str(tmp_path / f"checkpoint-{best}")
     assert best != N_EPOCHS * N_STEPS
     expected = load_file(tmp_path / f"checkpoint-{best}" / "model.safetensors")
@@ -312,9 +312,9 @@ def test_seeds_follow_the_seeds_of_the_run():
     by_order = {run.seeds["order"]: seeds_of(run)["data_seed"] for run in runs}
 
     for run in runs:
-        found = seeds_of(run)
+        seeds = seeds_of(run)
         both = run.seeds["init"], run.seeds["dropout"]
-        assert found == {"seed": by_both[both], "data_seed": by_order[run.seeds["order"]]}
+        assert seeds == {"seed": by_both[both], "data_seed": by_order[run.seeds["order"]]}
     assert len(set(by_both.values())) == len(by_both) >= 3
     assert len(set(by_order.values())) == len(by_order) >= 2
 
@@ -342,11 +342,11 @@ def test_run_logs_predictions_of_the_averaged_model(given, tmp_path):
 
     assert status.is_done, status.failed[0].traceback
     shard = Store(Location.of(study.store)).shards(split="dev").shard(0)
-    for found, (was_training, weights) in zip(shard.probs, made, strict=True):
+    for result, (was_training, weights) in zip(shard.probs, made, strict=True):
         model = make_model()
         model.load_state_dict(weights)
         expected = model.eval()(input_ids=TOKENS).logits.softmax(dim=-1).detach()
-        np.testing.assert_allclose(found, expected, atol=1e-6)
+        np.testing.assert_allclose(result, expected, atol=1e-6)
         # The Trainer itself leaves a model as it evaluated it.
         assert was_training == given
     if given:

@@ -146,8 +146,8 @@ def assert_alike(first, second):
     Weights are not compared: Adam takes full steps along rounding errors of gradients that are 0,
     such as those of the keys' biases, which change no prediction.
     """
-    for mine, theirs in zip(losses(first), losses(second), strict=True):
-        assert mine == pytest.approx(theirs, abs=1e-5)
+    for loss, other_loss in zip(losses(first), losses(second), strict=True):
+        assert loss == pytest.approx(other_loss, abs=1e-5)
 
 
 def test_each_example_gets_the_target_of_its_row(tmp_path):
@@ -168,12 +168,12 @@ def test_each_example_gets_the_target_of_its_row(tmp_path):
 def test_evaluation_uses_gold_labels(tmp_path):
     trainer = train(tmp_path, loss=SoftLabelLoss(torch.full((N_EXAMPLES, N_CLASSES), 1 / 3)))
 
-    found = trainer.predict(DATA)
+    predicted = trainer.predict(DATA)
 
-    logits = torch.from_numpy(found.predictions)
+    logits = torch.from_numpy(predicted.predictions)
     expected = functional.cross_entropy(logits, LABELS).item()
-    assert found.metrics["test_loss"] == pytest.approx(expected, abs=1e-6)
-    np.testing.assert_array_equal(found.label_ids, LABELS)
+    assert predicted.metrics["test_loss"] == pytest.approx(expected, abs=1e-6)
+    np.testing.assert_array_equal(predicted.label_ids, LABELS)
 
 
 def test_training_set_without_rows_is_refused(tmp_path):
@@ -282,8 +282,8 @@ def test_free_variant_equals_a_brute_force_mean_by_row(tmp_path, accumulation):
 
     came = {row: [] for row in range(N_EXAMPLES)}
     for probs, rows in loss.seen[2 * accumulation :]:  # without those of the first two steps
-        for row, one in zip(rows.tolist(), probs.double().numpy(), strict=True):
-            came[row].append(one)
+        for row, row_probs in zip(rows.tolist(), probs.double().numpy(), strict=True):
+            came[row].append(row_probs)
     seen = [row for row, all_of_it in came.items() if all_of_it]
     mean = [np.cumsum(came[row], axis=0)[-1] / len(came[row]) for row in seen]
     np.testing.assert_array_equal(tgtss.running_mean.rows(seen), mean)
@@ -354,8 +354,8 @@ def test_checkpoints_of_other_trainings_are_refused(tmp_path):
             loss=SoftLabelLoss(),
             resume=checkpoint,
         )
-    told = TgtssCallback(make_tgtss(), batches=loader(), resume_from=checkpoint)
-    train(tmp_path / "there", [told], loss=SoftLabelLoss(), resume=checkpoint)
+    callback = TgtssCallback(make_tgtss(), batches=loader(), resume_from=checkpoint)
+    train(tmp_path / "there", [callback], loss=SoftLabelLoss(), resume=checkpoint)
     (checkpoint / STATE_FILE).unlink()
     with pytest.raises(RunError, check=WithFields(step=6, folders=[checkpoint])):
         train(

@@ -148,10 +148,10 @@ def test_resumed_training_equals_an_uninterrupted_one(name, tmp_path):
             resume=tmp_path / "whole" / f"epoch={epoch}.ckpt",
         )
 
-        found = load(tmp_path / f"from {epoch}" / last)
+        checkpoint = load(tmp_path / f"from {epoch}" / last)
         assert are_equal(copies(resumed), copies(module)), epoch
         for key in ("state_dict", "optimizer_states", "lr_schedulers"):
-            assert is_same_data(found[key], expected[key]), (epoch, key)
+            assert is_same_data(checkpoint[key], expected[key]), (epoch, key)
         assert callback.average.n_epochs == (0 if name == "none" else N_EPOCHS)
 
 
@@ -273,11 +273,11 @@ def test_best_checkpoint_is_validated_unchanged(tmp_path):
     best = load(saver.best_model_path)["state_dict"]
     assert not are_equal(best, copies(module))
 
-    (found,) = trainer.validate(module, DataLoader(DATA, N_EXAMPLES), ckpt_path="best")
+    (scores,) = trainer.validate(module, DataLoader(DATA, N_EXAMPLES), ckpt_path="best")
     trainer.save_checkpoint(tmp_path / "after.ckpt")
 
-    assert found["val"] == pytest.approx(float(saver.best_model_score), rel=1e-5)
-    assert found["val"] == pytest.approx(loss_of(best), rel=1e-5)
+    assert scores["val"] == pytest.approx(float(saver.best_model_score), rel=1e-5)
+    assert scores["val"] == pytest.approx(loss_of(best), rel=1e-5)
     assert are_equal(load(tmp_path / "after.ckpt")["state_dict"], best)
 
 
@@ -434,11 +434,11 @@ def test_run_logs_predictions_of_the_averaged_model(tmp_path):
 
     assert status.is_done, status.failed[0].traceback
     shard = Store(Location.of(study.store)).shards(split="dev").shard(0)
-    for found, (was_training, weights) in zip(shard.probs, made, strict=True):
+    for result, (was_training, weights) in zip(shard.probs, made, strict=True):
         module = Net()
         module.load_state_dict(weights)
         expected = module.eval()(INPUTS).softmax(dim=-1).detach()
-        np.testing.assert_allclose(found, expected, atol=1e-6)
+        np.testing.assert_allclose(result, expected, atol=1e-6)
         assert was_training
     assert shard.labels.tolist() == LABELS.tolist()
     assert shard.ids.to_pylist() == list(range(50, 50 + N_EXAMPLES))

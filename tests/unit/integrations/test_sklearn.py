@@ -139,9 +139,9 @@ def test_seeds_reach_every_estimator_of_a_pipeline(data):
 def test_random_state_of_the_user_is_replaced(data):
     _, shards = made(study_estimator(tree().set_params(random_state=1), *data, seeds=2))
 
-    one, other = probs_of(shards)
+    first, other = probs_of(shards)
 
-    assert not np.array_equal(one, other)
+    assert not np.array_equal(first, other)
 
 
 @pytest.mark.parametrize("estimator", [GaussianNB(), make_pipeline(SelectKBest(k=2), GaussianNB())])
@@ -166,9 +166,9 @@ def test_every_source_that_varies_changes_the_fit(data):
     plan = sp.SeedPlan.one_at_a_time(2, ["order"])
     _, shards = made(study_estimator(tree(), *data, seeds=plan))
 
-    one, other = probs_of(shards)
+    first, other = probs_of(shards)
 
-    assert not np.array_equal(one, other)
+    assert not np.array_equal(first, other)
 
 
 def test_objects_that_are_not_estimators_are_refused(data):

@@ -96,7 +96,7 @@ def test_checkpoint_of_another_model_is_refused():
     with pytest.raises(OptionError) as caught:
         build("ema", other, adam(other)).load_state_dict(average.state_dict())
 
-    names = {name for one in (model, other) for name, _ in one.named_parameters()}
+    names = {name for net in (model, other) for name, _ in net.named_parameters()}
     assert set(caught.value.fields["parameters"]) <= names | set(dict(model.named_buffers()))
     assert "weight" in caught.value.fields["parameters"]
 
@@ -129,9 +129,9 @@ def test_warnings_point_to_the_users_line():
         with average.applied():
             pass
         average.finish()
-        one = build("lawa", model, adam(model))
-        one.end_epoch()
-        one.finish()
+        window = build("lawa", model, adam(model))
+        window.end_epoch()
+        window.finish()
 
     assert [warning.category for warning in seen] == [AverageWarning] * 5
     assert [warning.filename for warning in seen] == [__file__] * 5
@@ -187,7 +187,7 @@ def test_steps_with_infinities_of_grad_scaler_do_not_count(name, on_device):
     assert are_equal(averaged(average, model), averaged(expected, plain))
 
 
-class NobodyWaits(TorchDispatchMode):
+class NoSynchronization(TorchDispatchMode):
     """Fail on operations that synchronize with the device."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
@@ -197,13 +197,13 @@ class NobodyWaits(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def steps_without_waiting(average, model, optimizer, *, found_inf):
+def steps_without_synchronization(average, model, optimizer, *, found_inf):
     """Take a few steps that must not synchronize, with the end of an epoch in between."""
     for index in range(6):
         optimizer.zero_grad()
         loss_of(model, batch(index)).backward()
         optimizer.found_inf = found_inf
-        with NobodyWaits():
+        with NoSynchronization():
             optimizer.step()
         if index == 3:
             average.end_epoch()
@@ -217,7 +217,7 @@ def test_steps_on_a_device_do_not_synchronize(name, found_inf):
     average = build(name, model, optimizer)
     average._count = average._count.on(CPU)
 
-    steps_without_waiting(average, model, optimizer, found_inf=found_inf)
+    steps_without_synchronization(average, model, optimizer, found_inf=found_inf)
 
     assert average.n_steps == 6
 
@@ -229,7 +229,7 @@ def test_the_check_above_detects_synchronization():
     average = build("naswa", model, optimizer)
 
     with pytest.raises(AssertionError):
-        steps_without_waiting(average, model, optimizer, found_inf=None)
+        steps_without_synchronization(average, model, optimizer, found_inf=None)
 
 
 def test_rule_ignores_batch_norm_statistics():
@@ -279,19 +279,19 @@ def bytes_reached(average):
     """Return the bytes of all tensors that belong to the average alone."""
     others = [*average._model.parameters(), *average._model.buffers()]
     kept = {t.untyped_storage().data_ptr() for t in others}
-    seen, found, to_do = {id(average._model), id(average._optimizer)}, {}, [vars(average)]
+    seen, sizes, to_do = {id(average._model), id(average._optimizer)}, {}, [vars(average)]
     while to_do:
-        one = to_do.pop()
-        if id(one) in seen or isinstance(one, type):
+        value = to_do.pop()
+        if id(value) in seen or isinstance(value, type):
             continue
-        seen.add(id(one))
-        if isinstance(one, torch.Tensor):
-            storage = one.untyped_storage()
+        seen.add(id(value))
+        if isinstance(value, torch.Tensor):
+            storage = value.untyped_storage()
             if storage.data_ptr() not in kept:
-                found[storage.data_ptr()] = storage.nbytes()
-        elif isinstance(one, dict | list | tuple) or hasattr(one, "__dict__"):
-            to_do.extend(gc.get_referents(one))
-    return sum(found.values())
+                sizes[storage.data_ptr()] = storage.nbytes()
+        elif isinstance(value, dict | list | tuple) or hasattr(value, "__dict__"):
+            to_do.extend(gc.get_referents(value))
+    return sum(sizes.values())
 
 
 class TwoMillion(nn.Module):
@@ -355,10 +355,10 @@ def test_wrappers_do_not_change_names(name):
     partly.first = torch.compile(partly.first, backend="eager")
     expected = train(attach(name), model, adam(model)).state_dict()
 
-    for one in (DataParallel(wrapped), partly):
-        found = train(attach(name), one, adam(one)).state_dict()
+    for net in (DataParallel(wrapped), partly):
+        result = train(attach(name), net, adam(net)).state_dict()
 
-        assert is_same_data(found, expected)
+        assert is_same_data(result, expected)
 
 
 def test_state_is_saved_with_the_optimizer_until_removal():

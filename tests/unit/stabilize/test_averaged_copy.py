@@ -50,10 +50,10 @@ def test_distance_is_the_sum_of_absolute_differences(make):
 
     expected = sum(d.abs().sum() for d in differences)
 
-    found = averaged.distance(1)()
-    assert found.dtype == torch.float64
+    distance = averaged.distance(1)()
+    assert distance.dtype == torch.float64
     # The differences themselves are made in 32 bits, which is where this comes from.
-    assert float(found) == pytest.approx(float(expected), rel=1e-7)
+    assert float(distance) == pytest.approx(float(expected), rel=1e-7)
 
 
 @each_kind
@@ -111,8 +111,8 @@ def test_swapping_twice_gives_the_same_bits(make):
     inside = [t.clone() for t in tensors.values()]
     averaged.swap()
 
-    for found, expected in zip(inside, average, strict=True):
-        assert torch.equal(found, expected.to(found.dtype))
+    for result, expected in zip(inside, average, strict=True):
+        assert torch.equal(result, expected.to(result.dtype))
     assert all(map(torch.equal, tensors.values(), own))
     assert all(map(torch.equal, averaged.values, average))
 

@@ -59,9 +59,9 @@ def test_preset_names():
     ],
 )
 def test_presets_have_the_published_settings(name, settings):
-    found = {field: getattr(PRESETS[name], field) for field in settings}
+    actual = {field: getattr(PRESETS[name], field) for field in settings}
 
-    assert found == settings
+    assert actual == settings
     assert PRESETS[name].batch_norm == "average"
 
 

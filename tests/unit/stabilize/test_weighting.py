@@ -107,9 +107,9 @@ def test_device_gives_the_same_numbers(policy):
     settings = {"distances": [0.0, 4.0, 2.0, 3.0, 3.5, 3.4, 5.0, 5.0], "skipped": {1, 4}, "n": 8}
 
     weights, count = weights_of(policy, **settings)
-    found, on_device = weights_of(policy, **settings, on_device=True)
+    device_weights, on_device = weights_of(policy, **settings, on_device=True)
 
-    assert found == weights
+    assert device_weights == weights
     assert on_device.plain() == count.plain()
 
 

@@ -92,7 +92,7 @@ class Tgtss:
 
     @property
     def has_observed(self) -> bool:
-        """Whether anything was observed."""
+        """True after the first observation."""
         return self._last_step >= 0
 
     def is_due(self, step: int) -> bool:

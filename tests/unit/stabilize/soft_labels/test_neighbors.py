@@ -44,10 +44,10 @@ def test_smoothing_equals_a_loop_over_all_pairs(counts_itself, grid):
     settings = {"n_classes": 4, "weight": 0.8, "uniform": 0.25, "counts_itself": counts_itself}
 
     for k in (1, 5, 59):
-        found = knn_smoothed(features, labels, k=k, **settings)
+        smoothed = knn_smoothed(features, labels, k=k, **settings)
 
         expected = slowly(features, labels, k=k, **settings)
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-15)
+        np.testing.assert_allclose(smoothed, expected, rtol=0, atol=1e-15)
 
 
 def test_hand_computed_case():

@@ -35,13 +35,13 @@ def stream(n_updates, *, seed=0, replace=False):
 
 def slowly(batches):
     """Return the mean of each row from a list of its updates."""
-    came = {}
+    updates = {}
     for rows, probs in batches:
-        for row, one in zip(rows, probs, strict=True):
-            came.setdefault(int(row), []).append(one)
+        for row, row_probs in zip(rows, probs, strict=True):
+            updates.setdefault(int(row), []).append(row_probs)
     mean = np.full((N_EXAMPLES, N_CLASSES), np.nan)
-    for row, all_of_it in came.items():
-        mean[row] = np.cumsum(all_of_it, axis=0)[-1] / len(all_of_it)  # in order, one by one
+    for row, row_updates in updates.items():
+        mean[row] = np.cumsum(row_updates, axis=0)[-1] / len(row_updates)  # in order, one by one
     return mean
 
 

@@ -158,8 +158,8 @@ def test_ensemble_holds_one_model_at_a_time():
     probs, alive = draw(5), []
 
     def models():
-        for one in probs:
-            given = torch.from_numpy(one.copy())
+        for model_probs in probs:
+            given = torch.from_numpy(model_probs.copy())
             alive.append(weakref.ref(given))
             assert sum(ref() is not None for ref in alive) == 1
             yield given

@@ -84,8 +84,8 @@ def test_free_variant_equals_a_brute_force_mean_by_row():
         if tgtss.is_due(step):
             probs = logits.detach().softmax(dim=1)
             tgtss.observe(probs, step=step, rows=rows)
-            for row, one in zip(rows.tolist(), probs.double().numpy(), strict=True):
-                came[row].append(one)
+            for row, row_probs in zip(rows.tolist(), probs.double().numpy(), strict=True):
+                came[row].append(row_probs)
 
     train(look)
 
