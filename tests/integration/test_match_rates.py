@@ -290,17 +290,28 @@ def test_reports_are_refused(targets, tmp_path):
         assert caught.value.code == "SP115"
 
 
+ANSWERS, THREE_CLASSES = np.array([[0, 1, 1, 0], [0, 0, 1, 1]]), np.full((2, 4, 3), 1 / 3)
+
+
 @pytest.mark.parametrize(
-    ("target", "error"),
+    ("given", "error"),
     [
-        (np.array([[0, 1, 1, 0], [0, 0, 1, 1]]), OptionError),
-        (np.full((2, 4, 3), 1 / 3), ClassesError),
+        ([ANSWERS, ANSWERS], OptionError),
+        ([THREE_CLASSES, THREE_CLASSES], ClassesError),
+        (
+            [
+                table_of("none").drop(["label"]),
+                table_of("calm", classes=("false", "true")).drop(["label"]),
+            ],
+            ClassesError,
+        ),
+        ([np.full((2, 4, 2), 0.5), np.full((2, 3, 2), 0.5)], MissingExampleError),
     ],
-    ids=["answers", "three classes"],
+    ids=["answers", "three classes", "different classes", "different examples"],
 )
-def test_input_without_a_single_threshold_is_refused(target, error):
+def test_input_without_a_common_threshold_is_refused(given, error):
     with pytest.raises(error) as caught:
-        sp.compare([target, target], match_rates=True)
+        sp.compare(given, match_rates=True)
 
     assert type(caught.value) is error
 
@@ -322,20 +333,6 @@ def test_top_classes_are_refused(tmp_path):
 
     with pytest.raises(OptionError):
         sp.compare(tmp_path / "runs", match_rates=True)
-
-
-def test_arms_with_different_classes_are_refused():
-    tables = [table_of("none"), table_of("calm", classes=("false", "true")).drop(["label"])]
-
-    with pytest.raises(ClassesError):
-        sp.compare([tables[0].drop(["label"]), tables[1]], match_rates=True)
-
-
-def test_arms_with_different_examples_are_refused(targets):
-    short = targets["array"][1][:, :50]
-
-    with pytest.raises(MissingExampleError):
-        sp.compare([targets["array"][0], short], match_rates=True)
 
 
 def test_command_refuses_two_versions(targets, seedproof):

@@ -8,13 +8,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from transformers import (
-    BertConfig,
-    BertForSequenceClassification,
-    Trainer,
-    TrainerCallback,
-    TrainingArguments,
-)
+from transformers import Trainer, TrainerCallback, TrainingArguments
 
 import seedproof as sp
 from seedproof.errors import RunError
@@ -24,56 +18,31 @@ from seedproof.records.reader import Store
 from seedproof.stabilize import PRESETS
 from seedproof.stabilize.average import STATE_KEY
 from seedproof.testing.errors import WithFields
-from seedproof.testing.trainings import are_equal, copies, fill, is_same_data, n_hooks, one_thread
-from seedproof.training.rng import untouched
+from seedproof.testing.trainings import are_equal, copies, is_same_data, n_hooks
 from seedproof.training.spec import StudySpec
+from support.huggingface import QUIET, make_bert
 
 N_EXAMPLES, N_EPOCHS, N_STEPS = 16, 3, 4
 GENERATOR = torch.Generator().manual_seed(0)
 TOKENS = torch.randint(0, 30, (N_EXAMPLES, 6), generator=GENERATOR)
 LABELS = (TOKENS[:, 0] > 15).long()
 DATA = [{"input_ids": t, "labels": y} for t, y in zip(TOKENS, LABELS, strict=True)]
-SMALL = {
-    "vocab_size": 30,
-    "hidden_size": 8,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 8,
-    "num_labels": 2,
-    "max_position_embeddings": 8,
-}
 AVERAGES = [name for name in PRESETS if name != "none"]
 
 
-@pytest.fixture(autouse=True)
-def _alone():
-    """Restore global generators, which a Trainer seeds."""
-    with one_thread(), untouched():
-        yield
-
-
 def make_model(seed=1):
-    model = BertForSequenceClassification(BertConfig(**SMALL))
-    fill(model, seed)
-    return model
+    return make_bert(2, seed)
 
 
 def make_trainer(folder, callbacks, *, model=None, **settings):
     """Return a Trainer that evaluates and saves at every second step."""
-    often = {"strategy": "steps", "steps": 2}
-    arguments = {
-        **{f"save_{key}": value for key, value in often.items()},
-        **{f"eval_{key}": value for key, value in often.items()},
+    arguments = QUIET | {
         "num_train_epochs": N_EPOCHS,
         "per_device_train_batch_size": N_EXAMPLES // N_STEPS,
-        "learning_rate": 0.01,
-        "logging_strategy": "steps",
-        "logging_steps": 1,
-        "report_to": [],
-        "disable_tqdm": True,
-        "use_cpu": True,
-        "dataloader_pin_memory": False,
-        "seed": 3,
+        "save_strategy": "steps",
+        "save_steps": 2,
+        "eval_strategy": "steps",
+        "eval_steps": 2,
         **settings,
     }
     return Trainer(

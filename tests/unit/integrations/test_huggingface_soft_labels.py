@@ -8,14 +8,7 @@ import pytest
 import torch
 from torch.nn import functional
 from torch.utils.data import DataLoader
-from transformers import (
-    BertConfig,
-    BertForSequenceClassification,
-    Trainer,
-    TrainerCallback,
-    TrainingArguments,
-    default_data_collator,
-)
+from transformers import Trainer, TrainerCallback, TrainingArguments, default_data_collator
 
 from seedproof.errors import ColumnError, OptionError, RunError, ShapeError
 from seedproof.integrations.huggingface import AveragingCallback
@@ -27,55 +20,30 @@ from seedproof.integrations.huggingface_soft_labels import (
 )
 from seedproof.stabilize import Tgtss, raised, smoothed
 from seedproof.testing.errors import WithFields
-from seedproof.testing.trainings import are_equal, copies, fill, one_thread
-from seedproof.training.rng import untouched
+from seedproof.testing.trainings import are_equal, copies
+from support.huggingface import QUIET, make_bert
 
 N_EXAMPLES, N_CLASSES, N_EPOCHS = 18, 3, 2  # five steps an epoch, the last of two examples
 GENERATOR = torch.Generator().manual_seed(0)
 TOKENS = torch.randint(0, 30, (N_EXAMPLES, 6), generator=GENERATOR)
 LABELS = TOKENS[:, 0] % N_CLASSES
 DATA = [{"input_ids": t, "label": y} for t, y in zip(TOKENS, LABELS, strict=True)]
-SMALL = {
-    "vocab_size": 30,
-    "hidden_size": 8,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 8,
-    "num_labels": N_CLASSES,
-    "max_position_embeddings": 8,
-}
-
-
-@pytest.fixture(autouse=True)
-def _alone():
-    """Restore global generators, which a Trainer seeds."""
-    with one_thread(), untouched():
-        yield
 
 
 def make_model(seed=1, dropout=0.1):
     chances = dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), dropout)
-    model = BertForSequenceClassification(BertConfig(**SMALL, **chances))
-    fill(model, seed)
-    return model
+    return make_bert(N_CLASSES, seed, **chances)
 
 
 def train(folder, callbacks=(), *, loss=None, data=None, resume=None, model=None, **settings):
     """Train with checkpoints and evaluations in the middle of epochs."""
-    arguments = {
+    arguments = QUIET | {
         "num_train_epochs": N_EPOCHS,
         "per_device_train_batch_size": 4,
-        "learning_rate": 0.01,
         "save_strategy": "steps",
         "save_steps": 3,
         "eval_strategy": "steps",
         "eval_steps": 3,
-        "logging_steps": 1,
-        "report_to": [],
-        "disable_tqdm": True,
-        "use_cpu": True,
-        "dataloader_pin_memory": False,
-        "seed": 3,
         **settings,
     }
     trainer = Trainer(

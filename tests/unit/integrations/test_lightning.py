@@ -24,9 +24,8 @@ from seedproof.testing.trainings import (
     fill,
     is_same_data,
     n_hooks,
-    one_thread,
 )
-from seedproof.training.rng import seed_everything, untouched
+from seedproof.training.rng import seed_everything
 from seedproof.training.spec import StudySpec
 
 pytestmark = [
@@ -49,13 +48,6 @@ INPUTS = torch.randn((N_EXAMPLES, 5), generator=GENERATOR)
 LABELS = (INPUTS[:, 0] > 0).long()
 DATA = TensorDataset(INPUTS, LABELS)
 AVERAGES = [name for name in PRESETS if name != "none"]
-
-
-@pytest.fixture(autouse=True)
-def _alone():
-    """Restore global generators, from which a Trainer draws."""
-    with one_thread(), untouched():
-        yield
 
 
 class Net(pl.LightningModule):

@@ -70,8 +70,19 @@ def probs_of(shards):
     return np.concatenate([shards.shard(i).probs for i in range(shards.n_shards)], axis=1)
 
 
-def test_study_is_run_and_measured(data):
-    study = sp.study_estimator(RandomForestClassifier(3), *data, seeds=3)
+class Contrary(DecisionTreeClassifier):
+    """A tree that predicts the least probable class, as an SVC may."""
+
+    def predict(self, X):  # noqa: N803 - scikit-learn's own name
+        return self.classes_[self.predict_proba(X).argmin(axis=1)]
+
+
+@pytest.mark.parametrize(
+    "estimator", [RandomForestClassifier(3), Contrary(splitter="random")], ids=["forest", "tree"]
+)
+def test_study_is_run_and_measured(estimator, data):
+    """The prediction is the most probable class, whatever `predict` returns."""
+    study = sp.study_estimator(estimator, *data, seeds=3)
     status = study.run("serial", progress=False)
 
     report = study.measure()
@@ -80,22 +91,6 @@ def test_study_is_run_and_measured(data):
     assert 0 < report["flip_rate"].value < 1
     accuracies = [run.scalars["accuracy"] for run in status.runs]
     assert report["accuracy"].value == pytest.approx(np.mean(accuracies), rel=1e-12)
-
-
-class Contrary(DecisionTreeClassifier):
-    """A tree that predicts the least probable class, as an SVC may."""
-
-    def predict(self, X):  # noqa: N803 - scikit-learn's own name
-        return self.classes_[self.predict_proba(X).argmin(axis=1)]
-
-
-def test_logged_accuracy_equals_that_of_the_records(data):
-    """The prediction is the most probable class, whatever `predict` returns."""
-    study = study_estimator(Contrary(splitter="random"), *data, seeds=2)
-    status = study.run("serial", progress=False)
-
-    accuracies = [run.scalars["accuracy"] for run in status.runs]
-    assert study.measure()["accuracy"].value == pytest.approx(np.mean(accuracies), rel=1e-12)
 
 
 def test_every_run_predicts_the_same_held_out_examples(data):
@@ -136,18 +131,33 @@ def test_seeds_reach_every_estimator_of_a_pipeline(data):
     assert pipeline.get_params()["noted__random_state"] is None  # the user's own is never fitted
 
 
-def test_random_state_of_the_user_is_replaced(data):
-    _, shards = made(study_estimator(tree().set_params(random_state=1), *data, seeds=2))
+@pytest.mark.parametrize(
+    ("estimator", "seeds"),
+    [
+        (tree().set_params(random_state=1), 2),  # which is replaced
+        (tree(), sp.SeedPlan.one_at_a_time(2, ["order"])),
+    ],
+    ids=["random state of the user", "one source"],
+)
+def test_every_source_that_varies_changes_the_fit(estimator, seeds, data):
+    _, shards = made(study_estimator(estimator, *data, seeds=seeds))
 
     first, other = probs_of(shards)
 
     assert not np.array_equal(first, other)
 
 
-@pytest.mark.parametrize("estimator", [GaussianNB(), make_pipeline(SelectKBest(k=2), GaussianNB())])
-def test_estimator_without_random_state_is_refused(estimator, data):
-    kind = type(estimator).__name__
-    with pytest.raises(OptionError, check=WithFields(estimator=kind)):
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        GaussianNB(),  # has no random_state
+        make_pipeline(SelectKBest(k=2), GaussianNB()),
+        DecisionTreeRegressor(splitter="random"),
+        tree,  # a function
+    ],
+)
+def test_other_objects_than_randomized_classifiers_are_refused(estimator, data):
+    with pytest.raises(OptionError, check=WithFields(estimator=type(estimator).__name__)):
         study_estimator(estimator, *data)
 
 
@@ -155,25 +165,6 @@ def test_estimators_with_lambdas_are_studied(data):
     pipeline = make_pipeline(FunctionTransformer(lambda X: X), tree())  # noqa: N803 - same
 
     made(study_estimator(pipeline, *data, seeds=2))
-
-
-def test_regression_is_refused(data):
-    with pytest.raises(OptionError, check=WithFields(estimator="DecisionTreeRegressor")):
-        study_estimator(DecisionTreeRegressor(splitter="random"), *data)
-
-
-def test_every_source_that_varies_changes_the_fit(data):
-    plan = sp.SeedPlan.one_at_a_time(2, ["order"])
-    _, shards = made(study_estimator(tree(), *data, seeds=plan))
-
-    first, other = probs_of(shards)
-
-    assert not np.array_equal(first, other)
-
-
-def test_objects_that_are_not_estimators_are_refused(data):
-    with pytest.raises(OptionError, check=WithFields(estimator="function")):
-        study_estimator(tree, *data)
 
 
 def test_estimators_without_probabilities_give_classes(data):

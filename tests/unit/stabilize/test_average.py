@@ -36,6 +36,7 @@ from seedproof.testing.trainings import (
     play,
     take_step,
     train,
+    train_net,
 )
 
 AVERAGES = [name for name in PRESETS if name != "none"]
@@ -77,8 +78,7 @@ def test_rule_with_unknown_parameters_is_refused(name):
 
 
 def test_checkpoint_of_another_average_is_refused():
-    model = Net()
-    average = train(attach("ema"), model, adam(model))
+    model, _, average = train_net(attach("ema"))
     other = train(attach("aswa"), model, adam(model))
     before = other.state_dict()
 
@@ -143,8 +143,7 @@ def test_warnings_point_to_the_users_line():
 @pytest.mark.parametrize(("name", "n_epochs"), [("lawa", 1), ("swa", 2)])
 def test_average_that_equals_the_last_weights_warns(name, n_epochs):
     """The mean of one epoch's end is that end."""
-    model = Net()
-    average = train(attach(name), model, adam(model), EVENTS[: 5 * n_epochs])
+    model, _, average = train_net(attach(name), EVENTS[: 5 * n_epochs])
     own = copies(model)
 
     with pytest.warns(AverageWarning) as caught:
@@ -159,9 +158,7 @@ def test_average_that_equals_the_last_weights_warns(name, n_epochs):
 @pytest.mark.filterwarnings("error")
 def test_model_that_returned_to_the_average_causes_no_warning(name):
     """After an epoch it equals the last weights by design."""
-    model = Net()
-
-    train(attach(name), model, adam(model)).finish()
+    train_net(attach(name))[2].finish()
 
 
 @each_average
@@ -264,8 +261,7 @@ def test_momenta_can_be_reset_at_a_restart():
 
 
 def test_epoch_without_steps_changes_no_weight():
-    model = Net()
-    average = train(attach("aswa"), model, adam(model))
+    model, _, average = train_net(attach("aswa"))
     own, entered = copies(model), average.n_entered
 
     average.end_epoch()
@@ -362,9 +358,7 @@ def test_wrappers_do_not_change_names(name):
 
 
 def test_state_is_saved_with_the_optimizer_until_removal():
-    model = Net()
-    optimizer = adam(model)
-    average = train(attach("naswa"), model, optimizer)
+    _, optimizer, average = train_net(attach("naswa"))
 
     assert is_same_data(optimizer.state_dict()[STATE_KEY], average.state_dict())
     average.remove()
@@ -372,8 +366,7 @@ def test_state_is_saved_with_the_optimizer_until_removal():
 
 
 def test_state_saved_while_applied_has_both_sets_of_weights():
-    model = Net()
-    average = train(attach("ema"), model, adam(model), EVENTS[:-3])
+    model, _, average = train_net(attach("ema"), EVENTS[:-3])
     own = copies(model)
 
     with average.applied():
@@ -386,9 +379,7 @@ def test_state_saved_while_applied_has_both_sets_of_weights():
 
 def test_loading_while_applied_gives_the_model_its_own_weights():
     """Those of the checkpoint if it has them, otherwise the previous ones."""
-    model = Net()
-    optimizer = adam(model)
-    average = train(attach("ema"), model, optimizer, EVENTS[:7])
+    model, optimizer, average = train_net(attach("ema"), EVENTS[:7])
     plain, at_seven = average.state_dict(), copies(model)
     with average.applied():
         with_raw = average.state_dict()
@@ -410,8 +401,7 @@ def test_chosen_weights_equal_those_that_finish_leaves():
     """Also right after a swap, when the model holds them."""
     for name in ("ema", "aswa-code"):
         for n_events in (len(EVENTS), len(EVENTS) - 1):
-            model = Net()
-            average = train(attach(name), model, adam(model), EVENTS[:n_events])
+            model, _, average = train_net(attach(name), EVENTS[:n_events])
             chosen = average.chosen_weights()
 
             average.finish()
@@ -422,9 +412,7 @@ def test_chosen_weights_equal_those_that_finish_leaves():
 
 def test_average_can_be_left_in_the_model():
     """For trainers that load weights while the average is applied."""
-    model = Net()
-    optimizer = adam(model)
-    average = train(attach("ema"), model, optimizer)
+    model, optimizer, average = train_net(attach("ema"))
     best = copies(Net(seed=5))
 
     with average.applied():

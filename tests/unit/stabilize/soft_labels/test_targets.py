@@ -77,30 +77,6 @@ def test_order_of_classes_stays_and_rows_sum_to_one(row, power):
     assert (np.diff(q[order]) >= 0).all()
 
 
-def test_row_of_zeros_is_refused():
-    with pytest.raises(ProbabilityError, check=WithFields(n_empty=2)):
-        raised([[0.0, 0.0], [0.1, 0.9], [0.0, 0.0]], power=0.5)
-
-
-@pytest.mark.parametrize("power", [0.0, -1.0, float("nan"), float("inf")])
-def test_bad_powers_are_refused(power):
-    with pytest.raises(OptionError, check=WithFields(power=power)):
-        raised([[0.5, 0.5]], power=power)
-
-
-@pytest.mark.parametrize("bad", [-0.1, float("nan"), float("inf")])
-def test_logits_are_refused(bad):
-    probability = pytest.approx(bad, nan_ok=True)
-
-    with pytest.raises(ProbabilityError, check=WithFields(probability=probability)):
-        raised([[0.5, bad]], power=0.5)
-
-
-def test_one_axis_is_refused():
-    with pytest.raises(ShapeError, check=WithFields(shape=(2,))):
-        raised([0.5, 0.5], power=0.5)
-
-
 def test_read_only_arrays_and_lists_are_accepted():
     probs = draw(1)[0]
     probs.flags.writeable = False
@@ -117,31 +93,6 @@ def test_smoothing_spreads_over_all_classes():
 
     expected = torch.tensor([[0.1, 0.1, 0.7, 0.1], [0.7, 0.1, 0.1, 0.1]], dtype=torch.float64)
     torch.testing.assert_close(q, expected, rtol=0, atol=1e-16)
-
-
-@pytest.mark.parametrize("alpha", [-0.1, 1.1, float("nan")])
-def test_smoothing_outside_0_to_1_is_refused(alpha):
-    with pytest.raises(OptionError, check=WithFields(option="alpha", number=alpha)):
-        smoothed([0], n_classes=2, alpha=alpha)
-
-
-@pytest.mark.parametrize(
-    ("labels", "n_classes", "error", "fields"),
-    [
-        ([0, 3], 3, UnknownLabelError, {"label": 3, "highest": 2}),
-        ([-100], 3, UnknownLabelError, {"label": -100}),
-        ([0.0, 1.0], 3, DtypeError, {"argument": "labels", "dtype": torch.float64}),
-        ([True], 3, DtypeError, {"argument": "labels", "dtype": torch.bool}),
-        (["book", "cancel"], 3, DtypeError, {"argument": "labels", "label": "book"}),
-        ([[0]], 3, ShapeError, {"argument": "labels", "shape": (1, 1)}),
-        ([0], 1, ClassesError, {"n_classes": 1}),
-    ],
-    ids=["large", "negative", "floats", "booleans", "names", "two-axes", "one-class"],
-)
-def test_labels_outside_the_classes_are_refused(labels, n_classes, error, fields):
-    """Including −100, which other losses skip."""
-    with pytest.raises(error, check=WithFields(**fields)):
-        smoothed(labels, n_classes=n_classes, alpha=0.1)
 
 
 def test_ensemble_is_the_mean_raised_to_a_power():
@@ -178,15 +129,6 @@ def test_ensemble_does_not_change_its_input():
     assert torch.equal(first, kept)
 
 
-def test_empty_and_mismatched_ensembles_are_refused():
-    with pytest.raises(EmptyInputError):
-        ensemble([])
-    with pytest.raises(ShapeError, check=WithFields(n_models=1, shape=(6, 4))):
-        ensemble([draw(1)[0], draw(1, n_examples=6)[0]])
-    with pytest.raises(ProbabilityError, check=WithFields(sum=1.4, tolerance=0.001)):
-        ensemble([[[0.7, 0.7]]])
-
-
 def test_mixture_of_labels_and_the_deployed_model():
     """A quarter of the model, three quarters of the label."""
     q = mixed([1, 0], [[0.8, 0.2], [0.4, 0.6]], weight=0.25)
@@ -204,8 +146,40 @@ def test_weight_0_gives_the_labels_and_1_the_model():
     assert torch.equal(mixed(labels, probs, weight=1.0), probs)
 
 
-def test_mixture_of_different_examples_is_refused():
-    with pytest.raises(ShapeError, check=WithFields(shape=(1, 2), n_examples=2, n_classes=2)):
-        mixed([0, 1], [[0.5, 0.5]], weight=0.5)
-    with pytest.raises(OptionError, check=WithFields(option="weight", number=2)):
-        mixed([0], [[0.5, 0.5]], weight=2)
+NAN, INF = float("nan"), float("inf")
+HALVES = [[0.5, 0.5]]
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "settings", "error", "fields"),
+    [
+        (raised, [[[0.0, 0.0], [0.1, 0.9], [0.0, 0.0]]], {"power": 0.5}, ProbabilityError, {"n_empty": 2}),
+        (raised, [HALVES], {"power": 0.0}, OptionError, {"power": 0.0}),
+        (raised, [HALVES], {"power": -1.0}, OptionError, {"power": -1.0}),
+        (raised, [HALVES], {"power": NAN}, OptionError, {"power": NAN}),
+        (raised, [HALVES], {"power": INF}, OptionError, {"power": INF}),
+        (raised, [[[0.5, -0.1]]], {"power": 0.5}, ProbabilityError, {"probability": -0.1}),
+        (raised, [[[0.5, NAN]]], {"power": 0.5}, ProbabilityError, {"probability": pytest.approx(NAN, nan_ok=True)}),
+        (raised, [[[0.5, INF]]], {"power": 0.5}, ProbabilityError, {"probability": INF}),
+        (raised, [[0.5, 0.5]], {"power": 0.5}, ShapeError, {"shape": (2,)}),
+        (smoothed, [[0]], {"n_classes": 2, "alpha": -0.1}, OptionError, {"option": "alpha", "number": -0.1}),
+        (smoothed, [[0]], {"n_classes": 2, "alpha": 1.1}, OptionError, {"option": "alpha", "number": 1.1}),
+        (smoothed, [[0]], {"n_classes": 2, "alpha": NAN}, OptionError, {"option": "alpha", "number": NAN}),
+        (smoothed, [[0, 3]], {"n_classes": 3, "alpha": 0.1}, UnknownLabelError, {"label": 3, "highest": 2}),
+        # Other losses skip −100.
+        (smoothed, [[-100]], {"n_classes": 3, "alpha": 0.1}, UnknownLabelError, {"label": -100}),
+        (smoothed, [[0.0, 1.0]], {"n_classes": 3, "alpha": 0.1}, DtypeError, {"argument": "labels", "dtype": torch.float64}),
+        (smoothed, [[True]], {"n_classes": 3, "alpha": 0.1}, DtypeError, {"argument": "labels", "dtype": torch.bool}),
+        (smoothed, [["book", "cancel"]], {"n_classes": 3, "alpha": 0.1}, DtypeError, {"argument": "labels", "label": "book"}),
+        (smoothed, [[[0]]], {"n_classes": 3, "alpha": 0.1}, ShapeError, {"argument": "labels", "shape": (1, 1)}),
+        (smoothed, [[0]], {"n_classes": 1, "alpha": 0.1}, ClassesError, {"n_classes": 1}),
+        (ensemble, [[]], {}, EmptyInputError, {}),
+        (ensemble, [[draw(1)[0], draw(1, n_examples=6)[0]]], {}, ShapeError, {"n_models": 1, "shape": (6, 4)}),
+        (ensemble, [[[[0.7, 0.7]]]], {}, ProbabilityError, {"sum": 1.4, "tolerance": 0.001}),
+        (mixed, [[0, 1], HALVES], {"weight": 0.5}, ShapeError, {"shape": (1, 2), "n_examples": 2, "n_classes": 2}),
+        (mixed, [[0], HALVES], {"weight": 2}, OptionError, {"option": "weight", "number": 2}),
+    ],
+)  # fmt: skip
+def test_bad_arguments_are_refused(function, arguments, settings, error, fields):
+    with pytest.raises(error, check=WithFields(**fields)):
+        function(*arguments, **settings)
