@@ -53,7 +53,7 @@ def pytest_collection(session):
             for module in pkgutil.walk_packages(package.__path__, f"{name}."):
                 importlib.import_module(module.name)
         session.config.stash[COVERAGE] = tracer
-    # A worker has a second one, which would go on where the first leaves off.
+    # A worker has a second tracer, which would continue after the first.
     while (running := Coverage.current()) is not None:
         running.stop()
 

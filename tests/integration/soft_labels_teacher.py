@@ -112,7 +112,7 @@ def start(folder, where=None, when=None):
     try:
         made = train(folder, where, when)
         torch.save([made.targets(), made.n_predicted], folder / "targets.pt")
-    except BaseException:  # noqa: BLE001 - the parent's code must not go on here
+    except BaseException:  # noqa: BLE001 - the parent's code must not continue here
         traceback.print_exc()
         os._exit(1)
     os._exit(0)

@@ -85,7 +85,7 @@ class Training:
     def __init__(self, name, wrapper=None, rank=None, model=None):
         self.rank = rank
         self.model = wrap(Scaled() if model is None else model, wrapper)
-        # Without momentum, so that weights are all that there is to go on from.
+        # Without momentum, so that weights are the whole state.
         self.optimizer = SGD(self.model.parameters(), lr=0.1)
         self.average = build(name, self.model, self.optimizer)
         self.entered, self.outputs = [], []

@@ -139,10 +139,10 @@ def test_missing_slurm_is_reported(tmp_path, monkeypatch):
 
 
 def test_refusal_of_slurm_is_passed_on(commands, tmp_path):
-    complaint = "invalid partition"
-    (commands / "sbatch").write_text(f"#!/bin/sh\necho '{complaint}' >&2; exit 1\n")
+    reason = "invalid partition"
+    (commands / "sbatch").write_text(f"#!/bin/sh\necho '{reason}' >&2; exit 1\n")
 
     with pytest.raises(sp.SeedproofError) as caught:
         next(SlurmEngine(str(tmp_path / "jobs"), partition="nowhere").map(abs, [1, 2]))
 
-    assert complaint in str(caught.value.fields["reason"])
+    assert reason in str(caught.value.fields["reason"])

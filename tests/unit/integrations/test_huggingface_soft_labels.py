@@ -23,7 +23,7 @@ from seedproof.testing.errors import WithFields
 from seedproof.testing.trainings import are_equal, copies
 from support.huggingface import QUIET, make_bert
 
-N_EXAMPLES, N_CLASSES, N_EPOCHS = 18, 3, 2  # five steps an epoch, the last of two examples
+N_EXAMPLES, N_CLASSES, N_EPOCHS = 18, 3, 2  # five steps per epoch, the last of two examples
 GENERATOR = torch.Generator().manual_seed(0)
 TOKENS = torch.randint(0, 30, (N_EXAMPLES, 6), generator=GENERATOR)
 LABELS = TOKENS[:, 0] % N_CLASSES

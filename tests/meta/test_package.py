@@ -31,7 +31,7 @@ PLAN = seedproof.SeedPlan.all(2)
 
 
 def _current_run_is_the_active_one():
-    first = StudySpec("house", "train", PLAN).runs()[0]
+    first = StudySpec("small", "train", PLAN).runs()[0]
     run = seedproof.Run(first)
     with run.active():
         return seedproof.current_run() is run
@@ -68,11 +68,11 @@ CALLS = {
     "Plan": lambda: isinstance(seedproof.plan(seeds=5), seedproof.Plan),
     "Report": lambda: seedproof.Report.__name__ == "Report",
     "Result": lambda: issubclass(seedproof.Report, seedproof.Result),
-    "Run": lambda: seedproof.Run(StudySpec("house", "train", PLAN).runs()[1]).name == "1",
+    "Run": lambda: seedproof.Run(StudySpec("small", "train", PLAN).runs()[1]).name == "1",
     "SeedPlan": lambda: len(seedproof.SeedPlan.one_at_a_time(2).assignments()) == 4,
     "SeedproofError": lambda: issubclass(seedproof.SeedproofError, Exception),
     "SideBySide": lambda: len(seedproof.SideBySide({})) == 0,
-    "Study": lambda: seedproof.Study("house", print, store="nowhere").store.endswith("nowhere"),
+    "Study": lambda: seedproof.Study("small", print, store="nowhere").store.endswith("nowhere"),
     "VersionReport": lambda: issubclass(seedproof.VersionReport, seedproof.Result),
     "__version__": lambda: seedproof.__version__ >= "0",
     "blame": lambda: _refuses(seedproof.blame, GOLDEN, split="test", arm="none"),
