@@ -82,14 +82,14 @@ class MappedRows:
         return RunError(f"{{path}} {REFUSALS[reason]}", path=self.path, reason=reason)
 
     @contextmanager
-    def changing(self, *, anew: bool = False) -> Iterator[None]:
-        """Allow changes of rows; `anew` replaces all of them, whatever the file contains.
+    def changing(self, *, replace_all: bool = False) -> Iterator[None]:
+        """Allow changes of rows; `replace_all` means all of them, whatever the file contains.
 
         A RunError means that the file contains earlier data, or that another process has it.
         """
         if self._lock is None:
-            self._acquire(anew=anew)
-        elif not anew:
+            self._acquire(replace_all=replace_all)
+        elif not replace_all:
             self.check_readable()
         self._snapshot = None
         was_flushed = self.mark == FLUSHED
@@ -100,14 +100,14 @@ class MappedRows:
         yield
         self._header[3] = CHANGED
 
-    def _acquire(self, *, anew: bool) -> None:
+    def _acquire(self, *, replace_all: bool) -> None:
         file = self.path.open("rb")
         reason = None
         if not lock(file):
             reason = "in-use"
-        elif not anew and self.mark != FLUSHED:
+        elif not replace_all and self.mark != FLUSHED:
             reason = "half-written"
-        elif not anew and self.counts.any():
+        elif not replace_all and self.counts.any():
             reason = "not-empty"
         if reason is not None:
             file.close()
@@ -121,7 +121,7 @@ class MappedRows:
 
     def clear(self) -> None:
         """Reset all rows, whatever the file contains; snapshots stay."""
-        with self.changing(anew=True):
+        with self.changing(replace_all=True):
             self._rows[:] = 0
         self.flush()
 
@@ -176,7 +176,7 @@ class MappedRows:
                 path=source,
                 snapshots=sorted(self._snapshots()),
             )
-        with self.changing(anew=True):
+        with self.changing(replace_all=True):
             actual = self._copy_from(source)
             if actual != checksum:
                 raise DamagedStoreError(
